@@ -1,0 +1,83 @@
+# `make` lists what there is. Everything is installed inside the checkout: .venv, and .venvs for the environments of other frameworks.
+PYTHON ?= python3
+VENV ?= .venv
+VENVS ?= .venvs
+# What the benchmarks compare with. On machines with a GPU the plain torch brings several GB of CUDA: TORCH='torch==2.13.0+cpu' helps.
+TORCH ?= torch==2.13.0
+JAX ?= jax
+# `make test ARGS="-R test_mul_op -V"`: only the tests whose name matches, told one by one. Everything else goes to pytest as it is.
+ARGS ?=
+
+BIN := $(VENV)/bin
+PIP := -m pip --quiet --disable-pip-version-check
+PYTEST_ARGS = $(patsubst -R,-k,$(patsubst -V,-v,$(ARGS)))
+export FLUIDNB_VENVS := $(abspath $(VENVS))
+
+.DEFAULT_GOAL := help
+.PHONY: help demo lab test test-full bench lint paddle clean
+.DELETE_ON_ERROR:
+
+help: ## list these targets
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+demo: $(VENV)/.ready-demo ## train a digit classifier and a regression, in a real IPython session
+	@$(BIN)/python -m fluidnb_magics.demo
+
+lab: $(VENV)/.ready-lab ## open JupyterLab on the tour
+	@$(BIN)/jupyter lab notebooks/00_tour.ipynb
+
+test: $(VENV)/.ready-test paddle ## check style and types, run the tests (large sets are sampled); ARGS go to pytest
+	@.ci/debian $(PYTHON) browser
+ifeq ($(strip $(ARGS)),)
+	@$(BIN)/ruff check --quiet .
+	@$(BIN)/mypy --no-error-summary
+endif
+	@$(BIN)/python -m pytest $(PYTEST_ARGS)
+
+test-full: $(VENV)/.ready-test paddle ## run every test whole; interrupted, it goes on where it stopped
+	@.ci/debian $(PYTHON) browser
+	@$(BIN)/python -m pytest --full $(PYTEST_ARGS)
+
+bench: $(VENV)/.ready-test paddle $(VENVS)/torch/.ready $(VENVS)/jax/.ready ## measure beside PaddlePaddle, PyTorch and JAX
+	@$(BIN)/python -m tests.benchmarks $(ARGS)
+
+lint: $(VENV)/.ready-test ## check style and types only
+	@$(BIN)/ruff check .
+	@$(BIN)/mypy
+
+clean: ## remove everything that make made
+	rm -rf $(VENV) $(VENVS) build dist .bench .test-full .mypy_cache .pytest_cache .ruff_cache .hypothesis
+	find fluidnb kernels magics tests -name __pycache__ -prune -exec rm -rf {} +
+
+# ---- environments: a stamp in each says that it is complete ----
+
+EXTRAS_demo := data
+EXTRAS_lab := data,notebook
+EXTRAS_test := data,notebook,test
+
+$(VENV)/.made:
+	@.ci/debian $(PYTHON) venv
+	@$(PYTHON) -m venv --clear $(VENV)
+	@touch $@
+
+$(VENV)/.ready-%: $(VENV)/.made pyproject.toml
+	@echo "installing fluidnb[$(EXTRAS_$*)] into $(VENV)"
+	@$(BIN)/python $(PIP) install --editable '.[$(EXTRAS_$*)]'
+	@touch $@
+
+# A peer that cannot be installed is no reason to stop: the tests skip with the reason (and fail in CI), the benchmarks name it.
+$(VENVS)/torch/.ready: SPEC = $(TORCH) numpy setuptools
+$(VENVS)/jax/.ready: SPEC = $(JAX)
+$(VENVS)/%/.ready: $(VENV)/.made
+	@echo "installing $(SPEC) into $(@D)"
+	@($(PYTHON) -m venv --clear $(@D) && $(@D)/bin/python $(PIP) install $(SPEC) && touch $@) || echo "going on without $*"
+
+# The last PaddlePaddle that reads Fluid programs has no build for newer Pythons.
+PADDLE_PYTHON = $(shell for p in $(PYTHON) python3.11 python3.12; do \
+	$$p -c 'import sys, ensurepip; sys.exit(sys.version_info[:2] not in ((3, 11), (3, 12)))' 2>/dev/null && echo $$p && break; done)
+
+paddle: $(VENVS)/paddle/.ready
+$(VENVS)/paddle/.ready: $(VENV)/.made
+	@if [ -z "$(PADDLE_PYTHON)" ]; then echo "real Paddle 2.6.2 needs Python 3.11 or 3.12"; else \
+	echo "installing paddlepaddle==2.6.2 into $(@D)" && $(PADDLE_PYTHON) -m venv --clear $(@D) && \
+	$(@D)/bin/python $(PIP) install paddlepaddle==2.6.2 setuptools 'numpy<2' && touch $@ || echo "going on without paddle"; fi

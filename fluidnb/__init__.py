@@ -1,0 +1,183 @@
+"""fluidnb: PaddlePaddle Fluid as a notebook instrument.
+
+A model is a program: nested blocks of operators and variables, built by layer functions, rewritten by backward and
+optimizers, run by an Executor, and walked step by step.
+
+Example:
+    >>> x = fluid.layers.data("x", shape=[13])
+    >>> y = fluid.layers.fc(x, size=1)
+    >>> y.shape
+    (-1, 1)
+
+Everything is imported at its first use, so that ``import fluidnb`` is quick.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+# What type checkers and editors see; at run time `__getattr__` imports the same at its first use.
+if TYPE_CHECKING:
+    from fluidnb import average as average
+    from fluidnb import backward as backward
+    from fluidnb import clip as clip
+    from fluidnb import compat as compat
+    from fluidnb import core as core
+    from fluidnb import data as data
+    from fluidnb import dataset as dataset
+    from fluidnb import debuger as debuger
+    from fluidnb import debugger as debugger
+    from fluidnb import evaluator as evaluator
+    from fluidnb import executor as executor
+    from fluidnb import framework as framework
+    from fluidnb import initializer as initializer
+    from fluidnb import io as io
+    from fluidnb import layer_helper as layer_helper
+    from fluidnb import layers as layers
+    from fluidnb import memory as memory
+    from fluidnb import metrics as metrics
+    from fluidnb import net as net
+    from fluidnb import nets as nets
+    from fluidnb import op as op
+    from fluidnb import optimizer as optimizer
+    from fluidnb import param_attr as param_attr
+    from fluidnb import profiler as profiler
+    from fluidnb import reader as reader
+    from fluidnb import regularizer as regularizer
+    from fluidnb import unique_name as unique_name
+    from fluidnb.backward import append_backward as append_backward
+    from fluidnb.backward import gradients as gradients
+    from fluidnb.data import DataFeeder as DataFeeder
+    from fluidnb.data import batch as batch
+    from fluidnb.memory import get_flags as get_flags
+    from fluidnb.memory import set_flags as set_flags
+    from fluidnb.param_attr import ParamAttr as ParamAttr
+    from fluidnb.places import cpu_places as cpu_places
+    from fluidnb.places import cuda_pinned_places as cuda_pinned_places
+    from fluidnb.places import cuda_places as cuda_places
+    from fluidnb.program import Operator as Operator
+    from fluidnb.program import Parameter as Parameter
+    from fluidnb.program import Program as Program
+    from fluidnb.program import Variable as Variable
+    from fluidnb.program import default_main_program as default_main_program
+    from fluidnb.program import default_startup_program as default_startup_program
+    from fluidnb.program import name_scope as name_scope
+    from fluidnb.program import program_guard as program_guard
+    from fluidnb.program import switch_main_program as switch_main_program
+    from fluidnb.program import switch_startup_program as switch_startup_program
+    from fluidnb.runtime import Executor as Executor
+    from fluidnb.runtime import Scope as Scope
+    from fluidnb.runtime import global_scope as global_scope
+    from fluidnb.runtime import scope_guard as scope_guard
+    from fluidnb.session import fresh as fresh
+    from fluidnb.session import seed as seed
+    from fluidnb.values import CPUPlace as CPUPlace
+    from fluidnb.values import CUDAPinnedPlace as CUDAPinnedPlace
+    from fluidnb.values import CUDAPlace as CUDAPlace
+    from fluidnb.values import LoDTensor as LoDTensor
+    from fluidnb.values import LoDTensorArray as LoDTensorArray
+    from fluidnb.values import create_lod_tensor as create_lod_tensor
+    from fluidnb.values import create_random_int_lodtensor as create_random_int_lodtensor
+    from fluidnb.viz.progress import progress as progress
+
+    Tensor = LoDTensor
+
+__version__ = "0.1.0"
+
+#: Modules that are attributes of the package.
+_MODULES = (
+    "average", "backward", "clip", "compat", "core", "data", "dataset", "debuger", "debugger", "evaluator", "executor",
+    "framework", "initializer", "io", "layer_helper", "layers", "memory", "metrics", "net", "nets", "op", "optimizer",
+    "param_attr", "profiler", "reader", "regularizer", "unique_name",
+)  # fmt: skip
+
+#: name -> module that has it
+_NAMES = {
+    "CPUPlace": "values",
+    "CUDAPinnedPlace": "values",
+    "CUDAPlace": "values",
+    "DataFeeder": "data",
+    "Executor": "runtime",
+    "LoDTensor": "values",
+    "LoDTensorArray": "values",
+    "Operator": "program",
+    "ParamAttr": "param_attr",
+    "Parameter": "program",
+    "Program": "program",
+    "Scope": "runtime",
+    "Tensor": "values:LoDTensor",
+    "Variable": "program",
+    "append_backward": "backward",
+    "batch": "data",
+    "cpu_places": "places",
+    "create_lod_tensor": "values",
+    "create_random_int_lodtensor": "values",
+    "cuda_pinned_places": "places",
+    "cuda_places": "places",
+    "default_main_program": "program",
+    "default_startup_program": "program",
+    "fresh": "session",
+    "get_flags": "memory",
+    "global_scope": "runtime",
+    "gradients": "backward",
+    "name_scope": "program",
+    "program_guard": "program",
+    "progress": "viz.progress",
+    "scope_guard": "runtime",
+    "seed": "session",
+    "set_flags": "memory",
+    "switch_main_program": "program",
+    "switch_startup_program": "program",
+}
+
+#: Fluid's names that are to come.
+_NOT_YET = ("AsyncExecutor", "DistributeTranspiler", "DistributeTranspilerConfig", "ParallelExecutor", "transpiler")
+
+__all__ = sorted([*_MODULES, *_NAMES, "load_ipython_extension", "unload_ipython_extension"])
+
+
+def __getattr__(name: str) -> Any:
+    if name in _NAMES:
+        module, _, other = _NAMES[name].partition(":")
+        value = getattr(importlib.import_module(f"fluidnb.{module}"), other or name)
+    elif name in _MODULES:
+        value = importlib.import_module(f"fluidnb.{name}")
+    elif name == "g_scope":  # version 0.11's name of the global scope; it may be another one tomorrow
+        return __getattr__("global_scope")()
+    elif name == "_switch_scope":
+        value = importlib.import_module("fluidnb.runtime").switch_scope
+    elif name in _NOT_YET:
+        raise AttributeError(f"fluid.{name} is not part of fluidnb yet.")
+    else:
+        from fluidnb.errors import near
+
+        raise AttributeError(f"module 'fluidnb' has no attribute '{name}'. {near(name, __all__)}".rstrip())
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return [*__all__, "__version__"]
+
+
+def load_ipython_extension(shell: Any) -> None:
+    """``%load_ext fluidnb``: the one place where this package reaches up to the magics.
+
+    Args:
+        shell: the IPython shell.
+    """
+    from fluidnb_magics import load_ipython_extension as load
+
+    load(shell)
+
+
+def unload_ipython_extension(shell: Any) -> None:
+    """``%unload_ext fluidnb``: leaves no trace.
+
+    Args:
+        shell: the IPython shell.
+    """
+    from fluidnb_magics import unload_ipython_extension as unload
+
+    unload(shell)

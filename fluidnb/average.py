@@ -1,0 +1,84 @@
+"""WeightedAverage: a mean over batches of different sizes, kept on the Python side."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from fluidnb.errors import OpValueError
+
+__all__ = ["WeightedAverage"]
+
+
+class WeightedAverage:
+    """The mean of numbers that count by a weight, for example of losses by the rows of their batches.
+
+    Example:
+        >>> average = fluid.average.WeightedAverage()
+        >>> average.add(value=2.0, weight=1)
+        >>> average.add(value=4.0, weight=3)
+        >>> average.eval()
+        3.5
+    """
+
+    def __init__(self) -> None:
+        self.reset()
+
+    def reset(self) -> None:
+        """Forget all numbers."""
+        self.numerator: Any = 0.0
+        self.denominator = 0.0
+
+    def add(self, value: Any, weight: float) -> None:
+        """Take a number in.
+
+        Args:
+            value: a number, or an array, which is averaged element by element.
+            weight: how much it counts.
+
+        Raises:
+            OpValueError: one of them is something else.
+        """
+        check_number(value, "value", array=True)
+        check_number(weight, "weight")
+        self.numerator = self.numerator + value * weight
+        self.denominator += weight
+
+    def eval(self) -> Any:
+        """The average so far.
+
+        Returns:
+            A number, or an array where arrays were added.
+
+        Raises:
+            OpValueError: there is nothing to average, or all weights are 0.
+        """
+        if not self.denominator:
+            raise OpValueError(
+                "There is no data to be averaged in WeightedAverage.", hint="add(value, weight) takes a number in."
+            )
+        return self.numerator / self.denominator
+
+
+def check_number(value: object, argument: str, array: bool = False) -> None:
+    """Raise unless an argument is a number.
+
+    Args:
+        value: the argument.
+        argument: its name.
+        array: whether an array will do as well.
+
+    Raises:
+        OpValueError: it is neither.
+
+    Example:
+        >>> check_number(np.float32(1.0), "value")
+    """
+    if isinstance(value, float | int | np.number) or isinstance(value, np.ndarray) and (array or value.size == 1):
+        return
+    kinds = "number(int, float) or a numpy ndarray" if array else "number(int, float)"
+    raise OpValueError(
+        f"The '{argument}' must be a {kinds}.", received=f"{value!r} ({type(value).__name__})",
+        hint="Executor.run gives arrays unless return_numpy=False.",
+    )  # fmt: skip

@@ -1,0 +1,247 @@
+"""Backward: rewrite a program so that it computes gradients too.
+
+>>> x = fluid.layers.data("x", [13])
+>>> loss = fluid.layers.mean(fluid.layers.fc(x, 1))
+>>> pairs = fluid.backward.append_backward(loss)
+>>> [(p.name, g.name) for p, g in pairs]
+[('fc_0.w_0', 'fc_0.w_0@GRAD'), ('fc_0.b_0', 'fc_0.b_0@GRAD')]
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Sequence
+
+from fluidnb.backward.emit import Callback, all_or_nothing, emit, free_name
+from fluidnb.backward.path import dependents, is_floating, names_of, wanting
+from fluidnb.backward.walk import Part, Walk
+from fluidnb.errors import NotBuiltYet, OpTypeError, OpValueError
+from fluidnb.op import GRAD, check_desc, get_op
+from fluidnb.program import Block, Parameter, Variable, origin
+from fluidnb.program.constants import OpRole
+from fluidnb.proto.desc import OpDesc
+from fluidnb.values import dtypes
+from fluidnb.where import warn
+
+__all__ = ["all_or_nothing", "append_backward", "calc_gradient", "gradients"]
+
+Names = Iterable[Variable | str]
+
+
+def append_backward(
+    loss: Variable,
+    parameter_list: Names | None = None,
+    no_grad_set: Names | None = None,
+    callbacks: Sequence[Callback] | None = None,
+) -> list[tuple[Parameter, Variable]]:
+    """Append the operators that compute the gradient of a loss with respect to the parameters.
+
+    Every variable ``x`` on the way gets a gradient ``x@GRAD``; where several operators read ``x`` their contributions
+    are summed. A second call on the same program gives its gradients names of their own.
+
+    Args:
+        loss: what to differentiate, shape [1] or a scalar, in the global block.
+        parameter_list: parameters or their names; None for all trainable ones.
+        no_grad_set: variables or names that get no gradient and let none pass, beside those with ``stop_gradient``.
+        callbacks: ``callback(block, context)`` is called after each gradient operator, with ``context`` mapping the
+            name of a gradient to the name of its variable; for example `error_clip_callback`.
+
+    Returns:
+        (parameter, gradient) for each parameter on which the loss depends, in the order of the program.
+
+    Raises:
+        OpTypeError: the loss is not a Variable, or a list holds something else than variables and names.
+        OpValueError: the loss is not one float, nothing computes it, an operator on the way has no gradient, or a value
+            that a gradient needs is overwritten. The program is then as it was.
+        NotBuiltYet: a loop or branch is on the way.
+
+    Example:
+        >>> x = fluid.layers.data("x", [2, 3, 4], append_batch_size=False)
+        >>> loss = fluid.layers.reduce_sum(fluid.layers.fc(x, 5, num_flatten_dims=2, bias_attr=False))
+        >>> [(w, g)] = fluid.backward.append_backward(loss=loss)
+        >>> g.name, g.shape
+        ('fc_0.w_0@GRAD', (4, 5))
+
+    Source: developer guide, section on what happens at compile time.
+    """
+    block = _check_loss(loss)
+    chosen = None if parameter_list is None else names_of(parameter_list, "parameter_list")
+    no_grad = names_of(no_grad_set, "no_grad_set")
+    if callbacks is not None and not isinstance(callbacks, list | tuple):
+        raise OpTypeError("callbacks is a list of functions.", expected="[callback, …]", received=repr(callbacks))
+    origin.saw_list(block.program)
+    with all_or_nothing(block.program):
+        walk = Walk(block.desc, wanting(block.desc, no_grad, chosen or (), None), free_name(block.desc))
+        seed = _fill(walk, loss, 1.0)
+        seed.set_attr("op_role", int(OpRole.Backward | OpRole.Loss))
+        walk.run()
+        emit(block, walk, callbacks or ())
+        pairs = _pairs(block, walk, chosen)
+    if loss.op is not None:
+        loss.op.set_attr("op_role", int(OpRole.Forward | OpRole.Loss))
+    return pairs
+
+
+def gradients(
+    targets: Variable | Sequence[Variable],
+    inputs: Variable | Sequence[Variable],
+    target_gradients: Variable | Sequence[Variable | None] | None = None,
+    no_grad_set: Names | None = None,
+) -> list[Variable | None]:
+    """Append the operators that compute the gradient of some variables with respect to others.
+
+    Args:
+        targets: what to differentiate, of any shape; several are summed.
+        inputs: with respect to what; their own ``stop_gradient`` does not count.
+        target_gradients: for each target what its gradient is multiplied with, of its shape; None for ones.
+        no_grad_set: variables or names that let no gradient pass.
+
+    Returns:
+        For each input its gradient, or None when no target depends on it.
+
+    Raises:
+        OpTypeError: something is not a Variable.
+        OpValueError: targets are in different blocks, lengths differ, an input is not of a floating dtype, an operator
+            on the way has no gradient, or a value that a gradient needs is overwritten. The program is then as it was.
+        NotBuiltYet: a loop or branch is on the way.
+
+    Example:
+        >>> x = fluid.layers.data("x", [3], append_batch_size=False)
+        >>> y = fluid.layers.square(x)
+        >>> [dx] = fluid.gradients(y, x)
+        >>> dx.name, dx.shape
+        ('x@GRAD', (3,))
+    """
+    target_list, input_list = _variables(targets, "targets"), _variables(inputs, "inputs")
+    given: list[Variable | None] = (
+        [None] * len(target_list) if target_gradients is None
+        else [target_gradients] if isinstance(target_gradients, Variable) else list(target_gradients)
+    )  # fmt: skip
+    block = _check_targets(target_list, input_list, given)
+    no_grad, asked = names_of(no_grad_set, "no_grad_set"), {v.name for v in input_list}
+    origin.saw_list(block.program)
+    with all_or_nothing(block.program):
+        reachable = dependents(block.desc.ops, asked)
+        walk = Walk(block.desc, wanting(block.desc, no_grad, asked, reachable), free_name(block.desc))
+        for target, gradient in zip(target_list, given, strict=True):
+            if gradient is not None:
+                walk.seed(target.name, Part(gradient.name))
+            else:
+                _fill(walk, target, 1.0)
+        walk.run()
+        emit(block, walk, ())
+        found = [walk.gradient_of.get(v.name) for v in input_list]
+        return [None if name is None else block.var(name) for name in found]
+
+
+calc_gradient = gradients
+
+_NOT_INSIDE = "gradients inside loops and branches are not part of fluidnb yet."
+
+
+def _check_loss(loss: object) -> Block:
+    if not isinstance(loss, Variable):
+        raise OpTypeError(
+            "loss should be a Variable.", expected="a Variable", received=f"{loss!r} ({type(loss).__name__})",
+            hint="program.global_block().var(name) gives the Variable of a name.",
+        )  # fmt: skip
+    slots = [("loss", loss.name, dtypes.dtype_name(loss.dtype), loss.shape)]
+    if loss.block.idx != 0:
+        raise NotBuiltYet(
+            f"{loss.name} is in block {loss.block.idx}: {_NOT_INSIDE}", slots=slots,
+            hint="compute the loss in the global block, after the loop.",
+        )  # fmt: skip
+    if loss.shape not in ((), (1,)):
+        raise OpValueError(
+            "The loss must be one number.", slots=slots, expected="shape [1] or a scalar", received=list(loss.shape),
+            hint="layers.mean() or layers.reduce_sum() joins the losses of a batch.",
+        )  # fmt: skip
+    if not is_floating(loss.block.desc, loss.name):
+        raise OpValueError(
+            "The loss must be a floating number.", slots=slots, expected="float32 or another float",
+            received=slots[0][2], hint='layers.cast(loss, "float32") makes it one.',
+        )  # fmt: skip
+    if loss.op is None:
+        raise OpValueError(
+            f"No operator computes {loss.name}, so it has no gradient.", slots=slots,
+            expected="the result of a layer", received="a variable that is fed, or a parameter",
+            hint="take the mean of a cost: layers.mean(layers.square_error_cost(prediction, label)).",
+        )  # fmt: skip
+    return loss.block
+
+
+def _check_targets(targets: list[Variable], inputs: list[Variable], given: list[Variable | None]) -> Block:
+    block = targets[0].block
+    if any(t.block is not block for t in targets):
+        raise OpValueError(
+            "all targets must be in the same block",
+            received=", ".join(f"{t.name} in block {t.block.idx}" for t in targets),
+        )
+    if block.idx != 0:
+        raise NotBuiltYet(f"The targets are in block {block.idx}: {_NOT_INSIDE}")
+    if len(given) != len(targets):
+        raise OpValueError(
+            "Should have the same number of target_gradients as targets", expected=len(targets), received=len(given)
+        )
+    for v in [*targets, *inputs]:
+        if not is_floating(block.desc, v.name):
+            raise OpValueError(
+                f"{v.name} cannot have a gradient: it is not of a floating dtype.",
+                slots=[("variable", v.name, dtypes.dtype_name(v.dtype), v.shape)],
+            )  # fmt: skip
+    for t, g in zip(targets, given, strict=True):
+        if g is not None and not _fits(g.shape, t.shape):
+            raise OpValueError(
+                f"{g.name} cannot be the gradient of {t.name}: the shapes differ.",
+                slots=[("target", t.name, None, t.shape), ("target_gradient", g.name, None, g.shape)],
+            )  # fmt: skip
+    return block
+
+
+def _fits(a: tuple[int, ...], b: tuple[int, ...]) -> bool:
+    """Whether two shapes may be the same at run time; a scalar counts as one element."""
+    a, b = a or (1,), b or (1,)
+    return len(a) == len(b) and all(m == n or -1 in (m, n) for m, n in zip(a, b, strict=True))
+
+
+def _variables(given: Variable | Sequence[Variable], argument: str) -> list[Variable]:
+    found = [given] if isinstance(given, Variable) else list(given)
+    for v in found:
+        if not isinstance(v, Variable):
+            raise OpTypeError(
+                f"{argument} holds Variables.", expected="a Variable", received=f"{v!r} ({type(v).__name__})"
+            )
+    if not found:
+        raise OpValueError(f"{argument} is empty.", expected="at least one Variable")
+    return found
+
+
+def _fill(walk: Walk, target: Variable, value: float) -> OpDesc:
+    """Start the walk from a target's gradient filled with a number."""
+    name = target.name + GRAD
+    if -1 in target.shape:
+        fill = OpDesc("fill_any_like", {"X": [target.name]}, {"Out": [name]}, {"value": value})
+    else:
+        fill = OpDesc("fill_constant", {}, {"Out": [name]}, {"shape": list(target.shape), "value": value})
+        fill.set_attr("dtype", int(target.dtype))
+    check_desc(get_op(fill.optype), fill)
+    walk.seed(target.name, Part(name, fill, "Out", 0))
+    return fill
+
+
+def _pairs(block: Block, walk: Walk, chosen: Collection[str] | None) -> list[tuple[Parameter, Variable]]:
+    """The parameters with their gradients; the operators that complete these say so in op_role_var."""
+    writers = {name: desc for desc in walk.ops for name in desc.output_arg_names()}
+    pairs = []
+    for parameter in block.program.all_parameters():
+        if not (parameter.trainable if chosen is None else parameter.name in chosen):
+            continue
+        name = walk.gradient_of.get(parameter.name)
+        if name is not None:
+            pairs.append((parameter, block.var(name)))
+            writer = writers[name]
+            before = writer.attrs.get("op_role_var", [])
+            writer.set_attr("op_role_var", [parameter.name, name, *before])
+    missing = sorted(set(chosen or ()) - {p.name for p, _ in pairs})
+    if missing:
+        warn(f"The loss does not depend on {', '.join(missing)}: no gradient.")
+    return pairs

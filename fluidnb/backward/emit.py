@@ -1,0 +1,107 @@
+"""Putting gradient operators and their variables into a block."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+
+from fluidnb.backward.walk import Walk
+from fluidnb.op import EMPTY
+from fluidnb.program import Block, Program, unique_name
+from fluidnb.program.constants import OpRole
+from fluidnb.proto.desc import BlockDesc
+from fluidnb.values.dtypes import VarType
+
+#: ``callback(block, context)`` is called after each gradient operator; ``context``: name of a gradient -> its variable,
+#: without the contributions from which a gradient is summed.
+Callback = Callable[[Block, Mapping[str, str]], object]
+
+
+@contextmanager
+def all_or_nothing(*programs: Program) -> Iterator[None]:
+    """When the body raises, some programs and the counters of names are again what they were before.
+
+    Args:
+        programs: those that the body may edit.
+
+    Yields:
+        Nothing.
+
+    Example:
+        >>> from fluidnb.program import Program
+        >>> program = Program()
+        >>> try:
+        ...     with all_or_nothing(program):
+        ...         x = program.global_block().create_var(name="x", shape=[1], dtype="float32")
+        ...         raise ValueError
+        ... except ValueError:
+        ...     program.global_block().has_var("x")
+        False
+    """
+    before = [(p, p.snapshot()) for p in programs]
+    counters, counts = unique_name.generator.ids, dict(unique_name.generator.ids)
+    try:
+        yield
+    except BaseException:
+        for program, snapshot in before:
+            program.restore(snapshot)
+        counters.clear()
+        counters.update(counts)
+        raise
+
+
+def free_name(block: BlockDesc) -> Callable[[str], str]:
+    """A maker of names that nothing in a block has yet: the wished name, or else it with a number.
+
+    Args:
+        block: the block.
+
+    Returns:
+        The maker; a name that it gave counts as taken.
+
+    Example:
+        >>> from fluidnb.program import Program
+        >>> free = free_name(Program().global_block().desc)
+        >>> free("x@GRAD"), free("x@GRAD").startswith("x@GRAD_")
+        ('x@GRAD', True)
+    """
+    given: set[str] = set()
+
+    def free(name: str) -> str:
+        wish = name
+        while name in given or block.has_var_recursive(name):
+            name = unique_name.generate(wish)
+        given.add(name)
+        return name
+
+    return free
+
+
+def emit(block: Block, walk: Walk, callbacks: Sequence[Callback]) -> None:
+    """Append the gradient operators of a walk.
+
+    Args:
+        block: the block.
+        walk: the walk.
+        callbacks: called after each operator.
+    """
+    variable_of = {**walk.part_of, **walk.variable_of}
+    with block.program.role_guard(OpRole.Backward):
+        for desc in walk.ops:
+            for name in desc.output_arg_names():
+                if name != EMPTY and not block.desc.has_var(name):
+                    _declare(block, name, variable_of[name])
+            block.put_desc(desc, strict=False)
+            for callback in callbacks:
+                callback(block, walk.variable_of)
+
+
+def _declare(block: Block, name: str, variable: str) -> None:
+    """A gradient looks like its variable."""
+    like = block.desc.find_var_recursive(variable)
+    assert like is not None
+    kind = VarType(like.type())
+    lod_level = None if kind == VarType.SELECTED_ROWS else like.lod_level()
+    block.create_var(
+        name=name, type=kind, shape=like.shape(), dtype=like.dtype(), lod_level=lod_level, persistable=False
+    )

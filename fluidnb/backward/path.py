@@ -1,0 +1,108 @@
+"""Which variables want a gradient, and which operators lie before a target."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable
+
+from fluidnb.errors import OpTypeError
+from fluidnb.program import Parameter, Variable
+from fluidnb.proto.desc import BlockDesc, OpDesc
+from fluidnb.values import dtypes
+from fluidnb.values.dtypes import VarType
+
+_DIFFERENTIABLE = (VarType.LOD_TENSOR, VarType.SELECTED_ROWS, VarType.LOD_TENSOR_ARRAY)
+
+
+def names_of(given: Iterable[Variable | str] | None, argument: str) -> set[str]:
+    """The names in an argument that holds variables or names.
+
+    Args:
+        given: variables or names, or None.
+        argument: its name, for the message.
+
+    Returns:
+        Their names.
+
+    Raises:
+        OpTypeError: it holds something else.
+
+    Example:
+        >>> names_of(["x", "y"], "no_grad_set") == {"x", "y"}
+        True
+    """
+    names = set()
+    for item in [given] if isinstance(given, str | Variable) else given or ():
+        if not isinstance(item, str | Variable):
+            raise OpTypeError(
+                f"{argument} holds variables or their names.", expected="Variable or str",
+                received=f"{item!r} ({type(item).__name__})",
+            )  # fmt: skip
+        names.add(item if isinstance(item, str) else item.name)
+    return names
+
+
+def is_floating(block: BlockDesc, name: str) -> bool:
+    """Whether a variable can have a gradient: a tensor, or an array of tensors, of a floating dtype.
+
+    Args:
+        block: a block that sees the variable.
+        name: its name.
+    """
+    var = block.find_var_recursive(name)
+    return var is not None and var.type() in _DIFFERENTIABLE and dtypes.is_floating(var.dtype())
+
+
+def wanting(
+    block: BlockDesc, no_grad: Collection[str], asked: Collection[str], reachable: Collection[str] | None
+) -> Callable[[str], bool]:
+    """The rule that says whether a variable wants a gradient.
+
+    Args:
+        block: the block.
+        no_grad: names of those that do not.
+        asked: names for which the user asked; their ``stop_gradient`` does not count.
+        reachable: None, or the names that depend on what the user asked for; others need no gradient.
+
+    Returns:
+        The rule, name to bool.
+    """
+    known: dict[str, bool] = {}
+
+    def wanted(name: str) -> bool:
+        answer = known.get(name)
+        if answer is None:
+            var = block.find_var_recursive(name)
+            answer = (
+                var is not None
+                and name not in no_grad
+                and (reachable is None or name in reachable)
+                and (name in asked or not (var.stop_gradient() or _frozen(var.view)))
+                and is_floating(block, name)
+            )
+            known[name] = answer
+        return answer
+
+    return wanted
+
+
+def _frozen(view: object) -> bool:
+    return isinstance(view, Parameter) and not view.trainable
+
+
+def dependents(ops: Iterable[OpDesc], inputs: Iterable[str]) -> set[str]:
+    """The names that depend on some variables, these included.
+
+    Args:
+        ops: operators in order.
+        inputs: names.
+
+    Example:
+        >>> from fluidnb.proto.desc import OpDesc
+        >>> sorted(dependents([OpDesc("relu", {"X": ["x"]}, {"Out": ["y"]})], ["x"]))
+        ['x', 'y']
+    """
+    reached = set(inputs)
+    for op in ops:
+        if not reached.isdisjoint(op.input_arg_names()):
+            reached.update(op.output_arg_names())
+    return reached

@@ -1,0 +1,141 @@
+"""Module names of Paddle as aliases of our modules: the same objects, never a second copy."""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+import sys
+from collections.abc import Sequence
+from importlib.abc import Loader, MetaPathFinder
+from importlib.machinery import ModuleSpec
+from types import ModuleType
+
+from fluidnb.errors import FluidError
+
+#: Paddle's name -> ours; what is inside follows (``paddle.fluid.layers`` is ``fluidnb.layers``).
+ALIASES = {
+    "paddle": "fluidnb.compat.pd",
+    "paddle.v2": "fluidnb.compat.pd",
+    "paddle.batch": "fluidnb.data.reader",
+    "paddle.dataset": "fluidnb.data.dataset",
+    "paddle.fluid": "fluidnb",
+    "paddle.reader": "fluidnb.data.reader",
+    "paddle.v2.dataset": "fluidnb.data.dataset",
+    "paddle.v2.fluid": "fluidnb",
+    "paddle.v2.framework": "fluidnb",
+    "paddle.v2.reader": "fluidnb.data.reader",
+}
+
+
+class _SameModule(Loader):
+    """Gives the import system a module that exists, and leaves the module's own spec alone."""
+
+    def __init__(self, target: str) -> None:
+        self._target = target
+
+    def create_module(self, spec: ModuleSpec) -> ModuleType:
+        module = importlib.import_module(self._target)
+        self._spec = module.__spec__
+        return module
+
+    def exec_module(self, module: ModuleType) -> None:
+        module.__spec__ = self._spec
+
+
+class _Finder(MetaPathFinder):
+    """Finds modules under Paddle's names."""
+
+    def find_spec(
+        self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
+    ) -> ModuleSpec | None:
+        if fullname.partition(".")[0] != "paddle":
+            return None
+        ours = _ours(fullname)
+        if ours is None or importlib.util.find_spec(ours) is None:
+            raise ModuleNotFoundError(f"{fullname} is not part of fluidnb, which stands in for paddle.", name=fullname)
+        return ModuleSpec(fullname, _SameModule(ours))
+
+
+def _ours(name: str) -> str | None:
+    """The module that a name of Paddle stands for; None when there is none."""
+    head, tail = name, ""
+    while head not in ALIASES:
+        head, dot, last = head.rpartition(".")
+        tail = f".{last}{tail}"
+        if not dot:
+            return None
+    return None if tail and ALIASES[head] == ALIASES["paddle"] else ALIASES[head] + tail
+
+
+_finder = _Finder()
+_hidden: dict[str, ModuleType] = {}
+
+
+def is_installed() -> bool:
+    """Whether ``import paddle`` gives this package now.
+
+    Example:
+        >>> is_installed()
+        False
+    """
+    return _finder in sys.meta_path
+
+
+def install(force: bool = False) -> None:
+    """Let ``import paddle`` and its like mean this package, in this process.
+
+    Args:
+        force: whether to do so although a real paddle is installed.
+
+    Raises:
+        FluidError: a real paddle is installed, and ``force`` is False.
+
+    Example:
+        >>> install(force=True)
+        >>> from paddle.v2.fluid import debuger
+        >>> uninstall()
+    """
+    if is_installed():
+        return
+    if not force and _real_paddle():
+        raise FluidError(
+            "A real paddle is installed here, and scripts would no longer find it.",
+            received=f"paddle in {_real_paddle()}",
+            hint="compat.install(force=True) puts fluidnb in its place in this process; import fluidnb as fluid needs "
+            "nothing.",
+        )
+    _hidden.update({name: module for name, module in sys.modules.items() if _is_paddles(name)})
+    for name in _hidden:
+        del sys.modules[name]
+    sys.meta_path.insert(0, _finder)
+    for name in ALIASES:
+        importlib.import_module(name)
+    pd = sys.modules["paddle"]
+    # Importing a submodule binds it in its parent; paddle.batch is the function all the same.
+    vars(pd)["batch"] = sys.modules["paddle.reader"].batch
+
+
+def uninstall() -> None:
+    """Take the names of Paddle back; a real paddle that was imported before is there again.
+
+    Example:
+        >>> uninstall()
+    """
+    if not is_installed():
+        return
+    sys.meta_path.remove(_finder)
+    for name in [n for n in sys.modules if _is_paddles(n)]:
+        del sys.modules[name]
+    sys.modules.update(_hidden)
+    _hidden.clear()
+
+
+def _is_paddles(name: str) -> bool:
+    return name.partition(".")[0] == "paddle"
+
+
+def _real_paddle() -> str:
+    """Where a real paddle is, or an empty text."""
+    module = sys.modules.get("paddle")
+    spec = module.__spec__ if module is not None else importlib.util.find_spec("paddle")
+    return "" if spec is None else str(spec.origin or spec.name)

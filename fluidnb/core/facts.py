@@ -1,0 +1,124 @@
+"""Small questions that scripts ask of the core: names, numbers, what this machine can do."""
+
+from __future__ import annotations
+
+from enum import IntEnum
+
+from fluidnb.errors import EnforceNotMet
+from fluidnb.op import kernels_of
+from fluidnb.program import EMPTY_VAR_NAME, GRAD_VAR_SUFFIX, unique_name
+from fluidnb.proto import framework_pb2 as pb2
+from fluidnb.values import CUDAPlace, DeviceContext, Place
+
+
+class AttrType(IntEnum):
+    """The types of operator attributes by their numbers on the wire, in the core's spelling.
+
+    Example:
+        >>> AttrType.FLOATS, AttrType.BOOL == AttrType.BOOLEAN
+        (<AttrType.FLOATS: 4>, True)
+    """
+
+    INT = pb2.AttrType.Value("INT")
+    FLOAT = pb2.AttrType.Value("FLOAT")
+    STRING = pb2.AttrType.Value("STRING")
+    INTS = pb2.AttrType.Value("INTS")
+    FLOATS = pb2.AttrType.Value("FLOATS")
+    STRINGS = pb2.AttrType.Value("STRINGS")
+    BOOL = pb2.AttrType.Value("BOOLEAN")
+    BOOLS = pb2.AttrType.Value("BOOLEANS")
+    BLOCK = pb2.AttrType.Value("BLOCK")
+    LONG = pb2.AttrType.Value("LONG")
+    BLOCKS = pb2.AttrType.Value("BLOCKS")
+    LONGS = pb2.AttrType.Value("LONGS")
+    FLOAT64S = pb2.AttrType.Value("FLOAT64S")
+    FLOAT64 = pb2.AttrType.Value("FLOAT64")
+    #: As the file format spells them.
+    BOOLEAN = BOOL
+    BOOLEANS = BOOLS
+
+
+def empty_var_name() -> str:
+    """The argument name of a slot that wants no variable.
+
+    Example:
+        >>> empty_var_name()
+        '@EMPTY@'
+    """
+    return EMPTY_VAR_NAME
+
+
+def grad_var_suffix() -> str:
+    """What follows a variable's name in the name of its gradient.
+
+    Example:
+        >>> grad_var_suffix()
+        '@GRAD'
+    """
+    return GRAD_VAR_SUFFIX
+
+
+def unique_integer(prefix: str) -> int:
+    """The next number that no name with this prefix has yet (version 0.11).
+
+    Args:
+        prefix: the start of the names.
+
+    Returns:
+        0, 1, 2, … by prefix.
+
+    Example:
+        >>> with unique_name.guard():
+        ...     unique_integer("fc"), unique_integer("fc")
+        (0, 1)
+    """
+    return unique_name.generator.count(prefix)
+
+
+def is_compiled_with_cuda() -> bool:
+    """Whether programs can run on ``CUDAPlace(0)`` here: there is a device, and what it takes to use it.
+
+    Example:
+        >>> is_compiled_with_cuda() in (True, False)
+        True
+    """
+    try:
+        DeviceContext.get(CUDAPlace(0))
+    except EnforceNotMet:
+        return False
+    return True
+
+
+def is_compile_gpu() -> bool:
+    """What version 0.11 called `is_compiled_with_cuda`."""
+    return is_compiled_with_cuda()
+
+
+def op_support_gpu(op_type: str) -> bool:
+    """Whether an operator has a kernel of its own for CUDA.
+
+    Args:
+        op_type: the operator.
+
+    Raises:
+        NotFound: there is no such operator.
+
+    Example:
+        >>> op_support_gpu("relu") in (True, False)
+        True
+    """
+    return any(key.place == CUDAPlace.kind for key in kernels_of(op_type))
+
+
+def is_float16_supported(place: Place) -> bool:
+    """Whether float16 is computed on a place: here on every one.
+
+    Args:
+        place: the place.
+
+    Example:
+        >>> from fluidnb.values import CPUPlace
+        >>> is_float16_supported(CPUPlace())
+        True
+    """
+    return isinstance(place, Place)

@@ -1,0 +1,58 @@
+"""How scripts of Fluid start its core: flags, logging, devices."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+
+from fluidnb.memory import init_glog as _init_glog
+from fluidnb.memory import set_flags
+from fluidnb.memory.flags import FLAGS
+
+
+def init_gflags(args: Sequence[str]) -> None:
+    """Set flags from words of a command line.
+
+    Args:
+        args: for example ``["--fraction_of_gpu_memory_to_use=0.5"]``; ``--tryfromenv=a,b`` reads the environment
+            again for these. The first word is the program's name when it has no dash, as in Fluid.
+
+    Raises:
+        OpValueError: an unknown flag, or a value that does not fit; ``--tryfromenv`` passes over unknown ones.
+
+    Example:
+        >>> init_gflags(["python", "--check_nan_inf=false"])
+    """
+    flags: dict[str, str] = {}
+    for word in args:
+        if word.startswith("-"):
+            name, _, value = word.lstrip("-").partition("=")
+            if name in ("tryfromenv", "fromenv"):
+                asked = [n for n in value.split(",") if n in FLAGS and f"FLAGS_{n}" in os.environ]
+                flags.update((n, os.environ[f"FLAGS_{n}"]) for n in asked)
+            else:
+                flags[name] = value or "true"
+    set_flags(flags)
+
+
+def init_glog(program: str = "") -> None:
+    """Choose the VLOG lines that are written from GLOG_v and GLOG_vmodule.
+
+    Args:
+        program: the program's name; accepted for old scripts.
+
+    Example:
+        >>> init_glog("train.py")
+    """
+    _init_glog()
+
+
+def init_devices(p2p: bool = True) -> None:
+    """Accepted for old scripts: a device is made ready by the first program that runs on it.
+
+    Args:
+        p2p: whether devices may copy between each other directly.
+
+    Example:
+        >>> init_devices(False)
+    """

@@ -1,0 +1,39 @@
+"""Data to learn on: the true files when they are in the cache or may be fetched, else synthetic stand-ins.
+
+`digits` and `diabetes` are real and come with scikit-learn. The others are Fluid's: ``download(True)`` lets them fetch
+their files; without it and without files each gives a stand-in of the same shapes, and says so once on stderr.
+"""
+
+from fluidnb.data.dataset import (
+    cifar,
+    common,
+    conll05,
+    diabetes,
+    digits,
+    image,
+    imdb,
+    imikolov,
+    mnist,
+    movielens,
+    uci_housing,
+    wmt14,
+    wmt16,
+)
+from fluidnb.data.dataset.source import download
+
+__all__ = [
+    "cifar",
+    "common",
+    "conll05",
+    "diabetes",
+    "digits",
+    "download",
+    "image",
+    "imdb",
+    "imikolov",
+    "mnist",
+    "movielens",
+    "uci_housing",
+    "wmt14",
+    "wmt16",
+]

@@ -1,0 +1,181 @@
+"""CoNLL-2005: who does what to whom, sentences of the Wall Street Journal with the roles that verbs give.
+
+Source: X. Carreras, L. Màrquez, Introduction to the CoNLL-2005 Shared Task. Only its test part is free; Fluid trains
+with that too. The archive has two gzipped files, line by line beside each other: words, and "props": the base form of
+the verb or "-", then a column of brackets for each verb. Fluid: paddle.dataset.conll05; labels are numbered in the
+order of their file here, where Paddle's numbers differ from process to process.
+"""
+
+from __future__ import annotations
+
+import functools
+import os
+import struct
+from collections.abc import Iterable, Iterator
+
+import numpy as np
+
+from fluidnb.data.dataset import common, source, standin
+from fluidnb.data.dataset.fetch import whole
+from fluidnb.data.dataset.roles import corpus, gzipped
+from fluidnb.data.reader.decorators import Reader
+
+DATA_URL = "http://paddlemodels.bj.bcebos.com/conll05st/conll05st-tests.tar.gz"
+DATA_MD5 = "387719152ae52d60422c016e92a742fc"
+WORDDICT_URL = "http://paddlemodels.bj.bcebos.com/conll05st%2FwordDict.txt"
+WORDDICT_MD5 = "ea7fb7d4c75cc6254716f0177a506baa"
+VERBDICT_URL = "http://paddlemodels.bj.bcebos.com/conll05st%2FverbDict.txt"
+VERBDICT_MD5 = "0d2977293bbb6cbefab5b0f97db1e77c"
+TRGDICT_URL = "http://paddlemodels.bj.bcebos.com/conll05st%2FtargetDict.txt"
+TRGDICT_MD5 = "d8c7f03ceb5fc2e5a0fa7503a4353751"
+EMB_URL = "http://paddlemodels.bj.bcebos.com/conll05st%2Femb"
+EMB_MD5 = "bf436eb0faa1f6f9103017f8be57cdb7"
+
+#: The number of every word that the dict lacks.
+UNK_IDX = 0
+
+_NAME, _DIM = "conll05st", 32  # Paddle's name in the cache; the size of a word's vector
+_SENTENCES = 500  # the stand-in's
+
+
+def get_dict() -> tuple[dict[str, int], dict[str, int], dict[str, int]]:
+    """The numbers of words, of verbs in their base form, and of labels: "B-" and "I-" of each role, and "O".
+
+    Returns:
+        (words, verbs, labels), each a dict.
+
+    Raises:
+        EnforceNotMet: a file is damaged or cannot be fetched.
+
+    Example:
+        >>> words, verbs, labels = get_dict()
+        >>> labels["I-A0"] - labels["B-A0"], labels["O"] == len(labels) - 1
+        (1, True)
+    """
+    words, verbs, labels = _dicts(_files())
+    return dict(words), dict(verbs), dict(labels)
+
+
+def get_embedding() -> str:
+    """A file with a vector of 32 float32 for each word, after 16 bytes of header.
+
+    The stand-in has random vectors, and is written into the cache.
+
+    Returns:
+        Its path.
+
+    Raises:
+        EnforceNotMet: the file is damaged or cannot be fetched.
+    """
+    files = source.files("conll05", (EMB_URL, EMB_MD5), folder=_NAME)
+    return _random_vectors(len(get_dict()[0])) if files is None else files[0]
+
+
+def test() -> Reader:
+    """A sample for each verb of each sentence; all Fluid has of this data, to train with too. The stand-in has 500.
+
+    Returns:
+        A reader of tuples of nine lists, each as long as the sentence: words; the two words before the verb, the verb
+        as it stands there, and the two words after it, each repeated; its base form, repeated; 1 for these five
+        positions and 0 for others; labels.
+
+    Raises:
+        EnforceNotMet: a file is damaged or cannot be fetched.
+
+    Example:
+        >>> sample = next(iter(test()()))
+        >>> len(sample), len({len(field) for field in sample})
+        (9, 1)
+    """
+    paths = _files()
+
+    def samples() -> Iterator[tuple[list[int], ...]]:
+        words, verbs, labels = _dicts(paths)
+        for sentence, verb, roles in corpus(*_columns(paths)):
+            at = roles.index("B-V")
+            around = range(at - 2, at + 3)
+            ends = ["bos"] * 2 + sentence + ["eos"] * 2  # so that the word at i is ends[i + 2]
+            marks = [int(i in around) for i in range(len(sentence))]
+            context = [[words.get(ends[i + 2], UNK_IDX)] * len(sentence) for i in around]
+            ids = [words.get(word, UNK_IDX) for word in sentence]
+            yield ids, *context, [verbs[verb]] * len(sentence), marks, [labels[role] for role in roles]
+
+    if paths is None:
+        return samples
+
+    def named() -> Iterator[tuple[list[int], ...]]:
+        with source.reading(paths[0]):
+            yield from samples()
+
+    return named
+
+
+def fetch() -> None:
+    """Fetch the five files into the cache.
+
+    Raises:
+        EnforceNotMet: one of them cannot be fetched.
+    """
+    for url, checksum in (
+        (WORDDICT_URL, WORDDICT_MD5),
+        (VERBDICT_URL, VERBDICT_MD5),
+        (TRGDICT_URL, TRGDICT_MD5),
+        (EMB_URL, EMB_MD5),
+        (DATA_URL, DATA_MD5),
+    ):
+        common.download(url, _NAME, checksum)
+
+
+def _files() -> tuple[str, ...] | None:
+    dicts = (WORDDICT_URL, WORDDICT_MD5), (VERBDICT_URL, VERBDICT_MD5), (TRGDICT_URL, TRGDICT_MD5)
+    return source.files("conll05", (DATA_URL, DATA_MD5), *dicts, folder=_NAME)
+
+
+@functools.lru_cache(maxsize=2)
+def _dicts(paths: tuple[str, ...] | None) -> tuple[dict[str, int], dict[str, int], dict[str, int]]:
+    if paths is None:
+        _, verbs, roles = zip(*corpus(*_columns(None)), strict=True)
+        words = ["<unk>", "bos", "eos", *standin.vocabulary()]
+        return _numbered(words), _numbered(sorted(set(verbs))), _labels(sorted({r for line in roles for r in line}))
+    lines = []
+    for path in paths[1:]:
+        with source.reading(path), open(path, encoding="utf-8") as file:
+            lines.append([line.strip() for line in file])
+    return _numbered(lines[0]), _numbered(lines[1]), _labels(lines[2])
+
+
+def _numbered(words: Iterable[str]) -> dict[str, int]:
+    return {word: i for i, word in enumerate(words)}
+
+
+def _labels(lines: Iterable[str]) -> dict[str, int]:
+    roles = dict.fromkeys(line[2:] for line in lines if line.startswith(("B-", "I-")))
+    return _numbered([*(f"{place}-{role}" for role in roles for place in "BI"), "O"])
+
+
+def _columns(paths: tuple[str, ...] | None) -> tuple[Iterable[str], Iterable[str]]:
+    """The lines of words and of props."""
+    if paths is not None:
+        folder = "conll05st-release/test.wsj"
+        texts = gzipped(paths[0], f"{folder}/words/test.wsj.words.gz", f"{folder}/props/test.wsj.props.gz")
+        return texts[0], texts[1]
+    words: list[str] = []
+    props: list[str] = []
+    for sentence in standin.sentences(_SENTENCES, 7):
+        for role, phrase in sentence:
+            for i, word in enumerate(phrase):
+                words.append(word)
+                bracket = f"{f'({role}' if i == 0 else ''}*{')' if i == len(phrase) - 1 else ''}"
+                props.append(f"{word.removesuffix('s') if role == 'V' else '-'} {bracket}")
+        words.append("")
+        props.append("")
+    return words, props
+
+
+def _random_vectors(count: int) -> str:
+    path = os.path.join(common.DATA_HOME, _NAME, f"stand-in-{count}.emb")
+    if not os.path.exists(path):
+        values = np.random.RandomState(5).uniform(-0.1, 0.1, count * _DIM).astype("<f4")
+        with whole(path) as file:
+            file.write(struct.pack("<iIQ", 0, 4, values.size) + values.tobytes())  # version, bytes a value, values
+    return path

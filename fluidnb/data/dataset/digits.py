@@ -1,0 +1,45 @@
+"""Handwritten digits: 1,797 real images of 8 x 8 pixels, as bundled with scikit-learn.
+
+Source: E. Alpaydin, C. Kaynak, Optical Recognition of Handwritten Digits, UCI Machine Learning Repository; CC BY 4.0.
+"""
+
+from __future__ import annotations
+
+import functools
+
+import numpy as np
+
+from fluidnb.data.dataset.bundled import Array, is_test, load, rows
+from fluidnb.data.reader.decorators import Reader
+
+
+def train() -> Reader:
+    """1,438 samples: (64 pixels as float32 from -1 to 1, row by row; the digit as an int).
+
+    Returns:
+        A reader.
+
+    Raises:
+        EnforceNotMet: scikit-learn is not installed.
+    """
+    images, digits = _all()
+    return rows(images[~is_test(len(digits))], digits[~is_test(len(digits))])
+
+
+def test() -> Reader:
+    """The other 359 samples, every fifth one.
+
+    Returns:
+        A reader of the same samples as `train`.
+
+    Raises:
+        EnforceNotMet: scikit-learn is not installed.
+    """
+    images, digits = _all()
+    return rows(images[is_test(len(digits))], digits[is_test(len(digits))])
+
+
+@functools.cache
+def _all() -> tuple[Array, Array]:
+    pixels, digits = load("digits")  # pixels from 0 to 16
+    return (pixels / 8 - 1).astype(np.float32), digits.astype(np.int64)

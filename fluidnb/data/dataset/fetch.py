@@ -1,0 +1,178 @@
+"""Files over the network into the cache: a checksum before the name, so that what has the name is whole."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import os
+import sys
+import tempfile
+from collections.abc import Iterator
+from typing import BinaryIO
+from urllib.parse import unquote, urlsplit
+
+from fluidnb.errors import EnforceNotMet, OpValueError
+
+_CHUNK = 1 << 20
+_TIMEOUT = 30.0  # seconds without a byte
+
+#: Length of a checksum in hexadecimal digits -> its algorithm.
+_ALGORITHMS = {32: "md5", 40: "sha1", 64: "sha256", 128: "sha512"}
+
+
+def algorithm(checksum: str) -> str:
+    """Which algorithm a checksum is of, by its length.
+
+    Args:
+        checksum: hexadecimal digits.
+
+    Returns:
+        "md5", "sha1", "sha256" or "sha512".
+
+    Raises:
+        OpValueError: no checksum has this length.
+
+    Example:
+        >>> algorithm("9fb629c4189551a2d022fa330f9573f3")
+        'md5'
+    """
+    if len(checksum) not in _ALGORITHMS:
+        raise OpValueError(
+            f'"{checksum}" is not a checksum.', expected="the hexadecimal digits of an md5, sha1, sha256 or sha512"
+        )
+    return _ALGORITHMS[len(checksum)]
+
+
+def digest(path: str | os.PathLike[str], name: str = "md5") -> str:
+    """The checksum of a file, read a piece at a time.
+
+    Args:
+        path: the file.
+        name: the algorithm.
+
+    Returns:
+        Hexadecimal digits.
+
+    Example:
+        >>> digest(os.devnull)
+        'd41d8cd98f00b204e9800998ecf8427e'
+    """
+    with open(path, "rb") as file:
+        return hashlib.file_digest(file, lambda: hashlib.new(name, usedforsecurity=False)).hexdigest()
+
+
+def mirrored(url: str, folder: str, name: str | None = None) -> str:
+    """Where to fetch a file: its own address, or the same file below FLUIDNB_DATA_URL when that is set.
+
+    Args:
+        url: the file's address.
+        folder: the data set's folder in the cache, and below a mirror.
+        name: the file's name, where the address does not say it.
+
+    Returns:
+        An address.
+
+    Example:
+        >>> mirrored("http://example.org/imdb%2Freviews.tgz", "imdb")
+        'http://example.org/imdb%2Freviews.tgz'
+    """
+    base = os.environ.get("FLUIDNB_DATA_URL")
+    if not base:
+        return url
+    return "/".join((base.rstrip("/"), folder, name or unquote(urlsplit(url).path).rpartition("/")[2]))
+
+
+def fetch(url: str, path: str, checksum: str) -> None:
+    """Fetch a file; `path` appears, whole and checked, only at the end.
+
+    Args:
+        url: http or https.
+        path: where to put it; its folder is made.
+        checksum: what the file must have; the length says which algorithm.
+
+    Raises:
+        EnforceNotMet: the file cannot be had, or is not the right one. Nothing is left, what was there stays.
+        OpValueError: another kind of address.
+
+    Example:
+        >>> fetch("file:///etc/hostname", "/tmp/never", "0" * 32)
+        Traceback (most recent call last):
+        fluidnb.errors.OpValueError: Data sets come over http or https.
+          ...
+    """
+    if urlsplit(url).scheme not in ("http", "https"):
+        raise OpValueError("Data sets come over http or https.", received=url)
+    print(f"fluidnb: fetching {url} into {path}", file=sys.stderr)
+    with whole(path) as file:
+        received = _stream(url, file, algorithm(checksum))
+        if received != checksum.lower():
+            raise EnforceNotMet(
+                f"{os.path.basename(path)} arrived damaged, or is another file now.",
+                attrs={"url": url, "file": path},
+                expected=f"{algorithm(checksum)} {checksum}",
+                received=f"{algorithm(checksum)} {received}",
+                hint="try again, or set FLUIDNB_DATA_URL to a mirror; what arrived was thrown away.",
+            )
+
+
+@contextlib.contextmanager
+def whole(path: str) -> Iterator[BinaryIO]:
+    """Write a file that appears under its name only when it is complete.
+
+    Args:
+        path: its name; its folder is made.
+
+    Returns:
+        A file open for bytes; after an exception nothing of it is left.
+
+    Example:
+        >>> path = os.path.join(tempfile.mkdtemp(), "a", "b")
+        >>> with whole(path) as file:
+        ...     _ = file.write(b"all")
+        ...     os.path.exists(path)
+        False
+        >>> os.listdir(os.path.dirname(path))
+        ['b']
+    """
+    folder, name = os.path.split(path)
+    os.makedirs(folder, exist_ok=True)
+    handle, partial = tempfile.mkstemp(prefix=f".{name}.", suffix=".part", dir=folder)
+    try:
+        with os.fdopen(handle, "wb") as file:
+            yield file
+            file.flush()
+            os.fsync(file.fileno())
+        os.chmod(partial, 0o644)  # a temporary file is private, the cache is not
+        os.replace(partial, path)
+    finally:
+        with contextlib.suppress(FileNotFoundError):
+            os.unlink(partial)
+
+
+def _stream(url: str, file: BinaryIO, name: str) -> str:
+    """Copy what an address sends; the checksum of it."""
+    from http.client import HTTPException
+    from urllib.error import URLError
+    from urllib.request import Request, urlopen
+
+    total = hashlib.new(name, usedforsecurity=False)
+    count = 0
+    try:
+        with urlopen(Request(url, headers={"User-Agent": "fluidnb"}), timeout=_TIMEOUT) as response:
+            promised = response.headers.get("Content-Length")
+            while piece := response.read(_CHUNK):
+                total.update(piece)
+                file.write(piece)
+                count += len(piece)
+    except (OSError, HTTPException) as e:
+        reason = e.reason if type(e) is URLError else str(e)
+        raise EnforceNotMet(
+            f"{url} cannot be fetched: {reason or type(e).__name__}.",
+            hint="try again later, set FLUIDNB_DATA_URL to a mirror, put the file into the cache by hand, "
+            "or go on with the stand-in: fluid.dataset.download(False).",
+        ) from None
+    if promised is not None and count != int(promised):
+        raise EnforceNotMet(
+            f"{url} broke off.", expected=f"{promised} bytes", received=f"{count} bytes", hint="try again."
+        )
+    return total.hexdigest()

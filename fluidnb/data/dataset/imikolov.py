@@ -1,0 +1,142 @@
+"""The Penn Treebank as T. Mikolov's language models use it: 42,068 sentences to train, 3,370 to validate.
+
+Source: M. Marcus et al., Building a large annotated corpus of English (1993); simple-examples.tgz of the RNNLM toolkit.
+Fluid: paddle.dataset.imikolov. Words are str, where Paddle on Python 3 has bytes.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping
+
+from fluidnb.data.dataset import common, source, standin
+from fluidnb.data.reader.decorators import Reader
+from fluidnb.errors import NotFound, OpValueError
+
+URL = "https://dataset.bj.bcebos.com/imikolov%2Fsimple-examples.tgz"
+MD5 = "30177ea32e27c525793142b6bf2c8e2d"
+
+_TRAIN, _VALID = "simple-examples/data/ptb.train.txt", "simple-examples/data/ptb.valid.txt"
+_COUNTS = {_TRAIN: 2000, _VALID: 200}  # sentences of the stand-in
+
+
+class DataType:
+    """What a sample is: n words in a row, or a whole sentence."""
+
+    NGRAM = 1
+    SEQ = 2
+
+
+def build_dict(min_word_freq: int = 50) -> dict[str, int]:
+    """Number the words of both files, the most frequent first, equal ones by name.
+
+    Args:
+        min_word_freq: words that occur as often as this, or less, are left out.
+
+    Returns:
+        Word to number; "<s>" and "<e>" begin and end sentences, "<unk>" is the last one.
+
+    Raises:
+        EnforceNotMet: the file is damaged or cannot be fetched.
+
+    Example:
+        >>> words = build_dict()
+        >>> words["<unk>"] == len(words) - 1
+        True
+    """
+    counts: Counter[str] = Counter()
+    paths = source.files("imikolov", (URL, MD5))
+    for part in (_TRAIN, _VALID):
+        for line in _lines(paths, part):
+            counts.update(line.split())
+            counts.update(("<s>", "<e>"))
+    del counts["<unk>"]  # the text has it too; it gets the last number
+    kept = sorted((word for word, n in counts.items() if n > min_word_freq), key=lambda word: (-counts[word], word))
+    return {word: i for i, word in enumerate([*kept, "<unk>"])}
+
+
+def train(word_idx: Mapping[str, int], n: int, data_type: int = DataType.NGRAM) -> Reader:
+    """The sentences to train with, as numbers; the stand-in has 2,000.
+
+    Args:
+        word_idx: word to number, of `build_dict`.
+        n: NGRAM: words in a sample. SEQ: leave out sentences longer than this; 0: none.
+        data_type: NGRAM: a tuple of n ints for every n words in a row, "<s>" and "<e>" among them.
+            SEQ: (the sentence after "<s>", the sentence before "<e>"), two lists of equal length.
+
+    Returns:
+        A reader.
+
+    Raises:
+        EnforceNotMet: the file is damaged or cannot be fetched.
+        NotFound: `word_idx` lacks "<unk>", or an end of sentences where it is needed.
+        OpValueError: another data type, or a negative n.
+
+    Example:
+        >>> words = build_dict()
+        >>> len(next(iter(train(words, 5)())))
+        5
+        >>> source, target = next(iter(train(words, 0, DataType.SEQ)()))
+        >>> source[1:] == target[:-1]
+        True
+    """
+    return _reader(_TRAIN, word_idx, n, data_type)
+
+
+def test(word_idx: Mapping[str, int], n: int, data_type: int = DataType.NGRAM) -> Reader:
+    """The sentences to validate with; the stand-in has 200.
+
+    Args:
+        word_idx: as for `train`.
+        n: as for `train`.
+        data_type: as for `train`.
+
+    Returns:
+        A reader of the same samples as `train`.
+
+    Raises:
+        EnforceNotMet: the file is damaged or cannot be fetched.
+        NotFound: `word_idx` lacks "<unk>", or an end of sentences where it is needed.
+        OpValueError: another data type, or a negative n.
+    """
+    return _reader(_VALID, word_idx, n, data_type)
+
+
+def fetch() -> None:
+    """Fetch the archive into the cache.
+
+    Raises:
+        EnforceNotMet: it cannot be fetched.
+    """
+    common.download(URL, "imikolov", MD5)
+
+
+def _reader(part: str, words: Mapping[str, int], n: int, data_type: int) -> Reader:
+    if data_type not in (DataType.NGRAM, DataType.SEQ):
+        raise OpValueError("Unknown data type", received=data_type, expected="DataType.NGRAM or DataType.SEQ")
+    if n < 0 or n == 0 and data_type == DataType.NGRAM:
+        raise OpValueError("Invalid gram length", received=f"n = {n}")
+    for word in ("<unk>", "<s>", "<e>"):
+        if word not in words and (word == "<unk>" or data_type == DataType.SEQ):
+            raise NotFound(f'word_idx has no "{word}".', hint="use the dict of build_dict.")
+    paths = source.files("imikolov", (URL, MD5))
+    unknown = words["<unk>"]
+
+    def samples() -> Iterator[tuple[int, ...] | tuple[list[int], list[int]]]:
+        for line in _lines(paths, part):
+            if data_type == DataType.NGRAM:
+                ids = [words.get(w, unknown) for w in ("<s>", *line.split(), "<e>")]
+                for end in range(n, len(ids) + 1):
+                    yield tuple(ids[end - n : end])
+            else:
+                ids = [words.get(w, unknown) for w in line.split()]
+                if n == 0 or len(ids) + 1 <= n:
+                    yield [words["<s>"], *ids], [*ids, words["<e>"]]
+
+    return samples
+
+
+def _lines(paths: tuple[str, ...] | None, part: str) -> Iterator[str]:
+    if paths is None:
+        return iter(standin.texts(_COUNTS[part], len(part)))
+    return source.lines(paths[0], part)

@@ -1,0 +1,125 @@
+"""MNIST: images of 28 x 28 handwritten digits, 60,000 to train and 10,000 to test.
+
+Source: Y. LeCun, C. Cortes, C. Burges, The MNIST database of handwritten digits. The files are in the IDX format:
+big-endian, a magic number, the sizes, the bytes. Fluid: paddle.dataset.mnist.
+"""
+
+from __future__ import annotations
+
+import functools
+import gzip
+import struct
+from collections.abc import Iterator
+
+import numpy as np
+
+from fluidnb.data.dataset import common, source, standin
+from fluidnb.data.dataset.bundled import Array
+from fluidnb.data.reader.decorators import Reader
+
+URL_PREFIX = "https://dataset.bj.bcebos.com/mnist/"
+TEST_IMAGE_URL = URL_PREFIX + "t10k-images-idx3-ubyte.gz"
+TEST_IMAGE_MD5 = "9fb629c4189551a2d022fa330f9573f3"
+TEST_LABEL_URL = URL_PREFIX + "t10k-labels-idx1-ubyte.gz"
+TEST_LABEL_MD5 = "ec29112dd5afa0611ce80d1b7f02629c"
+TRAIN_IMAGE_URL = URL_PREFIX + "train-images-idx3-ubyte.gz"
+TRAIN_IMAGE_MD5 = "f68b3c2dcbeaaa9fbdd348bbdeb94873"
+TRAIN_LABEL_URL = URL_PREFIX + "train-labels-idx1-ubyte.gz"
+TRAIN_LABEL_MD5 = "d53e105ee54ea40749a09fcbcd1e9432"
+
+_SIDE, _TRAIN, _TEST = 28, 6000, 1000  # the last two are the stand-in's
+
+
+def train() -> Reader:
+    """The images to train with: (784 pixels as float32 from -1 to 1, row by row; the digit as an int).
+
+    The stand-in draws 6,000 digits of a dot font, shifted, faded and with noise.
+
+    Returns:
+        A reader.
+
+    Raises:
+        EnforceNotMet: a file is damaged or cannot be fetched.
+
+    Example:
+        >>> pixels, digit = next(iter(train()()))
+        >>> pixels.shape, pixels.dtype, type(digit)
+        ((784,), dtype('float32'), <class 'int'>)
+    """
+    return _reader(
+        source.files("mnist", (TRAIN_IMAGE_URL, TRAIN_IMAGE_MD5), (TRAIN_LABEL_URL, TRAIN_LABEL_MD5)), _TRAIN, 1
+    )
+
+
+def test() -> Reader:
+    """The images to test with; the stand-in has 1,000.
+
+    Returns:
+        A reader of the same samples as `train`.
+
+    Raises:
+        EnforceNotMet: a file is damaged or cannot be fetched.
+    """
+    return _reader(source.files("mnist", (TEST_IMAGE_URL, TEST_IMAGE_MD5), (TEST_LABEL_URL, TEST_LABEL_MD5)), _TEST, 2)
+
+
+def fetch() -> None:
+    """Fetch the four files into the cache.
+
+    Raises:
+        EnforceNotMet: one of them cannot be fetched.
+    """
+    for url, checksum in (
+        (TRAIN_IMAGE_URL, TRAIN_IMAGE_MD5),
+        (TRAIN_LABEL_URL, TRAIN_LABEL_MD5),
+        (TEST_IMAGE_URL, TEST_IMAGE_MD5),
+        (TEST_LABEL_URL, TEST_LABEL_MD5),
+    ):
+        common.download(url, "mnist", checksum)
+
+
+def _reader(paths: tuple[str, ...] | None, count: int, seed: int) -> Reader:
+    def samples() -> Iterator[tuple[Array, int]]:
+        images, labels = _drawn(count, seed) if paths is None else _read(*paths)
+        for image, label in zip(images, labels, strict=True):
+            yield image.astype(np.float32) / np.float32(255) * 2 - 1, int(label)
+
+    return samples
+
+
+def _read(images: str, labels: str) -> tuple[Array, Array]:
+    pixels, digits = _idx(images, 3), _idx(labels, 1)
+    with source.reading(labels):
+        if len(pixels) != len(digits):
+            raise ValueError(f"it has {len(digits)} labels for {len(pixels)} images")
+    return pixels.reshape(len(pixels), -1), digits
+
+
+def _idx(path: str, rank: int) -> Array:
+    """An array out of an IDX file of unsigned bytes."""
+    with source.reading(path):
+        with gzip.open(path) as file:
+            data = file.read()
+        (magic,) = struct.unpack_from(">I", data)
+        if magic != 0x0800 + rank:
+            raise ValueError(f"its magic number is {magic}, not {0x0800 + rank}")
+        shape = struct.unpack_from(f">{rank}I", data, 4)
+        values = np.frombuffer(data, np.uint8, offset=4 + 4 * rank)
+        if values.size != np.prod(shape, dtype=object):
+            raise ValueError(f"it has {values.size} values for the sizes {shape}")
+        return values.reshape(shape)
+
+
+@functools.cache
+def _drawn(count: int, seed: int) -> tuple[Array, Array]:
+    """The stand-in: digits in dots of 3 x 3 pixels."""
+    random = np.random.RandomState(seed)
+    digits = random.randint(0, 10, count)
+    glyphs = np.kron(standin.dots(), np.ones((1, 3, 3)))  # 21 x 15
+    pixels = random.randint(0, 40, (count, _SIDE, _SIDE)).astype(np.uint8)
+    tops, lefts = random.randint(1, 7, count), random.randint(2, 12, count)
+    inks = random.randint(140, 215, count)
+    for i, digit in enumerate(digits):
+        glyph = (glyphs[digit] * inks[i]).astype(np.uint8)
+        pixels[i, tops[i] : tops[i] + 21, lefts[i] : lefts[i] + 15] += glyph
+    return pixels.reshape(count, -1), digits.astype(np.uint8)

@@ -1,0 +1,303 @@
+"""MovieLens 1M: a million ratings of 3,900 films by 6,040 people.
+
+Source: F. Harper, J. Konstan, The MovieLens Datasets, ACM TiiS 5 (2015). The archive has users.dat, movies.dat and
+ratings.dat, lines of fields with "::" between them. Fluid: paddle.dataset.movielens; the numbers of categories and
+words of titles are in the order of the alphabet here, where Paddle's differ from process to process.
+"""
+
+from __future__ import annotations
+
+import functools
+import io
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from fluidnb.data.dataset import common, source, standin
+from fluidnb.data.reader.decorators import Reader
+from fluidnb.errors import OpValueError
+
+URL = "https://dataset.bj.bcebos.com/movielens%2Fml-1m.zip"
+MD5 = "c4d9eecfca2ab87c1945afe126590906"
+
+#: The youngest age of each group of ages.
+age_table = [1, 18, 25, 35, 45, 50, 56]
+
+_USERS, _MOVIES, _RATINGS = 120, 90, 3000  # the stand-in's
+_CATEGORIES = (
+    "Action Adventure Animation Children's Comedy Crime Drama Fantasy Musical Romance Thriller Western".split()
+)
+
+
+class MovieInfo:
+    """A film.
+
+    Args:
+        index: its number.
+        categories: the names of its categories.
+        title: without the year; a blank at its end stays.
+    """
+
+    def __init__(self, index: int | str, categories: list[str], title: str) -> None:
+        self.index = int(index)
+        self.categories = categories
+        self.title = title
+
+    def value(self) -> list[Any]:
+        """The film in numbers.
+
+        Returns:
+            [its number, [those of the categories], [those of the words of the title]].
+
+        Example:
+            >>> number, categories, title = movie_info()[1].value()
+            >>> number, len(categories) > 0, len(title) > 0
+            (1, True, True)
+        """
+        catalogue = _catalogue()
+        words = [catalogue.titles[word.lower()] for word in self.title.split()]
+        return [self.index, [catalogue.categories[c] for c in self.categories], words]
+
+    def __repr__(self) -> str:
+        return f"<MovieInfo id({self.index}), title({self.title}), categories({self.categories})>"
+
+
+class UserInfo:
+    """A person who rates films.
+
+    Args:
+        index: the person's number.
+        gender: "M" or "F".
+        age: the youngest age of the group, one of `age_table`.
+        job_id: number of the occupation, 0 to 20.
+    """
+
+    def __init__(self, index: int | str, gender: str, age: int | str, job_id: int | str) -> None:
+        self.index = int(index)
+        self.is_male = gender == "M"
+        self.age = age_table.index(int(age))
+        self.job_id = int(job_id)
+
+    def value(self) -> list[int]:
+        """The person in numbers.
+
+        Returns:
+            [number, 0 for male or 1 for female, number of the group of ages, job].
+
+        Example:
+            >>> UserInfo("7", "F", "25", "3").value()
+            [7, 1, 2, 3]
+        """
+        return [self.index, int(not self.is_male), self.age, self.job_id]
+
+    def __repr__(self) -> str:
+        gender = "M" if self.is_male else "F"
+        return f"<UserInfo id({self.index}), gender({gender}), age({age_table[self.age]}), job({self.job_id})>"
+
+
+class _Catalogue(NamedTuple):
+    movies: dict[int, MovieInfo]
+    users: dict[int, UserInfo]
+    titles: dict[str, int]
+    categories: dict[str, int]
+
+
+def train(rand_seed: int = 0, test_ratio: float = 0.1) -> Reader:
+    """The ratings to train with; the stand-in has about 2,700.
+
+    Args:
+        rand_seed: of the split.
+        test_ratio: share of the ratings that are for testing.
+
+    Returns:
+        A reader of lists: person, gender, age, job as in `UserInfo.value`; film, categories, title as in
+        `MovieInfo.value`; [the rating, 5 for the best, times 2 minus 5].
+
+    Raises:
+        EnforceNotMet: the file is damaged or cannot be fetched.
+        OpValueError: `test_ratio` is no fraction.
+
+    Example:
+        >>> sample = next(iter(train()()))
+        >>> [type(field).__name__ for field in sample]
+        ['int', 'int', 'int', 'int', 'int', 'list', 'list', 'list']
+    """
+    return _reader(rand_seed, test_ratio, False)
+
+
+def test(rand_seed: int = 0, test_ratio: float = 0.1) -> Reader:
+    """The ratings to test with; those that `train` with the same arguments leaves out.
+
+    Args:
+        rand_seed: of the split.
+        test_ratio: share of the ratings that are for testing.
+
+    Returns:
+        A reader of the same samples as `train`.
+
+    Raises:
+        EnforceNotMet: the file is damaged or cannot be fetched.
+        OpValueError: `test_ratio` is no fraction.
+    """
+    return _reader(rand_seed, test_ratio, True)
+
+
+def get_movie_title_dict() -> dict[str, int]:
+    """Number the words of all titles, in small letters.
+
+    Returns:
+        Word to number.
+    """
+    return _catalogue().titles
+
+
+def movie_categories() -> dict[str, int]:
+    """Number the categories of films.
+
+    Returns:
+        Name to number.
+    """
+    return _catalogue().categories
+
+
+def max_movie_id() -> int:
+    """The greatest number of a film; numbers start at 1, and some are free.
+
+    Returns:
+        An int.
+    """
+    return max(_catalogue().movies)
+
+
+def max_user_id() -> int:
+    """The greatest number of a person; numbers start at 1.
+
+    Returns:
+        An int.
+    """
+    return max(_catalogue().users)
+
+
+def max_job_id() -> int:
+    """The greatest number of a job; numbers start at 0.
+
+    Returns:
+        An int.
+
+    Example:
+        >>> max_job_id()
+        20
+    """
+    return max(user.job_id for user in _catalogue().users.values())
+
+
+def user_info() -> dict[int, UserInfo]:
+    """All people.
+
+    Returns:
+        Number to person.
+    """
+    return _catalogue().users
+
+
+def movie_info() -> dict[int, MovieInfo]:
+    """All films.
+
+    Returns:
+        Number to film.
+    """
+    return _catalogue().movies
+
+
+def fetch() -> None:
+    """Fetch the archive into the cache.
+
+    Raises:
+        EnforceNotMet: it cannot be fetched.
+    """
+    common.download(URL, "movielens", MD5)
+
+
+def _reader(rand_seed: int, test_ratio: float, is_test: bool) -> Reader:
+    if not 0 <= test_ratio <= 1:
+        raise OpValueError("test_ratio should be a fraction, 0 to 1.", received=test_ratio)
+    paths = source.files("movielens", (URL, MD5))
+
+    def samples() -> Iterator[list[Any]]:
+        catalogue = _parsed(paths)
+        users = {number: user.value() for number, user in catalogue.users.items()}
+        movies = {number: movie.value() for number, movie in catalogue.movies.items()}
+        random = np.random.RandomState(rand_seed)
+        with _lines(paths, "ratings.dat") as lines:
+            for line in lines:
+                if (random.random_sample() < test_ratio) == is_test:
+                    user, movie, rating, _ = line.split("::")
+                    yield [*users[int(user)], *movies[int(movie)], [float(rating) * 2 - 5.0]]
+
+    return samples
+
+
+def _catalogue() -> _Catalogue:
+    return _parsed(source.files("movielens", (URL, MD5)))
+
+
+@functools.lru_cache(maxsize=2)
+def _parsed(paths: tuple[str, ...] | None) -> _Catalogue:
+    movies: dict[int, MovieInfo] = {}
+    with _lines(paths, "movies.dat") as lines:
+        for line in lines:
+            number, title, kinds = line.split("::")
+            name = re.fullmatch(r"(.*)\(\d+\)", title)
+            if name is None:
+                raise ValueError(f"the title {title!r} does not end in a year")
+            movies[int(number)] = MovieInfo(number, kinds.split("|"), name[1])
+    with _lines(paths, "users.dat") as lines:
+        people = [UserInfo(*line.split("::")[:4]) for line in lines]
+    titles = sorted({word.lower() for movie in movies.values() for word in movie.title.split()})
+    categories = sorted({category for movie in movies.values() for category in movie.categories})
+    return _Catalogue(
+        movies,
+        {user.index: user for user in people},
+        {word: i for i, word in enumerate(titles)},
+        {category: i for i, category in enumerate(categories)},
+    )
+
+
+@contextmanager
+def _lines(paths: tuple[str, ...] | None, name: str) -> Iterator[Iterator[str]]:
+    """The lines of one of the three files; what is wrong with one becomes an error that names the file."""
+    import zipfile
+
+    if paths is None:
+        yield iter(_written()[name])
+        return
+    with source.reading(paths[0], name), zipfile.ZipFile(paths[0]) as archive, archive.open(f"ml-1m/{name}") as file:
+        yield (line.rstrip("\n") for line in io.TextIOWrapper(file, "latin-1"))
+
+
+@functools.cache
+def _written() -> dict[str, list[str]]:
+    """The stand-in: people of one age, job or gender like the same categories."""
+    random = np.random.RandomState(1)
+    ages, jobs = random.randint(0, len(age_table), _USERS), random.permutation(np.arange(_USERS) % 21)
+    male = random.randint(0, 2, _USERS)
+    users = [
+        f"{i + 1}::{'FM'[male[i]]}::{age_table[ages[i]]}::{jobs[i]}::{random.randint(10**5):05}" for i in range(_USERS)
+    ]
+    kinds = [random.choice(len(_CATEGORIES), random.randint(1, 4), replace=False) for _ in range(_MOVIES)]
+    movies = []
+    for i, kind in enumerate(kinds):
+        adjective, noun = random.choice(standin.ADJECTIVES), random.choice(standin.NOUNS)
+        title = f"The {adjective.title()} {noun.title()} ({random.randint(1930, 2001)})"
+        movies.append(f"{i + 1}::{title}::{'|'.join(_CATEGORIES[k] for k in sorted(kind))}")
+    taste = random.normal(0, 0.7, (len(age_table), len(_CATEGORIES)))[ages]
+    taste += random.normal(0, 0.7, (21, len(_CATEGORIES)))[jobs] + random.normal(0, 0.5, (2, len(_CATEGORIES)))[male]
+    ratings = []
+    for pair in random.choice(_USERS * _MOVIES, _RATINGS, replace=False):  # nobody rates a film twice
+        user, movie = divmod(int(pair), _MOVIES)
+        rating = np.clip(round(3.5 + taste[user, kinds[movie]].mean() + random.normal(0, 0.4)), 1, 5)
+        ratings.append(f"{user + 1}::{movie + 1}::{rating:.0f}::{random.randint(956703932, 1046454590)}")
+    return {"users.dat": users, "movies.dat": movies, "ratings.dat": ratings}

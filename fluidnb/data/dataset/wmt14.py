@@ -1,0 +1,147 @@
+"""WMT14: sentences in English and French, a small part of the corpus of that workshop, with their dicts.
+
+Source: the ACL 2014 Ninth Workshop on Statistical Machine Translation. The archive has src.dict and trg.dict, a word a
+line, and train/train, test/test and gen/gen: a sentence, a tab, its translation. Fluid: paddle.dataset.wmt14.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Iterator
+
+from fluidnb.data.dataset import common, source, standin
+from fluidnb.data.dataset.translation import END, START, UNK, check_size, count_words, sample, turned
+from fluidnb.data.reader.decorators import Reader
+
+URL_TRAIN = "http://paddlemodels.bj.bcebos.com/wmt/wmt14.tgz"
+MD5_TRAIN = "0791583d57d5beb693b9414c5b36798c"
+
+#: The number of every word that a dict lacks.
+UNK_IDX = 2
+
+_LONGEST = 80
+_COUNTS = {"train/train": 600, "test/test": 60, "gen/gen": 20}  # sentences of the stand-in
+
+
+def train(dict_size: int) -> Reader:
+    """The sentences to train with; the stand-in has 600.
+
+    Args:
+        dict_size: the words to know in either language, the most frequent ones.
+
+    Returns:
+        A reader of tuples of three lists of ints: the source between "<s>" and "<e>"; the target after "<s>"; the
+        target before "<e>". Sentences of more than 80 are left out.
+
+    Raises:
+        EnforceNotMet: the file is damaged or cannot be fetched.
+        OpValueError: `dict_size` is less than 3.
+
+    Example:
+        >>> source, target, following = next(iter(train(30)()))
+        >>> source[0], source[-1], target[0], target[1:] == following[:-1]
+        (0, 1, 0, True)
+    """
+    return _reader("train/train", dict_size)
+
+
+def test(dict_size: int) -> Reader:
+    """The sentences to test with; the stand-in has 60.
+
+    Args:
+        dict_size: as for `train`.
+
+    Returns:
+        A reader of the same samples as `train`.
+
+    Raises:
+        EnforceNotMet: the file is damaged or cannot be fetched.
+        OpValueError: `dict_size` is less than 3.
+    """
+    return _reader("test/test", dict_size)
+
+
+def gen(dict_size: int) -> Reader:
+    """A few sentences to translate; the stand-in has 20.
+
+    Args:
+        dict_size: as for `train`.
+
+    Returns:
+        A reader of the same samples as `train`.
+
+    Raises:
+        EnforceNotMet: the file is damaged or cannot be fetched.
+        OpValueError: `dict_size` is less than 3.
+    """
+    return _reader("gen/gen", dict_size)
+
+
+def get_dict(
+    dict_size: int, reverse: bool = True
+) -> tuple[dict[int, str], dict[int, str]] | tuple[dict[str, int], ...]:
+    """The numbers of the words of both languages; 0, 1 and 2 are "<s>", "<e>" and "<unk>".
+
+    Args:
+        dict_size: words to know; fewer where there are not as many.
+        reverse: number to word; else word to number.
+
+    Returns:
+        (source, target), each a dict.
+
+    Raises:
+        EnforceNotMet: the file is damaged or cannot be fetched.
+        OpValueError: `dict_size` is less than 3.
+
+    Example:
+        >>> get_dict(3)
+        ({0: '<s>', 1: '<e>', 2: '<unk>'}, {0: '<s>', 1: '<e>', 2: '<unk>'})
+        >>> get_dict(3, reverse=False)[0]["<e>"]
+        1
+    """
+    dicts = _dicts(source.files("wmt14", (URL_TRAIN, MD5_TRAIN)), check_size("dict_size", dict_size))
+    return (turned(dicts[0]), turned(dicts[1])) if reverse else (dict(dicts[0]), dict(dicts[1]))
+
+
+def fetch() -> None:
+    """Fetch the archive into the cache.
+
+    Raises:
+        EnforceNotMet: it cannot be fetched.
+    """
+    common.download(URL_TRAIN, "wmt14", MD5_TRAIN)
+
+
+def _reader(part: str, dict_size: int) -> Reader:
+    check_size("dict_size", dict_size)
+    paths = source.files("wmt14", (URL_TRAIN, MD5_TRAIN))
+
+    def samples() -> Iterator[tuple[list[int], list[int], list[int]]]:
+        dicts = _dicts(paths, dict_size)
+        for line in _lines(paths, part):
+            made = sample(line, dicts, UNK_IDX)
+            if made is not None and len(made[0]) <= _LONGEST and len(made[1]) - 1 <= _LONGEST:
+                yield made
+
+    return samples
+
+
+@functools.lru_cache(maxsize=4)
+def _dicts(paths: tuple[str, ...] | None, size: int) -> tuple[dict[str, int], dict[str, int]]:
+    if paths is None:
+        columns = [line.split("\t") for line in _lines(None, "train/train")]
+        words = [[START, END, UNK, *count_words(column)] for column in zip(*columns, strict=True)]
+    else:
+        words = [[line.strip() for line in source.lines(paths[0], name)] for name in ("src.dict", "trg.dict")]
+    for path in paths or ():
+        with source.reading(path, "trg.dict"):
+            if words[1][:3] != [START, END, UNK]:
+                raise ValueError(f"it does not begin with {START}, {END} and {UNK}")
+    first, second = ({word: i for i, word in enumerate(column[:size])} for column in words)
+    return first, second
+
+
+def _lines(paths: tuple[str, ...] | None, part: str) -> Iterator[str]:
+    if paths is None:
+        return iter(standin.pairs(_COUNTS[part], 14 + len(part)))
+    return source.lines(paths[0], part)

@@ -1,0 +1,160 @@
+"""WMT16: descriptions of images in English and German, 29,000 to train, 1,000 to test, 1,014 to validate.
+
+Source: D. Elliott et al., Multi30K: Multilingual English-German Image Descriptions (2016), in single words. The archive
+has wmt16/train, wmt16/test and wmt16/val: a sentence, a tab, its translation. Fluid: paddle.dataset.wmt16.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Iterator
+
+from fluidnb.data.dataset import common, source, standin
+from fluidnb.data.dataset.translation import END, START, UNK, check_size, count_words, sample, turned
+from fluidnb.data.reader.decorators import Reader
+from fluidnb.errors import OpValueError
+
+DATA_URL = "http://paddlemodels.bj.bcebos.com/wmt/wmt16.tar.gz"
+DATA_MD5 = "0c38be43600334966403524a40dcd81e"
+
+#: The words of the two languages with "<s>", "<e>" and "<unk>"; no dict is larger.
+TOTAL_EN_WORDS, TOTAL_DE_WORDS = 11250, 19220
+
+_TOTALS = {"en": TOTAL_EN_WORDS, "de": TOTAL_DE_WORDS}
+_COUNTS = {"wmt16/train": 600, "wmt16/test": 60, "wmt16/val": 60}  # sentences of the stand-in
+
+
+def train(src_dict_size: int, trg_dict_size: int, src_lang: str = "en") -> Reader:
+    """The sentences to train with; the stand-in has 600.
+
+    Args:
+        src_dict_size: the words to know in the source language, "<s>", "<e>" and "<unk>" (0, 1, 2) among them.
+        trg_dict_size: the same in the target language.
+        src_lang: the source language, "en" or "de".
+
+    Returns:
+        A reader of tuples of three lists of ints: the source between "<s>" and "<e>"; the target after "<s>"; the
+        target before "<e>".
+
+    Raises:
+        EnforceNotMet: the file is damaged or cannot be fetched.
+        OpValueError: a size less than 3, or another language.
+
+    Example:
+        >>> source, target, following = next(iter(train(30, 30)()))
+        >>> source[0], source[-1], target[0], target[1:] == following[:-1]
+        (0, 1, 0, True)
+    """
+    return _reader("wmt16/train", src_dict_size, trg_dict_size, src_lang)
+
+
+def test(src_dict_size: int, trg_dict_size: int, src_lang: str = "en") -> Reader:
+    """The sentences to test with; the stand-in has 60.
+
+    Args:
+        src_dict_size: as for `train`.
+        trg_dict_size: as for `train`.
+        src_lang: as for `train`.
+
+    Returns:
+        A reader of the same samples as `train`.
+
+    Raises:
+        EnforceNotMet: the file is damaged or cannot be fetched.
+        OpValueError: a size less than 3, or another language.
+    """
+    return _reader("wmt16/test", src_dict_size, trg_dict_size, src_lang)
+
+
+def validation(src_dict_size: int, trg_dict_size: int, src_lang: str = "en") -> Reader:
+    """The sentences to validate with; the stand-in has 60.
+
+    Args:
+        src_dict_size: as for `train`.
+        trg_dict_size: as for `train`.
+        src_lang: as for `train`.
+
+    Returns:
+        A reader of the same samples as `train`.
+
+    Raises:
+        EnforceNotMet: the file is damaged or cannot be fetched.
+        OpValueError: a size less than 3, or another language.
+    """
+    return _reader("wmt16/val", src_dict_size, trg_dict_size, src_lang)
+
+
+def get_dict(lang: str, dict_size: int, reverse: bool = False) -> dict[str, int] | dict[int, str]:
+    """The numbers of the words of a language: those of the sentences to train with, the most frequent first.
+
+    Args:
+        lang: "en" or "de".
+        dict_size: words to know, with "<s>", "<e>" and "<unk>" (0, 1, 2); fewer where there are not as many.
+        reverse: number to word; else word to number.
+
+    Returns:
+        A dict.
+
+    Raises:
+        EnforceNotMet: the file is damaged or cannot be fetched.
+        OpValueError: a size less than 3, or another language.
+
+    Example:
+        >>> get_dict("en", 3)
+        {'<s>': 0, '<e>': 1, '<unk>': 2}
+        >>> get_dict("de", 3, reverse=True)[1]
+        '<e>'
+    """
+    size = min(check_size("dict_size", dict_size), _TOTALS[_check_language("lang", lang)])
+    words = _dict(source.files("wmt16", (DATA_URL, DATA_MD5, "wmt16.tar.gz")), lang, size)
+    return turned(words) if reverse else dict(words)
+
+
+def fetch() -> None:
+    """Fetch the archive into the cache.
+
+    Raises:
+        EnforceNotMet: it cannot be fetched.
+    """
+    common.download(DATA_URL, "wmt16", DATA_MD5, "wmt16.tar.gz")
+
+
+def _check_language(what: str, lang: str) -> str:
+    if lang not in _TOTALS:
+        raise OpValueError(
+            f"An error language type in {what}.", expected='"en" (for English) or "de" (for German)', received=lang
+        )
+    return lang
+
+
+def _reader(part: str, src_dict_size: int, trg_dict_size: int, src_lang: str) -> Reader:
+    check_size("src_dict_size", src_dict_size)
+    check_size("trg_dict_size", trg_dict_size)
+    column = ["en", "de"].index(_check_language("src_lang", src_lang))
+    trg_lang = ["de", "en"][column]
+    paths = source.files("wmt16", (DATA_URL, DATA_MD5, "wmt16.tar.gz"))
+
+    def samples() -> Iterator[tuple[list[int], list[int], list[int]]]:
+        dicts = (
+            _dict(paths, src_lang, min(src_dict_size, _TOTALS[src_lang])),
+            _dict(paths, trg_lang, min(trg_dict_size, _TOTALS[trg_lang])),
+        )
+        for line in _lines(paths, part):
+            made = sample(line, dicts, dicts[0][UNK], column)
+            if made is not None:
+                yield made
+
+    return samples
+
+
+@functools.lru_cache(maxsize=8)
+def _dict(paths: tuple[str, ...] | None, lang: str, size: int) -> dict[str, int]:
+    columns = (line.strip().split("\t") for line in _lines(paths, "wmt16/train"))
+    words = count_words(pair[lang == "de"] for pair in columns if len(pair) == 2)
+    return {word: i for i, word in enumerate([START, END, UNK, *words][:size])}
+
+
+def _lines(paths: tuple[str, ...] | None, part: str) -> Iterator[str]:
+    if paths is None:
+        return iter(standin.pairs(_COUNTS[part], 16 + len(part)))
+    return source.lines(paths[0], part)

@@ -1,0 +1,228 @@
+"""DataFeeder: rows of samples to the LoDTensors that a program is fed with."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from fluidnb.data.reader.decorators import Reader, check_reader
+from fluidnb.errors import NotBuiltYet, OpTypeError, OpValueError
+from fluidnb.values import CPUPlace, LoDTensor, Place, np_dtype
+
+
+class DataFeeder:
+    """Turns batches, lists of samples, into what an Executor is fed: a LoDTensor for each variable.
+
+    A sample is a tuple with a field for each variable. The fields are stacked and reshaped to the variable's shape; the
+    fields of a variable with lod_level 1 or more are (nested) sequences, laid end to end.
+
+    Args:
+        feed_list: variables, or their names in `program`.
+        place: where the tensors shall live; None is the host.
+        program: where names are looked up; None is the default main program.
+
+    Raises:
+        OpTypeError: something in `feed_list` is no variable.
+
+    Example:
+        >>> from types import SimpleNamespace as V
+        >>> x = V(name="x", shape=(-1, 2), dtype="float32", lod_level=0)
+        >>> words = V(name="words", shape=(-1, 1), dtype="int64", lod_level=1)
+        >>> feed = DataFeeder([x, words], CPUPlace()).feed([([1, 2], [7, 8]), ([3, 4], [9])])
+        >>> feed["words"]
+        LoDTensor(shape=[3, 1], dtype=int64, lod=[[0, 2, 3]], place=CPUPlace)
+    """
+
+    def __init__(self, feed_list: Sequence[Any], place: Place | None = None, program: Any = None) -> None:
+        if isinstance(feed_list, str) or not isinstance(feed_list, Iterable):
+            raise OpTypeError("Feed list should contain a list of variable.", received=repr(feed_list))
+        variables = [_find(entry, program) if isinstance(entry, str) else entry for entry in feed_list]
+        for variable in variables:
+            if not all(hasattr(variable, fact) for fact in ("name", "shape", "dtype", "lod_level")):
+                raise OpTypeError("Feed list should contain a list of variable.", received=repr(variable))
+        self.place = CPUPlace() if place is None else place
+        self.feed_names = [v.name for v in variables]
+        self._columns = [_Column(v) for v in variables]
+
+    def feed(self, iterable: Iterable[Any]) -> dict[str, LoDTensor]:
+        """One batch.
+
+        Args:
+            iterable: the samples, each a tuple or list with a field for each variable.
+
+        Returns:
+            name -> LoDTensor.
+
+        Raises:
+            OpTypeError: no list of samples; a sample is no tuple or list.
+            OpValueError: no samples; wrong number of fields; fields that do not fit shape, dtype or lod_level.
+        """
+        if not isinstance(iterable, Iterable):
+            raise OpTypeError(
+                "A batch is a list of samples.", expected="a list of tuples",
+                received=f"{iterable!r} ({type(iterable).__name__})",
+            )  # fmt: skip
+        rows = list(iterable)
+        if not rows:
+            raise OpValueError("There are no samples to feed.", hint="an empty batch; is the reader used up?")
+        for i, row in enumerate(rows):
+            if not isinstance(row, (tuple, list)):
+                raise OpTypeError(
+                    "A sample is a tuple with a field for each variable.",
+                    expected=f"a tuple of {', '.join(self.feed_names)}",
+                    received=f"sample {i} is {type(row).__name__}",
+                    hint="feed a batch (a list of samples), and yield (x,) for a single field.",
+                )
+            if len(row) != len(self._columns):
+                raise OpValueError(
+                    f"The number of fields in data ({len(row)}) does not match len(feed_list) ({len(self._columns)}).",
+                    expected=f"fields for {', '.join(self.feed_names)}",
+                    received=f"sample {i} with {len(row)} fields",
+                )
+        return {
+            column.name: column.tensor([row[k] for row in rows], self.place) for k, column in enumerate(self._columns)
+        }
+
+    def decorate_reader(
+        self, reader: Reader, multi_devices: bool = False, num_places: int | None = None, drop_last: bool = True
+    ) -> Callable[[], Iterator[dict[str, LoDTensor]]]:
+        """A reader of batches as a reader of feeds.
+
+        Args:
+            reader: gives batches.
+            multi_devices: not built yet.
+            num_places: how many devices, with `multi_devices`.
+            drop_last: leave out batches that do not fill all devices, with `multi_devices`.
+
+        Returns:
+            A reader of name -> LoDTensor.
+
+        Raises:
+            NotBuiltYet: `multi_devices` is set.
+        """
+        if multi_devices:
+            raise NotBuiltYet("Feeding several devices is not built yet.", hint="multi_devices=False feeds one.")
+        check_reader(reader)
+
+        def feeds() -> Iterator[dict[str, LoDTensor]]:
+            for batch in reader():
+                yield self.feed(batch)
+
+        return feeds
+
+    def feed_parallel(self, iterable: Iterable[Any], num_places: int | None = None) -> Iterator[dict[str, LoDTensor]]:
+        """Feeds for several devices.
+
+        Raises:
+            NotBuiltYet: always.
+        """
+        raise NotBuiltYet("Feeding several devices is not built yet.", hint="feed() feeds one.")
+
+
+class _Column:
+    """One variable: its fields of a batch to a LoDTensor."""
+
+    def __init__(self, variable: Any) -> None:
+        self.name: str = variable.name
+        self.shape: tuple[int, ...] = tuple(variable.shape)
+        self.dtype = np_dtype(variable.dtype)
+        self.lod_level: int = variable.lod_level or 0
+
+    def tensor(self, fields: list[Any], place: Place) -> LoDTensor:
+        lengths: list[list[int]] = [[] for _ in range(self.lod_level)]
+        steps: list[Any] = []
+        for i, field in enumerate(fields):
+            self._flatten(field, 0, lengths, steps, i)
+        result = LoDTensor(name=self.name)
+        result.set(self._fit(self._array(steps), len(steps)), place)
+        if lengths:
+            result.set_recursive_sequence_lengths(lengths)
+        return result
+
+    def _flatten(self, field: Any, level: int, lengths: list[list[int]], steps: list[Any], sample: int) -> None:
+        if level == self.lod_level:
+            steps.append(field)
+            return
+        try:
+            lengths[level].append(len(field))
+        except TypeError:
+            raise OpTypeError(
+                f'Variable "{self.name}" has lod_level {self.lod_level}: its fields are sequences.',
+                expected=f"{self.lod_level} levels of lists",
+                received=f"sample {sample} has {type(field).__name__} at level {level}",
+            ) from None
+        for part in field:
+            self._flatten(part, level + 1, lengths, steps, sample)
+
+    def _array(self, steps: list[Any]) -> np.ndarray[Any, Any]:
+        try:
+            array = np.asarray(steps)
+        except ValueError:  # unequal shapes; numpy's words for it are about itself
+            array = np.empty(0, object)
+        if array.dtype != object:
+            return self._cast(array)
+        shapes = sorted({np.shape(step) for step in steps}) if all(map(_is_even, steps)) else ["uneven lists"]
+        raise OpValueError(
+            f'The fields of variable "{self.name}" do not make one array.',
+            expected=f"numbers of one shape, for a variable of shape {list(self.shape)}",
+            received=f"fields of shapes {', '.join(map(str, shapes[:4]))}",
+            hint="sequences of unequal lengths need a variable with lod_level=1.",
+        )
+
+    def _cast(self, array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+        if array.dtype == self.dtype:
+            return array
+        with np.errstate(invalid="ignore", over="ignore"):
+            cast = (
+                array.astype(self.dtype)
+                if array.dtype.kind in ("biufcV" if self.dtype.kind == "c" else "biufV")
+                else None
+            )
+        # Rounding to a narrower float is what everyone wants; losing a fraction or an overflowing int is a mistake.
+        loses = cast is None or (self.dtype.kind in "biu" and array.size and not np.array_equal(cast, array))
+        if cast is None or loses:
+            raise OpValueError(
+                f'The data of variable "{self.name}" does not fit its dtype.',
+                expected=f"values of {self.dtype}",
+                received=f"{array.dtype} values such as {array.reshape(-1)[:3].tolist()}",
+                hint="change the reader, or declare the variable with another dtype.",
+            )
+        return cast
+
+    def _fit(self, array: np.ndarray[Any, Any], rows: int) -> np.ndarray[Any, Any]:
+        shape, fits, received = self.shape, False, list(array.shape)
+        if sum(n < 0 for n in shape) > 1:  # several unknown sizes: only the number of dimensions is known
+            fits = array.ndim == len(shape)
+        elif array.ndim != len(shape):
+            try:
+                array = array.reshape(shape)
+                fits = shape[:1] != (-1,) or len(array) == rows
+            except ValueError:
+                fits = False
+        else:
+            fits = True
+        if not fits or any(a != b and b >= 0 for a, b in zip(array.shape, shape, strict=True)):
+            raise OpValueError(
+                f"Shape not match. What is defined in data layer is {list(shape)}, but receive {received}.",
+                slots=[("variable", self.name, str(self.dtype), shape)],
+                hint="each field is one row of the variable (without the batch size).",
+            )
+        return array
+
+
+def _is_even(step: Any) -> bool:
+    try:
+        np.shape(step)
+    except ValueError:
+        return False
+    return True
+
+
+def _find(name: str, program: Any) -> Any:
+    if program is None:
+        from fluidnb.program.defaults import default_main_program
+
+        program = default_main_program()
+    return program.global_block().var(name)

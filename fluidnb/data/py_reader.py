@@ -1,0 +1,157 @@
+"""PyReader: batches made ready by a thread while the program runs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from fluidnb.data.feeder import DataFeeder
+from fluidnb.data.reader import batch, buffered
+from fluidnb.errors import NotBuiltYet, OpTypeError, OpValueError
+from fluidnb.values import CPUPlace, LoDTensor, Place
+
+Feed = dict[str, LoDTensor]
+
+
+class PyReader:
+    """Feeds from a generator, prepared ahead in a thread.
+
+    Args:
+        feed_list: the data variables that it feeds.
+        capacity: how many batches may be ready.
+        use_double_buffer: accepted for old scripts; a thread always reads ahead.
+        iterable: only True: iterate over it and give what it yields to ``exe.run(feed=...)``.
+        return_list: yield a list in the order of ``feed_list`` instead of a dict.
+
+    Raises:
+        OpTypeError: feed_list holds something else.
+        OpValueError: no variables, or a capacity below 1.
+        NotBuiltYet: ``iterable=False``.
+
+    Example:
+        >>> x = fluid.layers.data("x", shape=[2])
+        >>> reader = PyReader([x], capacity=2)
+        >>> reader.decorate_sample_generator(lambda: iter([([1.0, 2.0],), ([3.0, 4.0],)]), batch_size=2)
+        >>> [feed["x"].shape() for feed in reader()]
+        [[2, 2]]
+
+    Source: fluid.io.PyReader.
+    """
+
+    def __init__(
+        self,
+        feed_list: Sequence[Any] | None = None,
+        capacity: int | None = None,
+        use_double_buffer: bool = True,
+        iterable: bool = True,
+        return_list: bool = False,
+    ) -> None:
+        if not iterable:
+            raise NotBuiltYet(
+                "PyReader(iterable=False) is not part of fluidnb: programs take their data by feed.",
+                hint="for feed in reader(): exe.run(feed=feed, ...).",
+            )
+        if not feed_list:
+            raise OpValueError("PyReader needs the variables that it feeds.", expected="feed_list=[x]", received="none")
+        if capacity is None or capacity < 1:
+            raise OpValueError("PyReader needs room for a batch.", expected="capacity of 1 or more", received=capacity)
+        self._variables, self._capacity, self._as_list = list(feed_list), int(capacity), return_list
+        self._batches: Callable[[], Iterable[Any]] | None = None
+        self._feeder: DataFeeder | None = None
+        self._place: Place = CPUPlace()
+
+    def decorate_sample_generator(
+        self, sample_generator: Callable[[], Iterable[Any]], batch_size: int, drop_last: bool = True, places: Any = None
+    ) -> None:
+        """Take samples one by one; they are put together into batches.
+
+        Args:
+            sample_generator: gives an iterator over tuples, a field for each variable.
+            batch_size: samples in a batch.
+            drop_last: leave a smaller last batch out.
+            places: where the batches live; default the CPU.
+        """
+        self.decorate_sample_list_generator(batch(sample_generator, batch_size, drop_last), places)
+
+    def decorate_sample_list_generator(self, reader: Callable[[], Iterable[Any]], places: Any = None) -> None:
+        """Take lists of samples, as `fluid.batch` gives them.
+
+        Args:
+            reader: gives an iterator over lists of tuples.
+            places: where the batches live; default the CPU.
+        """
+        self._place = _one_place(places)
+        self._feeder = DataFeeder(self._variables, self._place)
+        self._batches = reader
+
+    def decorate_batch_generator(self, reader: Callable[[], Iterable[Any]], places: Any = None) -> None:
+        """Take whole batches: an array or LoDTensor for each variable.
+
+        Args:
+            reader: gives an iterator over tuples of arrays.
+            places: where the batches live; default the CPU.
+        """
+        self._place, self._feeder, self._batches = _one_place(places), None, reader
+
+    def start(self) -> None:
+        """Only for ``iterable=False``.
+
+        Raises:
+            OpValueError: always, since this reader is iterated.
+        """
+        raise OpValueError("start() is for iterable=False.", hint="for feed in reader(): ...")
+
+    def reset(self) -> None:
+        """Only for ``iterable=False``.
+
+        Raises:
+            OpValueError: always, since this reader is iterated.
+        """
+        raise OpValueError("reset() is for iterable=False.", hint="every reader() starts over.")
+
+    def __call__(self) -> Iterator[Any]:
+        """A pass over the data.
+
+        Yields:
+            A dict for ``exe.run(feed=...)``, or a list of LoDTensors.
+
+        Raises:
+            OpValueError: no generator has been given yet.
+        """
+        if self._batches is None:
+            raise OpValueError("This PyReader has nothing to read yet.", hint="call a decorate_ method first.")
+        batches = self._batches
+        return iter(buffered(lambda: map(self._feed, batches()), self._capacity)())
+
+    __iter__ = __call__
+
+    def _feed(self, values: Any) -> Any:
+        feed = self._whole(values) if self._feeder is None else self._feeder.feed(values)
+        return list(feed.values()) if self._as_list else feed
+
+    def _whole(self, values: Any) -> Feed:
+        arrays = list(values) if isinstance(values, tuple | list) else [values]
+        if len(arrays) != len(self._variables):
+            raise OpValueError(
+                f"The number of fields in data ({len(arrays)}) does not match len(feed_list) ({len(self._variables)}).",
+                expected=", ".join(v.name for v in self._variables), received=f"{len(arrays)} arrays",
+            )  # fmt: skip
+        feed: Feed = {}
+        for variable, array in zip(self._variables, arrays, strict=True):
+            if isinstance(array, LoDTensor):
+                feed[variable.name] = array
+            else:
+                feed[variable.name] = LoDTensor(name=variable.name)
+                feed[variable.name].set(np.asarray(array), self._place)
+        return feed
+
+
+def _one_place(places: Any) -> Place:
+    if places is None:
+        return CPUPlace()
+    found = list(places) if isinstance(places, list | tuple) else [places]
+    if len(found) != 1 or not isinstance(found[0], Place):
+        raise OpTypeError("PyReader feeds one place.", expected="one place", received=repr(places))
+    return found[0]

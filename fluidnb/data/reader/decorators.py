@@ -1,0 +1,277 @@
+"""Reader decorators that need no threads.
+
+A reader is a function without arguments that returns an iterable of samples, a new one for each pass. A decorator takes
+readers and returns a reader.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from itertools import chain as chained
+from itertools import islice, zip_longest
+from typing import Any
+
+from fluidnb.data.seeding import generator
+from fluidnb.errors import OpTypeError, OpValueError
+
+Reader = Callable[[], Iterable[Any]]
+
+
+class ComposeNotAligned(OpValueError):
+    """Composed readers do not have equally many samples."""
+
+
+def check_reader(reader: Any) -> Reader:
+    """Refuse what cannot be called anew for each pass.
+
+    Args:
+        reader: what was given as a reader.
+
+    Returns:
+        It.
+
+    Raises:
+        OpTypeError: it is not callable, for example a generator.
+
+    Example:
+        >>> check_reader(range(3).__iter__)() is not None
+        True
+    """
+    if not callable(reader):
+        raise OpTypeError(
+            "A reader is a function that returns the samples of one pass.",
+            received=type(reader).__name__,
+            hint="pass the function itself, not the generator that calling it gave; wrap a list as lambda: the_list.",
+        )
+    return reader
+
+
+def check_count(what: str, n: Any) -> int:
+    """Refuse a count that is no positive int.
+
+    Args:
+        what: the argument's name.
+        n: its value.
+
+    Returns:
+        It.
+
+    Raises:
+        OpValueError: zero, negative, or no int.
+
+    Example:
+        >>> check_count("buf_size", 3)
+        3
+    """
+    if isinstance(n, bool) or not isinstance(n, int) or n <= 0:
+        raise OpValueError(f"{what} should be a positive integer value, but got {what}={n!r}.")
+    return n
+
+
+def cache(reader: Reader) -> Reader:
+    """Read once, at the first pass; later passes come from memory.
+
+    Args:
+        reader: the source.
+
+    Returns:
+        A reader.
+
+    Example:
+        >>> passes = []
+        >>> r = cache(lambda: passes.append(1) or range(3))
+        >>> list(r()), list(r()), len(passes)
+        ([0, 1, 2], [0, 1, 2], 1)
+    """
+    check_reader(reader)
+    kept: list[tuple[Any, ...]] = []
+
+    def cached() -> Iterator[Any]:
+        if not kept:
+            kept.append(tuple(reader()))
+        yield from kept[0]
+
+    return cached
+
+
+def map_readers(func: Callable[..., Any], *readers: Reader) -> Reader:
+    """Apply a function to the samples of one reader, or to those of several side by side.
+
+    Args:
+        func: takes a sample of each reader.
+        readers: the sources; the shortest ends the pass.
+
+    Returns:
+        A reader.
+
+    Example:
+        >>> list(map_readers(lambda a, b: a * b, lambda: [1, 2], lambda: [3, 4])())
+        [3, 8]
+    """
+    sources = [check_reader(r) for r in readers]
+    return lambda: map(func, *(r() for r in sources))
+
+
+def shuffle(reader: Reader, buf_size: int) -> Reader:
+    """Collect `buf_size` samples at a time and give them in random order (`fluid.seed` fixes it).
+
+    Args:
+        reader: the source.
+        buf_size: samples to collect.
+
+    Returns:
+        A reader.
+
+    Example:
+        >>> from fluidnb.data import seeding
+        >>> seeding.seed(0)
+        >>> sorted(shuffle(lambda: range(5), 3)())
+        [0, 1, 2, 3, 4]
+    """
+    check_reader(reader)
+    check_count("buf_size", buf_size)
+
+    def shuffled() -> Iterator[Any]:
+        samples = iter(reader())
+        while buffer := list(islice(samples, buf_size)):
+            for i in generator().permutation(len(buffer)):
+                yield buffer[i]
+
+    return shuffled
+
+
+def chain(*readers: Reader) -> Reader:
+    """One reader after another.
+
+    Args:
+        readers: the sources.
+
+    Returns:
+        A reader.
+
+    Example:
+        >>> list(chain(lambda: [1, 2], lambda: [3])())
+        [1, 2, 3]
+    """
+    sources = [check_reader(r) for r in readers]
+    return lambda: chained.from_iterable(r() for r in sources)
+
+
+def compose(*readers: Reader, check_alignment: bool = True) -> Reader:
+    """Readers side by side: each sample is a flat tuple of the samples of all.
+
+    Args:
+        readers: the sources; their samples are tuples or single values.
+        check_alignment: raise when one ends before the others; otherwise the shortest ends the pass.
+
+    Returns:
+        A reader.
+
+    Raises:
+        ComposeNotAligned: while reading, when the readers have unequally many samples.
+
+    Example:
+        >>> list(compose(lambda: [(1, 2), (3, 4)], lambda: [5, 6])())
+        [(1, 2, 5), (3, 4, 6)]
+    """
+    sources = [check_reader(r) for r in readers]
+    missing = object()
+
+    def composed() -> Iterator[tuple[Any, ...]]:
+        passes = [r() for r in sources]
+        rows = zip_longest(*passes, fillvalue=missing) if check_alignment else zip(*passes, strict=False)
+        for n, row in enumerate(rows):
+            ended = [i for i, sample in enumerate(row) if sample is missing]
+            if ended:
+                raise ComposeNotAligned(
+                    "Outputs of readers are not aligned.",
+                    expected="equally many samples from each reader",
+                    received=f"reader {ended[0]} ended after {n} samples, others go on",
+                    hint="compose(..., check_alignment=False) stops with the shortest.",
+                )
+            yield tuple(chained.from_iterable(s if isinstance(s, tuple) else (s,) for s in row))
+
+    return composed
+
+
+def firstn(reader: Reader, n: int) -> Reader:
+    """Only the first samples of each pass.
+
+    Args:
+        reader: the source.
+        n: how many.
+
+    Returns:
+        A reader.
+
+    Example:
+        >>> list(firstn(lambda: range(100), 3)())
+        [0, 1, 2]
+    """
+    check_reader(reader)
+    return lambda: islice(reader(), n)
+
+
+def batch(reader: Reader, batch_size: int, drop_last: bool = False) -> Reader:
+    """Samples in lists.
+
+    Args:
+        reader: the source.
+        batch_size: samples a list.
+        drop_last: leave out a last list that is shorter.
+
+    Returns:
+        A reader of lists.
+
+    Raises:
+        OpValueError: `batch_size` is no positive int.
+
+    Example:
+        >>> list(batch(lambda: range(5), 2)())
+        [[0, 1], [2, 3], [4]]
+        >>> list(batch(lambda: range(5), 2, drop_last=True)())
+        [[0, 1], [2, 3]]
+    """
+    check_reader(reader)
+    check_count("batch_size", batch_size)
+
+    def batched() -> Iterator[list[Any]]:
+        samples = iter(reader())
+        while rows := list(islice(samples, batch_size)):
+            if len(rows) == batch_size or not drop_last:
+                yield rows
+
+    return batched
+
+
+class Fake:
+    """Repeats the first sample of a reader: to time a program without its input.
+
+    Example:
+        >>> fake = Fake()(lambda: iter(range(100)), 3)
+        >>> list(fake()), list(fake())
+        ([0, 0, 0], [0, 0, 0])
+    """
+
+    def __init__(self) -> None:
+        self.data: list[Any] = []
+
+    def __call__(self, reader: Reader, length: int) -> Reader:
+        """A reader of `length` times the first sample.
+
+        Args:
+            reader: the source, read once.
+            length: samples a pass.
+
+        Returns:
+            A reader.
+        """
+        check_reader(reader)
+
+        def fake() -> Iterator[Any]:
+            if not self.data:
+                self.data.extend(islice(reader(), 1))
+            for _ in range(length):
+                yield from self.data
+
+        return fake

@@ -1,0 +1,42 @@
+"""Fluid's ``dataset`` module (``paddle.dataset``): true data sets from the cache or the network, else stand-ins.
+
+Example:
+    >>> from fluidnb import dataset
+    >>> features, price = next(dataset.uci_housing.train()())
+    >>> len(features), len(price)
+    (13, 1)
+"""
+
+from fluidnb.data.dataset import (
+    cifar,
+    common,
+    conll05,
+    diabetes,
+    digits,
+    download,
+    image,
+    imdb,
+    imikolov,
+    mnist,
+    movielens,
+    uci_housing,
+    wmt14,
+    wmt16,
+)
+
+__all__ = [
+    "cifar",
+    "common",
+    "conll05",
+    "diabetes",
+    "digits",
+    "download",
+    "image",
+    "imdb",
+    "imikolov",
+    "mnist",
+    "movielens",
+    "uci_housing",
+    "wmt14",
+    "wmt16",
+]

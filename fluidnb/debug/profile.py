@@ -1,0 +1,180 @@
+"""What a profile holds: one event for each operator that ran, and tables over them."""
+
+from __future__ import annotations
+
+import json
+from collections import defaultdict
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+from fluidnb.errors import OpValueError, near
+from fluidnb.runtime.plan import PlanOp
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """One operator that ran.
+
+    Args:
+        type: its type.
+        label: its index, type and block as text.
+        block: index of its block.
+        cell: the cell or file line that made it, or an empty text.
+        start: when it began, ns.
+        end: when it ended, ns.
+    """
+
+    type: str
+    label: str
+    block: int
+    cell: str
+    start: int
+    end: int
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One line of the table; times in ms.
+
+    Args:
+        event: what it is about.
+        calls: how often it ran.
+        total: the sum.
+        min: the shortest.
+        max: the longest.
+        ratio: its share of all.
+    """
+
+    event: str
+    calls: int
+    total: float
+    min: float
+    max: float
+    ratio: float
+
+    @property
+    def ave(self) -> float:
+        """The mean, in ms."""
+        return self.total / self.calls
+
+
+#: what to group by -> the key of an event
+GROUPS: dict[str, Callable[[Event], str]] = {
+    "type": lambda e: e.type,
+    "op": lambda e: e.label,
+    "block": lambda e: f"block {e.block}",
+    "cell": lambda e: e.cell or "?",
+}
+
+#: sorted_key -> how rows compare, the largest first
+ORDERS: dict[str, Callable[[Row], float]] = {
+    "calls": lambda r: r.calls,
+    "total": lambda r: r.total,
+    "max": lambda r: r.max,
+    "min": lambda r: r.min,
+    "ave": lambda r: r.ave,
+}
+
+
+@dataclass
+class Profile:
+    """The events of a profiled stretch.
+
+    Args:
+        events: in the order in which they ended.
+
+    Example:
+        >>> p = Profile([Event("mul", "op 0 (mul) in block 0", 0, "", 0, 2_000_000)])
+        >>> p.rows()[0].total
+        2.0
+    """
+
+    events: list[Event] = field(default_factory=list)
+
+    def record(self, op: PlanOp, start: int, end: int) -> None:
+        """Add an operator that ran.
+
+        Args:
+            op: the operator.
+            start: when it began, ns.
+            end: when it ended, ns.
+        """
+        where = op.where()
+        cell = "" if where is None else where.short()
+        self.events.append(Event(op.desc.optype, op.text(), op.block, cell, start, end))
+
+    def rows(self, by: str = "type", sorted_key: str | None = None) -> list[Row]:
+        """The table.
+
+        Args:
+            by: ``type``, ``op``, ``block`` or ``cell``.
+            sorted_key: ``calls``, ``total``, ``max``, ``min`` or ``ave``; None keeps the order of first appearance.
+
+        Returns:
+            One row for each group.
+
+        Raises:
+            OpValueError: another word.
+        """
+        check_key(sorted_key)
+        if by not in GROUPS:
+            raise OpValueError(f"A profile cannot be grouped by {by!r}.", expected=", ".join(GROUPS), received=by)
+        times: dict[str, list[int]] = defaultdict(list)
+        for e in self.events:
+            times[GROUPS[by](e)].append(e.end - e.start)
+        everything = sum(map(sum, times.values())) or 1
+        rows = [
+            Row(name, len(ns), sum(ns) / 1e6, min(ns) / 1e6, max(ns) / 1e6, sum(ns) / everything)
+            for name, ns in times.items()
+        ]
+        return rows if sorted_key in (None, "default") else sorted(rows, key=ORDERS[str(sorted_key)], reverse=True)
+
+    def text(self, by: str = "type", sorted_key: str | None = None) -> str:
+        """The table as text.
+
+        Args:
+            by: see `rows`.
+            sorted_key: see `rows`.
+        """
+        rows = self.rows(by, sorted_key)
+        width = max([24, *(len(r.event) for r in rows)]) + 2
+        head = f"{'Event':<{width}}{'Calls':>8}{'Total':>12}{'Min.':>12}{'Max.':>12}{'Ave.':>12}{'Ratio':>9}"
+        lines = [f"Profile: {len(self.events)} operators run, times in ms", head]
+        lines += [
+            f"{r.event:<{width}}{r.calls:>8}{r.total:>12.4f}{r.min:>12.4f}{r.max:>12.4f}{r.ave:>12.4f}{r.ratio:>9.2%}"
+            for r in rows
+        ]
+        return "\n".join(lines)
+
+    def chrome_trace(self) -> str:
+        """The events as JSON for chrome://tracing and Perfetto: a row for each block."""
+        begin = min((e.start for e in self.events), default=0)
+        rows: Sequence[dict[str, object]] = [
+            {
+                "name": e.type, "cat": "op", "ph": "X", "pid": 0, "tid": e.block,
+                "ts": (e.start - begin) / 1e3, "dur": (e.end - e.start) / 1e3,
+                "args": {"op": e.label, "cell": e.cell},
+            }
+            for e in self.events
+        ]  # fmt: skip
+        return json.dumps({"traceEvents": rows, "displayTimeUnit": "ms"})
+
+
+def check_key(sorted_key: str | None) -> None:
+    """Raise unless a table can be sorted by a key.
+
+    Args:
+        sorted_key: the key, or None.
+
+    Raises:
+        OpValueError: it cannot.
+
+    Example:
+        >>> check_key("total")
+    """
+    if sorted_key not in (None, "default", *ORDERS):
+        raise OpValueError(
+            f"The sorted_key {sorted_key!r} is not known.",
+            expected="'calls', 'total', 'max', 'min' or 'ave'", received=sorted_key,
+            hint=near(str(sorted_key), ORDERS) or "total puts what takes the most time first.",
+        )  # fmt: skip

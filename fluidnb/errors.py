@@ -1,0 +1,177 @@
+"""Errors that speak of the user's program: operator, slot, variable, shape, line, expected and received, a hint."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Self
+
+from fluidnb.where import Where, capture
+
+#: (slot, variable name, dtype name or None, shape or None) of one operand.
+Operand = tuple[str, str, str | None, Sequence[int] | None]
+
+
+class FluidError(Exception):
+    """The base of every error about a user's program.
+
+    Args:
+        summary: one sentence that says what is wrong.
+        op: the operator as text, for example ``op 3 (clip) in block 0``.
+        slots: the operands that matter, as (slot, variable, dtype, shape).
+        attrs: the attributes that matter.
+        where: the user's line that made the operator; without it, the line whose call raises.
+        expected: what would have been right.
+        received: what came instead.
+        hint: what to do next.
+
+    Example:
+        >>> e = FluidError("X is too wide.", op="op 0 (mul) in block 0", slots=[("X", "x", "float32", (-1, 13))],
+        ...                expected="width 5", received="width 13", hint="change the size of the layer before it.")
+        >>> print(e)
+        X is too wide.
+          op:       op 0 (mul) in block 0
+          X:        x  float32[-1, 13]
+          expected: width 5
+          received: width 13
+          hint:     change the size of the layer before it.
+    """
+
+    def __init__(
+        self,
+        summary: str,
+        *,
+        op: str | None = None,
+        slots: Iterable[Operand] = (),
+        attrs: Mapping[str, Any] | None = None,
+        where: Where | None = None,
+        expected: object = None,
+        received: object = None,
+        hint: str | None = None,
+    ) -> None:
+        self.summary = summary
+        self.op = op
+        self.slots = list(slots)
+        self.attrs = dict(attrs or {})
+        self._made_at, self._called_at = where, capture()
+        self.expected = expected
+        self.received = received
+        self.hint = hint or None
+        super().__init__(summary)
+
+    @property
+    def where(self) -> Where | None:
+        """The user's line: the one that made the operator, else the one whose call raised."""
+        return self._made_at or self._called_at
+
+    @where.setter
+    def where(self, where: Where | None) -> None:
+        self._made_at = where
+        if where is None:  # no line of the user's is to be shown
+            self._called_at = None
+
+    def with_context(self, *, op: str | None = None, slots: Iterable[Operand] = (), where: Where | None = None) -> Self:
+        """Fill in what the place that raised could not know; what is there already stays.
+
+        Args:
+            op: the operator as text.
+            slots: its operands.
+            where: the user's line.
+
+        Returns:
+            The error itself.
+
+        Example:
+            >>> FluidError("no.").with_context(op="op 1 (relu) in block 0").op
+            'op 1 (relu) in block 0'
+        """
+        self.op = self.op or op
+        self.slots = self.slots or list(slots)
+        self._made_at = self._made_at or where
+        return self
+
+    def __str__(self) -> str:
+        rows: list[tuple[str, object]] = [("op", self.op)]
+        rows += [(slot, operand(name, dtype, shape)) for slot, name, dtype, shape in self.slots]
+        if self.attrs:
+            rows.append(("attrs", ", ".join(f"{k} = {v!r}" for k, v in self.attrs.items())))
+        if self.where is not None:
+            source = self.where.source
+            rows.append(("at", self.where.short() + (f":  {source}" if source else "")))
+        rows += [("expected", _one_line(self.expected)), ("received", _one_line(self.received)), ("hint", self.hint)]
+        shown = [(k, v) for k, v in rows if v is not None]
+        width = max([8, *(len(k) for k, _ in shown)]) + 1
+        return "\n".join([self.summary, *(f"  {k + ':':<{width}} {v}" for k, v in shown)])
+
+    def _render_traceback_(self) -> list[str]:
+        """What IPython shows instead of a stack of internal frames."""
+        return [f"\x1b[31;1m{type(self).__name__}\x1b[0m: {self}"]
+
+
+class EnforceNotMet(FluidError, RuntimeError):
+    """A check that failed while a program ran, or in an operator's own rules (Fluid's name for it)."""
+
+
+class OpValueError(FluidError, ValueError):
+    """A wrong value while building or calling."""
+
+
+class OpTypeError(FluidError, TypeError):
+    """A wrong type while building or calling."""
+
+
+class OpAssertionError(FluidError, AssertionError):
+    """A broken rule that Fluid reports as an assertion."""
+
+
+class NotFound(FluidError, ValueError):
+    """A name that nothing has."""
+
+
+class NotBuiltYet(FluidError, NotImplementedError):
+    """A part of Fluid that fluidnb does not have (yet); the text says why and what to use instead."""
+
+
+def _one_line(value: object) -> object:
+    """A value as one line: arrays and programs write several."""
+    text = str(value)
+    return " ".join(text.split()) if "\n" in text else value
+
+
+def operand(name: str, dtype: str | None, shape: Sequence[int] | None) -> str:
+    """One operand as text.
+
+    Args:
+        name: the variable's name.
+        dtype: its dtype's name, or None.
+        shape: its shape with -1 for unknown sizes, or None.
+
+    Returns:
+        For example ``x  float32[-1, 13]``.
+
+    Example:
+        >>> operand("x", "float32", (-1, 13))
+        'x  float32[-1, 13]'
+    """
+    if shape is None:
+        return f"{name}  {dtype}" if dtype else name
+    return f"{name}  {dtype or ''}[{', '.join(map(str, shape))}]"
+
+
+def near(word: str, words: Iterable[str], n: int = 3) -> str:
+    """A question that offers names close to a mistyped one.
+
+    Args:
+        word: what was asked for.
+        words: what there is.
+        n: how many to offer at most.
+
+    Returns:
+        For example ``Did you mean "scale"?``, or an empty text when nothing is close.
+
+    Example:
+        >>> near("scael", ["scale", "bias"])
+        'Did you mean "scale"?'
+    """
+    close = [f'"{w}"' for w in difflib.get_close_matches(word, list(words), n, 0.6)]
+    return f"Did you mean {' or '.join(close)}?" if close else ""

@@ -1,0 +1,186 @@
+"""Evaluators: metrics that the program itself adds up, over all batches of a pass."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from fluidnb import layers
+from fluidnb.backward.emit import all_or_nothing
+from fluidnb.errors import OpValueError
+from fluidnb.initializer import Constant
+from fluidnb.layer_helper import LayerHelper
+from fluidnb.program import Program, Variable, program_guard, unique_name
+from fluidnb.runtime import Executor
+from fluidnb.values import CPUPlace
+
+__all__ = ["Accuracy", "Evaluator"]
+
+
+class Evaluator:
+    """The base of evaluators: it adds operators to the main program that count into persistable variables.
+
+    Args:
+        name: the start of the names of its variables.
+        kwargs: ``main_program`` and ``startup_program``, where they are not the default ones.
+
+    Raises:
+        OpValueError: it is made inside a sub-block.
+
+    Attributes:
+        states: the variables that count; the startup program and ``reset`` set them to 0.
+        metrics: variables to fetch: the metric of the batch that runs.
+
+    Example:
+        >>> class Rows(fluid.evaluator.Evaluator):
+        ...     def __init__(self, input):
+        ...         super().__init__("rows")
+        ...         self.count = self.create_state("count", "int64", [1])
+        ...         fluid.layers.increment(self.count, 1.0)
+        ...     def eval(self, executor=None, eval_program=None):
+        ...         return self.values(executor, [self.count])[0]
+        >>> rows = Rows(fluid.layers.data("x", [3]))
+        >>> rows.reset()
+        >>> out = fluid.Executor(fluid.CPUPlace()).run()
+        >>> rows.eval()
+        array([1])
+
+    Source: developer guide, frequent questions.
+    """
+
+    def __init__(self, name: str, **kwargs: Any) -> None:
+        self.helper = LayerHelper(name, **kwargs)
+        if self.helper.main_program.current_block_idx != 0:
+            raise OpValueError(
+                "You can only invoke Evaluator in root block", expected="block 0",
+                received=f"block {self.helper.main_program.current_block_idx}",
+                hint="make it before or after the loop or branch.",
+            )  # fmt: skip
+        self.states: list[Variable] = []
+        self.metrics: list[Variable] = []
+
+    def create_state(self, suffix: str, dtype: Any, shape: Sequence[int]) -> Variable:
+        """A persistable variable that counts; it starts at 0.
+
+        Args:
+            suffix: the end of its name.
+            dtype: its dtype.
+            shape: its shape, all sizes known.
+
+        Returns:
+            The variable.
+        """
+        name = f"{unique_name.generate(self.helper.name)}_{suffix}"
+        state = self.helper.create_global_variable(True, name=name, dtype=dtype, shape=list(shape), stop_gradient=True)
+        self.helper.set_variable_initializer(state, Constant(0.0))
+        self.states.append(state)
+        return state
+
+    def reset(self, executor: Executor | None = None, reset_program: Program | None = None) -> None:
+        """Set all counts to 0, as at the start of a pass.
+
+        Args:
+            executor: runs it; None for one on the CPU.
+            reset_program: gets the operators; None for a program of its own.
+        """
+        program = Program() if reset_program is None else reset_program
+        with program_guard(program, Program()):
+            for state in self.states:
+                layers.fill_constant(state.shape, state.dtype, 0.0, out=_twin(program, state))
+        _executor(executor).run(program)
+
+    def eval(self, executor: Executor | None = None, eval_program: Program | None = None) -> Any:
+        """The metric over all batches since the last `reset`.
+
+        Args:
+            executor: runs it; None for one on the CPU.
+            eval_program: gets what there is to run; None for a program of its own.
+        """
+        raise NotImplementedError(f"{type(self).__name__} must define eval(executor, eval_program).")
+
+    def values(
+        self, executor: Executor | None, states: Sequence[Variable], eval_program: Program | None = None
+    ) -> list[Any]:
+        """What some of the evaluator's variables hold.
+
+        Args:
+            executor: reads them; None for one on the CPU.
+            states: the variables.
+            eval_program: gets variables of their names; None for a program of its own.
+
+        Returns:
+            An array for each.
+        """
+        program = Program() if eval_program is None else eval_program
+        return list(_executor(executor).run(program, fetch_list=[_twin(program, state) for state in states]))
+
+
+def _executor(executor: Executor | None) -> Executor:
+    return Executor(CPUPlace()) if executor is None else executor
+
+
+def _twin(program: Program, state: Variable) -> Variable:
+    """The same variable in another program: parameters and counts are known by their names."""
+    return program.global_block().create_var(
+        name=state.name, shape=state.shape, dtype=state.dtype, type=state.type, persistable=True
+    )
+
+
+class Accuracy(Evaluator):
+    """The share of rows, over all batches since the last ``reset``, whose label is among the most probable classes.
+
+    Args:
+        input: probabilities or scores [N, classes].
+        label: int64 [N, 1].
+        k: how many classes count as right.
+        kwargs: ``main_program`` and ``startup_program``, where they are not the default ones.
+
+    Raises:
+        OpValueError: it is made inside a sub-block.
+
+    Example:
+        >>> p, label = fluid.layers.data("p", [3]), fluid.layers.data("label", [1], dtype="int64")
+        >>> accuracy = fluid.evaluator.Accuracy(input=p, label=label)
+        >>> accuracy.reset()
+        >>> exe, eye = fluid.Executor(fluid.CPUPlace()), np.eye(3, dtype="float32")
+        >>> for labels in ([[0], [1], [2]], [[1], [2], [0]]):
+        ...     batch = {"p": eye, "label": np.array(labels)}
+        ...     print(exe.run(feed=batch, fetch_list=accuracy.metrics), accuracy.eval(exe))
+        [array([1.], dtype=float32)] [1.]
+        [array([0.], dtype=float32)] [0.5]
+
+    Source: developer guide, frequent questions.
+    """
+
+    def __init__(self, input: Variable, label: Variable, k: int = 1, **kwargs: Any) -> None:
+        super().__init__("accuracy", **kwargs)
+        main, startup = self.helper.main_program, self.helper.startup_program
+        with program_guard(main, startup), all_or_nothing(main, startup):
+            self.total = self.create_state("total", "int64", [1])
+            self.correct = self.create_state("correct", "int64", [1])
+            total, correct = (self.helper.create_tmp_variable("int32", stop_gradient=True) for _ in range(2))
+            self.metrics.append(layers.accuracy(input, label, k, correct, total))
+            for state, of_batch in ((self.total, total), (self.correct, correct)):
+                layers.sums([state, layers.cast(of_batch, "int64")], out=state)
+
+    def eval(self, executor: Executor | None = None, eval_program: Program | None = None) -> np.ndarray[Any, Any]:
+        """The accuracy over all batches since the last `reset`.
+
+        Args:
+            executor: runs it; None for one on the CPU.
+            eval_program: gets what there is to run; None for a program of its own.
+
+        Returns:
+            Float32 [1].
+
+        Raises:
+            OpValueError: there was no batch.
+        """
+        right, rows = self.values(executor, [self.correct, self.total], eval_program)
+        if not rows[0]:
+            raise OpValueError(
+                "The accuracy of no rows is unknown.", expected="a batch since the last reset()", received="none"
+            )
+        return np.asarray(right / rows, np.float32)

@@ -1,0 +1,139 @@
+"""Fluid's ``framework`` module: programs and what they are made of, default programs and guards.
+
+Example:
+    >>> from fluidnb import framework
+    >>> p = framework.Program()
+    >>> before = framework.switch_main_program(p)
+    >>> framework.default_main_program() is p, framework.switch_main_program(before) is p
+    (True, True)
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from fluidnb.op import get_all_op_protos, get_op, op_proto
+from fluidnb.places import cpu_places, cuda_pinned_places, cuda_places
+from fluidnb.program import (
+    CONTROL_DEP_VAR_PREFIX,
+    EMPTY_VAR_NAME,
+    GRAD_VAR_SUFFIX,
+    TEMP_VAR_NAME,
+    ZERO_VAR_SUFFIX,
+    Block,
+    BlockGuard,
+    Operator,
+    OpRole,
+    Parameter,
+    Program,
+    Variable,
+    default_main_program,
+    default_startup_program,
+    get_var,
+    grad_var_name,
+    name_scope,
+    program_guard,
+    switch_main_program,
+    switch_startup_program,
+    unique_name,
+)
+from fluidnb.proto.framework_pb2 import OpProto
+from fluidnb.values import VarType, is_floating, var_type
+
+
+def convert_np_dtype_to_dtype_(np_dtype: Any) -> VarType:
+    """The VarType number of a numpy dtype, a name or a number.
+
+    Args:
+        np_dtype: in any spelling.
+
+    Returns:
+        The number.
+
+    Raises:
+        OpValueError: nothing Fluid computes on.
+
+    Example:
+        >>> convert_np_dtype_to_dtype_("int64")
+        <VarType.INT64: 3>
+    """
+    return var_type(np_dtype)
+
+
+def dtype_is_floating(dtype: Any) -> bool:
+    """Whether elements of a dtype are floating-point numbers.
+
+    Args:
+        dtype: in any spelling.
+
+    Example:
+        >>> dtype_is_floating("float16"), dtype_is_floating(VarType.INT64)
+        (True, False)
+    """
+    return is_floating(dtype)
+
+
+class OpProtoHolder:
+    """The operator protos by type; there is one holder.
+
+    Example:
+        >>> [slot.name for slot in OpProtoHolder.instance().get_op_proto("mul").inputs]
+        ['X', 'Y']
+
+    Source: fluid.framework.OpProtoHolder.
+    """
+
+    _instance: OpProtoHolder | None = None
+
+    @classmethod
+    def instance(cls) -> OpProtoHolder:
+        """The one holder."""
+        if cls._instance is None:
+            cls._instance = cls()
+        return cls._instance
+
+    def get_op_proto(self, type: str) -> OpProto:
+        """The proto of an operator.
+
+        Args:
+            type: the operator.
+
+        Returns:
+            The message.
+
+        Raises:
+            NotFound: there is no such operator.
+        """
+        return op_proto(get_op(type))
+
+
+__all__ = [
+    "CONTROL_DEP_VAR_PREFIX",
+    "EMPTY_VAR_NAME",
+    "GRAD_VAR_SUFFIX",
+    "TEMP_VAR_NAME",
+    "ZERO_VAR_SUFFIX",
+    "Block",
+    "BlockGuard",
+    "OpProtoHolder",
+    "OpRole",
+    "Operator",
+    "Parameter",
+    "Program",
+    "Variable",
+    "convert_np_dtype_to_dtype_",
+    "cpu_places",
+    "cuda_pinned_places",
+    "cuda_places",
+    "default_main_program",
+    "default_startup_program",
+    "dtype_is_floating",
+    "get_all_op_protos",
+    "get_var",
+    "grad_var_name",
+    "name_scope",
+    "program_guard",
+    "switch_main_program",
+    "switch_startup_program",
+    "unique_name",
+]

@@ -1,0 +1,67 @@
+"""What initializers have in common."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from fluidnb.errors import OpTypeError
+
+if TYPE_CHECKING:
+    from fluidnb.program import Block, Operator, Variable
+
+
+class Initializer:
+    """The base of initializers: called with a variable and a block, it appends one operator there.
+
+    Example:
+        >>> main, startup = fluid.Program(), fluid.Program()
+        >>> with fluid.program_guard(main, startup):
+        ...     half = fluid.initializer.Constant(0.5)
+        ...     w = fluid.layers.create_parameter([2, 3], "float32", default_initializer=half)
+        >>> startup.global_block().ops[0].type
+        'fill_constant'
+    """
+
+    def __call__(self, var: Variable, block: Block) -> Operator:
+        """Append the operator that fills ``var``.
+
+        Args:
+            var: the variable to fill, with a known shape.
+            block: where the operator goes, as a rule block 0 of the startup program.
+
+        Returns:
+            The operator.
+        """
+        op_type, attrs = self.operator(tuple(var.shape), var.dtype)
+        attrs = {"shape": list(var.shape), "dtype": int(var.dtype), **attrs}
+        return block.append_op(type=op_type, outputs={"Out": [var]}, attrs=attrs)
+
+    def operator(self, shape: tuple[int, ...], dtype: Any = "float32") -> tuple[str, dict[str, Any]]:
+        """The operator's type and its attributes beside shape and dtype.
+
+        Args:
+            shape: the variable's shape.
+            dtype: its dtype.
+        """
+        raise NotImplementedError(f"{type(self).__name__} must define operator(shape, dtype).")
+
+    def __repr__(self) -> str:
+        args = ", ".join(f"{k.lstrip('_')}={v!r}" for k, v in vars(self).items())
+        return f"{type(self).__name__}({args})"
+
+
+def check_initializer(value: object) -> None:
+    """Raise unless a value can serve as an initializer.
+
+    Args:
+        value: an `Initializer`, or any callable that takes a variable and a block.
+
+    Raises:
+        OpTypeError: it is neither.
+    """
+    if not callable(value):
+        raise OpTypeError(
+            "An initializer is wanted here.", expected="an Initializer, for example Constant(0.0)",
+            received=f"{value!r} ({type(value).__name__})",
+            hint="fluid.initializer has Xavier, Uniform, Normal and others.",
+        )  # fmt: skip

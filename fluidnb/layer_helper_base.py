@@ -1,0 +1,203 @@
+"""The part of LayerHelper that makes names, parameters and variables."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from fluidnb.errors import OpValueError, near
+from fluidnb.initializer import Initializer, default_bias_initializer, default_weight_initializer
+from fluidnb.param_attr import ParamAttr, ParamAttrLike
+from fluidnb.program import (
+    Block,
+    Operator,
+    Parameter,
+    Program,
+    Variable,
+    default_main_program,
+    default_startup_program,
+    naming,
+    unique_name,
+)
+
+
+class LayerHelperBase:
+    """Names, programs, parameters and variables of a layer; see `LayerHelper`.
+
+    Args:
+        layer_type: the layer's type, or the function's ``locals()``.
+        kwargs: the layer's arguments.
+    """
+
+    def __init__(self, layer_type: str | Mapping[str, Any], **kwargs: Any) -> None:
+        if not isinstance(layer_type, str):
+            kwargs = {**layer_type, **kwargs}
+            layer_type = sys._getframe(1).f_code.co_name
+        self.layer_type = layer_type
+        self.kwargs = kwargs
+        self._current_attr: ParamAttr | None = None
+        self._name: str | None = kwargs.get("name")
+
+    @property
+    def name(self) -> str:
+        """The layer's name: the one given, the one under which the user assigns the result, or a numbered one."""
+        if self._name is None:
+            self._name = naming.layer_name(self.layer_type)
+        return self._name
+
+    @property
+    def main_program(self) -> Program:
+        """The program that the layer adds to."""
+        program: Program | None = self.kwargs.get("main_program")
+        return default_main_program() if program is None else program
+
+    @property
+    def startup_program(self) -> Program:
+        """The program that initialises the layer's parameters."""
+        program: Program | None = self.kwargs.get("startup_program")
+        return default_startup_program() if program is None else program
+
+    @property
+    def block(self) -> Block:
+        """The block that the layer adds to."""
+        return self.main_program.current_block()
+
+    def append_op(
+        self,
+        type: str,
+        inputs: Mapping[str, Any] | None = None,
+        outputs: Mapping[str, Any] | None = None,
+        attrs: Mapping[str, Any] | None = None,
+    ) -> Operator:
+        """Append an operator to the current block.
+
+        Args:
+            type: the operator's type.
+            inputs: slot -> variable, name or list of these.
+            outputs: slot -> variable, name or list of these.
+            attrs: attributes by name.
+
+        Returns:
+            The operator.
+        """
+        return self.block.append_op(type=type, inputs=inputs, outputs=outputs, attrs=attrs)
+
+    @property
+    def param_attr(self) -> ParamAttr | None:
+        """What the layer's ``param_attr`` says; None when it says that there is no parameter."""
+        return ParamAttr.to_attr(self.kwargs.get("param_attr"))
+
+    @property
+    def bias_attr(self) -> ParamAttr | None:
+        """What the layer's ``bias_attr`` says; None when it says that there is no bias."""
+        return ParamAttr.to_attr(self.kwargs.get("bias_attr"))
+
+    def create_parameter(
+        self,
+        attr: ParamAttrLike = None,
+        shape: Sequence[int] | None = None,
+        dtype: Any = "float32",
+        is_bias: bool = False,
+        default_initializer: Initializer | None = None,
+    ) -> Parameter:
+        """Create a parameter in the main program, and the operator that initialises it in the startup program.
+
+        Args:
+            attr: its description; None takes the layer's own.
+            shape: its shape, all sizes known.
+            dtype: its dtype.
+            is_bias: whether it is a bias: another default name and initializer.
+            default_initializer: the initializer when ``attr`` names none.
+
+        Returns:
+            The parameter; the existing one when ``attr`` names one that exists with this shape and dtype.
+
+        Raises:
+            OpValueError: no shape, an unknown size in it, or one that differs from the existing parameter's.
+        """
+        if attr is None:
+            attr = self.bias_attr if is_bias else self._current_attr or self.param_attr
+        described = ParamAttr.to_attr(attr)
+        if described is None:
+            raise OpValueError(
+                f"{self.layer_type} cannot do without this parameter.",
+                received="False where the parameter is described",
+            )
+        if not shape:
+            raise OpValueError("Parameter must set shape and dtype", received=f"shape {shape!r}")
+        if described.name is None:
+            described.name = unique_name.generate(f"{self.name}.{'b' if is_bias else 'w'}")
+        initializer = described.initializer or default_initializer
+        if initializer is None:
+            initializer = default_bias_initializer() if is_bias else default_weight_initializer()
+        kwargs = described.to_kwargs()
+        startup, name = self.startup_program.global_block(), described.name
+        parameter = self.main_program.global_block().create_parameter(shape=list(shape), dtype=dtype, **kwargs)
+        if not startup.has_var(name):
+            initializer(startup.create_parameter(shape=list(shape), dtype=dtype, **kwargs), startup)
+        return parameter
+
+    def get_parameter(self, name: str) -> Parameter:
+        """A parameter that exists already.
+
+        Args:
+            name: its name.
+
+        Raises:
+            OpValueError: there is none of this name.
+        """
+        block = self.main_program.global_block()
+        found = block.var(name) if block.has_var(name) else None
+        if not isinstance(found, Parameter):
+            raise OpValueError(
+                f"no Parameter name {name} found", hint=near(name, [p.name for p in block.all_parameters()])
+            )
+        return found
+
+    def create_variable(self, *args: Any, **kwargs: Any) -> Variable:
+        """A variable of the current block; arguments as for ``Block.create_var``."""
+        return self.block.create_var(*args, **kwargs)
+
+    def create_global_variable(self, persistable: bool = False, **kwargs: Any) -> Variable:
+        """A variable of block 0.
+
+        Args:
+            persistable: whether it outlives a run.
+            kwargs: as for ``Block.create_var``; without ``name`` a name is made.
+        """
+        if kwargs.get("name") is None:
+            kwargs["name"] = unique_name.generate(f"{self.name}.tmp")
+        return self.main_program.global_block().create_var(persistable=persistable, **kwargs)
+
+    def create_or_get_global_variable(self, name: str, **kwargs: Any) -> tuple[Variable, bool]:
+        """A variable of block 0 by name, created when there is none.
+
+        Args:
+            name: its name.
+            kwargs: as for ``create_global_variable``.
+
+        Returns:
+            (variable, whether it is new).
+        """
+        block = self.main_program.global_block()
+        if block.has_var(name):
+            return block.var(name), False
+        return self.create_global_variable(name=name, **kwargs), True
+
+    def set_variable_initializer(self, var: Variable, initializer: Initializer) -> Variable:
+        """Give a persistable variable its first value in the startup program.
+
+        Args:
+            var: the variable.
+            initializer: what fills it.
+
+        Returns:
+            The startup program's variable of the same name.
+        """
+        startup = self.startup_program.global_block()
+        there = startup.create_var(
+            name=var.name, type=var.type, shape=var.shape, dtype=var.dtype, persistable=True, stop_gradient=True
+        )
+        initializer(there, startup)
+        return there

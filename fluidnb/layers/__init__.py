@@ -1,0 +1,191 @@
+"""Layers: functions that append operators to the program and give back their outputs."""
+
+from typing import TYPE_CHECKING, Any
+
+from fluidnb.errors import near
+from fluidnb.initializer import set_defaults
+from fluidnb.layers.activation import relu, sigmoid, sign, softmax, sqrt, square, tanh
+from fluidnb.layers.array import array_length, array_read, array_write, create_array
+from fluidnb.layers.auc import auc
+from fluidnb.layers.compare import equal, greater_than, less_equal, less_than
+from fluidnb.layers.control import ConditionalBlock, While
+from fluidnb.layers.conv import conv2d, conv2d_transpose, conv3d, conv3d_transpose
+from fluidnb.layers.cross_entropy import sigmoid_cross_entropy_with_logits, softmax_with_cross_entropy
+from fluidnb.layers.distances import (
+    bpr_loss,
+    dice_loss,
+    huber_loss,
+    kldiv_loss,
+    label_smooth,
+    log_loss,
+    margin_rank_loss,
+    rank_loss,
+    smooth_l1,
+)
+from fluidnb.layers.elementwise import (
+    elementwise_add,
+    elementwise_div,
+    elementwise_floordiv,
+    elementwise_max,
+    elementwise_min,
+    elementwise_mod,
+    elementwise_mul,
+    elementwise_pow,
+    elementwise_sub,
+)
+from fluidnb.layers.embedding import embedding
+from fluidnb.layers.fc import fc
+from fluidnb.layers.functions import (
+    abs,
+    acos,
+    asin,
+    atan,
+    ceil,
+    cos,
+    exp,
+    floor,
+    log,
+    logsigmoid,
+    reciprocal,
+    round,
+    rsqrt,
+    sin,
+    softplus,
+    softsign,
+    tanh_shrink,
+)
+from fluidnb.layers.io import Print, data, load
+from fluidnb.layers.learning_rate_scheduler import (
+    autoincreased_step_counter,
+    cosine_decay,
+    exponential_decay,
+    inverse_time_decay,
+    linear_lr_warmup,
+    natural_exp_decay,
+    noam_decay,
+    piecewise_decay,
+    polynomial_decay,
+)
+from fluidnb.layers.lengths import clip_by_norm, cos_sim, cumsum, l2_normalize
+from fluidnb.layers.logic import (
+    greater_equal,
+    has_inf,
+    has_nan,
+    is_empty,
+    isfinite,
+    logical_and,
+    logical_not,
+    logical_or,
+    logical_xor,
+    not_equal,
+)
+from fluidnb.layers.loss import cross_entropy, square_error_cost
+from fluidnb.layers.math import clip, increment, matmul, mul, scale, sum, sums
+from fluidnb.layers.metric import accuracy, topk
+from fluidnb.layers.norm import batch_norm, group_norm, layer_norm
+from fluidnb.layers.numbers import (
+    diag,
+    gaussian_random_batch_size_like,
+    linspace,
+    range,
+    sampling_id,
+    uniform_random_batch_size_like,
+    zeros_like,
+)
+from fluidnb.layers.parts import (
+    crop,
+    expand,
+    gather,
+    multiplex,
+    pad,
+    pad_constant_like,
+    reverse,
+    scatter,
+    slice,
+    split,
+    stack,
+    unstack,
+)
+from fluidnb.layers.pool import pool2d, pool3d
+from fluidnb.layers.random import dropout, gaussian_random, uniform_random
+from fluidnb.layers.rectifiers import (
+    brelu,
+    elu,
+    hard_shrink,
+    hard_sigmoid,
+    leaky_relu,
+    maxout,
+    pow,
+    prelu,
+    relu6,
+    selu,
+    soft_relu,
+    softshrink,
+    stanh,
+    swish,
+    thresholded_relu,
+)
+from fluidnb.layers.reduce import (
+    mean,
+    reduce_all,
+    reduce_any,
+    reduce_max,
+    reduce_mean,
+    reduce_min,
+    reduce_prod,
+    reduce_sum,
+)
+from fluidnb.layers.search import argmax, argmin, argsort, one_hot, where
+from fluidnb.layers.shape import concat, flatten, rank, reshape, shape, squeeze, transpose, unsqueeze
+from fluidnb.layers.switch import Switch
+from fluidnb.layers.tensor import (
+    assign,
+    cast,
+    create_global_var,
+    create_parameter,
+    create_tensor,
+    fill_constant,
+    fill_constant_batch_size_like,
+    ones,
+    zeros,
+)
+
+__all__ = [
+    "ConditionalBlock", "Print", "Switch", "While", "abs", "accuracy", "acos", "argmax", "argmin", "argsort",
+    "array_length", "array_read", "array_write", "asin", "assign", "atan", "auc", "autoincreased_step_counter",
+    "batch_norm", "bpr_loss", "brelu", "cast", "ceil", "clip", "clip_by_norm", "concat", "conv2d",
+    "conv2d_transpose", "conv3d", "conv3d_transpose", "cos", "cos_sim", "cosine_decay", "create_array",
+    "create_global_var", "create_parameter", "create_tensor", "crop", "cross_entropy", "cumsum", "data", "diag",
+    "dice_loss", "dropout", "elementwise_add", "elementwise_div", "elementwise_floordiv", "elementwise_max",
+    "elementwise_min", "elementwise_mod", "elementwise_mul", "elementwise_pow", "elementwise_sub", "elu",
+    "embedding", "equal", "exp", "expand", "exponential_decay", "fc", "fill_constant",
+    "fill_constant_batch_size_like", "flatten", "floor", "gather", "gaussian_random",
+    "gaussian_random_batch_size_like", "greater_equal", "greater_than", "group_norm", "hard_shrink",
+    "hard_sigmoid", "has_inf", "has_nan", "huber_loss", "increment", "inverse_time_decay", "is_empty", "isfinite",
+    "kldiv_loss", "l2_normalize", "label_smooth", "layer_norm", "leaky_relu", "less_equal", "less_than",
+    "linear_lr_warmup", "linspace", "load", "log", "log_loss", "logical_and", "logical_not", "logical_or",
+    "logical_xor", "logsigmoid", "margin_rank_loss", "matmul", "maxout", "mean", "mul", "multiplex",
+    "natural_exp_decay", "noam_decay", "not_equal", "one_hot", "ones", "pad", "pad_constant_like",
+    "piecewise_decay", "polynomial_decay", "pool2d", "pool3d", "pow", "prelu", "range", "rank", "rank_loss",
+    "reciprocal", "reduce_all", "reduce_any", "reduce_max", "reduce_mean", "reduce_min", "reduce_prod",
+    "reduce_sum", "relu", "relu6", "reshape", "reverse", "round", "rsqrt", "sampling_id", "scale", "scatter",
+    "selu", "set_defaults", "shape", "sigmoid", "sigmoid_cross_entropy_with_logits", "sign", "sin", "slice",
+    "smooth_l1", "soft_relu", "softmax", "softmax_with_cross_entropy", "softplus", "softshrink", "softsign",
+    "split", "sqrt", "square", "square_error_cost", "squeeze", "stack", "stanh", "sum", "sums", "swish", "tanh",
+    "tanh_shrink", "thresholded_relu", "topk", "transpose", "uniform_random", "uniform_random_batch_size_like",
+    "unsqueeze", "unstack", "where", "zeros", "zeros_like",
+]  # fmt: skip
+
+#: Fluid's layers over sequences and branches of rows that are to come.
+_NOT_YET = (
+    "DynamicRNN", "IfElse", "StaticRNN", "beam_search", "beam_search_decode", "crf_decoding", "dynamic_gru",
+    "dynamic_lstm", "dynamic_lstmp", "gru_unit", "linear_chain_crf", "lstm_unit", "sequence_conv", "sequence_expand",
+    "sequence_first_step", "sequence_last_step", "sequence_pool", "sequence_reshape", "sequence_softmax",
+)  # fmt: skip
+
+if not TYPE_CHECKING:
+
+    def __getattr__(name: str) -> Any:
+        if name in _NOT_YET:
+            raise AttributeError(f"layers.{name} is not part of fluidnb yet.")
+        raise AttributeError(f"fluid.layers has no {name}. {near(name, __all__)}".rstrip())

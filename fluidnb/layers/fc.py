@@ -1,0 +1,90 @@
+"""The fully connected layer."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from fluidnb.errors import Operand, OpValueError
+from fluidnb.layer_helper import LayerHelper
+from fluidnb.op import product
+from fluidnb.param_attr import ParamAttrLike
+from fluidnb.program import Variable, naming
+from fluidnb.values import dtypes
+
+
+def operands(variables: Sequence[Variable]) -> list[Operand]:
+    """Variables as operands of a message."""
+    return [("input", v.name, dtypes.dtype_name(v.dtype), v.shape) for v in variables]
+
+
+@naming.layer
+def fc(
+    input: Variable | Sequence[Variable],
+    size: int,
+    num_flatten_dims: int = 1,
+    param_attr: ParamAttrLike | Sequence[ParamAttrLike] = None,
+    bias_attr: ParamAttrLike = None,
+    act: Any = None,
+    is_test: bool = False,
+    name: str | None = None,
+) -> Variable:
+    """Fully connected layer: ``act(sum_i(input_i · weight_i) + bias)``.
+
+    Args:
+        input: a variable [d0, …, dn], or several with the same leading sizes; each has a weight of its own.
+        size: number of output features.
+        num_flatten_dims: how many leading axes stay rows; the others are flattened into the weight's first axis.
+        param_attr: description of the weight [product of flattened sizes, size], or a list with one for each input.
+        bias_attr: description of the bias [size]; False leaves it out.
+        act: activation, for example ``"relu"``.
+        is_test: kept for old scripts; the layer is the same in training and test.
+        name: name of the layer; parameters are called ``name.w_0`` and ``name.b_0``.
+
+    Returns:
+        The output [d0, …, size], with the LoD of the input; ``out.param`` is the first weight.
+
+    Raises:
+        OpTypeError: an input is not a Variable.
+        OpValueError: an unknown size would be flattened, or ``num_flatten_dims`` or ``size`` is out of range.
+
+    Example:
+        >>> x = fluid.layers.data("x", [13])
+        >>> y = fluid.layers.fc(x, size=4, act="relu")
+        >>> y.shape, y.param.name, y.param.shape
+        ((-1, 4), 'fc_0.w_0', (13, 4))
+
+    Source: Python API design document, section on layer functions.
+    """
+    helper = LayerHelper("fc", input=input, param_attr=param_attr, bias_attr=bias_attr, act=act, name=name)
+    dtype = helper.input_dtype()
+    if int(size) <= 0:
+        raise OpValueError(
+            "fc needs at least one output feature.", slots=operands(helper.multiple_input()), expected="size > 0",
+            received=f"size = {size}", hint="size is the number of output features.",
+        )  # fmt: skip
+    products = []
+    for x, attr in helper.iter_inputs_and_params():
+        if not 0 < num_flatten_dims < len(x.shape):
+            raise OpValueError(
+                f"fc cannot keep {num_flatten_dims} axes of {x.name} as rows.",
+                slots=operands([x]), expected=f"num_flatten_dims from 1 to {len(x.shape) - 1}",
+                received=num_flatten_dims,
+                hint="axis 0 is the batch; the axes from num_flatten_dims on become the weight's rows.",
+            )  # fmt: skip
+        width = product(x.shape[num_flatten_dims:])
+        if width < 0:
+            raise OpValueError(
+                f"fc needs to know every size of {x.name} that it flattens.",
+                slots=operands([x]), expected=f"known sizes from axis {num_flatten_dims} on", received=list(x.shape),
+                hint="the weight has one row for each input feature; give the sizes to layers.data or layers.reshape.",
+            )  # fmt: skip
+        weight = helper.create_parameter(attr if attr is not None else False, [width, int(size)], dtype)
+        out = helper.create_tmp_variable(dtype)
+        helper.append_op(
+            type="mul", inputs={"X": [x], "Y": [weight]}, outputs={"Out": [out]},
+            attrs={"x_num_col_dims": num_flatten_dims, "y_num_col_dims": 1},
+        )  # fmt: skip
+        products.append(out)
+    total = helper.append_bias_op(helper.append_sum(products), dim_start=num_flatten_dims)
+    return helper.append_activation(total)

@@ -1,0 +1,119 @@
+"""Switch: of several blocks the first one whose condition holds."""
+
+from __future__ import annotations
+
+from contextlib import AbstractContextManager
+from types import TracebackType
+from typing import Self
+
+from fluidnb.backward.emit import all_or_nothing
+from fluidnb.errors import OpTypeError, OpValueError
+from fluidnb.layer_helper import LayerHelper
+from fluidnb.layers.control import ConditionalBlock
+from fluidnb.layers.logic import logical_and, logical_not
+from fluidnb.program import Block, Variable
+from fluidnb.values.dtypes import dtype_name
+
+
+class Switch:
+    """Cases in order, of which the first one whose condition holds runs, or else the default.
+
+    ``with Switch() as switch:`` and ``switch = Switch()`` with ``with switch.block():`` mean the same. When the body of
+    either raises, nothing of the switch stays in the program.
+
+    Args:
+        name: name of the layer.
+
+    Example:
+        >>> a, b = fluid.layers.ones([1], "float32"), fluid.layers.zeros([1], "float32")
+        >>> with Switch() as switch:
+        ...     with switch.case(fluid.layers.less_than(b, a)):
+        ...         o = fluid.layers.assign(a, output=b)
+        ...     with switch.default():
+        ...         o = fluid.layers.assign(b, output=a)
+        >>> [op.type for op in fluid.default_main_program().global_block().ops][2:]
+        ['less_than', 'logical_not', 'conditional_block', 'conditional_block']
+
+    Source: developer guide, section on branches.
+    """
+
+    def __init__(self, name: str | None = None) -> None:
+        self.helper = LayerHelper("switch", name=name)
+        #: bool [1]: none of the cases so far held; None before the first case
+        self._none_held: Variable | None = None
+        self._guard: AbstractContextManager[None] | None = None
+        self._has_default = False
+
+    def block(self) -> Self:
+        """The switch itself, for ``with switch.block():``."""
+        return self
+
+    def __enter__(self) -> Self:
+        self._guard = all_or_nothing(self.helper.main_program)
+        self._guard.__enter__()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        guard, self._guard = self._guard, None
+        if guard is not None:
+            guard.__exit__(kind, error, trace)
+
+    def case(self, condition: Variable) -> AbstractContextManager[Block]:
+        """The block of one case, to fill in a ``with``.
+
+        Args:
+            condition: bool variable of shape [1], computed before.
+
+        Returns:
+            A context manager.
+
+        Raises:
+            OpTypeError: the condition is no bool variable of one element.
+            OpValueError: outside the switch's ``with``, or after the default.
+        """
+        self._check_place("case")
+        if not isinstance(condition, Variable) or dtype_name(condition.dtype) != "bool":
+            received = f"{condition!r} ({type(condition).__name__})"
+            if isinstance(condition, Variable):
+                received = f"{dtype_name(condition.dtype)}{list(condition.shape)}"
+            raise OpTypeError(
+                "The condition of a case should be a bool variable.", expected="bool[1]", received=received,
+                hint="layers.less_than() and its like make one.",
+            )  # fmt: skip
+        held, otherwise = condition, logical_not(condition)
+        before = self._none_held
+        if before is not None:
+            otherwise = logical_and(before, otherwise)
+            held = logical_and(before, condition)
+        self._none_held = otherwise
+        return ConditionalBlock([held], is_scalar_condition=True).block()
+
+    def default(self) -> AbstractContextManager[Block]:
+        """The block that runs when no case held, to fill in a ``with``; it comes last.
+
+        Returns:
+            A context manager.
+
+        Raises:
+            OpValueError: outside the switch's ``with``, without a case before it, or a second time.
+        """
+        self._check_place("default")
+        if self._none_held is None:
+            raise OpValueError(
+                "there should be at least one condition", expected="a case before default()", received="no case"
+            )
+        self._has_default = True
+        return ConditionalBlock([self._none_held], is_scalar_condition=True).block()
+
+    def _check_place(self, what: str) -> None:
+        if self._guard is None:
+            raise OpValueError(
+                f"{what} should be called inside with", expected="with switch.block(): …", received="outside of it"
+            )
+        if self._has_default:
+            raise OpValueError(
+                f"{what} comes after default.", expected="cases first, one default last",
+                hint="move it in front of the default.",
+            )  # fmt: skip

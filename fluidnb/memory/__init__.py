@@ -1,0 +1,49 @@
+"""Memory: one pool per place over a system allocator, arrays that live in it, statistics, flags and VLOG.
+
+Example:
+    >>> from fluidnb import memory
+    >>> from fluidnb.values import CPUPlace
+    >>> x = memory.empty(CPUPlace(), (2, 3), "float32")
+    >>> memory.used(CPUPlace()) >= x.nbytes
+    True
+"""
+
+from fluidnb.memory.block import Block, contains, empty, owner, poison, raw, tag
+from fluidnb.memory.buddy import BuddyAllocator, OutOfMemory
+from fluidnb.memory.flags import define_flag, get_flags, set_flags
+from fluidnb.memory.pools import PlaceLike, alloc, arena_map, free, pool, register_allocator, stats, used
+from fluidnb.memory.stats import Chunk, Span, Stats, size_text
+from fluidnb.memory.system_allocator import CPUAllocator, SystemAllocator
+from fluidnb.memory.vlog import VLOG, init_glog, vlog_is_on
+
+__all__ = [
+    "VLOG",
+    "Block",
+    "BuddyAllocator",
+    "CPUAllocator",
+    "Chunk",
+    "OutOfMemory",
+    "PlaceLike",
+    "Span",
+    "Stats",
+    "SystemAllocator",
+    "alloc",
+    "arena_map",
+    "contains",
+    "define_flag",
+    "empty",
+    "free",
+    "get_flags",
+    "init_glog",
+    "owner",
+    "poison",
+    "pool",
+    "raw",
+    "register_allocator",
+    "set_flags",
+    "size_text",
+    "stats",
+    "tag",
+    "used",
+    "vlog_is_on",
+]

@@ -1,0 +1,138 @@
+"""FLAGS_*: the switches of memory, checks and timing, read from the environment once and changed by `set_flags`."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, NamedTuple
+
+from fluidnb.errors import OpTypeError, OpValueError, near
+
+
+class Flag(NamedTuple):
+    """What is known of one flag: its default (whose type is the flag's type), its meaning, its rule."""
+
+    default: Any
+    doc: str
+    check: Callable[[Any], bool] | None = None
+    rule: str = ""
+
+
+#: Every flag, by its name without the FLAGS_ prefix.
+FLAGS: dict[str, Flag] = {}
+
+#: The value of every flag now; hot paths read it directly.
+values: dict[str, Any] = {}
+
+_TRUE, _FALSE = ("1", "true", "yes", "on", "t", "y"), ("0", "false", "no", "off", "f", "n", "")
+
+
+def define_flag(name: str, default: Any, doc: str, check: Callable[[Any], bool] | None = None, rule: str = "") -> None:
+    """Add a flag; its value comes from the environment variable FLAGS_<name> when that is set.
+
+    Args:
+        name: without the FLAGS_ prefix.
+        default: bool, int, float or str; also fixes the flag's type.
+        doc: one sentence of meaning.
+        check: says whether a value is allowed.
+        rule: the check in words.
+
+    Raises:
+        OpValueError: the environment holds a text that is no such value.
+
+    Example:
+        >>> define_flag("docs_example", 3, "Only an example.")
+        >>> get_flags("docs_example")
+        {'docs_example': 3}
+        >>> del FLAGS["docs_example"], values["docs_example"]
+    """
+    FLAGS[name] = Flag(default, doc, check, rule)
+    text = os.environ.get(f"FLAGS_{name}")
+    values[name] = default if text is None else _convert(name, text)
+
+
+def set_flags(flags: Mapping[str, Any]) -> None:
+    """Change flags; all of them or, when one is wrong, none.
+
+    Args:
+        flags: name (with or without FLAGS_) to value; texts are read as from the environment.
+
+    Raises:
+        OpTypeError: `flags` is not a mapping.
+        OpValueError: an unknown name or a value that does not fit.
+
+    Example:
+        >>> set_flags({"FLAGS_check_nan_inf": True})
+        >>> get_flags("FLAGS_check_nan_inf")
+        {'FLAGS_check_nan_inf': True}
+        >>> set_flags({"check_nan_inf": False})
+    """
+    if not isinstance(flags, Mapping):
+        raise OpTypeError("flags should be a dict.", received=type(flags).__name__)
+    values.update({_known(name): _convert(_known(name), value) for name, value in flags.items()})
+
+
+def get_flags(names: str | Iterable[str] | None = None) -> dict[str, Any]:
+    """The values of flags.
+
+    Args:
+        names: one name, several, or None for all; with or without FLAGS_.
+
+    Returns:
+        name, spelled as it was asked for, to value.
+
+    Raises:
+        OpValueError: a name that is not a flag.
+
+    Example:
+        >>> get_flags(["FLAGS_fraction_of_gpu_memory_to_use"])
+        {'FLAGS_fraction_of_gpu_memory_to_use': 0.92}
+    """
+    if names is None:
+        names = [f"FLAGS_{n}" for n in FLAGS]
+    return {name: values[_known(name)] for name in ([names] if isinstance(names, str) else names)}
+
+
+def _known(name: str) -> str:
+    short = name.removeprefix("FLAGS_")
+    if short not in FLAGS:
+        raise OpValueError(f'"{name}" is not a flag.', hint=near(short, FLAGS) or f"the flags are {', '.join(FLAGS)}.")
+    return short
+
+
+def _convert(name: str, value: Any) -> Any:
+    flag = FLAGS[name]
+    kind = type(flag.default)
+    try:
+        if kind is bool and isinstance(value, str):
+            result = {**dict.fromkeys(_TRUE, True), **dict.fromkeys(_FALSE, False)}[value.strip().lower()]
+        else:
+            result = kind(value)
+        if flag.check is not None and not flag.check(result):
+            raise ValueError(flag.rule)
+    except (KeyError, TypeError, ValueError):
+        expected = flag.rule or f"a value of type {kind.__name__}"
+        raise OpValueError(f"FLAGS_{name} cannot be {value!r}.", expected=expected, hint=flag.doc) from None
+    return result
+
+
+def _is_fraction(value: float) -> bool:
+    return 0 < value <= 1
+
+
+for _name, _default, _doc in (
+    ("fraction_of_cpu_memory_to_use", 1.0, "Share of the host's memory that the CPU pool may plan with."),
+    ("fraction_of_gpu_memory_to_use", 0.92, "Share of a device's memory that its pool may plan with."),
+):
+    define_flag(_name, _default, _doc, _is_fraction, "a fraction: more than 0, at most 1")
+for _name, _switch, _doc in (
+    ("use_pinned_memory", False, "Lock the pages of new CPU chunks, so that they are never swapped out."),
+    ("check_nan_inf", False, "Look for NaN and infinity in every output of every operator."),
+    ("eager_delete_tensor_gb", -1.0, "Free dead tensors early once they hold this many GB; negative: never."),
+    ("benchmark", False, "Time every operator and wait for the device after each."),
+    ("init_allocated_mem", False, "Fill new tensors with NaN, or 0xAA bytes where a dtype has no NaN."),
+    ("dataset_download", False, "Let data sets fetch files that are not in the cache; off, a stand-in takes over."),
+):
+    define_flag(_name, _switch, _doc)
+_STRATEGY = "naive_best_fit"
+define_flag("allocator_strategy", _STRATEGY, "How pools choose a block.", lambda v: v == _STRATEGY, f'"{_STRATEGY}"')

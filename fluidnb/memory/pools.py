@@ -1,0 +1,197 @@
+"""One pool per place: `alloc`, `free`, `used`, statistics, and how a new kind of place brings its allocator."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from typing import NamedTuple, Protocol
+
+from fluidnb.errors import EnforceNotMet, OpTypeError
+from fluidnb.memory.buddy import BuddyAllocator
+from fluidnb.memory.stats import Chunk, Stats
+from fluidnb.memory.system_allocator import CPUAllocator, SystemAllocator
+
+
+class PlaceLike(Protocol):
+    """What memory needs of a place: hashable, with the kind of device and its number."""
+
+    @property
+    def kind(self) -> str:
+        """The kind of device, for example ``cpu``."""
+
+    @property
+    def device(self) -> int:
+        """The device's number, from 0."""
+
+    def __hash__(self) -> int: ...
+
+
+class _Kind(NamedTuple):
+    factory: Callable[[int], SystemAllocator]
+    min_chunk: int
+    chunk_share: int
+
+
+_kinds: dict[str, _Kind] = {}
+_pools: dict[PlaceLike, BuddyAllocator] = {}
+_lock = threading.Lock()
+
+
+def register_allocator(
+    kind: str, factory: Callable[[int], SystemAllocator], min_chunk: int = 4096, chunk_share: int = 32
+) -> None:
+    """Say where places of a kind get their memory.
+
+    Args:
+        kind: the places' `kind`, for example ``"cpu"``.
+        factory: device number -> system allocator; called once per place.
+        min_chunk: granularity of the pool in bytes.
+        chunk_share: a chunk of the arena is the allocator's total divided by this.
+
+    Example:
+        >>> register_allocator("toy", lambda device: CPUAllocator())
+    """
+    _kinds[kind] = _Kind(factory, min_chunk, chunk_share)
+
+
+def pool(place: PlaceLike) -> BuddyAllocator:
+    """The pool of a place; it is made at the first call, with the flags of that moment.
+
+    Args:
+        place: any place with `kind` and `device`.
+
+    Returns:
+        The one BuddyAllocator of that place.
+
+    Raises:
+        EnforceNotMet: no allocator is registered for the place's kind.
+        OpTypeError: it is no place.
+
+    Example:
+        >>> from fluidnb.values import CPUPlace
+        >>> pool(CPUPlace()) is pool(CPUPlace())
+        True
+    """
+    found = _pools.get(place)
+    return found if found is not None else _make(place)
+
+
+def _make(place: PlaceLike) -> BuddyAllocator:
+    with _lock:
+        if place in _pools:
+            return _pools[place]
+        if not hasattr(place, "kind"):
+            raise OpTypeError("Memory is of a place.", expected="for example CPUPlace()", received=repr(place))
+        if place.kind not in _kinds:
+            raise EnforceNotMet(
+                f"There is no memory for {place}.",
+                expected=f"a place of kind {', '.join(_kinds)}",
+                received=f"kind {place.kind}",
+                hint="fluid.memory.register_allocator(kind, factory) adds one; use fluid.CPUPlace() otherwise.",
+            )
+        kind = _kinds[place.kind]
+        system = kind.factory(place.device)
+        whole = max(system.total() // kind.chunk_share // kind.min_chunk, 1) * kind.min_chunk
+        _pools[place] = BuddyAllocator(system, kind.min_chunk, whole, str(place))
+        return _pools[place]
+
+
+def alloc(place: PlaceLike, size: int) -> int:
+    """Take a block of bytes; `free` gives it back.
+
+    Args:
+        place: where.
+        size: bytes.
+
+    Returns:
+        Its address, at least 64-byte aligned.
+
+    Raises:
+        OutOfMemory: the place has no room.
+
+    Source: Fluid's memory::Alloc<Place>.
+
+    Example:
+        >>> from fluidnb.values import CPUPlace
+        >>> before = used(CPUPlace()); p = alloc(CPUPlace(), 4097)
+        >>> used(CPUPlace()) - before
+        8192
+        >>> free(CPUPlace(), p); used(CPUPlace()) == before
+        True
+    """
+    return pool(place).alloc(size)
+
+
+def free(place: PlaceLike, ptr: int) -> None:
+    """Give a block back that `alloc` took on the same place.
+
+    Args:
+        place: where it is.
+        ptr: its address.
+
+    Raises:
+        OpValueError: there is no such block (freed before, or of another place).
+
+    Example:
+        >>> from fluidnb.values import CPUPlace
+        >>> free(CPUPlace(), alloc(CPUPlace(), 1))
+    """
+    pool(place).free(ptr)
+
+
+def used(place: PlaceLike) -> int:
+    """Bytes handed out on a place now, rounding included.
+
+    Args:
+        place: where.
+
+    Returns:
+        Bytes.
+
+    Example:
+        >>> from fluidnb.values import CPUPlace
+        >>> used(CPUPlace()) >= 0
+        True
+    """
+    return pool(place).used
+
+
+def stats(place: PlaceLike) -> Stats:
+    """Used, peak, reserved, fragmentation and the live blocks of a place.
+
+    Args:
+        place: where.
+
+    Returns:
+        A `Stats`; `str` of it is one line.
+
+    Example:
+        >>> from fluidnb.values import CPUPlace
+        >>> stats(CPUPlace()).place
+        'CPUPlace'
+    """
+    return pool(place).stats()
+
+
+def arena_map(place: PlaceLike) -> list[Chunk]:
+    """The memory of a place as it lies, for drawing.
+
+    Args:
+        place: where.
+
+    Returns:
+        The chunks by address, each with its live and free spans.
+
+    Example:
+        >>> from fluidnb.values import CPUPlace
+        >>> p = alloc(CPUPlace(), 1)
+        >>> any(span.ptr == p for chunk in arena_map(CPUPlace()) for span in chunk.spans)
+        True
+        >>> free(CPUPlace(), p)
+    """
+    return [Chunk(ptr, size, spans) for ptr, size, spans in pool(place).spans()]
+
+
+register_allocator("cpu", lambda device: CPUAllocator())
+# Smaller chunks: systems limit how much memory may be locked.
+register_allocator("cuda_pinned", lambda device: CPUAllocator(pinned=True), chunk_share=1024)

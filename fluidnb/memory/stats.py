@@ -1,0 +1,119 @@
+"""What can be said and drawn about a pool: plain data, no faces."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+
+class Span(NamedTuple):
+    """A stretch of memory: `ptr` and `size` in bytes, `asked` bytes wanted of it (None: free), and who holds it."""
+
+    ptr: int
+    size: int
+    asked: int | None
+    tag: str
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Stats:
+    """Numbers about the pool of one place, in bytes.
+
+    Args:
+        place: the place's name.
+        used: handed out now, rounding included.
+        peak: the most that was handed out at once.
+        reserved: taken from the system.
+        free: reserved and not handed out.
+        largest_free: the largest block that fits without asking the system.
+        allocations: how many blocks were ever handed out.
+        live: the blocks handed out now.
+
+    Example:
+        >>> s = Stats("CPUPlace", 4096, 8192, 12288, 8192, 4096, 3, [Span(0, 4096, 100, "x")])
+        >>> s.fragmentation, s.slack
+        (0.5, 3996)
+    """
+
+    place: str
+    used: int
+    peak: int
+    reserved: int
+    free: int
+    largest_free: int
+    allocations: int
+    live: list[Span] = field(default_factory=list)
+
+    @property
+    def fragmentation(self) -> float:
+        """Share of the free memory outside the largest free block: 0 is one piece, near 1 is dust."""
+        return 1 - self.largest_free / self.free if self.free else 0.0
+
+    @property
+    def slack(self) -> int:
+        """Bytes lost to rounding sizes up."""
+        return sum(s.size - (s.asked or 0) for s in self.live)
+
+    def __str__(self) -> str:
+        parts = [f"{size_text(self.used)} used", f"peak {size_text(self.peak)}", f"{size_text(self.reserved)} reserved"]
+        return f"{self.place}: {', '.join(parts)}, {len(self.live)} blocks, fragmentation {self.fragmentation:.0%}"
+
+    __repr__ = __str__
+
+
+@dataclass(frozen=True, slots=True)
+class Chunk:
+    """One stretch of memory from the system, and its spans in order; they cover it without gaps.
+
+    Args:
+        ptr: address.
+        size: bytes.
+        spans: live and free spans, by address.
+    """
+
+    ptr: int
+    size: int
+    spans: list[Span]
+
+    def text(self, width: int = 64) -> str:
+        """One line: ``#`` in use, ``.`` free, drawn to scale.
+
+        Args:
+            width: characters.
+
+        Returns:
+            The line.
+
+        Example:
+            >>> Chunk(0, 100, [Span(0, 25, 25, "a"), Span(25, 75, None, "")]).text(8)
+            '##......'
+        """
+        line = ["."] * width
+        for span in self.spans:
+            if span.asked is not None:
+                first = (span.ptr - self.ptr) * width // self.size
+                last = max(first + 1, (span.ptr + span.size - self.ptr) * width // self.size)
+                line[first:last] = "#" * (last - first)
+        return "".join(line)
+
+
+def size_text(n: float) -> str:
+    """A number of bytes for people.
+
+    Args:
+        n: bytes.
+
+    Returns:
+        For example ``4.0 KB``.
+
+    Example:
+        >>> size_text(4096), size_text(12), size_text(3 << 30)
+        ('4.0 KB', '12 bytes', '3.0 GB')
+    """
+    if n < 1024:
+        return f"{n:.0f} bytes"
+    for unit in ("KB", "MB", "GB"):
+        n /= 1024
+        if n < 1024:
+            return f"{n:.1f} {unit}"
+    return f"{n / 1024:.1f} TB"

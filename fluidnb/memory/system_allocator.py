@@ -1,0 +1,126 @@
+"""Where pools get their chunks from: the protocol, and host memory from anonymous mappings."""
+
+from __future__ import annotations
+
+import ctypes
+import functools
+import mmap
+import os
+import sys
+from pathlib import Path
+from typing import Protocol
+
+from fluidnb.memory import flags
+
+
+class SystemAllocator(Protocol):
+    """A source of large chunks. `index` tells `free` which way of allocating a chunk came from.
+
+    Source: Fluid's SystemAllocator (Alloc, Free, UseGpu).
+    """
+
+    def alloc(self, size: int) -> tuple[int, int]:
+        """A chunk of `size` bytes as (address, index); raises MemoryError when there is none."""
+
+    def free(self, ptr: int, size: int, index: int) -> None:
+        """Give a chunk back."""
+
+    def use_gpu(self) -> bool:
+        """Whether the chunks are device memory."""
+
+    def total(self) -> int:
+        """How many bytes this allocator may plan with, flags included."""
+
+
+class CPUAllocator:
+    """Host memory from anonymous mappings: page aligned, and pages that were never touched cost nothing.
+
+    Args:
+        pinned: always lock the pages; otherwise only while FLAGS_use_pinned_memory is set.
+
+    Example:
+        >>> cpu = CPUAllocator()
+        >>> ptr, index = cpu.alloc(1 << 20)
+        >>> cpu.free(ptr, 1 << 20, index)
+    """
+
+    PAGEABLE, PINNED = 0, 1
+
+    def __init__(self, pinned: bool = False) -> None:
+        self.pinned = pinned
+        self._maps: dict[int, mmap.mmap] = {}
+
+    def alloc(self, size: int) -> tuple[int, int]:
+        """Map `size` bytes.
+
+        Args:
+            size: bytes.
+
+        Returns:
+            (address, PINNED when the pages could be locked, else PAGEABLE).
+
+        Raises:
+            MemoryError: the system refuses.
+        """
+        try:
+            pages = mmap.mmap(-1, size, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | getattr(mmap, "MAP_NORESERVE", 0))
+        except (OSError, ValueError, OverflowError) as e:
+            raise MemoryError(str(e)) from None
+        ptr = ctypes.addressof(ctypes.c_char.from_buffer(pages))
+        self._maps[ptr] = pages
+        pin = self.pinned or flags.values["use_pinned_memory"]
+        return ptr, self.PINNED if pin and _lock_pages(ptr, size) else self.PAGEABLE
+
+    def free(self, ptr: int, size: int, index: int) -> None:
+        """Unmap a chunk; a locked one is unlocked by that.
+
+        Args:
+            ptr: its address.
+            size: its bytes.
+            index: as `alloc` gave it.
+        """
+        self._maps.pop(ptr).close()
+
+    def use_gpu(self) -> bool:
+        """False: this is host memory."""
+        return False
+
+    def total(self) -> int:
+        """The host's (or the container's) memory in bytes times FLAGS_fraction_of_cpu_memory_to_use."""
+        return int(host_memory() * flags.values["fraction_of_cpu_memory_to_use"])
+
+
+def host_memory() -> int:
+    """Bytes of memory this process may use: the machine's, or the container's limit if that is lower.
+
+    Returns:
+        Bytes.
+
+    Example:
+        >>> host_memory() > 1 << 20
+        True
+    """
+    total = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    for limit in ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes"):
+        try:
+            total = min(total, int(Path(limit).read_text()))
+        except (OSError, ValueError):  # no such file, or the word "max"
+            continue
+    return total
+
+
+_MLOCK_ONFAULT = 1  # <bits/mman.h>
+
+
+def _lock_pages(ptr: int, size: int) -> bool:
+    libc = ctypes.CDLL(None, use_errno=True)
+    # Locking pages as they are touched; mlock would touch all of a chunk that may never be used.
+    if libc.mlock2(ctypes.c_void_p(ptr), ctypes.c_size_t(size), _MLOCK_ONFAULT) == 0:
+        return True
+    _say_pageable(os.strerror(ctypes.get_errno()))
+    return False
+
+
+@functools.cache
+def _say_pageable(why: str) -> None:
+    print(f"fluidnb: pages could not be locked ({why}); using pageable memory. See `ulimit -l`.", file=sys.stderr)

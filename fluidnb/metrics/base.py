@@ -1,0 +1,133 @@
+"""What metrics have in common, and several of them as one."""
+
+from __future__ import annotations
+
+import copy
+from typing import Any
+
+import numpy as np
+
+from fluidnb.errors import OpTypeError
+
+
+class MetricBase:
+    """The base of metrics. What a metric counts are its attributes without a leading underscore.
+
+    Args:
+        name: its name; None for that of the class.
+
+    Example:
+        >>> class Largest(fluid.metrics.MetricBase):
+        ...     def __init__(self):
+        ...         super().__init__(None)
+        ...         self.value = 0.0
+        ...     def update(self, preds, labels):
+        ...         self.value = max(self.value, float(preds.max()))
+        ...     def eval(self):
+        ...         return self.value
+        >>> metric = Largest()
+        >>> metric.update(np.array([1.0, 3.0]), None)
+        >>> metric.eval(), metric.reset(), metric.eval()
+        (3.0, None, 0.0)
+    """
+
+    def __init__(self, name: str | None = None) -> None:
+        self._name = type(self).__name__ if name is None else str(name)
+
+    def __str__(self) -> str:
+        return self._name
+
+    def _states(self) -> dict[str, Any]:
+        return {name: value for name, value in vars(self).items() if not name.startswith("_")}
+
+    def reset(self) -> None:
+        """Set every count to zero: numbers and arrays by their kind, anything else to None."""
+        for name, value in self._states().items():
+            if isinstance(value, int | float):
+                zero: Any = type(value)(0)
+            else:
+                zero = np.zeros_like(value) if isinstance(value, np.ndarray | np.generic) else None
+            setattr(self, name, zero)
+
+    def get_config(self) -> dict[str, Any]:
+        """The metric's name and a copy of its counts.
+
+        Returns:
+            ``{"name": …, "states": {attribute: value}}``.
+        """
+        return {"name": self._name, "states": copy.deepcopy(self._states())}
+
+    def update(self, preds: Any, labels: Any) -> None:
+        """Take a batch in.
+
+        Args:
+            preds: what the program predicted.
+            labels: what would have been right.
+        """
+        raise NotImplementedError(f"{self} must define update(preds, labels).")
+
+    def eval(self) -> Any:
+        """What was found so far."""
+        raise NotImplementedError(f"{self} must define eval().")
+
+
+class CompositeMetric(MetricBase):
+    """Several metrics over the same predictions.
+
+    Args:
+        name: its name.
+
+    Example:
+        >>> both = fluid.metrics.CompositeMetric()
+        >>> both.add_metric(fluid.metrics.Precision())
+        >>> both.add_metric(fluid.metrics.Recall())
+        >>> both.update(np.array([[0.9], [0.8], [0.2]]), np.array([[1], [0], [1]]))
+        >>> both.eval()
+        [0.5, 0.5]
+    """
+
+    def __init__(self, name: str | None = None) -> None:
+        super().__init__(name)
+        self._metrics: list[MetricBase] = []
+
+    def add_metric(self, metric: MetricBase) -> None:
+        """Add a metric.
+
+        Args:
+            metric: it.
+
+        Raises:
+            OpTypeError: it is no metric.
+        """
+        if not isinstance(metric, MetricBase):
+            raise OpTypeError(
+                "SubMetric should be inherit from MetricBase.", expected="for example fluid.metrics.Precision()",
+                received=f"{metric!r} ({type(metric).__name__})",
+            )  # fmt: skip
+        self._metrics.append(metric)
+
+    def reset(self) -> None:
+        for metric in self._metrics:
+            metric.reset()
+
+    def update(self, preds: Any, labels: Any) -> None:
+        for metric in self._metrics:
+            metric.update(preds, labels)
+
+    def eval(self) -> list[Any]:
+        """What each metric found, in the order in which they were added."""
+        return [metric.eval() for metric in self._metrics]
+
+
+def share(part: float, whole: float) -> float:
+    """A quotient that is 0 where there is nothing to divide by.
+
+    Args:
+        part: what is divided.
+        whole: what it is divided by.
+
+    Example:
+        >>> share(1, 4), share(0, 0)
+        (0.25, 0.0)
+    """
+    return float(part) / whole if whole else 0.0

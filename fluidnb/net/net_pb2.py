@@ -1,0 +1,30 @@
+"""The protobuf messages of net.proto, in the descriptor pool of framework.proto.
+
+Example:
+    >>> from fluidnb.net import net_pb2
+    >>> net_pb2.OpDef(type="relu").SerializeToString()
+    b'\\x1a\\x04relu'
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from google.protobuf.descriptor_pb2 import FileDescriptorSet
+from google.protobuf.internal.enum_type_wrapper import EnumTypeWrapper
+from google.protobuf.message_factory import GetMessageClass
+
+from fluidnb.proto import framework_pb2
+
+_pool: Any = framework_pb2.DESCRIPTOR.pool
+for _file in FileDescriptorSet.FromString((Path(__file__).parent / "net.desc").read_bytes()).file:
+    _pool.AddSerializedFile(_file.SerializeToString())
+DESCRIPTOR = _pool.FindFileByName("net.proto")
+
+OpDef = GetMessageClass(DESCRIPTOR.message_types_by_name["OpDef"])
+State = GetMessageClass(DESCRIPTOR.message_types_by_name["State"])
+NetDesc = GetMessageClass(DESCRIPTOR.message_types_by_name["NetDesc"])
+
+ModelType = EnumTypeWrapper(DESCRIPTOR.enum_types_by_name["ModelType"])
+NN, Recursive, Recurrent = (ModelType.Value(name) for name in ("NN", "Recursive", "Recurrent"))

@@ -1,0 +1,361 @@
+"""Networks that run their operators many times: for each step of a sequence, for each node of a tree."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from typing import Any
+from weakref import WeakSet
+
+import numpy as np
+
+from fluidnb.errors import NotFound, OpValueError, near
+from fluidnb.net.base import Net, attempt, span
+from fluidnb.net.desc import net_desc
+from fluidnb.net.net_pb2 import NetDesc, OpDef, State
+from fluidnb.net.plain import PlainNet, drop
+from fluidnb.net.result import Error, OpContext, OptAttrs
+from fluidnb.net.scope import held, put
+from fluidnb.net.sweep import Sweep
+from fluidnb.program import Operator
+from fluidnb.runtime import Scope, global_scope
+from fluidnb.where import capture
+
+Array = np.ndarray[Any, Any]
+
+
+class SteppedNet(Net):
+    """The base of networks that run a step net several times, each time in a scope of its own.
+
+    Each run of the step net gets a scope inside the one in which the network runs. There it finds its row of each
+    inlink, and the states of the runs before it; persistable variables and all else that it does not write itself it
+    sees in the scope around. When all are done, the rows of each outlink are stacked in the scope around.
+
+    Args:
+        desc: the step net's operators and variables, and what crosses steps: ``inlinks``, ``outlinks``, ``states``.
+
+    Attributes:
+        desc: the description.
+        step: the step net.
+
+    Raises:
+        NotFound: an inlink, outlink or state is not a variable of the step net.
+    """
+
+    def __init__(self, desc: NetDesc | bytes | None = None) -> None:
+        self.desc = net_desc(desc)
+        self.step = PlainNet(NetDesc(ops=self.desc.ops, vars=self.desc.vars, init_ops=self.desc.init_ops))
+        known = self.step.program.global_block().desc.vars
+        for name in (
+            *self.desc.inlinks,
+            *self.desc.outlinks,
+            *(n for s in self.desc.states for n in (s.name, s.previous)),
+        ):
+            if name not in known:
+                raise NotFound(
+                    f'The step net has no variable "{name}".', where=capture(), received=name,
+                    expected="inlinks, outlinks and states that its variables and operators declare",
+                    hint=near(name, known) or f'vars=[var_def("{name}", shape), ...] declares it.',
+                )  # fmt: skip
+        self._steps: WeakSet[Scope] = WeakSet()
+        self._sweep: Sweep | None = None
+
+    @abstractmethod
+    def before(self, scope: Scope) -> list[list[int]]:
+        """For each run of the step net, the runs whose states it reads.
+
+        Args:
+            scope: the scope in which the network runs.
+
+        Raises:
+            OpValueError: they do not fit together.
+        """
+
+    @abstractmethod
+    def previous(self, states: list[Array]) -> Array:
+        """What a run of the step net reads of the runs before it.
+
+        Args:
+            states: their states, at least one.
+        """
+
+    @abstractmethod
+    def unprevious(self, gradient: Array) -> list[Array]:
+        """The way back of `previous`.
+
+        Args:
+            gradient: the gradient of what `previous` gave.
+
+        Returns:
+            The gradient of each state.
+        """
+
+    @property
+    def ops(self) -> list[Operator]:
+        """The step net's operators in order."""
+        return self.step.ops
+
+    def scopes(self, scope: Scope) -> list[Scope]:
+        """The scopes of the last run's steps or nodes, in order, until the next run destroys them.
+
+        Args:
+            scope: the scope in which the network ran.
+        """
+        return [kid for kid in scope.kids if kid in self._steps]
+
+    def add_op(self, type: OpDef | str, inputs: Any = None, outputs: Any = None, attrs: Any = None) -> int:
+        if self._sweep is not None:
+            raise OpValueError(
+                "A step net takes no operators after backward.", where=capture(), received=f"{type}"[:80]
+            )
+        return self.step.add_op(type, inputs, outputs, attrs)
+
+    def add_backward_ops(self, cost: Any = None) -> Error:
+        """Let every run be followed by a sweep through the steps in reverse, which leaves gradients in the scope.
+
+        The gradient of parameter ``w`` is ``w@GRAD`` there, of inlink ``x`` ``x@GRAD`` with a row a step, and of the
+        state before the first ``boot@GRAD``.
+
+        Args:
+            cost: an outlink; default all. Its elements are summed, unless the scope holds ``cost@GRAD`` of its shape,
+                with which they are weighted then.
+
+        Returns:
+            False when all is well, else what went wrong.
+        """
+        return attempt(lambda: self._backward(cost))
+
+    def _backward(self, cost: Any) -> None:
+        if self._sweep is not None:
+            raise OpValueError("The network has its backward operators already.", where=capture(3))
+        self._sweep = Sweep(self, list(self.desc.outlinks) if cost is None else [getattr(cost, "name", cost)])
+
+    def add_optimizer_ops(self, attrs: OptAttrs | None = None) -> Error:
+        return attempt(lambda: self._optimize(attrs or OptAttrs()))
+
+    def _optimize(self, attrs: OptAttrs) -> None:
+        if self._sweep is None:
+            raise OpValueError(
+                "There are no gradients to optimize with.", where=capture(3), expected="add_backward_ops() first",
+                received="a network without backward",
+            )  # fmt: skip
+        self._sweep.optimize(attrs)
+
+    def infer_shape(self, scope: Scope) -> Error:
+        return attempt(lambda: self._infer_shape(scope))
+
+    def _infer_shape(self, scope: Scope) -> None:
+        inner = Scope(scope)
+        self._enter(scope, inner, 0, [], {})
+        self.step.infer_shape(inner).check()
+        for name in self.desc.outlinks:
+            tensor = inner.var(name).get_tensor()
+            if tensor.array is None and scope.var(name).value is None:
+                scope.var(name).get_tensor().set_dims([len(self.before(scope)), *tensor.shape()])
+
+    def run(
+        self, scope: Scope | None = None, context: OpContext | None = None, begin: int = -1, end: int = -1
+    ) -> Error:
+        """Run the step net once for each step or node.
+
+        Args:
+            scope: where the inlinks are, and where the outlinks go; default the global scope.
+            context: where to run; default the CPU.
+            begin: index of the first operator that each step runs; negative: the first of all.
+            end: index of the last one, which runs too; negative: the last of all, and backward when there is one.
+
+        Returns:
+            False when all is well, else what went wrong.
+        """
+        return attempt(lambda: self._run(scope or global_scope(), context or OpContext(), begin, end))
+
+    def _run(self, scope: Scope, context: OpContext, begin: int, end: int) -> None:
+        forward = len(self.step) if self._sweep is None else self._sweep.start
+        first, stop = span(begin, end, forward)
+        before = self.before(scope)
+        self.step.init_missing(scope, context)
+        drop(scope, self._steps)
+        steps = [scope.new_scope() for _ in before]
+        self._steps.update(steps)
+        for index in order(before):
+            states = [steps[i] for i in before[index]]
+            boots = {s.previous: s.boot for s in self.desc.states}
+            self._enter(scope, steps[index], index, states, boots)
+            if stop > first:
+                self.step.run_in(steps[index], context, first, stop - 1)
+        written = {name for op in self.ops[first:stop] for name in op.output_arg_names}
+        for name in written.intersection(self.desc.outlinks):
+            put(scope, name, np.stack([np.asarray(held(step, name)) for step in steps]))
+        if self._sweep is not None and end < 0 and first == 0:
+            self._sweep.run(scope, steps, before, context)
+
+    def _enter(self, scope: Scope, inner: Scope, index: int, states: list[Scope], boots: dict[str, str]) -> None:
+        """Prepare the scope of one run of the step net."""
+        known = self.step.program.global_block().desc.vars
+        own = {*self.desc.inlinks, *(s.previous for s in self.desc.states)}
+        own.update(name for op in self.ops for name in op.output_arg_names)
+        for name in {name for op in self.ops for name in op.input_arg_names} - own:
+            outer = scope.find_var(name)
+            if outer is not None and not known[name].persistable():
+                inner.vars[name] = outer
+        for name in self.desc.inlinks:
+            put(inner, name, row(np.asarray(held(scope, name)), index))
+        for state in self.desc.states:
+            if states:
+                value = self.previous([np.asarray(held(before, state.name)) for before in states])
+            else:
+                value = np.asarray(held(scope, _boot(state)))
+            put(inner, state.previous, value)
+
+    def length(self, scope: Scope) -> int:
+        """How many rows the inlinks have.
+
+        Args:
+            scope: where they are.
+
+        Raises:
+            OpValueError: there are none, or they differ.
+        """
+        rows = {name: np.asarray(held(scope, name)).shape[:1] for name in self.desc.inlinks}
+        if len(set(rows.values())) != 1 or () in rows.values():
+            raise OpValueError(
+                "The inlinks must have the same number of rows.", where=capture(5), expected="one inlink or more",
+                received=", ".join(f"{n}: {shape[0] if shape else 'none'}" for n, shape in rows.items()) or "none",
+            )  # fmt: skip
+        return int(next(iter(rows.values()))[0])
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__}: {len(self.step)} operators a step>"
+
+
+class RecurrentNet(SteppedNet):
+    """A network that runs its operators once for each row of its inlinks, and hands states to the next step.
+
+    Args:
+        desc: see `SteppedNet`; a state's ``boot`` names what the first step reads as its ``previous``.
+
+    Example:
+        >>> from fluidnb.net import NetDesc, Recurrent, Scope, State, op_def, var_def
+        >>> net = RecurrentNet(NetDesc(
+        ...     model_type=Recurrent, inlinks=["x"], outlinks=["h"],
+        ...     states=[State(name="h", previous="before", boot="zero")],
+        ...     vars=[var_def("x", [1]), var_def("before", [1])],
+        ...     ops=[op_def("elementwise_add", {"X": "x", "Y": "before"}, {"Out": "h"})]))
+        >>> scope = Scope()
+        >>> scope.var("x").get_tensor().set(np.array([[1.0], [2.0], [3.0]], "float32"), fluid.CPUPlace())
+        >>> scope.var("zero").get_tensor().set(np.zeros(1, "float32"), fluid.CPUPlace())
+        >>> net.run(scope)
+        <Error: none>
+        >>> np.array(scope.find_var("h").get_tensor()).ravel()
+        array([1., 3., 6.], dtype=float32)
+
+    Source: design document "Network".
+    """
+
+    def before(self, scope: Scope) -> list[list[int]]:
+        return [[] if i == 0 else [i - 1] for i in range(self.length(scope))]
+
+    def previous(self, states: list[Array]) -> Array:
+        return states[0]
+
+    def unprevious(self, gradient: Array) -> list[Array]:
+        return [gradient]
+
+
+class RecursiveNet(SteppedNet):
+    """A network that runs its operators once for each node of a tree, children before parents.
+
+    Args:
+        desc: see `SteppedNet`. ``parents`` names an integer variable with the index of each node's parent, -1 for a
+            root; there may be several. A node reads the states of its children stacked along a new first axis, in the
+            order of their indices; a leaf reads ``boot`` in their place.
+
+    Example:
+        >>> from fluidnb.net import NetDesc, Recursive, Scope, State, op_def, var_def
+        >>> net = RecursiveNet(NetDesc(
+        ...     model_type=Recursive, inlinks=["x"], outlinks=["h"], parents="parents",
+        ...     states=[State(name="h", previous="children", boot="leaf")],
+        ...     vars=[var_def("x", [1]), var_def("children", [-1, 1])],
+        ...     ops=[op_def("reduce_sum", {"X": "children"}, {"Out": "below"}, {"dim": [0]}),
+        ...          op_def("elementwise_add", {"X": "x", "Y": "below"}, {"Out": "h"})]))
+        >>> scope = Scope()
+        >>> for name, value in {"x": [[1.0], [2.0], [4.0]], "leaf": [[0.0]]}.items():
+        ...     scope.var(name).get_tensor().set(np.array(value, "float32"), fluid.CPUPlace())
+        >>> scope.var("parents").get_tensor().set(np.array([-1, 0, 0]), fluid.CPUPlace())
+        >>> net.run(scope)
+        <Error: none>
+        >>> np.array(scope.find_var("h").get_tensor()).ravel()
+        array([7., 2., 4.], dtype=float32)
+
+    Source: design document "Network".
+    """
+
+    def before(self, scope: Scope) -> list[list[int]]:
+        parents = np.asarray(held(scope, self.desc.parents)).ravel()
+        count = self.length(scope) if self.desc.inlinks else len(parents)
+        found: list[list[int]] = [[] for _ in range(count)]
+        if len(parents) != count or any(not -1 <= p < count for p in parents):
+            raise OpValueError(
+                f'"{self.desc.parents}" does not say each node\'s parent.', where=capture(4),
+                expected=f"{count} numbers from -1 to {count - 1}", received=f"{parents.tolist()}"[:200],
+            )  # fmt: skip
+        for node, parent in enumerate(parents.tolist()):
+            if parent >= 0:
+                found[int(parent)].append(node)
+        if len(order(found)) < count:
+            raise OpValueError(
+                f'"{self.desc.parents}" is no tree: nodes are their own ancestors.', where=capture(4),
+                expected="a root above every node", received=f"{parents.tolist()}"[:200],
+            )  # fmt: skip
+        return found
+
+    def previous(self, states: list[Array]) -> Array:
+        return np.stack(states)
+
+    def unprevious(self, gradient: Array) -> list[Array]:
+        return list(gradient)
+
+
+def order(before: list[list[int]]) -> list[int]:
+    """The runs so that each comes after those before it, the lower index first where there is a choice.
+
+    Args:
+        before: for each run, the runs before it.
+
+    Returns:
+        Their indices; those that wait for each other are left out.
+
+    Example:
+        >>> order([[2], [], [1]]), order([[0]])
+        ([1, 2, 0], [])
+    """
+    after: list[list[int]] = [[] for _ in before]
+    waits = [len(row) for row in before]
+    for index, earlier in enumerate(before):
+        for i in earlier:
+            after[i].append(index)
+    found = [i for i, n in enumerate(waits) if n == 0]
+    for index in found:
+        for later in after[index]:
+            waits[later] -= 1
+            if waits[later] == 0:
+                found.append(later)
+    return found
+
+
+def row(array: Array, index: int) -> Array:
+    """A row of an array, of one dimension or more.
+
+    Example:
+        >>> row(np.arange(3), 1), row(np.zeros((3, 2)), 1).shape
+        (array([1]), (2,))
+    """
+    return array[index : index + 1] if array.ndim == 1 else array[index]
+
+
+def _boot(state: State) -> str:
+    if not state.boot:
+        raise NotFound(
+            f'The state "{state.name}" has no value to start from.', where=capture(6), expected='State(boot="...")',
+            received="an empty boot", hint="name a variable of the scope in which the network runs.",
+        )  # fmt: skip
+    return state.boot

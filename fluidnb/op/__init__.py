@@ -1,0 +1,85 @@
+"""The operator SDK: definitions, attribute checks, shape rules, gradients, kernels that bind, and their registry."""
+
+from fluidnb.op.attr import Attr
+from fluidnb.op.binder import Binder
+from fluidnb.op.check import SlotError, check_desc
+from fluidnb.op.compile_context import CompileContext, Spec, infer_compile
+from fluidnb.op.context import EMPTY, GRAD, Context, RuleError
+from fluidnb.op.control import Branch, Control, Loop
+from fluidnb.op.define import (
+    OpDef,
+    Slot,
+    all_ops,
+    get_op,
+    grad_op,
+    has_op,
+    kernel,
+    kernels_of,
+    op,
+    prefer,
+    registry,
+    remove_kernel,
+    remove_op,
+)
+from fluidnb.op.grad import default_grad, grad_desc, grad_names, has_grad, make_grad
+from fluidnb.op.guards import ValuesOf, values_of
+from fluidnb.op.kernel_type import Kernel, OpKernelType
+from fluidnb.op.proto import get_all_op_protos, op_proto
+from fluidnb.op.rng import Clock, Stream, normal, seed, uniform, unit
+from fluidnb.op.rules import aliases, broadcast_dim, like_forward, product, same
+from fluidnb.proto.desc import OpDesc
+from fluidnb.values.copies import register_copy
+
+__all__ = [
+    "EMPTY",
+    "GRAD",
+    "Attr",
+    "Binder",
+    "Branch",
+    "Clock",
+    "CompileContext",
+    "Context",
+    "Control",
+    "Kernel",
+    "Loop",
+    "OpDef",
+    "OpDesc",
+    "OpKernelType",
+    "RuleError",
+    "Slot",
+    "SlotError",
+    "Spec",
+    "Stream",
+    "ValuesOf",
+    "aliases",
+    "all_ops",
+    "broadcast_dim",
+    "check_desc",
+    "default_grad",
+    "get_all_op_protos",
+    "get_op",
+    "grad_desc",
+    "grad_names",
+    "grad_op",
+    "has_grad",
+    "has_op",
+    "infer_compile",
+    "kernel",
+    "kernels_of",
+    "like_forward",
+    "make_grad",
+    "normal",
+    "op",
+    "op_proto",
+    "prefer",
+    "product",
+    "register_copy",
+    "registry",
+    "remove_kernel",
+    "remove_op",
+    "same",
+    "seed",
+    "uniform",
+    "unit",
+    "values_of",
+]

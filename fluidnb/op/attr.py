@@ -1,0 +1,203 @@
+"""Attributes of an operator: their type on the wire, default, and checks."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable, Collection
+from typing import Any
+
+import numpy as np
+
+from fluidnb.errors import OpTypeError, OpValueError
+from fluidnb.proto.framework_pb2 import AttrType
+from fluidnb.values import dtypes
+
+
+class _Required:
+    """The default of an attribute that has none."""
+
+    def __repr__(self) -> str:
+        return "REQUIRED"
+
+
+REQUIRED = _Required()
+
+#: Attributes that every operator takes beside its own; they say who made it and where, never what it computes.
+GENERATED: dict[str, int] = {
+    "op_role": AttrType.INT,
+    "op_role_var": AttrType.STRINGS,
+    "op_namescope": AttrType.STRING,
+    "op_callstack": AttrType.STRINGS,
+    "op_device": AttrType.STRING,
+    "with_quant_attr": AttrType.BOOLEAN,
+}
+
+#: Library switches that old scripts write on any operator; they choose a kernel where one is registered.
+SWITCHES: dict[str, int] = {
+    "use_cudnn": AttrType.BOOLEAN,
+    "use_mkldnn": AttrType.BOOLEAN,
+    "use_quantizer": AttrType.BOOLEAN,
+    "mkldnn_data_type": AttrType.STRING,
+}
+
+
+def _integer(value: Any) -> int:
+    if isinstance(value, bool | np.bool_):
+        return int(value)
+    return operator.index(value)
+
+
+def _real(value: Any) -> float:
+    if isinstance(value, str | bytes) or value is None:
+        raise TypeError
+    return float(value)
+
+
+def _boolean(value: Any) -> bool:
+    if isinstance(value, bool | np.bool_ | int | np.integer):
+        return bool(value)
+    raise TypeError
+
+
+def _text(value: Any) -> str:
+    if not isinstance(value, str):
+        raise TypeError
+    return value
+
+
+def _many(one: Callable[[Any], Any]) -> Callable[[Any], list[Any]]:
+    def convert(value: Any) -> list[Any]:
+        if isinstance(value, str | bytes) or not hasattr(value, "__iter__"):
+            raise TypeError
+        return [one(v) for v in value]
+
+    return convert
+
+
+def _dtype(value: Any) -> int:
+    return -1 if value == -1 else int(dtypes.var_type(value))
+
+
+def _block(value: Any) -> int:
+    return _integer(getattr(value, "idx", value))
+
+
+#: kind -> (AttrType number, conversion of a Python value)
+_KINDS: dict[str, tuple[int, Callable[[Any], Any]]] = {
+    "int": (AttrType.INT, _integer),
+    "dtype": (AttrType.INT, _dtype),
+    "long": (AttrType.LONG, _integer),
+    "float": (AttrType.FLOAT, _real),
+    "float64": (AttrType.FLOAT64, _real),
+    "string": (AttrType.STRING, _text),
+    "bool": (AttrType.BOOLEAN, _boolean),
+    "ints": (AttrType.INTS, _many(_integer)),
+    "longs": (AttrType.LONGS, _many(_integer)),
+    "floats": (AttrType.FLOATS, _many(_real)),
+    "float64s": (AttrType.FLOAT64S, _many(_real)),
+    "strings": (AttrType.STRINGS, _many(_text)),
+    "bools": (AttrType.BOOLEANS, _many(_boolean)),
+    "block": (AttrType.BLOCK, _block),
+    "blocks": (AttrType.BLOCKS, _many(_block)),
+}
+
+
+class Attr:
+    """What one attribute of an operator may be.
+
+    Args:
+        kind: ``int``, ``long``, ``float``, ``float64``, ``string``, ``bool``, ``dtype``, ``block`` or a list of one
+            of these (``ints``, ``floats``, …); it decides the field in the OpDesc.
+        default: the value when the attribute is left out; without one it must be given.
+        doc: one phrase for the documentation.
+        ge: smallest value allowed.
+        gt: bound that the value must exceed.
+        enum: the values allowed.
+        check: ``check(value)`` gives None, or a sentence that says what is wrong.
+
+    Raises:
+        OpValueError: a default that breaks the attribute's own rules.
+
+    Example:
+        >>> Attr("float", 0.5, "drop rate", ge=0).convert("dropout", "dropout_prob", 1)
+        1.0
+
+    Source: design guide, section on adding an operator (``AddAttr<T>(…).SetDefault(…).GreaterThan(…)``).
+    """
+
+    __slots__ = ("_convert", "check", "default", "doc", "enum", "ge", "gt", "kind", "number")
+
+    def __init__(
+        self,
+        kind: str,
+        default: Any = REQUIRED,
+        doc: str = "",
+        *,
+        ge: float | None = None,
+        gt: float | None = None,
+        enum: Collection[Any] | None = None,
+        check: Callable[[Any], str | None] | None = None,
+    ) -> None:
+        self.kind, self.default, self.doc = kind, default, doc
+        self.ge, self.gt, self.enum, self.check = ge, gt, enum, check
+        self.number, self._convert = _KINDS[kind]
+        if default is not REQUIRED:
+            self.default = self.convert("an Attr", "default", default)
+
+    def convert(self, op_type: str, name: str, value: Any) -> Any:
+        """The value as it goes into the OpDesc, checked.
+
+        Args:
+            op_type: the operator's type, for messages.
+            name: the attribute's name, for messages.
+            value: what the user gave.
+
+        Returns:
+            The value with the attribute's own Python type.
+
+        Raises:
+            OpTypeError: the value has another type.
+            OpValueError: the value breaks a bound, the enum or the check.
+
+        Example:
+            >>> Attr("ints").convert("reshape", "shape", (2, -1))
+            [2, -1]
+        """
+        try:
+            value = self._convert(value)
+        except (TypeError, ValueError, OverflowError, OpTypeError, OpValueError):
+            raise OpTypeError(
+                f"Cannot get attribute {name} of {op_type} by type {self.kind}, its type is {type(value).__name__}.",
+                attrs={name: value},
+                expected=self.kind,
+                received=f"{value!r} ({type(value).__name__})",
+                hint=self._hint(name),
+            ) from None
+        self._check_value(op_type, name, value)
+        return value
+
+    def _check_value(self, op_type: str, name: str, value: Any) -> None:
+        wrong, expected = None, None
+        for v in value if isinstance(value, list) else [value]:
+            if self.gt is not None and not v > self.gt:
+                wrong, expected = f"larger_than check fails for attribute {name} of {op_type}.", f"> {self.gt}"
+            elif self.ge is not None and not v >= self.ge:
+                wrong, expected = f"equal_larger_than check fails for attribute {name} of {op_type}.", f">= {self.ge}"
+            elif self.enum is not None and v not in self.enum:
+                allowed = ", ".join(map(repr, self.enum))
+                wrong = f"Value {v!r} of attribute {name} of {op_type} is not in enum container {{{allowed}}}."
+                expected = f"one of {allowed}"
+        if wrong is None and self.check is not None:
+            wrong = self.check(value)
+        if wrong is None and self.number in (AttrType.INT, AttrType.INTS):
+            low, high = -(2**31), 2**31 - 1
+            if any(not low <= v <= high for v in (value if isinstance(value, list) else [value])):
+                wrong, expected = f"Attribute {name} of {op_type} does not fit 32 bits.", f"{low} to {high}"
+        if wrong is not None:
+            raise OpValueError(
+                wrong, attrs={name: value}, expected=expected or wrong, received=repr(value), hint=self._hint(name)
+            )
+
+    def _hint(self, name: str) -> str:
+        default = "it must be given" if self.default is REQUIRED else f"left out, it is {self.default!r}"
+        return f"{name}: {self.doc or self.kind}; {default}."

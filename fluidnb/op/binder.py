@@ -1,0 +1,484 @@
+"""What a kernel sees while it binds: concrete arrays by slot, and a way to emit calls.
+
+Nothing runs while a kernel binds. ``b(np.add, x, y, out=out)`` records a call: a callable and its arguments. The same
+list of calls serves the first run, the replay, memory placement and the debugger's journal, so arrays must be arguments
+and never hide in a closure.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Protocol
+
+import numpy as np
+
+from fluidnb.errors import EnforceNotMet
+from fluidnb.op.context import EMPTY, Context, Lod
+from fluidnb.op.define import OpDef
+from fluidnb.op.lane import lane
+from fluidnb.op.rng import Clock, Stream
+from fluidnb.op.select import select
+from fluidnb.op.transform import LAYOUT_COPIES, copy, copy_between, layout_shape
+from fluidnb.proto.desc import OpDesc
+from fluidnb.values import dtypes
+from fluidnb.values.selected_rows import SelectedRows
+from fluidnb.values.tensor import LoDTensor, LoDTensorArray
+from fluidnb.where import Where
+
+Array = Any
+#: A callable, its positional arguments, its keyword arguments.
+Call = tuple[Any, tuple[Any, ...], dict[str, Any]]
+#: The copy inwards, the copy outwards and the buffer of one data transform.
+Step = tuple[Any, Any, Array]
+
+_consts: dict[tuple[Any, ...], Array] = {}
+
+
+class Memory(Protocol):
+    """What a walker decides for the binders of its operators: where arrays live and which may be shared."""
+
+    clock: Clock
+
+    @property
+    def place(self) -> Any:
+        """The place on which variables live."""
+
+    @property
+    def place_kind(self) -> str:
+        """Its kind."""
+
+    def fixed(self, name: str, outer: bool) -> bool:
+        """Whether a variable must keep its buffer: another block or the user sees it."""
+
+    def alloc(self, shape: tuple[int, ...], dtype: Any, name: str | None, outer: bool, order: Any, where: int) -> Array:
+        """A new buffer; ``name`` None for workspace."""
+
+    def alloc_on(self, kind: str, shape: tuple[int, ...], dtype: Any) -> Array:
+        """A workspace on another kind of place."""
+
+    def may_alias(self, array: Array, name: str) -> bool:
+        """Whether a variable may be a view of another's buffer."""
+
+    def is_shared(self, array: Array) -> bool:
+        """Whether another variable is a view of this buffer, so that nothing may be written in place."""
+
+    def share(self, array: Array) -> None:
+        """Note that a buffer has a view."""
+
+    def array(self, name: str) -> LoDTensorArray:
+        """The tensor array that a variable holds."""
+
+    def holder(self, name: str, make: Any) -> Any:
+        """An object that keeps its identity over runs while its content changes."""
+
+
+class OpView(Protocol):
+    """What the binder must know of an operator of a plan."""
+
+    desc: OpDesc
+    definition: OpDef
+    inputs: dict[str, list[str]]
+    outputs: dict[str, list[str]]
+
+    def text(self) -> str:
+        """The operator as text."""
+
+    def where(self) -> Where | None:
+        """The user's line."""
+
+
+class Binder(Context):
+    """Binds one operator.
+
+    Args:
+        op: the operator.
+        memory: the walker's policy.
+        scope: where its variables are looked up.
+
+    Attributes:
+        calls: what the kernel has emitted.
+        overwrites: buffers that existed before and are written.
+        control: what a control operator's kernel returned.
+        transforms: the data transforms around the kernel, as text.
+    """
+
+    __slots__ = (
+        "_inputs", "_kernel_place", "_outputs", "_post", "_target", "attrs", "calls", "control", "definition",
+        "inputs", "memory", "op",
+        "outputs", "overwrites", "runtime", "scope", "transforms", "uses_rng",
+    )  # fmt: skip
+
+    def __init__(self, op: OpView, memory: Memory, scope: Any) -> None:
+        self.op, self.memory, self.scope, self.definition = op, memory, scope, op.definition
+        self.inputs, self.outputs, self.attrs = op.inputs, op.outputs, op.desc.attrs
+        self.runtime = True
+        self.calls: list[Call] = []
+        self._post: list[Call] = []
+        self._target: Any = None
+        self._kernel_place = memory.place_kind
+        self.overwrites: list[Array] = []
+        self.uses_rng = False
+        self.control: Any = None
+        self.transforms: list[str] = []
+        self._outputs: dict[str, list[Array]] = {}
+        self._inputs: dict[str, list[tuple[Any, Lod]]] = {}
+        for slot, names in op.inputs.items():
+            row: list[tuple[Any, Lod]] = []
+            for n in names:
+                value = scope.cell(n)[0].value if n != EMPTY else None
+                row.append((value.array, value.lod_) if type(value) is LoDTensor else (value, ()))
+            self._inputs[slot] = row
+
+    # ---- reading
+
+    def __getitem__(self, slot: str) -> Any:
+        found = self._outputs.get(slot)
+        if found is not None:
+            return found[0]
+        row = self._inputs.get(slot)
+        return row[0][0] if row else None
+
+    def all(self, slot: str) -> list[Any]:
+        row = self._inputs.get(slot)
+        return self._outputs.get(slot, []) if row is None else [v for v, _ in row]
+
+    def lods(self, slot: str) -> list[Lod]:
+        return [lod for _, lod in self._inputs.get(slot, ())]
+
+    def is_rows(self, slot: str) -> bool:
+        row = self._inputs.get(slot)
+        return bool(row) and all(isinstance(value, SelectedRows) for value, _ in row or ())
+
+    # ---- outputs
+
+    def set(self, slot: str, shape: Any, dtype: Any, lod: Lod = (), i: int = 0) -> Any:
+        """Give output ``i`` of a slot its shape, dtype and LoD.
+
+        Args:
+            slot: output slot.
+            shape: sizes.
+            dtype: numpy dtype.
+            lod: offsets of each level.
+            i: which of the slot's variables.
+
+        Returns:
+            The buffer that the kernel fills; None when nobody wants this output.
+        """
+        if not self.wants(slot, i):
+            return None
+        name = self.outputs[slot][i]
+        shape, dtype = tuple(shape), np.dtype(dtype)
+        cell, owner = self.scope.cell(name)
+        tensor = cell.value
+        if type(tensor) is not LoDTensor:
+            tensor = cell.value = LoDTensor(place=self.memory.place)
+        current = tensor.array
+        outer = owner is not self.scope
+        fits = current is not None and current.shape == shape and current.dtype == dtype
+        read = fits and any(v is current for row in self._inputs.values() for v, _ in row)
+        inplace = self.definition.inplace and current is not None and current.size > 1  # numpy is slow on one in place
+        if fits and self.memory.fixed(name, outer):
+            self.overwrites.append(current)
+            array = current
+            if read and not inplace:
+                array = self.memory.alloc(shape, dtype, None, False, None, 0)
+                self._post.append(self._copying(array, current))
+        elif read and inplace and not self.memory.is_shared(current):
+            self.overwrites.append(current)
+            array = current
+        else:
+            array = tensor.array = self.memory.alloc(shape, dtype, name, outer, None, owner.block_index)
+        tensor.lod_ = lod
+        if self._target is not None:
+            array = self._target(array)
+        row = self._outputs.setdefault(slot, [])
+        while len(row) <= i:
+            row.append(None)
+        row[i] = array
+        return array
+
+    def _copying(self, source: Array, target: Array) -> Call:
+        """The call that copies within this place."""
+        here = self.memory.place_kind
+        if here == "cpu" or self._target is not None:  # an assignment costs half of what np.copyto does on one element
+            return np.ndarray.__setitem__, (target, ..., source), {}
+        return copy_between(here, here), (source, target), {}
+
+    def put(self, slot: str, value: Any) -> Any:
+        """Give an output something that is not a tensor: a rank table, rows, the list of step scopes.
+
+        Args:
+            slot: output slot.
+            value: the object.
+
+        Returns:
+            The object.
+        """
+        if self.wants(slot):
+            self.scope.cell(self.outputs[slot][0])[0].value = value
+        self._outputs[slot] = [value]
+        return value
+
+    def array(self, slot: str) -> LoDTensorArray:
+        """The tensor array of an output, made at its first write.
+
+        Args:
+            slot: output slot.
+
+        Returns:
+            The array; it is emptied when a run starts.
+        """
+        name = self.outputs[slot][0]
+        cell, _ = self.scope.cell(name)
+        if not isinstance(cell.value, LoDTensorArray):
+            cell.value = self.memory.array(name)
+        found: LoDTensorArray = cell.value
+        return found
+
+    def alias(self, slot: str, array: Array, lod: Lod = (), i: int = 0) -> None:
+        """Let an output be a view of an input, or a copy where a view would not be safe.
+
+        Args:
+            slot: output slot.
+            array: the view.
+            lod: the output's LoD.
+            i: which of the slot's variables.
+        """
+        if not self.wants(slot, i):
+            return
+        name = self.outputs[slot][i]
+        cell, owner = self.scope.cell(name)
+        fixed = self._target is not None or self.memory.fixed(name, owner is not self.scope)
+        if fixed or not self.memory.may_alias(array, name):
+            out = self.set(slot, array.shape, array.dtype, lod, i)
+            function, args, _ = self._copying(array, out)
+            self(function, *args)
+            return
+        if type(cell.value) is not LoDTensor:
+            cell.value = LoDTensor(place=self.memory.place)
+        cell.value.array, cell.value.lod_ = array, lod
+        self.memory.share(array)
+        self._outputs.setdefault(slot, []).append(array)
+
+    # ---- memory and constants
+
+    def tmp(self, shape: Any, dtype: Any) -> Array:
+        """A workspace of this operator alone.
+
+        Args:
+            shape: sizes.
+            dtype: numpy dtype.
+
+        Returns:
+            An array whose content is not defined.
+        """
+        return self._workspace(tuple(shape), np.dtype(dtype), None)
+
+    def _workspace(self, shape: tuple[int, ...], dtype: np.dtype[Any], order: Any) -> Array:
+        if self._kernel_place != self.memory.place_kind:
+            return self.memory.alloc_on(self._kernel_place, shape, dtype)
+        return self.memory.alloc(shape, dtype, None, False, order, 0)
+
+    def like(self, x: Array, dtype: Any = None) -> Array:
+        """A workspace with the shape and the memory order of an array (a C-ordered one under another order is slow).
+
+        Args:
+            x: the array.
+            dtype: numpy dtype; default that of ``x``.
+
+        Returns:
+            An array whose content is not defined.
+        """
+        order = None
+        if isinstance(x, np.ndarray) and x.ndim > 1 and not x.flags.c_contiguous:
+            order = tuple(sorted(range(x.ndim), key=lambda i: -x.strides[i]))
+        return self._workspace(x.shape, x.dtype if dtype is None else np.dtype(dtype), order)
+
+    def keep(self, shape: Any, dtype: Any) -> Array:
+        """Memory that stays where it is between runs, filled with zeros.
+
+        Args:
+            shape: sizes.
+            dtype: numpy dtype.
+
+        Returns:
+            An array.
+        """
+        array = self.memory.alloc_on(self._kernel_place, tuple(shape), np.dtype(dtype))
+        zeros = np.zeros(shape, dtype)
+        (copy if self._kernel_place == "cpu" else copy_between("cpu", self._kernel_place))(zeros, array)
+        return array
+
+    def const(self, value: Any, dtype: Any) -> Array:
+        """A constant of one element, boxed once for ever.
+
+        Args:
+            value: a number or a bool.
+            dtype: numpy dtype.
+
+        Returns:
+            A read-only 0-d array.
+        """
+        key = (value, type(value), np.dtype(dtype))
+        found = _consts.get(key)
+        if found is None:
+            found = _consts[key] = np.array(value, dtype)
+            found.flags.writeable = False
+        return found
+
+    @property
+    def rng(self) -> Stream:
+        """The operator's stream of random numbers; see `fluidnb.op.rng`."""
+        self.uses_rng = True
+        names = [n for row in self.outputs.values() for n in row if n != EMPTY]
+        return Stream(names[0] if names else self.definition.type, self.memory.clock, int(self.attr("seed", 0) or 0))
+
+    # ---- emitting
+
+    def __call__(self, function: Any, *args: Any, **kw: Any) -> None:
+        """Emit one call.
+
+        Args:
+            function: a numpy ufunc, a bound method or a function; its arrays are arguments, never captured.
+            args: its arguments.
+            kw: its keyword arguments; write ``out=`` for ufuncs, the binder passes it by position where that is faster.
+        """
+        if type(function) is np.ufunc:
+            if "out" in kw and function is not np.maximum and function is not np.minimum:
+                args += (kw.pop("out"),)
+            out = kw.get("out", args[-1])
+            if out.size > 1 and function.signature is None:  # (1, 1) operands cost three times as much as 0-d ones
+                args = tuple([a.reshape(()) if a.size == 1 and a.ndim else a for a in args])
+                if function is np.maximum or function is np.minimum:
+                    args = tuple([a if a.ndim or a.flags.writeable else lane(a, out) for a in args])
+        self.calls.append((function, args, kw))
+
+    def bind(self) -> list[Call]:
+        """Run the shape rule and the kernel.
+
+        Returns:
+            The calls that compute the operator.
+
+        Raises:
+            EnforceNotMet: an input holds nothing, the rule is broken, or no kernel fits.
+        """
+        definition = self.definition
+        if definition.unset != ("*",):
+            self._check_inputs()
+        dtype = self._dtype()
+        choice = select(definition, dtype, self.memory.place_kind, self.attrs)
+        if definition.infer is not None:
+            definition.infer(self)
+        kernel = choice.kernel
+        if choice.cast or kernel.layout not in ("ANY_LAYOUT", "NCHW") or kernel.place != self.memory.place_kind:
+            if not definition.control:
+                self._adapt(kernel.layout, choice.cast, kernel.place, dtype)
+        result = kernel.function(self)
+        if definition.control:
+            self.control = result
+        self.calls += self._post
+        return self.calls
+
+    def _dtype(self) -> str:
+        slot = self.definition.dtype_slot
+        rows = [self._inputs[slot]] if slot and slot in self._inputs else self._inputs.values()
+        for row in rows:
+            for value, _ in row:
+                found = getattr(value, "dtype", None)
+                if found is not None:
+                    return str(found)
+        number = self.attr("dtype", self.attr("out_dtype"))
+        return dtypes.dtype_name(number) if isinstance(number, int) and number >= 0 else "float32"
+
+    def _check_inputs(self) -> None:
+        for slot, row in self._inputs.items():
+            if slot in self.definition.unset:
+                continue
+            for i, (value, _) in enumerate(row):
+                if value is None and self.inputs[slot][i] != EMPTY:
+                    self._holds_nothing(slot, self.inputs[slot][i])
+
+    def _holds_nothing(self, slot: str, name: str) -> None:
+        var = None
+        block = self.op.desc.block
+        if block is not None:
+            var = block.find_var_recursive(name)
+        if var is not None and var.persistable():
+            hint = "run the startup program first, in the same scope: exe.run(fluid.default_startup_program())."
+        elif var is not None and var.need_check_feed():
+            hint = f'feed it: exe.run(feed={{"{name}": ...}}).'
+        else:
+            hint = f"no operator before this one has written {name}, and it was not fed."
+        dtype, shape = (None, None) if var is None else (dtypes.dtype_name(var.dtype()), tuple(var.shape()))
+        raise EnforceNotMet(
+            f"Input {slot} of {self.definition.type} holds no memory: {name} has no value yet.",
+            op=self.text(), slots=[(slot, name, dtype, shape)], where=self.where(),
+            expected="a value", received="nothing", hint=hint,
+        )  # fmt: skip
+
+    # ---- data transforms
+
+    def _adapt(self, layout: str, cast: str | None, place: str, dtype: str) -> None:
+        """Put transforms around the kernel: its inputs are copied to what it wants, its outputs copied back."""
+        here = self.memory.place_kind
+        if cast:
+            self.transforms.append(f"dtype {dtype} -> {cast}")
+        if layout in LAYOUT_COPIES:
+            self.transforms.append(f"layout NCHW -> {layout}")
+        if place != here:
+            self.transforms.append(f"place {here} -> {place}")
+        for row in self._inputs.values():
+            for i, (value, lod) in enumerate(row):
+                if isinstance(getattr(value, "shape", None), tuple):
+                    row[i] = (self._bring(value, layout, cast, here, place), lod)
+
+        def target(array: Array) -> Array:
+            return self._take_back(array, layout, cast, here, place)
+
+        for outs in self._outputs.values():
+            for i, array in enumerate(outs):
+                if isinstance(getattr(array, "shape", None), tuple):
+                    outs[i] = target(array)
+        self._target, self._kernel_place = target, place
+
+    def _steps(self, array: Array, layout: str, cast: str | None, here: str, place: str) -> list[Step]:
+        """The transforms that apply to an array, from the variable inwards."""
+        steps: list[Step] = []
+        shape, dtype = array.shape, array.dtype
+        if place != here and place == "cpu":  # the host changes layouts and dtypes of other devices' data
+            steps.append(self._crossing(here, place, shape, dtype))
+            here = place
+        if layout in LAYOUT_COPIES and len(shape) == 4:
+            shape = layout_shape(shape, layout)
+            steps.append((*LAYOUT_COPIES[layout], self.memory.alloc_on(here, shape, dtype)))
+        if cast and dtype.kind == "f" and str(dtype) != cast:
+            dtype = dtypes.np_dtype(cast)
+            steps.append((copy, copy, self.memory.alloc_on(here, shape, dtype)))
+        if place != here:
+            steps.append(self._crossing(here, place, shape, dtype))
+        return steps
+
+    def _crossing(self, here: str, place: str, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Step:
+        """The transform between two kinds of place."""
+        return copy_between(here, place), copy_between(place, here), self.memory.alloc_on(place, shape, dtype)
+
+    def _bring(self, array: Array, layout: str, cast: str | None, here: str, place: str) -> Array:
+        for inwards, _, buffer in self._steps(array, layout, cast, here, place):
+            self.calls.append((inwards, (array, buffer), {}))
+            array = buffer
+        return array
+
+    def _take_back(self, array: Array, layout: str, cast: str | None, here: str, place: str) -> Array:
+        back: list[Call] = []
+        for _, outwards, buffer in self._steps(array, layout, cast, here, place):
+            back.append((outwards, (buffer, array), {}))
+            array = buffer
+        self._post = back[::-1] + self._post
+        return array
+
+    # ---- messages
+
+    def text(self) -> str:
+        return self.op.text()
+
+    def where(self) -> Where | None:
+        return self.op.where()

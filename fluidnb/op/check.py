@@ -1,0 +1,111 @@
+"""Checks of an operator's description at the moment it is built: slots, arguments, attributes."""
+
+from __future__ import annotations
+
+from fluidnb.errors import EnforceNotMet, NotFound, OpValueError, near
+from fluidnb.op.attr import GENERATED, REQUIRED, SWITCHES
+from fluidnb.op.define import OpDef, Slot
+from fluidnb.proto.desc import OpDesc
+
+
+class SlotError(EnforceNotMet, OpValueError):
+    """A slot without its argument, or with too many."""
+
+
+def _signature(slots: dict[str, Slot]) -> str:
+    """The slots of one side in words: ``X, Y (may be left out)``."""
+    words = []
+    for name, slot in slots.items():
+        marks = ["a list"] * slot.duplicable + ["may be left out"] * slot.dispensable
+        words.append(f"{name} ({', '.join(marks)})" if marks else name)
+    return ", ".join(words) or "none"
+
+
+def check_desc(definition: OpDef, desc: OpDesc) -> None:
+    """Check an operator that a user builds, and write the defaults of attributes that were left out.
+
+    Args:
+        definition: its OpDef.
+        desc: its OpDesc; attributes are converted and completed.
+
+    Raises:
+        SlotError: a slot lacks its argument or has too many.
+        NotFound: a slot or an attribute that the operator does not have.
+        OpTypeError: an attribute of another type.
+        OpValueError: an attribute out of bounds, missing, or at odds with another.
+
+    Example:
+        >>> from fluidnb.op import get_op
+        >>> desc = OpDesc("scale", {"X": ["x"]}, {"Out": ["y"]}, {"scale": 2.0})
+        >>> check_desc(get_op("scale"), desc); desc.attr("bias")
+        0.0
+    """
+    if definition.is_grad:
+        return
+    _check_slots(definition, "Input", definition.inputs, desc.ins)
+    _check_slots(definition, "Output", definition.outputs, desc.outs)
+    _check_attrs(definition, desc)
+
+
+def _check_slots(definition: OpDef, side: str, slots: dict[str, Slot], given: dict[str, list[str]]) -> None:
+    for name in given:
+        if name not in slots:
+            have = ", ".join(slots) or "none"
+            raise NotFound(
+                f"{definition.type} has no {side.lower()} {name}.",
+                expected=f"{side.lower()}s {have}", received=name,
+                hint=near(name, slots) or f"{definition.type} takes {_signature(slots)}.",
+            )  # fmt: skip
+    for name, slot in slots.items():
+        arguments = given.get(name) or []
+        if not arguments and not slot.dispensable:
+            if side == "Output":
+                raise SlotError(
+                    f"Incorrect setting for output(s) of operator {definition.type}: {name} is missing.",
+                    expected=f"outputs {', '.join(slots)}", received=", ".join(given) or "none", hint=slot.doc,
+                )  # fmt: skip
+            raise SlotError(
+                f"{side} {name} of {definition.type} not found.",
+                expected=f"a variable for {name} ({slot.doc})", received=f"{', '.join(given) or 'no inputs'}",
+                hint=f"{definition.type} takes {_signature(slots)}.",
+            )  # fmt: skip
+        if len(arguments) > 1 and not slot.duplicable:
+            raise SlotError(
+                f"{side} {name} of {definition.type} expects only one {side.lower()}, but {len(arguments)} are given.",
+                expected="one variable", received=", ".join(arguments),
+                hint=f"{definition.type} takes {_signature(slots)}.",
+            )  # fmt: skip
+
+
+def _check_attrs(definition: OpDef, desc: OpDesc) -> None:
+    given = desc.attrs
+    for name in list(given):
+        spec = definition.attrs.get(name)
+        if spec is not None:
+            value = spec.convert(definition.type, name, given[name])
+            if desc.attr_type(name) != spec.number or value != given[name]:
+                desc.set_attr(name, value, spec.number)
+        elif name not in GENERATED and name not in SWITCHES:
+            raise NotFound(
+                f"{definition.type} has no attribute {name}.",
+                attrs={name: given[name]}, expected=", ".join(definition.attrs) or "no attributes",
+                hint=near(name, definition.attrs) or "what an operator does not know would have no effect.",
+            )  # fmt: skip
+    for name, spec in definition.attrs.items():
+        if name not in given:
+            if spec.default is REQUIRED:
+                raise OpValueError(
+                    f"Attribute '{name}' is required!", expected=f"{name}: {spec.kind} ({spec.doc})",
+                    received=", ".join(n for n in given if n not in GENERATED) or "no attributes",
+                    hint=f'give it: attrs={{"{name}": ...}}.',
+                )  # fmt: skip
+            if spec.default is not None:
+                desc.set_attr(name, spec.default, spec.number)
+    if definition.check is not None:
+        wrong = definition.check(desc.attrs)
+        if wrong is not None:
+            raise OpValueError(
+                wrong, attrs={n: desc.attrs.get(n) for n in definition.attrs},
+                expected="attributes that fit each other",
+                hint=f"change {' or '.join(definition.attrs)}.",
+            )  # fmt: skip

@@ -1,0 +1,443 @@
+"""Definitions of operators and their kernels, and the registry that holds them."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from importlib.metadata import entry_points
+from typing import TYPE_CHECKING, Any
+
+from fluidnb.errors import NotFound, OpValueError, near
+from fluidnb.op.attr import Attr
+from fluidnb.op.kernel_type import Kernel, OpKernelType, dtype_names
+from fluidnb.op.rules import Rule, like_forward
+from fluidnb.where import warn
+
+if TYPE_CHECKING:
+    from fluidnb.op.context import Context
+    from fluidnb.op.grad import GradMaker
+
+KernelFunction = Callable[[Any], Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Slot:
+    """One input or output slot of an operator.
+
+    Args:
+        name: its name.
+        doc: one phrase.
+        duplicable: whether it takes a list.
+        dispensable: whether it may be left out.
+        intermediate: whether only the gradient reads it.
+    """
+
+    name: str
+    doc: str
+    duplicable: bool = False
+    dispensable: bool = False
+    intermediate: bool = False
+
+
+def _slots(spec: Mapping[str, str]) -> dict[str, Slot]:
+    """``{"X*": "…", "Y?": "…", "XShape~": "…"}``: * takes a list, ? may be left out, ~ is for the gradient alone."""
+    out: dict[str, Slot] = {}
+    for key, doc in spec.items():
+        name = key.rstrip("*?~")
+        if name in out:
+            raise OpValueError(
+                f"[{name}] is duplicated", expected="each slot once", received=", ".join(spec),
+                hint="a slot is declared once, with all its marks: X*? takes a list and may be left out.",
+            )  # fmt: skip
+        out[name] = Slot(name, doc, "*" in key, "?" in key or "~" in key, "~" in key)
+    return out
+
+
+@dataclass(slots=True)
+class OpDef:
+    """Everything fluidnb knows of an operator type.
+
+    Args:
+        type: its name in an OpDesc.
+        inputs: input slots by name.
+        outputs: output slots by name.
+        attrs: attributes by name.
+        infer: shape rule, or None when the kernel makes its outputs itself.
+        grad: maker of gradient operators, or None when there is no gradient.
+        check: rule over all attributes: a sentence that says what is wrong, or None.
+        guard: what a binding depends on beyond shapes, dtypes, LoDs and attributes; may look at values.
+        inplace: whether an output may be the input's own buffer.
+        alias: output slot -> input slot that it updates (``ParamOut`` is ``Param``).
+        unset: input slots that may hold nothing yet when the operator runs.
+        side_effect: whether it must run although nobody reads its outputs.
+        random: whether it draws random numbers.
+        host_only: whether it belongs on the CPU whatever the executor's place.
+        data_shape: whether an output's shape depends on values.
+        control: whether it runs a sub-block (its kernel gives a `Control`).
+        is_grad: whether it is a gradient operator: no proto, attributes copied from the forward operator.
+        dtype_slot: input slot whose dtype chooses the kernel; default: the first that holds a tensor.
+        doc: documentation, the kernel's docstring.
+        module: where it was defined.
+        kernels: its kernels; a later one wins over an earlier one with the same key.
+        rows: ``rows(context)`` says while building whether its outputs are SelectedRows; None for never.
+    """
+
+    type: str
+    inputs: dict[str, Slot] = field(default_factory=dict)
+    outputs: dict[str, Slot] = field(default_factory=dict)
+    attrs: dict[str, Attr] = field(default_factory=dict)
+    infer: Rule | None = None
+    grad: GradMaker | None = None
+    check: Callable[[Mapping[str, Any]], str | None] | None = None
+    guard: Callable[[Any], object] | None = None
+    inplace: bool = False
+    alias: dict[str, str] = field(default_factory=dict)
+    unset: tuple[str, ...] = ()
+    side_effect: bool = False
+    random: bool = False
+    host_only: bool = False
+    data_shape: bool = False
+    control: bool = False
+    is_grad: bool = False
+    dtype_slot: str = ""
+    doc: str = ""
+    module: str = ""
+    kernels: list[Kernel] = field(default_factory=list)
+    rows: Callable[[Context], bool] | None = None
+
+
+#: Decimal digits that short floating dtypes keep.
+_COARSE = {"float16": 3, "bfloat16": 2}
+
+
+class _Registry:
+    """The operators by type. ``version`` rises with every change, so that prepared plans notice."""
+
+    def __init__(self) -> None:
+        self.ops: dict[str, OpDef] = {}
+        self.version = 0
+        self.loaded = False
+        self.preferences: dict[str, dict[str, str]] = {}
+
+    def load(self) -> None:
+        """Import our own kernels by name, then other people's by entry point; at the first look-up, never at import."""
+        if not self.loaded:
+            self.loaded = True  # before the import: a kernel may look up an operator while it is defined
+            try:
+                importlib.import_module("fluidnb_kernels")
+                for point in entry_points(group="fluidnb.kernels"):
+                    if point.value.partition(":")[0] != "fluidnb_kernels":
+                        point.load()
+            except BaseException:
+                self.loaded = False  # the next look-up fails as loudly, instead of finding half of the operators
+                raise
+
+
+registry = _Registry()
+
+
+def op(
+    type: str,
+    *,
+    inputs: Mapping[str, str] | None = None,
+    outputs: Mapping[str, str] | None = None,
+    attrs: Mapping[str, Attr] | None = None,
+    infer: Rule | None = None,
+    grad: GradMaker | None = None,
+    check: Callable[[Mapping[str, Any]], str | None] | None = None,
+    guard: Callable[[Any], object] | None = None,
+    inplace: bool = False,
+    alias: Mapping[str, str] | None = None,
+    unset: Sequence[str] = (),
+    side_effect: bool = False,
+    random: bool = False,
+    host_only: bool = False,
+    data_shape: bool = False,
+    control: bool = False,
+    dtype_slot: str = "",
+    dtypes: Sequence[str] | None = None,
+    rows: Callable[[Context], bool] | None = None,
+    replace: bool = False,
+    doc: str = "",
+) -> Callable[[KernelFunction], KernelFunction]:
+    """Define an operator; the function below it is its kernel for the CPU.
+
+    Args:
+        type: its name in an OpDesc.
+        inputs: slot -> phrase. A slot ``X*`` takes a list, ``Y?`` may be left out.
+        outputs: slot -> phrase. A slot ``XShape~`` is for the gradient alone.
+        attrs: name -> `Attr`.
+        infer: shape rule; it runs while building and while running.
+        grad: maker of gradient operators, for example `default_grad`; None for no gradient.
+        check: rule over all attributes; gives a sentence that says what is wrong, or None.
+        guard: see `OpDef`.
+        inplace: see `OpDef`.
+        alias: see `OpDef`.
+        unset: see `OpDef`.
+        side_effect: see `OpDef`.
+        random: see `OpDef`.
+        host_only: see `OpDef`.
+        data_shape: see `OpDef`.
+        control: see `OpDef`.
+        dtype_slot: see `OpDef`.
+        dtypes: dtypes that the kernel takes; None for all.
+        rows: see `OpDef`.
+        replace: whether it may take the place of an operator that is registered already.
+        doc: documentation, where the kernel's docstring does not serve (tables of operators).
+
+    Returns:
+        A decorator that gives the kernel function back.
+
+    Raises:
+        OpValueError: the type is registered already.
+
+    Example:
+        >>> from fluidnb.op import same
+        >>> @op("doctest_double", inputs={"X": "any"}, outputs={"Out": "2 X"}, infer=same())
+        ... def double(b):
+        ...     b(np.add, b["X"], b["X"], out=b["Out"])
+        >>> get_op("doctest_double").outputs["Out"].doc
+        '2 X'
+        >>> remove_op("doctest_double")
+
+    Source: design guide, section on adding an operator (REGISTER_OPERATOR).
+    """
+
+    def register(function: KernelFunction) -> KernelFunction:
+        if type in registry.ops and not replace:
+            raise _registered_twice(type)
+        registry.ops[type] = OpDef(
+            type, _slots(inputs or {}), _slots(outputs or {}), dict(attrs or {}), infer, grad, check, guard, inplace,
+            dict(alias or {}), tuple(unset), side_effect, random, host_only, data_shape, control, False, dtype_slot,
+            doc or function.__doc__ or "", function.__module__, [Kernel(function, dtypes=dtype_names(dtypes))],
+            rows,
+        )  # fmt: skip
+        registry.version += 1
+        return function
+
+    return register
+
+
+def _registered_twice(type: str) -> OpValueError:
+    return OpValueError(
+        f"'{type}' is registered more than once.", expected="a type that is free",
+        received=f"{type}, which {registry.ops[type].module} defines", hint="replace=True takes the old one's place.",
+    )  # fmt: skip
+
+
+def grad_op(
+    type: str,
+    *,
+    infer: Rule | None = like_forward,
+    guard: Callable[[Any], object] | None = None,
+    inplace: bool = False,
+    unset: Sequence[str] = (),
+    control: bool = False,
+    dtype_slot: str = "",
+    rows: Callable[[Context], bool] | None = None,
+    replace: bool = False,
+) -> Callable[[KernelFunction], KernelFunction]:
+    """Define a gradient operator; it has no proto, and its attributes are those of the forward operator.
+
+    Args:
+        type: its name, by custom the forward operator's with ``_grad``.
+        infer: shape rule; by default ``S@GRAD`` looks like ``S``. None when the kernel makes its outputs itself.
+        guard: see `OpDef`.
+        inplace: see `OpDef`.
+        unset: see `OpDef`.
+        control: see `OpDef`.
+        dtype_slot: see `OpDef`.
+        rows: see `OpDef`.
+        replace: whether it may take the place of one that is registered already.
+
+    Returns:
+        A decorator that gives the kernel function back.
+
+    Raises:
+        OpValueError: the type is registered already.
+
+    Example:
+        >>> @grad_op("doctest_double_grad")
+        ... def double_grad(b):
+        ...     b(np.add, b["Out@GRAD"], b["Out@GRAD"], out=b["X@GRAD"])
+        >>> remove_op("doctest_double_grad")
+    """
+
+    def register(function: KernelFunction) -> KernelFunction:
+        if type in registry.ops and not replace:
+            raise _registered_twice(type)
+        registry.ops[type] = OpDef(
+            type, infer=infer, guard=guard, inplace=inplace, unset=tuple(unset), control=control, is_grad=True,
+            dtype_slot=dtype_slot, doc=function.__doc__ or "", module=function.__module__, kernels=[Kernel(function)],
+            rows=rows,
+        )  # fmt: skip
+        registry.version += 1
+        return function
+
+    return register
+
+
+def kernel(
+    type: str,
+    *,
+    place: str = "cpu",
+    dtypes: Sequence[str] | None = None,
+    layout: str = "ANY_LAYOUT",
+    library: str = "PLAIN",
+) -> Callable[[KernelFunction], KernelFunction]:
+    """Add a kernel to an operator that is defined; the newest wins over an older one with the same key.
+
+    Args:
+        type: the operator.
+        place: the place's kind, for example ``cpu`` or ``cuda``.
+        dtypes: dtypes that it takes; None for all.
+        layout: the layout in which it wants 4-D tensors (``NHWC``, ``nChw8c``); they are transformed for it.
+        library: ``PLAIN``, ``CUDNN``, ``MKLDNN`` or a name of your own.
+
+    Returns:
+        A decorator that gives the kernel function back.
+
+    Raises:
+        NotFound: there is no such operator.
+
+    Example:
+        >>> @kernel("relu", library="MINE")
+        ... def mine(b):
+        ...     b(np.maximum, b["X"], b.const(0, b["X"].dtype), out=b["Out"])
+        >>> remove_kernel("relu", mine)
+
+    Source: design guide, section on kernels (REGISTER_OP_CPU_KERNEL).
+    """
+
+    def register(function: KernelFunction) -> KernelFunction:
+        get_op(type).kernels.append(Kernel(function, place, dtype_names(dtypes), layout, library))
+        registry.version += 1
+        return function
+
+    return register
+
+
+def remove_kernel(type: str, function: KernelFunction) -> None:
+    """Take back a kernel that was added.
+
+    Args:
+        type: the operator.
+        function: the kernel's function.
+
+    Example:
+        >>> remove_kernel("relu", print)
+    """
+    definition = get_op(type)
+    definition.kernels = [k for k in definition.kernels if k.function is not function]
+    registry.version += 1
+
+
+def remove_op(type: str) -> None:
+    """Forget an operator (a user's own, or one that a test added).
+
+    Args:
+        type: the operator.
+
+    Example:
+        >>> remove_op("no_such_operator")
+    """
+    registry.ops.pop(type, None)
+    registry.version += 1
+
+
+def has_op(type: str) -> bool:
+    """Whether an operator of this type is registered.
+
+    Example:
+        >>> has_op("relu"), has_op("rleu")
+        (True, False)
+    """
+    registry.load()
+    return type in registry.ops
+
+
+def get_op(type: str) -> OpDef:
+    """The definition of an operator type.
+
+    Args:
+        type: its name.
+
+    Returns:
+        The OpDef.
+
+    Raises:
+        NotFound: there is none; the message offers names close to it.
+
+    Example:
+        >>> get_op("relu").type
+        'relu'
+    """
+    definition = registry.ops.get(type)
+    if definition is None:
+        registry.load()
+        definition = registry.ops.get(type)
+    if definition is None:
+        raise NotFound(
+            f'Operator "{type}" has not been registered.', expected="a registered operator", received=type,
+            hint=near(type, registry.ops) or "fluidnb.op.all_ops() has them all; fluidnb.op.op() defines one.",
+        )  # fmt: skip
+    return definition
+
+
+def all_ops() -> Iterator[OpDef]:
+    """Every registered operator, by name.
+
+    Example:
+        >>> "relu" in [d.type for d in all_ops()]
+        True
+    """
+    registry.load()
+    for name in sorted(registry.ops):
+        yield registry.ops[name]
+
+
+def kernels_of(type: str) -> list[OpKernelType]:
+    """The keys of an operator's kernels.
+
+    Example:
+        >>> len(kernels_of("relu")) >= 1
+        True
+    """
+    return [t for k in get_op(type).kernels for t in k.types()]
+
+
+@contextmanager
+def prefer(types: str | Iterable[str], **wish: str) -> Iterator[None]:
+    """Ask for a library, layout, precision or place of certain operators' kernels, inside a ``with``.
+
+    Args:
+        types: operator type or types.
+        wish: ``library``, ``layout``, ``data_type`` or ``place``; what the kernel needs is transformed for it.
+
+    Yields:
+        Nothing.
+
+    Example:
+        >>> with prefer("relu", data_type="float64"):
+        ...     pass
+
+    Source: design guide, section on kernels (expected against actual kernel type).
+    """
+    names = [types] if isinstance(types, str) else list(types)
+    if wish.get("data_type") in _COARSE:
+        warn(f"{', '.join(names)} will compute in {wish['data_type']}: {_COARSE[wish['data_type']]} digits are kept.")
+    before = {n: registry.preferences.get(n) for n in names}
+    for n in names:
+        registry.preferences[n] = {**(before[n] or {}), **wish}
+    registry.version += 1
+    try:
+        yield
+    finally:
+        for n, old in before.items():
+            if old is None:
+                del registry.preferences[n]
+            else:
+                registry.preferences[n] = old
+        registry.version += 1

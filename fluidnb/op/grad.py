@@ -1,0 +1,130 @@
+"""Makers of gradient operators: from an operator's description to the operators that compute its gradient."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection
+
+from fluidnb.errors import OpValueError
+from fluidnb.op.context import EMPTY, GRAD
+from fluidnb.op.define import OpDef, get_op
+from fluidnb.proto.desc import OpDesc
+
+#: ``maker(desc, definition, no_grad)`` gives the raw gradient operators of ``desc``.
+GradMaker = Callable[[OpDesc, OpDef, Collection[str]], list[OpDesc]]
+
+
+def default_grad(*uses: str, wrt: Collection[str] | None = None, type: str | None = None) -> GradMaker:
+    """Maker of one gradient operator ``<type>_grad`` with the forward attributes.
+
+    Args:
+        uses: slots that it reads: forward inputs, forward outputs and output gradients (``Out@GRAD``). Without any,
+            all of them, which is Fluid's own default.
+        wrt: input slots that get a gradient; default all.
+        type: the gradient operator's type; default the forward type with ``_grad``.
+
+    Returns:
+        The maker, for ``grad=``.
+
+    Example:
+        >>> maker = default_grad("Out", "Out@GRAD", wrt=["X"])
+        >>> made = maker(OpDesc("relu", {"X": ["x"]}, {"Out": ["y"]}), get_op("relu"), set())
+        >>> made[0].ins, made[0].outs
+        ({'Out': ['y'], 'Out@GRAD': ['y@GRAD']}, {'X@GRAD': ['x@GRAD']})
+
+    Source: design guide, section on gradient operators (DefaultGradOpDescMaker).
+    """
+
+    def maker(desc: OpDesc, definition: OpDef, no_grad: Collection[str]) -> list[OpDesc]:
+        slots = uses or (*definition.inputs, *definition.outputs, *(o + GRAD for o in definition.outputs))
+        ins: dict[str, list[str]] = {}
+        for slot in slots:
+            if slot.endswith(GRAD):
+                ins[slot] = [n + GRAD for n in desc.outs.get(slot[: -len(GRAD)], [])]
+            else:
+                ins[slot] = list(desc.ins.get(slot) or desc.outs.get(slot) or [])
+        outs = {s + GRAD: grad_names(desc, s, no_grad) for s in wrt or definition.inputs if desc.ins.get(s)}
+        return [grad_desc(type or definition.type + "_grad", desc, {s: n for s, n in ins.items() if n}, outs)]
+
+    return maker
+
+
+def grad_names(desc: OpDesc, slot: str, no_grad: Collection[str]) -> list[str]:
+    """The names of the gradients of an input slot; ``@EMPTY@`` for those that nobody wants.
+
+    Args:
+        desc: the forward operator.
+        slot: its input slot.
+        no_grad: names of variables without gradient.
+
+    Returns:
+        One name for each argument.
+
+    Example:
+        >>> grad_names(OpDesc("sum", {"X": ["a", "b"]}, {"Out": ["c"]}), "X", {"b"})
+        ['a@GRAD', '@EMPTY@']
+    """
+    return [EMPTY if n in no_grad else n + GRAD for n in desc.ins.get(slot, [])]
+
+
+def grad_desc(type: str, desc: OpDesc, ins: dict[str, list[str]], outs: dict[str, list[str]]) -> OpDesc:
+    """A gradient operator that carries every attribute of its forward operator, also those unknown to us.
+
+    Args:
+        type: the gradient operator's type.
+        desc: the forward operator.
+        ins: its inputs.
+        outs: its outputs.
+
+    Returns:
+        The new OpDesc.
+
+    Example:
+        >>> grad_desc("scale", OpDesc("scale", attrs={"scale": 2.0}), {}, {}).attr("scale")
+        2.0
+    """
+    attrs, types = {}, {}
+    for name in desc.attr_names():
+        if name not in ("op_role", "op_role_var", "op_callstack", "op_namescope", "op_device"):
+            attrs[name], types[name] = desc.attrs[name], desc.attr_type(name)
+    definition = get_op(desc.optype)
+    for name, spec in definition.attrs.items():
+        if name not in attrs and isinstance(spec.default, int | float | str | list):
+            attrs[name], types[name] = spec.default, spec.number
+    return OpDesc(type, ins, outs, attrs, types)
+
+
+def has_grad(type: str) -> bool:
+    """Whether an operator has a gradient.
+
+    Example:
+        >>> has_grad("relu"), has_grad("fill_constant")
+        (True, False)
+    """
+    return get_op(type).grad is not None
+
+
+def make_grad(desc: OpDesc, no_grad: Collection[str] = ()) -> list[OpDesc]:
+    """The raw gradient operators of an operator: names in ``@GRAD``, nothing renamed or summed yet.
+
+    Args:
+        desc: the forward operator.
+        no_grad: names of variables without gradient.
+
+    Returns:
+        The gradient operators in the order in which they run.
+
+    Raises:
+        OpValueError: the operator has no gradient.
+
+    Example:
+        >>> [d.optype for d in make_grad(OpDesc("relu", {"X": ["x"]}, {"Out": ["y"]}))]
+        ['relu_grad']
+    """
+    definition = get_op(desc.optype)
+    if definition.grad is None:
+        raise OpValueError(
+            f"Operator {desc.optype} GradOpMaker has not been registered.", expected="an operator with a gradient",
+            received=desc.optype,
+            hint="it has no gradient; set stop_gradient on what it reads, or leave it out of the path to the loss.",
+        )  # fmt: skip
+    return definition.grad(desc, definition, no_grad)

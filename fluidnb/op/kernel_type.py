@@ -1,0 +1,92 @@
+"""Which kernel of an operator runs: place, data type, layout and library."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from fluidnb.values import dtypes
+
+#: Layouts that a kernel may ask for. NCHW is how every variable is stored; the others are reached by a transform.
+LAYOUTS = ("ANY_LAYOUT", "NCHW", "NHWC", "nChw8c")
+
+
+@dataclass(frozen=True, slots=True)
+class OpKernelType:
+    """The key under which a kernel is registered and looked up.
+
+    Args:
+        data_type: dtype's name, for example ``float32``.
+        data_layout: ``ANY_LAYOUT``, ``NCHW``, ``NHWC`` or ``nChw8c``.
+        place: the place's kind, for example ``cpu``.
+        library_type: ``PLAIN``, ``CUDNN``, ``MKLDNN`` or a name of the user's own.
+
+    Example:
+        >>> str(OpKernelType("float32", "ANY_LAYOUT", "cpu", "PLAIN"))
+        'data_type[float32]:data_layout[ANY_LAYOUT]:place[cpu]:library_type[PLAIN]'
+
+    Source: design guide, section on kernels (struct OpKernelType).
+    """
+
+    data_type: str
+    data_layout: str = "ANY_LAYOUT"
+    place: str = "cpu"
+    library_type: str = "PLAIN"
+
+    def __str__(self) -> str:
+        return (
+            f"data_type[{self.data_type}]:data_layout[{self.data_layout}]"
+            f":place[{self.place}]:library_type[{self.library_type}]"
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Kernel:
+    """One registered kernel: a function that binds, and what it is for.
+
+    Args:
+        function: ``function(b)`` emits calls to the binder ``b``.
+        place: the place's kind.
+        dtypes: dtype names that it takes, or None for every dtype.
+        layout: the layout in which it wants 4-D tensors.
+        library: its library.
+
+    Example:
+        >>> Kernel(print, dtypes=("float32",)).takes("float64")
+        False
+    """
+
+    function: Callable[[Any], Any]
+    place: str = "cpu"
+    dtypes: tuple[str, ...] | None = None
+    layout: str = "ANY_LAYOUT"
+    library: str = "PLAIN"
+
+    def takes(self, dtype: str) -> bool:
+        """Whether tensors of this dtype (by name) are its business.
+
+        Example:
+            >>> Kernel(print).takes("int64")
+            True
+        """
+        return self.dtypes is None or dtype in self.dtypes
+
+    def types(self) -> list[OpKernelType]:
+        """Its keys, one for each dtype (``any`` where it takes every one).
+
+        Example:
+            >>> [str(t) for t in Kernel(print, "cpu", ("float32",)).types()]
+            ['data_type[float32]:data_layout[ANY_LAYOUT]:place[cpu]:library_type[PLAIN]']
+        """
+        return [OpKernelType(d, self.layout, self.place, self.library) for d in self.dtypes or ("any",)]
+
+
+def dtype_names(names: Sequence[Any] | None) -> tuple[str, ...] | None:
+    """Dtypes in any spelling as a tuple of names; None stays None.
+
+    Example:
+        >>> dtype_names(["float32", "int64"])
+        ('float32', 'int64')
+    """
+    return None if names is None else tuple(dtypes.dtype_name(n) for n in names)

@@ -1,0 +1,45 @@
+"""Operator definitions as OpProto messages, the form in which Fluid hands them to documentation and tools."""
+
+from __future__ import annotations
+
+from fluidnb.op.attr import GENERATED
+from fluidnb.op.define import OpDef, all_ops
+from fluidnb.proto.framework_pb2 import OpProto
+
+
+def op_proto(definition: OpDef) -> OpProto:
+    """The OpProto of an operator.
+
+    Args:
+        definition: its OpDef.
+
+    Returns:
+        The message, with the attributes that every operator has marked as generated.
+
+    Example:
+        >>> from fluidnb.op import get_op
+        >>> [v.name for v in op_proto(get_op("mul")).inputs]
+        ['X', 'Y']
+    """
+    proto = OpProto(type=definition.type, comment=definition.doc.strip() or definition.type)
+    for slots, field in ((definition.inputs, proto.inputs), (definition.outputs, proto.outputs)):
+        for slot in slots.values():
+            field.add(
+                name=slot.name, comment=slot.doc, duplicable=slot.duplicable, dispensable=slot.dispensable,
+                intermediate=slot.intermediate,
+            )  # fmt: skip
+    for name, attr in definition.attrs.items():
+        proto.attrs.add(name=name, type=attr.number, comment=attr.doc, generated=False)
+    for name, number in GENERATED.items():
+        proto.attrs.add(name=name, type=number, comment="who made the operator, and where", generated=True)
+    return proto
+
+
+def get_all_op_protos() -> list[OpProto]:
+    """The OpProto of every operator that has one (gradient operators have none).
+
+    Example:
+        >>> "mul" in [p.type for p in get_all_op_protos()]
+        True
+    """
+    return [op_proto(d) for d in all_ops() if not d.is_grad]

@@ -1,0 +1,75 @@
+"""Choosing a kernel: what is expected (place, precision, library asked for) against what the inputs are."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from fluidnb.errors import EnforceNotMet
+from fluidnb.op.define import OpDef, registry
+from fluidnb.op.kernel_type import Kernel
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """The kernel that runs and the dtype in which it wants its floating inputs (None: as they are).
+
+    Args:
+        kernel: the kernel.
+        cast: dtype name to which inputs are cast, or None.
+    """
+
+    kernel: Kernel
+    cast: str | None = None
+
+
+def select(definition: OpDef, dtype: str, place: str, attrs: dict[str, Any]) -> Choice:
+    """The kernel for an operator's inputs on a place.
+
+    Args:
+        definition: the operator.
+        dtype: name of the dtype of its inputs.
+        place: kind of the executor's place.
+        attrs: its attributes; ``use_cudnn`` and ``use_mkldnn`` ask for a library where one is registered.
+
+    Returns:
+        The choice. A place without a kernel of its own falls back to the CPU's.
+
+    Raises:
+        EnforceNotMet: no kernel fits; the message lists those there are.
+
+    Example:
+        >>> from fluidnb.op import get_op
+        >>> select(get_op("relu"), "float32", "cpu", {}).kernel.library
+        'PLAIN'
+    """
+    if not definition.kernels:
+        raise EnforceNotMet(f"There are no kernels which are registered in the {definition.type} operator.")
+    wish = registry.preferences.get(definition.type, {})
+    wanted = wish.get("place", "cpu" if definition.host_only else place)
+    libraries = {k.library for k in definition.kernels}
+    library = wish.get("library") or _library(attrs, libraries)
+    cast = wish.get("data_type")
+    need = cast or dtype
+    for where in (wanted, "cpu"):
+        for kernel in reversed(definition.kernels):
+            if kernel.place != where or kernel.library != library or not kernel.takes(need):
+                continue
+            if "layout" in wish and kernel.layout != wish["layout"]:
+                continue
+            return Choice(kernel, cast if cast != dtype else None)
+    have = [f"{t}" for k in definition.kernels for t in k.types()]
+    raise EnforceNotMet(
+        f"op {definition.type} does not have kernel for "
+        f"data_type[{need}]:data_layout[{wish.get('layout', 'ANY_LAYOUT')}]:place[{wanted}]:library_type[{library}].",
+        expected="one of " + "; ".join(have),
+        received=f"{need} on {wanted}" + "".join(f", {k} {v}" for k, v in wish.items() if k in ("layout", "library")),
+        hint="cast the input, or register a kernel with fluidnb.op.kernel.",
+    )
+
+
+def _library(attrs: dict[str, Any], libraries: set[str]) -> str:
+    for switch, library in (("use_cudnn", "CUDNN"), ("use_mkldnn", "MKLDNN")):
+        if attrs.get(switch) and library in libraries:
+            return library
+    return "PLAIN"

@@ -1,0 +1,88 @@
+"""Data transforms between what a kernel wants and what a variable holds: layout, dtype, place, in that order."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from fluidnb.values.copies import Copy, copy, copy_between
+
+__all__ = ["LANES", "LAYOUT_COPIES", "copy", "copy_between", "layout_shape"]
+
+#: The block of channels in the layout nChw8c.
+LANES = 8
+
+
+def layout_shape(shape: tuple[int, ...], layout: str) -> tuple[int, ...]:
+    """The shape in another layout of a tensor that is NCHW.
+
+    Args:
+        shape: its shape as NCHW.
+        layout: the layout wanted.
+
+    Returns:
+        The shape; tensors that are not 4-D keep theirs.
+
+    Example:
+        >>> layout_shape((2, 16, 5, 6), "NHWC"), layout_shape((2, 16, 5, 6), "nChw8c")
+        ((2, 5, 6, 16), (2, 2, 5, 6, 8))
+    """
+    if len(shape) != 4 or layout in ("ANY_LAYOUT", "NCHW"):
+        return shape
+    n, c, h, w = shape
+    return (n, h, w, c) if layout == "NHWC" else (n, -(-c // LANES), h, w, LANES)
+
+
+def to_nhwc(src: Any, dst: Any) -> None:
+    """NCHW to NHWC.
+
+    Example:
+        >>> a = np.zeros((1, 1, 1, 2)); to_nhwc(np.arange(2.0).reshape(1, 2, 1, 1), a); a.ravel()
+        array([0., 1.])
+    """
+    np.copyto(dst, src.transpose(0, 2, 3, 1))
+
+
+def from_nhwc(src: Any, dst: Any) -> None:
+    """NHWC to NCHW.
+
+    Example:
+        >>> a = np.zeros((1, 2, 1, 1)); from_nhwc(np.arange(2.0).reshape(1, 1, 1, 2), a); a.ravel()
+        array([0., 1.])
+    """
+    np.copyto(dst, src.transpose(0, 3, 1, 2))
+
+
+def to_blocked(src: Any, dst: Any) -> None:
+    """NCHW to nChw8c; channels beyond the last are zero.
+
+    Example:
+        >>> a = np.ones((1, 1, 1, 1, 8)); to_blocked(np.full((1, 3, 1, 1), 2.0), a); a.ravel()
+        array([2., 2., 2., 0., 0., 0., 0., 0.])
+    """
+    channels = src.shape[1]
+    for block in range(dst.shape[1]):
+        part = src[:, block * LANES : (block + 1) * LANES]
+        dst[:, block, :, :, : part.shape[1]] = part.transpose(0, 2, 3, 1)
+        if part.shape[1] < LANES:
+            dst[:, block, :, :, channels - block * LANES :] = 0
+
+
+def from_blocked(src: Any, dst: Any) -> None:
+    """nChw8c to NCHW.
+
+    Example:
+        >>> a = np.zeros((1, 3, 1, 1)); from_blocked(np.arange(8.0).reshape(1, 1, 1, 1, 8), a); a.ravel()
+        array([0., 1., 2.])
+    """
+    for block in range(src.shape[1]):
+        part = dst[:, block * LANES : (block + 1) * LANES]
+        part[...] = src[:, block, :, :, : part.shape[1]].transpose(0, 3, 1, 2)
+
+
+#: layout -> (from NCHW, to NCHW)
+LAYOUT_COPIES: dict[str, tuple[Copy, Copy]] = {
+    "NHWC": (to_nhwc, from_nhwc),
+    "nChw8c": (to_blocked, from_blocked),
+}

@@ -1,0 +1,161 @@
+"""ParamAttr: what a user may say about a layer's parameter."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, cast
+
+from fluidnb.errors import OpTypeError, OpValueError
+from fluidnb.initializer import Initializer, check_initializer
+from fluidnb.regularizer import WeightDecayRegularizer
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from fluidnb.program import Variable
+
+__all__ = ["ParamAttr"]
+
+
+class ParamAttr:
+    """Name, first value and training rules of a parameter.
+
+    Args:
+        name: the parameter's name; parameters with one name are one parameter. None makes a name.
+        initializer: its first value; None takes the layer's default.
+        learning_rate: factor on the optimizer's learning rate, a number or a variable of shape [1].
+        regularizer: weight decay of this parameter; it goes before the optimizer's.
+        trainable: whether optimizers change it.
+        gradient_clip: clipping of its gradient, for example ``GradientClipByValue(1.0)``.
+        do_model_average: whether model averaging takes it in.
+        clip: another name for ``gradient_clip``.
+
+    Raises:
+        OpTypeError: the initializer cannot be called, or the name is not text.
+        OpValueError: both ``gradient_clip`` and ``clip`` are given.
+
+    Example:
+        >>> x = fluid.layers.data("x", [13])
+        >>> h = fluid.layers.fc(x, 4, param_attr=ParamAttr(name="w", learning_rate=0.5))
+        >>> h.param.name
+        'w'
+
+    Source: developer guide, section on a parameter's own initialisation.
+    """
+
+    def __init__(
+        self,
+        name: str | None = None,
+        initializer: Initializer | None = None,
+        learning_rate: float | Variable = 1.0,
+        regularizer: WeightDecayRegularizer | None = None,
+        trainable: bool = True,
+        gradient_clip: Any = None,
+        do_model_average: bool = False,
+        *,
+        clip: Any = None,
+    ) -> None:
+        if clip is not None and gradient_clip is not None:
+            raise OpValueError("clip is another name for gradient_clip: give one of them.")
+        if name is not None and not isinstance(name, str):
+            raise OpTypeError(
+                "A parameter's name is text.", expected="str", received=f"{name!r} ({type(name).__name__})"
+            )
+        if initializer is not None:
+            check_initializer(initializer)
+        self.name = name
+        self.initializer = initializer
+        self.learning_rate = learning_rate
+        self.regularizer = regularizer
+        self.trainable = trainable
+        self.gradient_clip = gradient_clip if clip is None else clip
+        self.do_model_average = do_model_average
+
+    def __repr__(self) -> str:
+        said = {k: v for k, v in vars(self).items() if v != _PLAIN.get(k)}
+        return f"ParamAttr({', '.join(f'{k}={v!r}' for k, v in said.items())})"
+
+    @staticmethod
+    def to_attr(arg: ParamAttrLike) -> ParamAttr | None:
+        """Read what users write where a parameter is described.
+
+        Args:
+            arg: a ParamAttr, a name, an initializer, a regularizer; None or True for defaults; False for no parameter.
+
+        Returns:
+            A ParamAttr of its own (so that a shared one keeps no generated name), or None for no parameter.
+
+        Raises:
+            OpTypeError: for anything else.
+
+        Example:
+            >>> ParamAttr.to_attr("w").name
+            'w'
+        """
+        if arg is False:
+            return None
+        if arg is None or arg is True:
+            return ParamAttr()
+        if isinstance(arg, ParamAttr):
+            copy = ParamAttr.__new__(type(arg))
+            vars(copy).update(vars(arg))
+            return copy
+        if isinstance(arg, str):
+            return ParamAttr(name=arg)
+        if isinstance(arg, Initializer):
+            return ParamAttr(initializer=arg)
+        if isinstance(arg, WeightDecayRegularizer):
+            return ParamAttr(regularizer=arg)
+        raise OpTypeError(
+            "This does not describe a parameter.",
+            expected="ParamAttr, a name, an initializer, a regularizer, None, True or False",
+            received=f"{arg!r} ({type(arg).__name__})",
+            hint='for example ParamAttr(name="w", initializer=fluid.initializer.Constant(0.0)).',
+        )  # fmt: skip
+
+    @staticmethod
+    def to_attrs(arg: ParamAttrLike | Sequence[ParamAttrLike], length: int) -> list[ParamAttr | None]:
+        """Descriptions for several parameters of a layer.
+
+        Args:
+            arg: one description for all (they get names of their own), or a list with one for each.
+            length: how many parameters there are.
+
+        Returns:
+            A list of ``length``.
+
+        Raises:
+            OpValueError: the list has another length.
+
+        Example:
+            >>> len(ParamAttr.to_attrs(None, 2))
+            2
+        """
+        if not isinstance(arg, list | tuple):
+            attr = ParamAttr.to_attr(cast(ParamAttrLike, arg))
+            return [attr and ParamAttr.to_attr(attr) for _ in range(length)]
+        if len(arg) != length:
+            raise OpValueError(
+                "parameter number mismatch", expected=f"{length} descriptions, one for each input", received=len(arg)
+            )
+        return [ParamAttr.to_attr(a) for a in arg]
+
+    def to_kwargs(self) -> dict[str, Any]:
+        """The arguments for ``Block.create_parameter``.
+
+        Example:
+            >>> ParamAttr("w").to_kwargs()["optimize_attr"]
+            {'learning_rate': 1.0}
+        """
+        return {
+            "name": self.name,
+            "optimize_attr": {"learning_rate": self.learning_rate},
+            "regularizer": self.regularizer,
+            "trainable": self.trainable,
+            "gradient_clip_attr": self.gradient_clip,
+            "do_model_average": self.do_model_average,
+        }
+
+
+_PLAIN = vars(ParamAttr())
+
+ParamAttrLike = ParamAttr | str | Initializer | WeightDecayRegularizer | bool | None

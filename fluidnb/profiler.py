@@ -1,0 +1,101 @@
+"""Fluid's profiler: how long each operator takes, as a table and as a timeline."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from fluidnb.debug.profile import Profile, check_key
+from fluidnb.errors import OpValueError
+from fluidnb.runtime.observe import observers
+
+_current = Profile()
+
+
+def start_profiler(state: str) -> None:
+    """Begin to time every operator that runs.
+
+    Args:
+        state: ``CPU``, ``GPU`` or ``All``.
+
+    Raises:
+        OpValueError: another word.
+
+    Example:
+        >>> start_profiler("CPU"); profile = stop_profiler(profile_path=None)
+        Profile: 0 operators run, times in ms
+        ...
+    """
+    if state not in ("CPU", "GPU", "All"):
+        raise OpValueError("The state must be 'CPU' or 'GPU' or 'All'.", received=repr(state))
+    if _current.record not in observers:
+        observers.append(_current.record)
+
+
+def stop_profiler(sorted_key: str | None = None, profile_path: str | None = "/tmp/profile") -> Profile:
+    """Stop timing, print the table and write the timeline.
+
+    Args:
+        sorted_key: ``calls``, ``total``, ``max``, ``min`` or ``ave``; None keeps the order of first appearance.
+        profile_path: file for the timeline (JSON of chrome://tracing and Perfetto); None writes none.
+
+    Returns:
+        The profile: ``.rows(by="type" | "op" | "block" | "cell")``, ``.text()``, ``.chrome_trace()``.
+
+    Raises:
+        OpValueError: an unknown key; timing goes on.
+
+    Example:
+        >>> start_profiler("CPU"); stop_profiler("total", None).events
+        Profile: ...
+        []
+    """
+    check_key(sorted_key)
+    if _current.record in observers:
+        observers.remove(_current.record)
+    done = Profile(list(_current.events))
+    print(done.text(sorted_key=sorted_key))
+    if profile_path is not None:
+        Path(profile_path).write_text(done.chrome_trace())
+    return done
+
+
+def reset_profiler() -> None:
+    """Forget what has been timed so far.
+
+    Example:
+        >>> reset_profiler()
+    """
+    _current.events.clear()
+
+
+@contextmanager
+def profiler(state: str, sorted_key: str | None = None, profile_path: str | None = "/tmp/profile") -> Iterator[Profile]:
+    """Time what runs inside a ``with``; then print the table and write the timeline.
+
+    Args:
+        state: see `start_profiler`.
+        sorted_key: see `stop_profiler`.
+        profile_path: see `stop_profiler`.
+
+    Yields:
+        The profile, which fills up while programs run.
+
+    Raises:
+        OpValueError: an unknown state or key, before anything runs.
+
+    Example:
+        >>> with profiler("CPU", "total", None):
+        ...     pass
+        Profile: ...
+
+    Source: developer guide, questions and answers; fluid.profiler.profiler.
+    """
+    check_key(sorted_key)
+    start_profiler(state)
+    reset_profiler()
+    try:
+        yield _current
+    finally:
+        stop_profiler(sorted_key, profile_path)

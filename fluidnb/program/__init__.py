@@ -1,0 +1,71 @@
+"""Programs: blocks, operators, variables and parameters as views over the description, and all that edits them."""
+
+from fluidnb.program import hooks, naming, origin
+from fluidnb.program import names as unique_name
+from fluidnb.program.block import Block
+from fluidnb.program.clone import clone
+from fluidnb.program.constants import (
+    CONTROL_DEP_VAR_PREFIX,
+    EMPTY_VAR_NAME,
+    GRAD_VAR_SUFFIX,
+    TEMP_VAR_NAME,
+    ZERO_VAR_SUFFIX,
+    OpRole,
+    grad_var_name,
+)
+from fluidnb.program.defaults import (
+    default_main_program,
+    default_startup_program,
+    fresh_programs,
+    get_var,
+    program_guard,
+    switch_main_program,
+    switch_startup_program,
+)
+from fluidnb.program.guards import BlockGuard
+from fluidnb.program.live import ReplacedError, ensure_live
+from fluidnb.program.names import name_scope
+from fluidnb.program.naming import layer
+from fluidnb.program.operator import Operator
+from fluidnb.program.parameter import Parameter
+from fluidnb.program.program import Program
+from fluidnb.program.prune import prune, prune_desc
+from fluidnb.program.prune_block import prune_block
+from fluidnb.program.symbol_table import SymbolTable
+from fluidnb.program.variable import Variable
+
+__all__ = [
+    "CONTROL_DEP_VAR_PREFIX",
+    "EMPTY_VAR_NAME",
+    "GRAD_VAR_SUFFIX",
+    "TEMP_VAR_NAME",
+    "ZERO_VAR_SUFFIX",
+    "Block",
+    "BlockGuard",
+    "OpRole",
+    "Operator",
+    "Parameter",
+    "Program",
+    "ReplacedError",
+    "SymbolTable",
+    "Variable",
+    "clone",
+    "default_main_program",
+    "default_startup_program",
+    "ensure_live",
+    "fresh_programs",
+    "get_var",
+    "grad_var_name",
+    "hooks",
+    "layer",
+    "name_scope",
+    "naming",
+    "origin",
+    "program_guard",
+    "prune",
+    "prune_block",
+    "prune_desc",
+    "switch_main_program",
+    "switch_startup_program",
+    "unique_name",
+]

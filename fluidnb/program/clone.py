@@ -1,0 +1,87 @@
+"""Cloning programs, and putting a clone into test mode."""
+
+from __future__ import annotations
+
+import warnings
+
+from fluidnb.op import get_op, has_op
+from fluidnb.program import origin
+from fluidnb.program.constants import OpRole
+from fluidnb.program.operator import Operator
+from fluidnb.program.printing import is_backward
+from fluidnb.program.program import Program
+from fluidnb.program.variable import Variable
+from fluidnb.proto.desc import BlockDesc, OpDesc, ProgramDesc
+
+
+def clone(program: Program, for_test: bool = False, warn: bool = True) -> Program:
+    """A program with the same contents that shares no object with the first.
+
+    Args:
+        program: the program.
+        for_test: whether to put operators into test mode, and let learning-rate schedules stand still: a test run
+            does not count as a step.
+        warn: whether to warn when a test clone still has backward in it.
+
+    Returns:
+        The clone.
+
+    Example:
+        >>> p = Program(); q = clone(p); q is not p
+        True
+
+    Source: fluid.Program.clone.
+    """
+    origin.saw_list(program)
+    if for_test and warn and any(is_backward(op) for block in program.desc.blocks for op in block.ops):
+        warnings.warn(
+            "clone(for_test=True) after append_backward or minimize keeps the backward and optimizer operators: "
+            "running the clone trains on the test data. Clone before minimize.",
+            stacklevel=3,
+        )
+    made = Program(ProgramDesc(program.desc))
+    for name in ("_random_seed", "current_block_idx"):
+        made.__dict__[name] = program.__dict__[name]
+    copy_facts(program, made)
+    for ours, theirs in zip(program.desc.blocks, made.desc.blocks, strict=True):
+        block = made.block(theirs.idx)
+        for op, twin in zip(ours.ops, theirs.ops, strict=True):
+            if op.view is not None:
+                Operator.over(block, twin, op.view.where)
+    if for_test:
+        for block_desc in made.desc.blocks:
+            for op in block_desc.ops:
+                _test_mode(op)
+            _stop_counters(block_desc)
+    return made
+
+
+def _test_mode(op: OpDesc) -> None:
+    """Set ``is_test`` where the operator has it, also when a loaded program left it at its default."""
+    if op.has_attr("is_test") or has_op(op.optype) and "is_test" in get_op(op.optype).attrs:
+        op.set_attr("is_test", True)
+
+
+def _stop_counters(block: BlockDesc) -> None:
+    """Take out what counts the steps of a learning-rate schedule; test runs share the counter with training runs."""
+    for i in range(len(block.ops) - 1, -1, -1):
+        op = block.ops[i]
+        if op.optype == "increment" and op.has_attr("op_role") and op.attr("op_role") == OpRole.LRSched:
+            block.remove_op(i)
+
+
+def copy_facts(source: Program, target: Program) -> None:
+    """Take over what only Python knows of variables: a parameter's learning rate, clipping, regularizer and the like.
+
+    Args:
+        source: where it is known.
+        target: a clone, pruned or not; variables are found by name.
+    """
+    skip = {"block", "desc", "origin", "_op", "_params"}
+    for ours, theirs in zip(source.desc.blocks, target.desc.blocks, strict=False):
+        for name, desc in ours.vars.items():
+            twin = theirs.vars.get(name)
+            if desc.view is not None and twin is not None:
+                facts = {k: v for k, v in desc.view.__dict__.items() if k not in skip}
+                Variable.over(target.block(theirs.idx), twin).__dict__.update(facts)
+    target.desc.touch()

@@ -1,0 +1,53 @@
+"""Names and numbers that a program's description shares with Paddle: suffixes, roles, attribute names."""
+
+from __future__ import annotations
+
+from enum import IntEnum
+
+#: The argument name of a slot that wants no variable.
+EMPTY_VAR_NAME = "@EMPTY@"
+#: The name of a temporary in old programs.
+TEMP_VAR_NAME = "@TEMP@"
+#: What follows a variable's name in the name of its gradient.
+GRAD_VAR_SUFFIX = "@GRAD"
+#: What follows a variable's name in the name of a zero of its shape.
+ZERO_VAR_SUFFIX = "@ZERO"
+#: What precedes the name of a variable that only orders operators.
+CONTROL_DEP_VAR_PREFIX = "@DEPENDENCY"
+
+
+class OpRole(IntEnum):
+    """The part of a program to which an operator belongs, as its attribute ``op_role`` says.
+
+    ``Loss`` is a flag beside one of the others.
+
+    Example:
+        >>> int(OpRole.Backward | OpRole.Loss)
+        257
+
+    Source: op_role in Paddle's operator attributes.
+    """
+
+    Forward = 0
+    Backward = 1
+    Optimize = 2
+    RPC = 4
+    Dist = 8
+    LRSched = 16
+    Loss = 256
+
+
+def grad_var_name(name: str) -> str:
+    """The name of a variable's gradient.
+
+    Args:
+        name: the variable's name.
+
+    Returns:
+        The name with ``@GRAD``.
+
+    Example:
+        >>> grad_var_name("fc_0.w_0")
+        'fc_0.w_0@GRAD'
+    """
+    return name + GRAD_VAR_SUFFIX

@@ -1,0 +1,154 @@
+"""The default main and startup programs, and the ways to put others in their place."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from fluidnb.errors import OpTypeError
+from fluidnb.program import names
+from fluidnb.program.program import Program
+from fluidnb.program.variable import Variable
+from fluidnb.where import capture
+
+_main = Program()
+_startup = Program()
+
+
+def default_main_program() -> Program:
+    """The program to which layers append.
+
+    Example:
+        >>> default_main_program() is default_main_program()
+        True
+    """
+    return _main
+
+
+def default_startup_program() -> Program:
+    """The program to which layers append the operators that give parameters their first values."""
+    return _startup
+
+
+def switch_main_program(program: Program) -> Program:
+    """Make another program the default main program.
+
+    Args:
+        program: the program.
+
+    Returns:
+        The one that was the default.
+
+    Raises:
+        OpTypeError: not a Program.
+
+    Example:
+        >>> p = Program(); before = switch_main_program(p)
+        >>> default_main_program() is p, switch_main_program(before) is p
+        (True, True)
+    """
+    global _main
+    before, _main = _main, _checked(program, "main_program")
+    return before
+
+
+def switch_startup_program(program: Program) -> Program:
+    """Make another program the default startup program; as `switch_main_program`."""
+    global _startup
+    before, _startup = _startup, _checked(program, "startup_program")
+    return before
+
+
+@contextmanager
+def program_guard(main_program: Program, startup_program: Program | None = None) -> Iterator[None]:
+    """Make other programs the default ones inside a ``with``.
+
+    Args:
+        main_program: the default main program inside.
+        startup_program: the default startup program inside; it stays what it is when left out.
+
+    Yields:
+        Nothing.
+
+    Raises:
+        OpTypeError: not a Program.
+
+    Example:
+        >>> main = Program()
+        >>> with program_guard(main):
+        ...     default_main_program() is main
+        True
+    """
+    _checked(main_program, "main_program")
+    if startup_program is not None:
+        _checked(startup_program, "startup_program")
+    main, startup = _main, _startup
+    switch_main_program(main_program)
+    if startup_program is not None:
+        switch_startup_program(startup_program)
+    try:
+        yield
+    finally:
+        switch_main_program(main)
+        switch_startup_program(startup)
+
+
+@contextmanager
+def fresh_programs() -> Iterator[tuple[Program, Program]]:
+    """Fresh default programs, and names that start again, inside a ``with``.
+
+    Yields:
+        The main and the startup program.
+
+    Example:
+        >>> with fresh_programs() as (main, startup):
+        ...     default_main_program() is main, names.generate("fc")
+        (True, 'fc_0')
+    """
+    main, startup = Program(), Program()
+    with program_guard(main, startup), names.guard():
+        yield main, startup
+
+
+def startup_of(program: Program) -> Program | None:
+    """The startup program that goes with a program: only the default main program has one.
+
+    Args:
+        program: the program.
+
+    Returns:
+        The default startup program, or None.
+    """
+    return _startup if program is _main else None
+
+
+def called(program: Program) -> str:
+    """``the default main program`` and the like, or an empty text for other programs."""
+    if program is _main:
+        return "the default main program"
+    return "the default startup program" if program is _startup else ""
+
+
+def get_var(name: str, program: Program | None = None) -> Variable:
+    """A variable of a program's global block.
+
+    Args:
+        name: its name.
+        program: the program; the default main program when left out.
+
+    Returns:
+        The variable.
+
+    Raises:
+        OpValueError: there is none.
+    """
+    return _checked(_main if program is None else program, "program").global_block().var(name)
+
+
+def _checked(program: Program, what: str) -> Program:
+    if not isinstance(program, Program):
+        raise OpTypeError(
+            f"{what} should be a Program.", where=capture(2), expected="a Program",
+            received=f"{program!r} ({type(program).__name__})"[:200], hint="fluid.Program() makes one.",
+        )  # fmt: skip
+    return program

@@ -1,0 +1,104 @@
+"""One cell, one run of it, and what a change of cells led to."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from dataclasses import dataclass, field
+from typing import Any
+
+from fluidnb.program.bindings import Bound
+from fluidnb.program.delta import Delta
+from fluidnb.program.origin import Origin
+from fluidnb.program.reads import Reads
+from fluidnb.program.world import Settings, World
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """A cell to run.
+
+    Args:
+        key: what identifies the cell.
+        title: how people call it.
+        source: what the host needs to run it.
+        again: whether it only runs because an earlier cell changed; what it prints may be dropped then.
+
+    Example:
+        >>> Task("a1b2", "net", "h = layers.fc(x, 10)").again
+        False
+    """
+
+    key: Hashable
+    title: str
+    source: Any
+    again: bool = False
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Fragment:
+    """One run of one cell, and what it did.
+
+    Args:
+        task: the cell.
+        origin: the run.
+        deltas: what it did to programs that were there before.
+        reads: what it depends on.
+        counters: (generator, key) -> the number after it.
+        settings: the settings after it.
+        bound: Python names that it bound.
+        ran: whether it ran a program.
+        loose: whether it is not a cell but edits made between cells.
+        stale: why it is not part of the program now; empty while it is.
+    """
+
+    task: Task
+    origin: Origin
+    deltas: list[Delta]
+    reads: Reads
+    counters: dict[Any, int]
+    settings: Settings
+    bound: Bound
+    ran: bool = False
+    loose: bool = False
+    stale: str = ""
+
+    @property
+    def key(self) -> Hashable:
+        """What identifies the cell."""
+        return self.task.key
+
+    @property
+    def title(self) -> str:
+        """How people call the cell."""
+        return self.task.title
+
+
+@dataclass(slots=True)
+class Report:
+    """What a change of cells led to; titles of cells in program order.
+
+    Args:
+        executed: cells that ran, the one that was asked for included.
+        kept: later cells that were put back as they were.
+        stale: cells that are no longer part of the program, with the reason.
+        removed: cells that went.
+
+    Example:
+        >>> Report(["net"]).executed
+        ['net']
+    """
+
+    executed: list[str] = field(default_factory=list)
+    kept: list[str] = field(default_factory=list)
+    stale: dict[str, str] = field(default_factory=dict)
+    removed: list[str] = field(default_factory=list)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Moment:
+    """Everything before a change, to go back to."""
+
+    world: World
+    fragments: tuple[Fragment, ...]
+    names: dict[str, Any]
+    title: str

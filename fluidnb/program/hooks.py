@@ -1,0 +1,58 @@
+"""What a program asks of rooms above it: a value to show, a picture, a name, a run. The higher room sets the hook.
+
+Example:
+    >>> from fluidnb.program import hooks
+    >>> hooks.last_value is None or callable(hooks.last_value)
+    True
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from types import FrameType
+from typing import Any
+
+
+@dataclass(frozen=True, slots=True)
+class Hint:
+    """How the results of a layer call want to be called.
+
+    Args:
+        prefix: the start of the names of the parameters that the call makes, for example ``h`` for ``h.w_0``; without
+            targets the layer's type follows, ``net`` for ``net.fc_0.w_0``.
+        targets: the names to which the user assigns the result, in order; empty when the call is part of an expression.
+
+    Example:
+        >>> Hint("h", ("h",)).prefix
+        'h'
+    """
+
+    prefix: str
+    targets: tuple[str, ...] = ()
+
+
+#: ``last_value(variable)`` gives the last known value as one short text, or None. Set by the runtime.
+last_value: Callable[[Any], str | None] | None = None
+
+#: ``set_value(name, array)`` gives a variable of the global scope a value. Set by the runtime.
+set_value: Callable[[str, Any], None] | None = None
+
+#: ``repr_html(thing)`` draws a program, block, operator or variable as HTML, or gives None. Set by the pictures.
+repr_html: Callable[[Any], str | None] | None = None
+
+#: ``name_hint(frame)`` reads the user's line in ``frame`` and gives a `Hint`, or None for Fluid's counters.
+name_hint: Callable[[FrameType], Hint | None] | None = None
+
+#: ``before_run(program, scope)`` is called when a program is about to run that was not run like this just before; it
+#: may give variables of the scope their first values. Set by the magics.
+before_run: Callable[[Any, Any], None] | None = None
+
+#: ``infer_block(block, scope)`` makes a block ready to run in a scope and infers shapes. Set by the runtime.
+infer_block: Callable[[Any, Any], Any] | None = None
+
+#: ``run_block(block, scope, place)`` runs a block. Set by the runtime.
+run_block: Callable[[Any, Any, Any], Any] | None = None
+
+#: ``eval_block(block, targets, scope, place)`` runs what the targets need and gives their values. Set by the runtime.
+eval_block: Callable[[Any, Any, Any, Any], Any] | None = None

@@ -1,0 +1,136 @@
+"""``x[...]`` on variables: ints, slices and an ellipsis become one ``slice`` operator."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
+
+from fluidnb.errors import Operand, OpTypeError, OpValueError
+from fluidnb.program import names
+from fluidnb.program.naming import layer
+from fluidnb.values.dtypes import dtype_name
+from fluidnb.where import capture
+
+if TYPE_CHECKING:
+    from fluidnb.program.variable import Variable
+
+#: The end of a slice that goes on to the last element, whatever the size will be.
+_TO_THE_END = 2**31 - 1
+
+
+class _Cut(NamedTuple):
+    """What happens to one axis."""
+
+    axis: int
+    start: int
+    end: int
+    step: int
+    drop: bool
+
+
+class Indexing:
+    """Slices of a variable.
+
+    Example:
+        >>> from fluidnb.program import Program
+        >>> block = Program().global_block()
+        >>> x = block.create_var(name="x", shape=[4, 5, 6], dtype="float32")
+        >>> cuts = plan(x, (0, slice(1, 3)))
+        >>> [(c.axis, c.start, c.end, c.drop) for c in cuts]
+        [(0, 0, 1, True), (1, 1, 3, False)]
+
+    Source: fluid.framework.Variable.__getitem__.
+    """
+
+    @layer
+    def __getitem__(self, item: Any) -> Variable:
+        x = cast("Variable", self)
+        cuts = plan(x, item)
+        out = x
+        plain = [c for c in cuts if c.step == 1]
+        strided = [c for c in cuts if c.step != 1]
+        if strided:
+            attrs = _axes(strided) | {"strides": [c.step for c in strided]}
+            out = _append(out, "strided_slice", attrs)
+        if plain or not cuts:
+            drop = [c.axis for c in plain if c.drop]
+            out = _append(out, "slice" if plain else "assign", _axes(plain) | {"decrease_axis": drop} if plain else {})
+        return out
+
+
+def plan(x: Variable, item: Any) -> list[_Cut]:
+    """What an index does to each axis that it touches.
+
+    Args:
+        x: the variable.
+        item: what stands between the brackets.
+
+    Returns:
+        One entry for each axis that does not stay whole.
+
+    Raises:
+        OpTypeError: an index that is no int, slice or ellipsis.
+        OpValueError: more than one ellipsis, too many indices, a step of 0, or an index out of range.
+    """
+    items = list(item) if isinstance(item, tuple) else [item]
+    dots = [i for i, e in enumerate(items) if e is Ellipsis]
+    if len(dots) > 1:
+        raise _bad(x, item, "Index can have one ellipsis only.", "one ... at most")
+    if dots:
+        items[dots[0] : dots[0] + 1] = [slice(None)] * (len(x.shape) - len(items) + 1)
+    if len(items) > len(x.shape):
+        raise _bad(x, item, f"Too many indices for variable {x.name}.", f"at most {len(x.shape)} indices")
+    cuts = (_cut(x, item, axis, index) for axis, index in enumerate(items))
+    return [c for c in cuts if c is not None]
+
+
+def _cut(x: Variable, item: Any, axis: int, index: Any) -> _Cut | None:
+    size = x.shape[axis]
+    if isinstance(index, slice):
+        parts = [None if p is None else _integer(x, item, p) for p in (index.start, index.stop, index.step)]
+        start, stop, step = parts
+        if step == 0:
+            raise _bad(x, item, "slice step cannot be zero.", "a step other than 0")
+        if parts in ([None, None, None], [0, None, None], [None, None, 1]):
+            return None
+        step = 1 if step is None else step
+        if step > 0:
+            return _Cut(axis, start or 0, _TO_THE_END if stop is None else stop, step, False)
+        return _Cut(axis, _TO_THE_END if start is None else start, -_TO_THE_END if stop is None else stop, step, False)
+    at = _integer(x, item, index)
+    if size >= 0 and not -size <= at < size:
+        summary = f"Index {at} is out of range for axis {axis} of variable {x.name}."
+        raise _bad(x, item, summary, f"{-size} to {size - 1}")
+    return _Cut(axis, at, _TO_THE_END if at == -1 else at + 1, 1, True)
+
+
+def _integer(x: Variable, item: Any, value: Any) -> int:
+    if isinstance(value, bool) or not hasattr(value, "__index__"):
+        raise OpTypeError(
+            "Valid index accept int or slice or tuple.", where=capture(3), slots=_operand(x),
+            expected="an int, a slice, an ellipsis, or a tuple of these",
+            received=f"{type(value).__name__} {value!r}"[:200], hint="layers.gather takes rows by a variable.",
+        )  # fmt: skip
+    return int(value.__index__())
+
+
+def _bad(x: Variable, item: Any, summary: str, expected: str) -> OpValueError:
+    return OpValueError(
+        summary, slots=_operand(x), where=capture(3), expected=expected, received=repr(item),
+        hint="indices are those of numpy: ints, slices and one ellipsis.",
+    )  # fmt: skip
+
+
+def _operand(x: Variable) -> list[Operand]:
+    return [("variable", x.name, dtype_name(x.dtype), x.shape)]
+
+
+def _axes(cuts: list[_Cut]) -> dict[str, list[int]]:
+    return {"axes": [c.axis for c in cuts], "starts": [c.start for c in cuts], "ends": [c.end for c in cuts]}
+
+
+def _append(x: Variable, op_type: str, attrs: dict[str, Any]) -> Variable:
+    block = x.block.program.current_block()
+    out = block.create_var(name=names.generate(op_type + ".tmp"), dtype=x.dtype, shape=[], persistable=False)
+    slot = "X" if op_type == "assign" else "Input"
+    block.append_op(type=op_type, inputs={slot: [x]}, outputs={"Out": [out]}, attrs=attrs)
+    return out

@@ -1,0 +1,95 @@
+"""``block.ops`` and ``block.vars``: live views over the description, so that edits through descs are seen."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, overload
+
+from fluidnb.program import origin
+from fluidnb.program.operator import Operator
+from fluidnb.program.variable import Variable
+
+if TYPE_CHECKING:
+    from fluidnb.program.block import Block
+
+
+class Ops(Sequence[Operator]):
+    """The operators of a block, in order.
+
+    Args:
+        block: the block.
+
+    Example:
+        >>> from fluidnb.program import Program
+        >>> list(Program().global_block().ops)
+        []
+    """
+
+    __slots__ = ("_block",)
+
+    def __init__(self, block: Block) -> None:
+        self._block = block
+
+    def __len__(self) -> int:
+        origin.saw_list(self._block.program)
+        return len(self._block.desc.ops)
+
+    @overload
+    def __getitem__(self, index: int) -> Operator: ...
+    @overload
+    def __getitem__(self, index: slice) -> list[Operator]: ...
+    def __getitem__(self, index: int | slice) -> Operator | list[Operator]:
+        origin.saw_list(self._block.program)
+        found = self._block.desc.ops[index]
+        if isinstance(found, list):
+            return [Operator.over(self._block, desc) for desc in found]
+        return Operator.over(self._block, found)
+
+    def __iter__(self) -> Iterator[Operator]:
+        origin.saw_list(self._block.program)
+        for desc in self._block.desc.ops:
+            yield Operator.over(self._block, desc)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Sequence) and list(self) == list(other)
+
+    def __repr__(self) -> str:
+        return repr(list(self))
+
+
+class Vars(Mapping[str, Variable]):
+    """The variables that a block declares, by name, in order of declaration.
+
+    Args:
+        block: the block.
+
+    Example:
+        >>> from fluidnb.program import Program
+        >>> dict(Program().global_block().vars)
+        {}
+    """
+
+    __slots__ = ("_block",)
+
+    def __init__(self, block: Block) -> None:
+        self._block = block
+
+    def __getitem__(self, name: str) -> Variable:
+        found = self._block.find_var(name)
+        if found is None:
+            raise KeyError(name)
+        return found
+
+    def __contains__(self, name: object) -> bool:
+        return isinstance(name, str) and self._block.has_var(name)
+
+    def __len__(self) -> int:
+        origin.saw_list(self._block.program)
+        return len(self._block.desc.vars)
+
+    def __iter__(self) -> Iterator[str]:
+        origin.saw_list(self._block.program)
+        return iter(self._block.desc.vars)
+
+    def __repr__(self) -> str:
+        return repr(dict(self))

@@ -1,0 +1,267 @@
+"""Operator: a view over an OpDesc that also knows the user's line and cell."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from fluidnb.errors import OpTypeError
+from fluidnb.op import has_op, kernels_of
+from fluidnb.program import hooks, origin
+from fluidnb.program.live import gone, op_lives
+from fluidnb.proto.desc import BlockDesc, OpDesc
+from fluidnb.where import Where, capture
+
+if TYPE_CHECKING:
+    from fluidnb.program.block import Block
+
+
+class Operator:
+    """An operation of a block. Constructing one with a type appends it to the block.
+
+    Args:
+        block: the block.
+        type: operator type; None only with a description that exists.
+        inputs: slot -> variable, name, or a list of these.
+        outputs: slot -> variable, name, or a list of these; names that no block knows are declared.
+        attrs: attribute -> value; None is the same as left out.
+        desc: a description that exists, for a view over it.
+
+    Attributes:
+        block: the block.
+        desc: the description.
+        where: the user's line, or None; it never enters the bytes.
+        origin: the run of the cell that made it, or None.
+
+    Raises:
+        FluidError: as `Block.append_op`.
+
+    Example:
+        >>> from fluidnb.program import Program
+        >>> block = Program().global_block()
+        >>> x = block.create_var(name="x", shape=[-1, 3], dtype="float32")
+        >>> op = Operator(block, "scale", {"X": x}, {"Out": "y"}, {"scale": 2.0})
+        >>> op.attr("scale"), block.var("y").shape
+        (2.0, (-1, 3))
+
+    Source: fluid.framework.Operator.
+    """
+
+    __slots__ = ("__weakref__", "block", "desc", "origin", "where")
+
+    block: Block
+    desc: OpDesc
+    where: Where | None
+    origin: origin.Origin | None
+
+    def __init__(
+        self,
+        block: Block,
+        type: str | None = None,
+        inputs: Mapping[str, Any] | None = None,
+        outputs: Mapping[str, Any] | None = None,
+        attrs: Mapping[str, Any] | None = None,
+        *,
+        desc: OpDesc | None = None,
+    ) -> None:
+        from fluidnb.program import append
+
+        self.block, self.origin, self.where = block, origin.current(), capture()
+        if desc is None:
+            self.desc = append.describe(block, type, inputs, outputs, attrs)
+            append.put(block, self.desc, None, self.where)
+        else:
+            self.desc = desc
+        self.desc.view = self
+        append.written_by(self)
+
+    @classmethod
+    def over(cls, block: Block, desc: OpDesc, where: Where | None = None) -> Operator:
+        """The view over a description that exists.
+
+        Args:
+            block: the view over the description's block.
+            desc: the description.
+            where: the user's line that made it, if known.
+
+        Returns:
+            The view, made at the first call.
+        """
+        view: Operator | None = desc.view
+        if view is None:
+            view = desc.view = cls.__new__(cls)
+            view.block, view.desc, view.where, view.origin = block, desc, where, origin.current()
+        return view
+
+    def _seen(self) -> OpDesc:
+        """The description, noted as read by the cell that runs; refuses a handle that was replaced."""
+        if not op_lives(self.desc):
+            gone(f"operator {self.desc.optype}", self, "read")
+        if origin.recorder is not None:
+            origin.recorder.ops.add(self.desc)
+        return self.desc
+
+    def _written(self) -> OpDesc:
+        """The description, about to be edited."""
+        desc = self._seen()
+        origin.writing(self.block.program)
+        return desc
+
+    # What the description says.
+
+    @property
+    def type(self) -> str:
+        """The operator type."""
+        return self.desc.optype
+
+    @property
+    def idx(self) -> int:
+        """Its place in the block, from 0."""
+        self._seen()
+        origin.saw_list(self.block.program)
+        ops = self.block.desc.ops
+        return next(i for i in range(len(ops) - 1, -1, -1) if ops[i] is self.desc)
+
+    @property
+    def fragment(self) -> Any:
+        """The key of the cell that made it, or None."""
+        return origin.fragment_key(self.origin)
+
+    def input(self, name: str) -> list[str]:
+        """The names of the variables in an input slot."""
+        return self._seen().input(name)
+
+    def output(self, name: str) -> list[str]:
+        """The names of the variables in an output slot."""
+        return self._seen().output(name)
+
+    @property
+    def input_names(self) -> list[str]:
+        """The input slots."""
+        return self._seen().input_names()
+
+    @property
+    def output_names(self) -> list[str]:
+        """The output slots."""
+        return self._seen().output_names()
+
+    @property
+    def input_arg_names(self) -> list[str]:
+        """The names of all variables it reads."""
+        return self._seen().input_arg_names()
+
+    @property
+    def output_arg_names(self) -> list[str]:
+        """The names of all variables it writes."""
+        return self._seen().output_arg_names()
+
+    @property
+    def attr_names(self) -> list[str]:
+        """The names of its attributes."""
+        return self._seen().attr_names()
+
+    def has_attr(self, name: str) -> bool:
+        """Whether it has an attribute."""
+        return self._seen().has_attr(name)
+
+    def attr(self, name: str) -> Any:
+        """The value of an attribute; of a block attribute, the block's index."""
+        return self._seen().attr(name)
+
+    def attr_type(self, name: str) -> int:
+        """The AttrType number of an attribute."""
+        return self._seen().attr_type(name)
+
+    def all_attrs(self) -> dict[str, Any]:
+        """All attributes by name; blocks as `Block`."""
+        desc = self._seen()
+        return {n: self.block_attr(n) if _is_block(desc, n) else v for n, v in desc.attrs.items()}
+
+    def block_attr_id(self, name: str) -> int:
+        """The index of the block that an attribute names."""
+        return self._seen().block_attr(name)
+
+    def block_attr(self, name: str) -> Block:
+        """The block that an attribute names."""
+        return self.block.program.block(self.block_attr_id(name))
+
+    def blocks_attr(self, name: str) -> list[Block]:
+        """The blocks that an attribute names."""
+        return [self.block.program.block(i) for i in self._seen().attr(name)]
+
+    def has_kernel(self, op_type: str) -> bool:
+        """Whether an operator type is known and has a kernel."""
+        return has_op(op_type) and bool(kernels_of(op_type))
+
+    # Edits.
+
+    def set_attr(self, name: str, value: Any) -> None:
+        """Set an attribute; its type stays.
+
+        Args:
+            name: the attribute.
+            value: the value.
+
+        Raises:
+            OpTypeError: a value that the attribute cannot hold.
+
+        Example:
+            >>> from fluidnb.program import Program
+            >>> block = Program().global_block()
+            >>> x = block.create_var(name="x", shape=[3], dtype="float32")
+            >>> op = block.append_op("scale", {"X": x}, {"Out": "y"}, {"scale": 2.0})
+            >>> op.set_attr("scale", 3); op.attr("scale")
+            3.0
+        """
+        desc = self._written()
+        if isinstance(getattr(value, "desc", None), BlockDesc):
+            desc.set_block_attr(name, value.desc)
+        elif isinstance(value, Mapping):
+            raise OpTypeError(f"attribute {name} cannot hold a dict.", where=capture(), received=repr(value))
+        else:
+            desc.set_attr(name, value, desc.attr_type(name) if desc.has_attr(name) else None)
+
+    def rename_input(self, old_name: str, new_name: str) -> None:
+        """Read another variable in place of one."""
+        self._written().rename_input(old_name, new_name)
+
+    def rename_output(self, old_name: str, new_name: str) -> None:
+        """Write another variable in place of one."""
+        self._written().rename_output(old_name, new_name)
+
+    # How it shows itself.
+
+    def to_string(self, throw_on_error: bool = True) -> str:
+        """The description as protobuf text.
+
+        Args:
+            throw_on_error: whether required fields that are not set are an error.
+
+        Returns:
+            Several lines.
+        """
+        from fluidnb.program.printing import proto_text
+
+        return proto_text(self.desc.pb, throw_on_error)
+
+    def __str__(self) -> str:
+        from fluidnb.program.codes import op_code
+
+        return op_code(self.desc)
+
+    def __repr__(self) -> str:
+        text = f"Operator {self}"
+        if self.where is not None:
+            text += f"  # {self.where.short()}"
+        if self.origin is not None and self.origin.fate:
+            text += f" {self.origin.fate}"
+        return text
+
+    def _repr_html_(self) -> str | None:
+        return None if hooks.repr_html is None else hooks.repr_html(self)
+
+
+def _is_block(desc: OpDesc, name: str) -> bool:
+    from fluidnb.proto.framework_pb2 import AttrType
+
+    return desc.attr_type(name) == AttrType.BLOCK

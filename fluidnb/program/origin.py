@@ -1,0 +1,137 @@
+"""Which cell made a piece of a program, and what a cell looked at while it ran.
+
+A *fragment* is what one cell appended. While a cell runs, `recorder` collects what it reads of what was there before:
+names it looked up, counters it used, listings it went through. With that, `fragments` knows whether a later change
+concerns it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from fluidnb.program.names import UniqueNameGenerator
+    from fluidnb.program.program import Program
+    from fluidnb.program.snapshot import Snapshot
+    from fluidnb.proto.desc import BlockDesc, OpDesc, VarDesc
+
+
+class Origin:
+    """One run of one cell. Operators, variables and programs made by the run point to it.
+
+    Args:
+        key: what identifies the cell for the host, for example the front end's cell id.
+        title: how people call the cell.
+
+    Attributes:
+        fate: empty while what the run made is part of its program; else what became of it, as the end of the sentence
+            ``variable h …``.
+
+    Example:
+        >>> o = Origin("a1b2", "net"); o.fate = 'was replaced when cell "net" was run again; use the new one'
+        >>> o.key
+        'a1b2'
+    """
+
+    __slots__ = ("fate", "key", "title")
+
+    def __init__(self, key: Hashable, title: str) -> None:
+        self.key = key
+        self.title = title
+        self.fate = ""
+
+
+@dataclass(eq=False, slots=True)
+class Recorder:
+    """What the running cell read so far. Views call it; `fragments` reads it at the end.
+
+    Args:
+        origin: the run.
+
+    Attributes:
+        lookups: (block, name, whether the blocks around count) -> what the first look-up gave.
+        listed: programs of which the cell saw a whole list: all operators, all variables, the blocks.
+        ops: operators whose slots or attributes it read.
+        facts: (program, name) -> what Python told of the program, its random seed for example.
+        counters: (generator, key) -> the first number that it got.
+        prepended: blocks to which it prepended.
+        ran: whether it ran a program.
+        known: programs of which the log has a snapshot from before the run.
+        met: programs that it edits though the log did not know them, as they were.
+
+    Example:
+        >>> r = Recorder(Origin("a1b2", "net")); r.ran
+        False
+    """
+
+    origin: Origin
+    lookups: dict[tuple[BlockDesc, str, bool], VarDesc | None] = field(default_factory=dict)
+    listed: set[Program] = field(default_factory=set)
+    ops: set[OpDesc] = field(default_factory=set)
+    facts: dict[tuple[Program, str], Any] = field(default_factory=dict)
+    counters: dict[tuple[UniqueNameGenerator, str], int] = field(default_factory=dict)
+    prepended: set[BlockDesc] = field(default_factory=set)
+    ran: bool = False
+    known: set[Program] = field(default_factory=set)
+    met: dict[Program, Snapshot] = field(default_factory=dict)
+
+    def looked_up(self, block: BlockDesc, name: str, found: VarDesc | None, around: bool = False) -> None:
+        """The cell asked a block, and with ``around`` those around it too, for a name."""
+        self.lookups.setdefault((block, name, around), found)
+
+    def counted(self, generator: UniqueNameGenerator, key: str, number: int) -> None:
+        """The cell got a number from a counter."""
+        self.counters.setdefault((generator, key), number)
+
+
+#: The recorder of the cell that runs, None outside cells.
+recorder: Recorder | None = None
+
+
+def current() -> Origin | None:
+    """The run of the cell that runs now, or None outside cells.
+
+    Example:
+        >>> current() is None
+        True
+    """
+    return None if recorder is None else recorder.origin
+
+
+def saw_list(program: Program) -> None:
+    """Note that the running cell looked at a whole program; no effect outside cells.
+
+    Args:
+        program: the program.
+    """
+    if recorder is not None:
+        recorder.listed.add(program)
+
+
+def writing(program: Program) -> None:
+    """Note that the running cell is about to edit a program; no effect outside cells.
+
+    Args:
+        program: the program.
+    """
+    if recorder is not None and program not in recorder.known and program.origin is not recorder.origin:
+        recorder.known.add(program)
+        recorder.met[program] = program.snapshot()
+
+
+def ran(program: Program) -> None:
+    """Note that the running cell ran a program; no effect outside cells.
+
+    Args:
+        program: the program.
+    """
+    if recorder is not None:
+        recorder.listed.add(program)
+        recorder.ran = True
+
+
+def fragment_key(made_by: Origin | None) -> Any:
+    """The key of the cell behind an origin, None without one."""
+    return None if made_by is None else made_by.key

@@ -1,0 +1,98 @@
+"""Parameter: a variable that training changes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from fluidnb.errors import OpAssertionError
+from fluidnb.program import declare
+from fluidnb.program.variable import Variable
+
+if TYPE_CHECKING:
+    from fluidnb.program.block import Block
+
+
+class Parameter(Variable):
+    """A persistable variable of the global block that training changes.
+
+    Args:
+        block: a block of the program; the parameter goes to the global block.
+        shape: sizes, none of them unknown.
+        dtype: dtype in any spelling.
+        name: its name; None makes one.
+        trainable: whether optimizers change it.
+        optimize_attr: factors for its optimizer, ``{"learning_rate": 1.0}`` when left out.
+        regularizer: its own weight decay, or None.
+        gradient_clip_attr: its own gradient clipping, or None.
+        do_model_average: whether model averaging takes it in.
+        kwargs: further arguments of `Variable`.
+
+    Attributes:
+        initialize_op_attrs: type and attributes of the operator that gives it its first value, or None.
+        optimize_op_attrs: type and attributes of its optimizer's operator, or None before there is one.
+
+    Raises:
+        OpValueError: shape or dtype are missing, or the shape is empty or not known.
+
+    Example:
+        >>> from fluidnb.program import Program
+        >>> w = Program().global_block().create_parameter(name="w", shape=[13, 1], dtype="float32")
+        >>> w.trainable, w.persistable
+        (True, True)
+
+    Source: fluid.framework.Parameter; Fluid's Python API design.
+    """
+
+    trainable: bool
+    optimize_attr: dict[str, Any]
+    regularizer: Any
+    gradient_clip_attr: Any
+    do_model_average: bool | None
+    initialize_op_attrs: dict[str, Any] | None
+    optimize_op_attrs: dict[str, Any] | None
+
+    def __init__(
+        self,
+        block: Block,
+        shape: Sequence[int] | None = None,
+        dtype: Any = None,
+        name: str | None = None,
+        *,
+        trainable: bool = True,
+        optimize_attr: dict[str, Any] | None = None,
+        regularizer: Any = None,
+        gradient_clip_attr: Any = None,
+        do_model_average: bool | None = None,
+        **kwargs: Any,
+    ) -> None:
+        declare.check_parameter(name, shape, dtype)
+        super().__init__(block.program.global_block(), name=name, shape=shape, dtype=dtype, persistable=True, **kwargs)
+        self.desc.set_is_parameter(True)
+        self.__dict__.update(
+            trainable=trainable, optimize_attr=optimize_attr or {"learning_rate": 1.0}, regularizer=regularizer,
+            gradient_clip_attr=gradient_clip_attr, do_model_average=do_model_average,
+        )  # fmt: skip
+
+    @staticmethod
+    def _defaults() -> dict[str, Any]:
+        return {
+            "trainable": True,
+            "optimize_attr": {"learning_rate": 1.0},
+            "regularizer": None,
+            "gradient_clip_attr": None,
+            "do_model_average": None,
+            "initialize_op_attrs": None,
+            "optimize_op_attrs": None,
+        }
+
+    @property
+    def persistable(self) -> bool:
+        """True: a parameter outlives runs."""
+        return True
+
+    @persistable.setter
+    def persistable(self, value: bool) -> None:
+        if not value:
+            raise OpAssertionError(f"parameter {self.name} is persistable.", expected="True", received=repr(value))
+        self.desc.set_persistable(True)

@@ -1,0 +1,337 @@
+"""Program: a tree of blocks with a description that is Paddle's."""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, SupportsIndex
+
+from fluidnb.errors import OpTypeError, OpValueError
+from fluidnb.program import naming, origin
+from fluidnb.program.block import Block
+from fluidnb.program.constants import OpRole
+from fluidnb.program.parameter import Parameter
+from fluidnb.program.program_text import ProgramText
+from fluidnb.program.roles import Roles
+from fluidnb.program.variable import Variable
+from fluidnb.proto.desc import ProgramDesc
+from fluidnb.where import capture
+
+if TYPE_CHECKING:
+    from fluidnb.program.snapshot import Snapshot
+
+#: Every program that is alive.
+programs: weakref.WeakSet[Program] = weakref.WeakSet()
+
+
+class Program(ProgramText, Roles):
+    """A model as data: blocks of variables and operators, built by layers and run by an Executor.
+
+    Args:
+        desc: a description to look at; a new one with an empty global block when left out.
+
+    Attributes:
+        desc: the description; edits through it are seen here.
+        current_block_idx: the index of the block to which layers append.
+        op_role: the part of the program to which operators appended now belong.
+        op_role_var: the parameter and gradient with which they deal, or an empty list.
+        origin: the run of the cell that made it, or None.
+
+    Example:
+        >>> program = Program()
+        >>> inner = program.create_block()
+        >>> inner.parent_idx, program.current_block_idx
+        (0, 1)
+        >>> program.rollback(); program.current_block_idx
+        0
+
+    Source: fluid.framework.Program; Fluid's Python API design.
+    """
+
+    #: What only Python knows of a program, and a snapshot keeps.
+    FACTS = ("current_block_idx", "op_role", "op_role_var", "_random_seed")
+
+    def __init__(self, desc: ProgramDesc | None = None) -> None:
+        self.desc = ProgramDesc() if desc is None else desc
+        self.desc.view = self
+        self.current_block_idx = 0
+        self.op_role: int = OpRole.Forward
+        self.op_role_var: list[str] = []
+        self._random_seed = 0
+        self.origin = origin.current()
+        self.last_snapshot: Snapshot | None = None
+        programs.add(self)
+
+    @property
+    def version(self) -> int:
+        """A number that rises with every edit, however it is made."""
+        return self.desc.version
+
+    @property
+    def random_seed(self) -> int:
+        """The seed of the program's random operators; 0 draws one for each run."""
+        self._note_seed()
+        return self._random_seed
+
+    @random_seed.setter
+    def random_seed(self, seed: int) -> None:
+        if isinstance(seed, bool) or not hasattr(seed, "__index__"):
+            raise OpTypeError(
+                "Program.random_seed's input seed must be an integer.", where=capture(), expected="int",
+                received=f"{seed!r} ({type(seed).__name__})",
+                hint="0 draws a seed for each run, any other int fixes it.",
+            )  # fmt: skip
+        origin.writing(self)
+        self._note_seed()
+        self._random_seed = int(seed)
+        self.desc.touch()
+
+    def _note_seed(self) -> None:
+        if origin.recorder is not None:
+            origin.recorder.facts.setdefault((self, "_random_seed"), self._random_seed)
+
+    # Blocks.
+
+    @property
+    def blocks(self) -> list[Block]:
+        """All blocks by index."""
+        origin.saw_list(self)
+        return [Block.over(self, desc) for desc in self.desc.blocks]
+
+    @property
+    def num_blocks(self) -> int:
+        """How many blocks there are."""
+        origin.saw_list(self)
+        return len(self.desc.blocks)
+
+    def global_block(self) -> Block:
+        """Block 0, which holds parameters and is run."""
+        return Block.over(self, self.desc.blocks[0])
+
+    def current_block(self) -> Block:
+        """The block to which layers append now."""
+        return Block.over(self, self.desc.blocks[self.current_block_idx])
+
+    def block(self, index: int) -> Block:
+        """The block with an index.
+
+        Raises:
+            OpValueError: there is none.
+        """
+        if not isinstance(index, SupportsIndex) or not 0 <= index < len(self.desc.blocks):
+            raise OpValueError(
+                f"the program has no block {index}.", where=capture(), expected=f"0 to {len(self.desc.blocks) - 1}",
+                received=index, hint="program.blocks has them all; program.create_block() makes one.",
+            )  # fmt: skip
+        return Block.over(self, self.desc.blocks[index])
+
+    def create_block(self, parent_idx: int | None = None) -> Block:
+        """Make a block inside the current one, or another, and make it the current one.
+
+        Args:
+            parent_idx: the block around it; the current one when left out.
+
+        Returns:
+            The new block.
+
+        Raises:
+            OpValueError: there is no such parent.
+        """
+        parent = self.current_block() if parent_idx is None else self.block(parent_idx)
+        origin.writing(self)
+        desc = self.desc.append_block(parent.desc)
+        naming.note_made(desc)
+        self.current_block_idx = desc.idx
+        return Block.over(self, desc)
+
+    _create_block = create_block
+
+    def rollback(self) -> None:
+        """Make the block around the current one current again.
+
+        Raises:
+            OpValueError: the current block is the global block.
+        """
+        parent = self.desc.blocks[self.current_block_idx].parent_idx
+        if parent < 0:
+            raise OpValueError(
+                "cannot roll back the global block.", where=capture(),
+                expected="a create_block() before each rollback()",
+                received="a rollback() while block 0 is current",
+                hint="with program.block_guard(): makes a block and goes back by itself.",
+            )  # fmt: skip
+        self.current_block_idx = parent
+
+    _rollback = rollback
+
+    @contextmanager
+    def block_guard(self, parent_idx: int | None = None) -> Iterator[Block]:
+        """A new block that is current inside a ``with``; when the body raises, nothing of it stays.
+
+        Args:
+            parent_idx: the block around it; the current one when left out.
+
+        Yields:
+            The block.
+
+        Example:
+            >>> program = Program()
+            >>> with program.block_guard() as inner:
+            ...     program.current_block() is inner
+            True
+            >>> program.current_block_idx
+            0
+        """
+        from fluidnb.program.guards import BlockGuard
+
+        with BlockGuard(self, parent_idx) as block:
+            yield block
+
+    # Contents.
+
+    def list_vars(self) -> Iterator[Variable]:
+        """The variables of all blocks, one by one."""
+        for block in self.blocks:
+            yield from list(block.vars.values())
+
+    def all_parameters(self) -> list[Parameter]:
+        """The parameters of the program."""
+        return self.global_block().all_parameters()
+
+    def create_parameter(self, *args: Any, **kwargs: Any) -> Parameter:
+        """Declare a parameter; arguments as `Block.create_parameter`.
+
+        Returns:
+            The parameter.
+
+        Example:
+            >>> program = Program()
+            >>> w = program.create_parameter(
+            ...     name="w", shape=[2], dtype="float32", init_attr={"type": "fill_constant", "value": 1.0})
+            >>> program.global_block().ops[0].type
+            'fill_constant'
+
+        Source: Fluid's Python API design, section on Parameter.
+        """
+        return self.global_block().create_parameter(*args, **kwargs)
+
+    # Other programs from this one.
+
+    def clone(self, for_test: bool = False) -> Program:
+        """A program with the same contents, that shares nothing with this one but the names, hence the parameters.
+
+        Args:
+            for_test: whether to put operators like dropout and batch_norm into test mode. Nothing is removed but what
+                counts the steps of learning-rate schedules, so call it before ``minimize``.
+
+        Returns:
+            The new program.
+
+        Example:
+            >>> Program().clone().num_blocks
+            1
+
+        Source: fluid.Program.clone.
+        """
+        from fluidnb.program.clone import clone
+
+        return clone(self, for_test)
+
+    def prune(self, targets: Any) -> Program:
+        """A program with only the operators that some variables need.
+
+        Args:
+            targets: variables, operators or names; one, or a list.
+
+        Returns:
+            The new program.
+
+        Raises:
+            OpValueError: a target is not there.
+
+        Source: fluid.Program._prune; prune in the design of Block.
+        """
+        from fluidnb.program.prune import prune
+
+        return prune(self, targets)
+
+    _prune = prune
+
+    def inference_optimize(self) -> Program:
+        """A clone in test mode; as ``clone(for_test=True)`` without its warning."""
+        from fluidnb.program.clone import clone
+
+        return clone(self, True, warn=False)
+
+    _inference_optimize = inference_optimize
+
+    def copy_param_info_from(self, other: Program) -> None:
+        """Take over what only Python knows of another program's parameters, by name.
+
+        Args:
+            other: the program, of which this one is a clone.
+        """
+        from fluidnb.program.clone import copy_facts
+
+        copy_facts(other, self)
+
+    @classmethod
+    def parse_from_string(cls, binary_str: bytes) -> Program:
+        """A program from the bytes of its description.
+
+        Args:
+            binary_str: what ``desc.serialize_to_string()`` gave, here or in Paddle.
+
+        Returns:
+            A new program.
+
+        Raises:
+            OpValueError: the bytes are no ProgramDesc.
+
+        Example:
+            >>> data = Program().desc.serialize_to_string()
+            >>> Program.parse_from_string(data).desc.serialize_to_string() == data
+            True
+        """
+        return cls(ProgramDesc.parse_from_string(binary_str))
+
+    def sync_with_cpp(self) -> None:
+        """Nothing to do: blocks, variables and operators are views over the description. Old scripts call it."""
+
+    _sync_with_cpp = sync_with_cpp
+
+    def snapshot(self) -> Snapshot:
+        """All of the program as it is now, for `restore`.
+
+        Returns:
+            A `Snapshot`.
+        """
+        from fluidnb.program.snapshot import take
+
+        return take(self)
+
+    def restore(self, snapshot: Snapshot) -> None:
+        """Make the program what it was at a snapshot: same bytes, same objects.
+
+        Args:
+            snapshot: what `snapshot` gave.
+
+        Example:
+            >>> program = Program(); before = program.snapshot()
+            >>> x = program.global_block().create_var(name="x", shape=[1], dtype="float32")
+            >>> program.restore(before); program.global_block().has_var("x")
+            False
+        """
+        from fluidnb.program.snapshot import restore
+
+        restore(snapshot)
+
+    def __reduce__(self) -> Any:
+        return _rebuild, (self.desc.serialize_to_string(), {"_random_seed": self._random_seed})
+
+
+def _rebuild(data: bytes, facts: Mapping[str, Any]) -> Program:
+    program = Program.parse_from_string(data)
+    program.__dict__.update(facts)
+    return program

@@ -1,0 +1,188 @@
+"""Snapshots: all of a program as it is, to go back to with the same bytes and the same objects."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from fluidnb.proto import framework_pb2 as pb2
+from fluidnb.proto.desc import BlockDesc, OpDesc, VarDesc
+
+if TYPE_CHECKING:
+    from fluidnb.program.program import Program
+
+Desc: TypeAlias = OpDesc | VarDesc
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class BlockShot:
+    """A block at a snapshot: which objects it held, in which order.
+
+    Args:
+        desc: the block.
+        head: the bytes of its own fields: index, parent, forward block.
+        ops: its operators.
+        vars: its variables by name.
+    """
+
+    desc: BlockDesc
+    head: bytes
+    ops: tuple[OpDesc, ...]
+    vars: dict[str, VarDesc]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Snapshot:
+    """A program at one moment.
+
+    Args:
+        program: the program.
+        version: its version then.
+        head: the bytes of its own fields.
+        blocks: its blocks.
+        data: operator or variable -> its bytes.
+        views: variable -> what Python knew of it.
+        facts: what Python knew of the program.
+
+    Example:
+        >>> from fluidnb.program import Program
+        >>> take(Program()).blocks[0].ops
+        ()
+    """
+
+    program: Program
+    version: int
+    head: bytes
+    blocks: tuple[BlockShot, ...]
+    data: dict[Desc, bytes]
+    views: dict[VarDesc, dict[str, Any]]
+    facts: dict[str, Any]
+
+
+def take(program: Program) -> Snapshot:
+    """All of a program as it is now. A program that was not edited since gives the same snapshot again.
+
+    Args:
+        program: the program.
+
+    Returns:
+        The snapshot; it shares the program's objects, and bytes with the one before.
+    """
+    facts = {name: program.__dict__[name] for name in program.FACTS}
+    last = program.last_snapshot
+    if last is not None and last.version == program.version and last.facts == facts:
+        return last
+    old = {} if last is None else last.data
+    data: dict[Desc, bytes] = {}
+    views: dict[VarDesc, dict[str, Any]] = {}
+    for desc in descs(program):
+        now, before = desc.pb.SerializePartialToString(), old.get(desc)
+        data[desc] = before if before == now and before is not None else now
+        if isinstance(desc, VarDesc) and desc.view is not None:
+            views[desc] = view_facts(desc)
+    blocks = tuple(
+        BlockShot(b, b.pb.SerializePartialToString(), tuple(b.ops), dict(b.vars)) for b in program.desc.blocks
+    )
+    head = program.desc.pb.SerializePartialToString()
+    program.last_snapshot = Snapshot(program, program.version, head, blocks, data, views, facts)
+    return program.last_snapshot
+
+
+def restore(shot: Snapshot) -> None:
+    """Make a program what it was at a snapshot.
+
+    Its version rises all the same: who remembers the version of a state in between must not mistake this one for it.
+
+    Args:
+        shot: the snapshot.
+    """
+    program, desc = shot.program, shot.program.desc
+    for gone in descs(program):
+        gone.block = None
+    reset(desc.pb, shot.head)
+    desc.blocks[:] = [b.desc for b in shot.blocks]
+    for block in shot.blocks:
+        reset(block.desc.pb, block.head)
+        block.desc.ops[:] = block.ops
+        block.desc.vars.clear()
+        block.desc.vars.update(block.vars)
+        held: list[Desc] = [*block.ops, *block.vars.values()]
+        for each in held:
+            each.block = block.desc
+    for part, data in shot.data.items():
+        rewrite(part, data)
+        if isinstance(part, VarDesc) and part.view is not None:
+            set_view(part, shot.views.get(part))
+    program.__dict__.update(shot.facts)
+    desc.touch()
+    program.last_snapshot = replace(shot, version=desc.version)
+
+
+def descs(program: Program) -> Iterator[Desc]:
+    """The operators and variables of a program."""
+    for block in program.desc.blocks:
+        yield from block.ops
+        yield from block.vars.values()
+
+
+def reset(message: Any, data: bytes) -> None:
+    """Make a message what it was when it gave these bytes."""
+    if message.SerializePartialToString() != data:
+        message.Clear()
+        message.MergeFromString(data)
+
+
+def rewrite(desc: Desc, data: bytes) -> None:
+    """Make an operator or variable what it was when it gave these bytes."""
+    if desc.pb.SerializePartialToString() == data:
+        return
+    if isinstance(desc, OpDesc):
+        desc.copy_from(OpDesc.over(pb2.OpDesc.FromString(data)))
+    else:
+        reset(desc.pb, data)
+
+
+def view_facts(desc: VarDesc) -> dict[str, Any]:
+    """What Python knows of a variable that has a view; its last writer can be found again and does not count."""
+    return {name: fact for name, fact in desc.view.__dict__.items() if name != "_op"}
+
+
+def same_facts(before: dict[str, Any] | None, after: dict[str, Any] | None) -> bool:
+    """Whether two sets of facts agree; None is a view that was not there, which is as good as a fresh one.
+
+    Variables are compared by identity: their == would append an operator.
+    """
+    if before is None or after is None:
+        return before is after or _fresh(after or before or {})
+    return before.keys() == after.keys() and all(_equal(v, after[k]) for k, v in before.items())
+
+
+def _fresh(facts: dict[str, Any]) -> bool:
+    known = {"block", "desc", "origin"}
+    plain = {"trainable": True, "optimize_attr": {"learning_rate": 1.0}}
+    return all(k in known or v is None or k in plain and _equal(v, plain[k]) for k, v in facts.items())
+
+
+def _equal(a: Any, b: Any) -> bool:
+    if a is b:
+        return True
+    if isinstance(a, dict) and isinstance(b, dict):
+        return a.keys() == b.keys() and all(_equal(v, b[k]) for k, v in a.items())
+    if isinstance(a, list) and isinstance(b, list):
+        return len(a) == len(b) and all(_equal(x, y) for x, y in zip(a, b, strict=True))
+    return isinstance(a, str | int | float) and isinstance(b, str | int | float) and a == b
+
+
+def set_view(desc: VarDesc, facts: dict[str, Any] | None) -> None:
+    """Make what Python knows of a variable what it was; a view that was not there yet forgets all.
+
+    Args:
+        desc: the variable, which has a view.
+        facts: what was known, or None.
+    """
+    view = desc.view
+    kept = {name: view.__dict__[name] for name in ("block", "desc", "origin")}
+    view.__dict__.clear()
+    fresh = {**kept, "error_clip": None, "_params": None, **view._defaults()}
+    view.__dict__.update({**fresh, **(facts or {}), "_op": None})

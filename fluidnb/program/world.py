@@ -1,0 +1,95 @@
+"""The world that cells change: programs, the counters of names, and which programs are the defaults."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from fluidnb.program import defaults, names, snapshot
+from fluidnb.program.names import UniqueNameGenerator
+from fluidnb.program.program import Program, programs
+from fluidnb.program.snapshot import Snapshot
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """What a cell may switch.
+
+    Args:
+        main: the default main program.
+        startup: the default startup program.
+        generator: the generator of unique names in use.
+
+    Example:
+        >>> settings().main is defaults.default_main_program()
+        True
+    """
+
+    main: Program
+    startup: Program
+    generator: UniqueNameGenerator
+
+
+def settings() -> Settings:
+    """The settings now."""
+    return Settings(defaults.default_main_program(), defaults.default_startup_program(), names.generator)
+
+
+def set_settings(wanted: Settings) -> None:
+    """Switch to other settings.
+
+    Args:
+        wanted: the settings.
+    """
+    defaults.switch_main_program(wanted.main)
+    defaults.switch_startup_program(wanted.startup)
+    names.switch(wanted.generator)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class World:
+    """The programs that matter, and the names, at one moment.
+
+    Args:
+        shots: a snapshot of each program.
+        counters: generator -> its counters.
+        settings: the settings.
+
+    Example:
+        >>> before = take(); program = Program()
+        >>> restore(before)
+    """
+
+    shots: dict[Program, Snapshot]
+    counters: dict[UniqueNameGenerator, dict[str, int]]
+    settings: Settings
+
+
+def take(known: Iterable[Program] = ()) -> World:
+    """The world now: the default programs, those that cells made, and others.
+
+    Args:
+        known: the others.
+
+    Returns:
+        The world; programs that nobody asked for, an Executor's copies for example, are not in it.
+    """
+    wanted = settings()
+    made = [p for p in list(programs) if p.origin is not None and not p.origin.fate]
+    tracked = dict.fromkeys([wanted.main, wanted.startup, *known, *made])
+    return World({p: snapshot.take(p) for p in tracked}, {g: dict(g.ids) for g in list(names.generators)}, wanted)
+
+
+def restore(world: World) -> None:
+    """Make the world what it was: the programs that were there have their bytes and objects back.
+
+    Args:
+        world: what `take` gave.
+    """
+    for program, shot in world.shots.items():
+        if snapshot.take(program) is not shot:
+            snapshot.restore(shot)
+    for generator, ids in world.counters.items():
+        generator.ids.clear()
+        generator.ids.update(ids)
+    set_settings(world.settings)

@@ -1,0 +1,375 @@
+"""BlockDesc: a sequence of operations and the variables that it declares."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+from fluidnb.errors import OpValueError, near
+from fluidnb.proto import framework_pb2 as pb2
+from fluidnb.proto.op_desc import OpDesc
+from fluidnb.proto.var_desc import VarDesc, var_name
+
+if TYPE_CHECKING:
+    from fluidnb.proto.program_desc import ProgramDesc
+
+
+class BlockDesc:
+    """A sequence of operations and the variables that it declares. `ProgramDesc.append_block` makes them.
+
+    ``ops`` and ``vars`` are plain containers and the truth: whoever edits them by hand calls ``program.touch()``.
+
+    Args:
+        program: the program it belongs to.
+        idx: its place in the program.
+        parent_idx: the place of the block around it, -1 for the first one.
+
+    Example:
+        >>> from fluidnb.proto.desc import ProgramDesc
+        >>> block = ProgramDesc().block(0)
+        >>> block.var("x").name(), block.append_op(OpDesc("relu", {"X": ["x"]})).type()
+        ('x', 'relu')
+        >>> block
+        BlockDesc(0: 1 ops, 1 vars)
+    """
+
+    __slots__ = ("__weakref__", "ops", "pb", "program", "vars", "view")
+
+    #: The message without its operations and variables: they are put in when bytes are asked for.
+    pb: pb2.BlockDesc
+    program: ProgramDesc
+    ops: list[OpDesc]
+    #: By name, in the order of declaration.
+    vars: dict[str, VarDesc]
+    #: The Block over it, once somebody asked for one.
+    view: Any
+
+    def __init__(self, program: ProgramDesc, idx: int, parent_idx: int) -> None:
+        self.pb = pb2.BlockDesc(idx=idx, parent_idx=parent_idx)
+        self.program = program
+        self.ops, self.vars, self.view = [], {}, None
+
+    @classmethod
+    def over(cls, pb: pb2.BlockDesc, program: ProgramDesc) -> BlockDesc:
+        """A BlockDesc over a message that exists; the descs take its operations and variables out of it.
+
+        Raises:
+            OpValueError: the message declares a variable twice.
+        """
+        self = cls.__new__(cls)
+        self.pb, self.program, self.view = pb, program, None
+        self.ops = [OpDesc.over(op, self) for op in pb.ops]
+        self.vars = {var.name: VarDesc.over(var, self) for var in pb.vars}
+        if len(self.vars) < len(pb.vars):
+            names = [var.name for var in pb.vars]
+            twice = next(name for name in names if names.count(name) > 1)
+            raise OpValueError(f'Block {pb.idx} declares "{twice}" more than once.')
+        del pb.ops[:], pb.vars[:]
+        return self
+
+    def __repr__(self) -> str:
+        return f"BlockDesc({self.idx}: {len(self.ops)} ops, {len(self.vars)} vars)"
+
+    @property
+    def idx(self) -> int:
+        """Its place in the program."""
+        return self.pb.idx
+
+    @idx.setter
+    def idx(self, idx: int) -> None:
+        self.pb.idx = idx
+        self.program.version += 1
+
+    @property
+    def id(self) -> int:
+        """Its place in the program (Fluid's spelling of `idx`)."""
+        return self.pb.idx
+
+    @property
+    def parent_idx(self) -> int:
+        """The place of the block around it, -1 for the first one."""
+        return self.pb.parent_idx
+
+    @parent_idx.setter
+    def parent_idx(self, idx: int) -> None:
+        self.pb.parent_idx = idx
+        self.program.version += 1
+
+    @property
+    def parent(self) -> int:
+        """The place of the block around it (Fluid's spelling of `parent_idx`)."""
+        return self.pb.parent_idx
+
+    @property
+    def forward_block_idx(self) -> int:
+        """The place of the block that this one walks backwards, -1 if none."""
+        return self.pb.forward_block_idx
+
+    @forward_block_idx.setter
+    def forward_block_idx(self, idx: int) -> None:
+        self.pb.forward_block_idx = idx
+        self.program.version += 1
+
+    def get_forward_block_idx(self) -> int:
+        """The place of the block that this one walks backwards (Fluid's spelling of `forward_block_idx`)."""
+        return self.pb.forward_block_idx
+
+    def set_forward_block_idx(self, idx: int) -> None:
+        """Say which block this one walks backwards."""
+        self.forward_block_idx = idx
+
+    # Operations.
+
+    def append_op(self, op: OpDesc | None = None) -> OpDesc:
+        """Put an operation at the end.
+
+        Args:
+            op: the operation, in no block yet; a new one without a type by default.
+
+        Returns:
+            The operation itself.
+
+        Raises:
+            OpValueError: the operation is in a block already.
+        """
+        return self.insert_op(len(self.ops), op)
+
+    def prepend_op(self, op: OpDesc | None = None) -> OpDesc:
+        """Put an operation in front of all others; as `append_op`."""
+        return self.insert_op(0, op)
+
+    def insert_op(self, index: int, op: OpDesc | None = None) -> OpDesc:
+        """Put an operation before the one at ``index``; as `append_op`.
+
+        Raises:
+            OpValueError: there is no such place, or the operation is in a block already.
+
+        Example:
+            >>> from fluidnb.proto.desc import ProgramDesc
+            >>> block = ProgramDesc().block(0)
+            >>> last, first = block.append_op(OpDesc("relu")), block.insert_op(0, OpDesc("mul"))
+            >>> [op.type() for op in block.ops]
+            ['mul', 'relu']
+        """
+        if not 0 <= index <= len(self.ops):
+            raise OpValueError(f"Block {self.idx} has no place {index}.", expected=f"0 to {len(self.ops)}")
+        if op is None:
+            op = OpDesc()
+        elif op.block is not None:
+            raise OpValueError("An operation is in one block at a time.", op=op.label(), hint="remove it there first.")
+        op.block = self
+        self.ops.insert(index, op)
+        self.program.version += 1
+        return op
+
+    def remove_op(self, start: int, end: int | None = None) -> list[OpDesc]:
+        """Take operations out.
+
+        Args:
+            start: the first to go.
+            end: the first to stay; by default only ``start`` goes.
+
+        Returns:
+            The operations, in no block now; they may be put into one again.
+
+        Raises:
+            OpValueError: there are no such operations.
+        """
+        end = start + 1 if end is None else end
+        if not 0 <= start <= end <= len(self.ops):
+            raise OpValueError(
+                f"Block {self.idx} has no operations {start} to {end - 1}.", expected=f"0 to {len(self.ops) - 1}"
+            )
+        gone = self.ops[start:end]
+        del self.ops[start:end]
+        for op in gone:
+            op.block = None
+        self.program.version += 1
+        return gone
+
+    def op(self, index: int) -> OpDesc:
+        """The operation at a place; negative numbers count from the end.
+
+        Raises:
+            OpValueError: there is no such operation.
+        """
+        try:
+            return self.ops[index]
+        except IndexError:
+            raise OpValueError(f"Block {self.idx} has no operation {index}; it has {len(self.ops)}.") from None
+
+    def op_size(self) -> int:
+        """How many operations it has."""
+        return len(self.ops)
+
+    # Variables.
+
+    def var(self, name: str) -> VarDesc:
+        """The variable of a name, declared now if it is not yet.
+
+        Raises:
+            OpTypeError: the name is not a text.
+        """
+        found = self.vars.get(name)
+        return self.add_var(VarDesc(name)) if found is None else found
+
+    def add_var(self, var: VarDesc) -> VarDesc:
+        """Declare a variable by a desc that exists, one that was removed for example.
+
+        Raises:
+            OpValueError: the name is taken, or the desc is in a block already.
+        """
+        if var.name() in self.vars:
+            raise OpValueError(f'Block {self.idx} has a variable "{var.name()}" already.')
+        if var.block is not None:
+            raise OpValueError(f'Variable "{var.name()}" is in block {var.block.idx} already.', hint="clone() it.")
+        var.block = self
+        self.vars[var.name()] = var
+        self.program.version += 1
+        return var
+
+    def find_var(self, name: str) -> VarDesc | None:
+        """The variable that this very block declares, or None."""
+        return self.vars.get(name)
+
+    def find_var_recursive(self, name: str) -> VarDesc | None:
+        """The variable as an operation here sees it: declared here, else in the blocks around, or None.
+
+        A block that walks another one backwards sees what that one declares too.
+        """
+        for block in self.chain():
+            if name in block.vars:
+                return block.vars[name]
+        for block in self.chain():
+            forward = block.pb.forward_block_idx
+            if 0 <= forward < block.pb.idx:
+                return self.program.blocks[forward].find_var_recursive(name)
+        return None
+
+    def has_var(self, name: str) -> bool:
+        """Whether this very block declares the variable."""
+        return name in self.vars
+
+    def has_var_recursive(self, name: str) -> bool:
+        """Whether an operation here sees the variable."""
+        return self.find_var_recursive(name) is not None
+
+    def all_vars(self) -> list[VarDesc]:
+        """The variables that this block declares, in the order of declaration."""
+        return list(self.vars.values())
+
+    def remove_var(self, name: str) -> VarDesc:
+        """Take a declaration away.
+
+        Returns:
+            The desc, in no block now.
+
+        Raises:
+            OpValueError: this block does not declare it.
+        """
+        self._own(name)
+        var = self.vars.pop(name)
+        var.block = None
+        self.program.version += 1
+        return var
+
+    def rename_var(self, old: str, new: str, since: int = 0) -> VarDesc:
+        """Give a variable another name; it keeps its place, and all operations that mean it follow, inner blocks' too.
+
+        Args:
+            old: its name.
+            new: the name it gets.
+            since: the first operation of this block to look at, for a caller who knows that earlier ones do not use it.
+
+        Returns:
+            The variable, the same object.
+
+        Raises:
+            OpValueError: there is no such variable here, or the new name is taken.
+
+        Example:
+            >>> from fluidnb.proto.desc import ProgramDesc
+            >>> block = ProgramDesc().block(0); x = block.var("x"); op = block.append_op(OpDesc("relu", {"X": ["x"]}))
+            >>> block.rename_var("x", "image") is x, op.input("X")
+            (True, ['image'])
+        """
+        var = self._own(old)
+        if new == old:
+            return var
+        if new in self.vars:
+            raise OpValueError(f'Block {self.idx} has a variable "{new}" already.')
+        var.pb.name = var_name(new)
+        later: list[tuple[str, VarDesc]] = []
+        while (last := self.vars.popitem())[0] != old:
+            later.append(last)
+        self.vars[new] = var
+        self.vars.update(reversed(later))
+        for op in self.ops[since:]:
+            op.rename(old, new)
+        for block in self._blocks_that_see(old):
+            for op in block.ops:
+                op.rename(old, new)
+        self.program.version += 1
+        return var
+
+    def chain(self) -> Iterator[BlockDesc]:
+        """This block, the one around it, and so on to the first.
+
+        Example:
+            >>> from fluidnb.proto.desc import ProgramDesc
+            >>> program = ProgramDesc(); inner = program.append_block(program.block(0))
+            >>> [block.idx for block in inner.chain()]
+            [1, 0]
+        """
+        block: BlockDesc = self
+        yield block
+        while block.pb.parent_idx >= 0:
+            block = self.program.blocks[block.pb.parent_idx]
+            yield block
+
+    def _blocks_that_see(self, name: str) -> Iterator[BlockDesc]:
+        """The blocks inside this one in which ``name`` is not declared again; parents come before their children."""
+        seeing = {self.idx}
+        for block in self.program.blocks:
+            if block.parent_idx in seeing and name not in block.vars:
+                seeing.add(block.idx)
+                yield block
+
+    def _own(self, name: str) -> VarDesc:
+        if name not in self.vars:
+            raise OpValueError(f'Block {self.idx} declares no variable "{name}".', hint=near(name, self.vars))
+        return self.vars[name]
+
+    # As a whole.
+
+    def to_pb(self, into: pb2.BlockDesc | None = None) -> pb2.BlockDesc:
+        """The whole message, a copy.
+
+        Args:
+            into: an empty message to fill; a new one by default.
+        """
+        message = pb2.BlockDesc() if into is None else into
+        message.CopyFrom(self.pb)
+        message.vars.extend([var.pb for var in self.vars.values()])
+        message.ops.extend([op.pb for op in self.ops])
+        return message
+
+    def serialize_to_string(self) -> bytes:
+        """The bytes of the whole message.
+
+        Raises:
+            OpValueError: an operation has no type, or a variable no dtype.
+        """
+        self.check_initialized()
+        return self.to_pb().SerializeToString()
+
+    def check_initialized(self) -> None:
+        """Raise when something here lacks what its bytes need.
+
+        Raises:
+            OpValueError: an operation has no type, or a variable no dtype.
+        """
+        parts: list[VarDesc | OpDesc] = [*self.vars.values(), *self.ops]
+        for part in parts:
+            if not part.pb.IsInitialized():
+                part.serialize_to_string()

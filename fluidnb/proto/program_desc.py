@@ -1,0 +1,199 @@
+"""ProgramDesc: a whole program, blocks of operations and variables, as bytes and back."""
+
+from __future__ import annotations
+
+from fluidnb.errors import OpValueError
+from fluidnb.proto import framework_pb2 as pb2
+from fluidnb.proto.block_desc import BlockDesc
+from fluidnb.proto.wire import parse
+
+
+class ProgramDesc:
+    """A whole program. A new one has one empty block.
+
+    Args:
+        other: a program to copy; the copy shares nothing with it.
+
+    Example:
+        >>> program = ProgramDesc()
+        >>> before = program.version
+        >>> _ = program.block(0).append_op()
+        >>> program.version > before
+        True
+        >>> program
+        ProgramDesc(1 blocks, 1 ops)
+    """
+
+    __slots__ = ("__weakref__", "blocks", "pb", "version", "view")
+
+    #: The message without its blocks.
+    pb: pb2.ProgramDesc
+    blocks: list[BlockDesc]
+    #: Rises with every edit, so that whoever keeps something computed knows when it is out of date. Not in the bytes.
+    version: int
+    #: The Program over it.
+    view: object
+
+    def __init__(self, other: ProgramDesc | None = None) -> None:
+        self.version, self.view = 0, None
+        if other is not None:
+            self._take(other.to_pb())
+            return
+        self.pb = pb2.ProgramDesc(version=pb2.Version(version=0))
+        self.blocks = [BlockDesc(self, 0, -1)]
+
+    def _take(self, message: pb2.ProgramDesc) -> None:
+        self.pb = message
+        self.blocks = [BlockDesc.over(block, self) for block in message.blocks]
+        del message.blocks[:]
+
+    def __repr__(self) -> str:
+        return f"ProgramDesc({len(self.blocks)} blocks, {sum(len(b.ops) for b in self.blocks)} ops)"
+
+    def touch(self) -> None:
+        """Say that something was edited by hand."""
+        self.version += 1
+
+    # Blocks.
+
+    def append_block(self, parent: BlockDesc) -> BlockDesc:
+        """Add an empty block inside another one.
+
+        Args:
+            parent: the block around it.
+
+        Returns:
+            The new block.
+
+        Example:
+            >>> program = ProgramDesc()
+            >>> program.append_block(program.block(0)).parent_idx
+            0
+        """
+        block = BlockDesc(self, len(self.blocks), parent.idx)
+        self.blocks.append(block)
+        self.version += 1
+        return block
+
+    def remove_blocks(self, start: int) -> list[BlockDesc]:
+        """Take the block at ``start`` and all after it away; the way back from `append_block`.
+
+        Returns:
+            The blocks.
+
+        Raises:
+            OpValueError: there is no such block, or it is the first one.
+        """
+        if not 0 < start <= len(self.blocks):
+            raise OpValueError(f"Blocks from {start} on cannot go.", expected=f"1 to {len(self.blocks)}")
+        gone = self.blocks[start:]
+        del self.blocks[start:]
+        self.version += 1
+        return gone
+
+    def block(self, index: int) -> BlockDesc:
+        """The block at a place.
+
+        Raises:
+            OpValueError: there is no such block.
+        """
+        if not 0 <= index < len(self.blocks):
+            raise OpValueError(f"The program has no block {index}; it has {len(self.blocks)}.")
+        return self.blocks[index]
+
+    def num_blocks(self) -> int:
+        """How many blocks it has."""
+        return len(self.blocks)
+
+    # Feeds and fetches.
+
+    def get_feed_target_names(self) -> list[str]:
+        """The variables that feed operations of the first block write, by column."""
+        return self._by_column("feed", "Out")
+
+    def get_fetch_target_names(self) -> list[str]:
+        """The variables that fetch operations of the first block read, by column."""
+        return self._by_column("fetch", "X")
+
+    def _by_column(self, optype: str, slot: str) -> list[str]:
+        ops = [op for op in self.blocks[0].ops if op.optype == optype]
+        ops.sort(key=lambda op: op.attrs.get("col", 0))
+        return [name for op in ops for name in {**op.ins, **op.outs}.get(slot, ())]
+
+    # As a whole.
+
+    def to_pb(self) -> pb2.ProgramDesc:
+        """The whole message, a copy."""
+        message = pb2.ProgramDesc()
+        for block in self.blocks:
+            block.to_pb(message.blocks.add())
+        message.MergeFrom(self.pb)
+        return message
+
+    def flush(self) -> None:
+        """Nothing: edits are in the messages at once. Fluid's scripts call it."""
+
+    def serialize_to_string(self) -> bytes:
+        """The program as bytes, in Paddle's format.
+
+        Raises:
+            OpValueError: an operation has no type, or a variable no dtype.
+
+        Example:
+            >>> data = ProgramDesc().serialize_to_string(); data
+            b'\\n\\r\\x08\\x00\\x10\\xff\\xff\\xff\\xff\\xff\\xff\\xff\\xff\\xff\\x01"\\x02\\x08\\x00'
+            >>> ProgramDesc.parse_from_string(data)
+            ProgramDesc(1 blocks, 0 ops)
+        """
+        message = self.to_pb()
+        if not message.IsInitialized():
+            for block in self.blocks:
+                block.check_initialized()
+        return message.SerializeToString()
+
+    @classmethod
+    def parse_from_string(cls, data: bytes) -> ProgramDesc:
+        """A program from its bytes; what its version of the format does not know is kept.
+
+        Args:
+            data: what `serialize_to_string` gave, or a ``__model__`` file of Paddle.
+
+        Raises:
+            OpTypeError: not bytes.
+            OpValueError: not a program, or one whose blocks do not fit together.
+        """
+        message = parse(pb2.ProgramDesc, data, "program_desc")
+        why = _misfit(message)
+        if why:
+            raise OpValueError(f"Fail to parse program_desc from binary string. {why}")
+        self = cls.__new__(cls)
+        self.version, self.view = 0, None
+        self._take(message)
+        return self
+
+
+def _misfit(message: pb2.ProgramDesc) -> str:
+    """What is wrong with the tree of blocks, or nothing."""
+    if not message.blocks:
+        return "It has no blocks."
+    for place, block in enumerate(message.blocks):
+        if block.idx != place:
+            return f"Block {place} says that it is block {block.idx}."
+        if place == 0 and block.parent_idx >= 0 or place > 0 and not 0 <= block.parent_idx < place:
+            return f"Block {place} says that block {block.parent_idx} is around it."
+        for at, op in enumerate(block.ops):
+            if not _are_texts(op):
+                return f"A name in op {at} of block {place} is no text."
+        if any(type(var.name) is not str for var in block.vars):
+            return f"The name of a variable of block {place} is no text."
+    return ""
+
+
+def _are_texts(op: pb2.OpDesc) -> bool:
+    """Whether type, slots and arguments are texts; the C runtime of protobuf gives bytes for what is not UTF-8."""
+    if type(op.type) is not str:
+        return False
+    for var in (*op.inputs, *op.outputs):
+        if type(var.parameter) is not str or any(type(name) is not str for name in var.arguments):
+            return False
+    return True

@@ -1,0 +1,79 @@
+"""Messages as text, in protobuf's text format, the same whichever protobuf runtime prints it.
+
+The runtime's own printing changes between versions (spaces, floats, even on purpose), so it cannot be compared with a
+text that was written down.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from struct import pack, unpack
+from typing import Any
+
+from google.protobuf.descriptor import FieldDescriptor
+
+from fluidnb.proto.wire import is_repeated
+
+_ESCAPES = {ord(c): e for c, e in zip("\n\r\t\"'\\", (r"\n", r"\r", r"\t", r"\"", r"\'", r"\\"), strict=True)}
+_ESCAPES |= {i: f"\\{i:03o}" for i in (*range(32), 127) if i not in _ESCAPES}
+
+
+def to_text(message: Any) -> str:
+    """A message in protobuf's text format.
+
+    Fields come by number, so that a program ends with its version, where it has one. Unset and unknown fields are not
+    shown.
+
+    Args:
+        message: any protobuf message.
+
+    Returns:
+        Lines that end in a newline; an empty text for an empty message.
+
+    Example:
+        >>> from fluidnb.proto.desc import OpDesc
+        >>> print(to_text(OpDesc("scale", {"X": ["x"]}, attrs={"scale": 0.1}).pb), end="")
+        inputs {
+          parameter: "X"
+          arguments: "x"
+        }
+        type: "scale"
+        attrs {
+          name: "scale"
+          type: FLOAT
+          f: 0.1
+        }
+    """
+    return "".join(_lines(message, ""))
+
+
+def _lines(message: Any, indent: str) -> Iterator[str]:
+    for field, held in message.ListFields():
+        for value in held if is_repeated(field) else (held,):
+            if field.message_type:
+                yield f"{indent}{field.name} {{\n"
+                yield from _lines(value, indent + "  ")
+                yield f"{indent}}}\n"
+            else:
+                yield f"{indent}{field.name}: {_scalar(field, value)}\n"
+
+
+def _scalar(field: FieldDescriptor, value: Any) -> str:
+    if field.enum_type:
+        return str(field.enum_type.values_by_number[value].name)
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, str):
+        return f'"{value.translate(_ESCAPES)}"'
+    if isinstance(value, bytes):  # a text that is not UTF-8
+        return '"' + "".join(chr(b).translate(_ESCAPES) if b < 128 else f"\\{b:03o}" for b in value) + '"'
+    return _shortest32(value) if field.type == FieldDescriptor.TYPE_FLOAT else str(value)
+
+
+def _shortest32(value: float) -> str:
+    """The fewest digits that still give the same 32-bit float."""
+    for digits in range(6, 9):
+        short = float(f"{value:.{digits}g}")
+        if unpack("f", pack("f", short))[0] == value:
+            return str(short)
+    return str(float(f"{value:.9g}"))

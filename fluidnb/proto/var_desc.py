@@ -1,0 +1,365 @@
+"""VarDesc: the declaration of a variable: its name, what it holds, and how long it lives."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any
+
+from fluidnb.errors import OpTypeError, OpValueError
+from fluidnb.proto import framework_pb2 as pb2
+from fluidnb.proto.wire import parse, uninitialized
+
+if TYPE_CHECKING:
+    from fluidnb.proto.block_desc import BlockDesc
+
+_LOD_TENSOR, _SELECTED_ROWS = pb2.VarType.LOD_TENSOR, pb2.VarType.SELECTED_ROWS
+_LEAST, _MOST = -(2**63), 2**63 - 1
+_NUMBERS = frozenset(pb2.VarType.Type.values())
+_ARRAY, _READER = pb2.VarType.LOD_TENSOR_ARRAY, pb2.VarType.READER
+
+
+class VarDesc:
+    """The declaration of a variable.
+
+    Args:
+        name: its name.
+        type: a VarType number; a LOD_TENSOR by default.
+
+    Raises:
+        OpTypeError: the name is not a text.
+        OpValueError: there is no such type.
+
+    Example:
+        >>> x = VarDesc("x"); x.set_dtype(pb2.VarType.FP32); x.set_shape([-1, 13])
+        >>> x.shape(), x.lod_level(), x.persistable()
+        ([-1, 13], 0, False)
+        >>> x
+        VarDesc(x: LOD_TENSOR FP32[-1, 13])
+    """
+
+    __slots__ = ("__weakref__", "block", "pb", "view")
+
+    #: The numbers of types and dtypes, where Fluid has them.
+    VarType = pb2.VarType
+
+    pb: pb2.VarDesc
+    #: The block that declares the variable, None while none does.
+    block: BlockDesc | None
+    #: The Variable over it, once somebody asked for one.
+    view: Any
+
+    def __init__(self, name: str, type: int = _LOD_TENSOR) -> None:
+        self.pb = pb2.VarDesc()
+        self.block = self.view = None
+        self.pb.name = var_name(name)
+        self.pb.type.type = _type(type)  # type: ignore[assignment]
+
+    @classmethod
+    def over(cls, pb: pb2.VarDesc, block: BlockDesc | None = None) -> VarDesc:
+        """A VarDesc over a message that exists, which becomes its own.
+
+        Example:
+            >>> VarDesc.over(VarDesc("x").pb).name()
+            'x'
+        """
+        self = cls.__new__(cls)
+        self.pb, self.block, self.view = pb, block, None
+        return self
+
+    def __repr__(self) -> str:
+        text = f"VarDesc({self.name()}: {pb2.VarType.Type.Name(self.pb.type.type)}"
+        tensors = self._tensors()
+        if len(tensors) == 1 and tensors[0].HasField("data_type"):
+            text += f" {pb2.VarType.Type.Name(tensors[0].data_type)}{list(tensors[0].dims)}"
+        return text + ")"
+
+    def name(self) -> str:
+        """Its name."""
+        return self.pb.name
+
+    def set_name(self, name: str) -> None:
+        """Give it another name; in a block, what reads and writes it follows.
+
+        Raises:
+            OpValueError: the block has a variable of that name.
+
+        Example:
+            >>> x = VarDesc("x"); x.set_name("y"); x.name()
+            'y'
+        """
+        if self.block is None:
+            self.pb.name = var_name(name)
+        elif name != self.pb.name:
+            self.block.rename_var(self.pb.name, name)
+
+    def type(self) -> int:
+        """What it is: the number of LOD_TENSOR, SELECTED_ROWS, LOD_TENSOR_ARRAY, STEP_SCOPES, ..."""
+        return self.pb.type.type
+
+    def set_type(self, type: int) -> None:
+        """Make it something else; dtype, shape and LoD level go along where the new type has them.
+
+        Example:
+            >>> g = VarDesc("w@GRAD"); g.set_dtype(5); g.set_shape([9, 4])
+            >>> g.set_type(VarDesc.VarType.SELECTED_ROWS); g.shape()
+            [9, 4]
+        """
+        type = _type(type)
+        if type == self.pb.type.type:
+            return
+        old = self._tensors()
+        tensor = pb2.VarType.TensorDesc()
+        if len(old) == 1:
+            tensor.CopyFrom(old[0])
+        leveled = self._leveled()
+        level = leveled[0].lod_level if len(leveled) == 1 else 0
+        self.pb.type.Clear()
+        self.pb.type.type = type  # type: ignore[assignment]
+        if tensor.ListFields() and (new := self._tensors()):
+            new[0].CopyFrom(tensor)
+        if level and (leveled := self._leveled()):
+            leveled[0].lod_level = level
+        self._edited()
+
+    # What it holds.
+
+    def shape(self) -> list[int]:
+        """Its sizes, -1 where only a run can tell; empty for a scalar, and before anybody has set it.
+
+        Raises:
+            OpValueError: what it is has no shape.
+        """
+        return list(self._tensor("shape").dims)
+
+    def set_shape(self, shape: Sequence[int]) -> None:
+        """Set its sizes.
+
+        Args:
+            shape: integers, -1 for unknown.
+
+        Raises:
+            OpTypeError: not integers.
+            OpValueError: what it is has no shape.
+        """
+        dims = _dims(self.pb.name, shape)
+        self._tensor("shape").dims[:] = dims
+        self._edited()
+
+    def dtype(self) -> int:
+        """The VarType number of its numbers, for example FP32; 0 (BOOL) before anybody has set it.
+
+        Raises:
+            OpValueError: what it is has no dtype.
+        """
+        return self._tensor("dtype").data_type
+
+    def set_dtype(self, dtype: int) -> None:
+        """Set the VarType number of its numbers.
+
+        Raises:
+            OpValueError: what it is has no dtype, or there is no such type.
+        """
+        self._tensor("dtype").data_type = _type(dtype)  # type: ignore[assignment]
+        self._edited()
+
+    def lod_level(self) -> int:
+        """How many levels of sequences it has.
+
+        Raises:
+            OpValueError: what it is has no LoD.
+        """
+        level: int = self._one(self._leveled(), "LoD level").lod_level
+        return level
+
+    def set_lod_level(self, level: int) -> None:
+        """Say how many levels of sequences it has.
+
+        Raises:
+            OpTypeError: not an integer.
+            OpValueError: what it is has no LoD, or the level is negative.
+        """
+        if _integer(self.pb.name, "LoD level", level) < 0:
+            raise OpValueError(f'The LoD level of "{self.pb.name}" cannot be negative.', received=level)
+        self._one(self._leveled(), "LoD level").lod_level = operator.index(level)
+        self._edited()
+
+    # A reader holds several tensors.
+
+    def shapes(self) -> list[list[int]]:
+        """The shapes of all that a reader gives."""
+        return [list(t.dims) for t in self._tensors()]
+
+    def set_shapes(self, shapes: Iterable[Sequence[int]]) -> None:
+        """Set the shapes of all that a reader gives.
+
+        Example:
+            >>> r = VarDesc("r", VarDesc.VarType.READER); r.set_shapes([[-1, 784], [-1, 1]]); r.shapes()
+            [[-1, 784], [-1, 1]]
+        """
+        all_dims = [_dims(self.pb.name, shape) for shape in shapes]
+        for tensor, dims in zip(self._sized(len(all_dims)), all_dims, strict=True):
+            tensor.tensor.dims[:] = dims
+        self._edited()
+
+    def dtypes(self) -> list[int]:
+        """The dtypes of all that a reader gives."""
+        return [t.data_type for t in self._tensors()]
+
+    def set_dtypes(self, dtypes: Iterable[int]) -> None:
+        """Set the dtypes of all that a reader gives."""
+        kinds = [_type(d) for d in dtypes]
+        for tensor, kind in zip(self._sized(len(kinds)), kinds, strict=True):
+            tensor.tensor.data_type = kind
+        self._edited()
+
+    def lod_levels(self) -> list[int]:
+        """The LoD levels of all that a reader gives."""
+        return [t.lod_level for t in self._leveled()]
+
+    def set_lod_levels(self, levels: Iterable[int]) -> None:
+        """Set the LoD levels of all that a reader gives."""
+        numbers = [_integer(self.pb.name, "LoD level", level) for level in levels]
+        for tensor, level in zip(self._sized(len(numbers)), numbers, strict=True):
+            tensor.lod_level = level
+        self._edited()
+
+    # How it is treated.
+
+    def persistable(self) -> bool:
+        """Whether it outlives a run, as parameters do."""
+        return self.pb.persistable
+
+    def set_persistable(self, persistable: bool) -> None:
+        """Say whether it outlives a run."""
+        self.pb.persistable = bool(persistable)
+        self._edited()
+
+    def stop_gradient(self) -> bool:
+        """Whether gradients end here."""
+        return self.pb.stop_gradient
+
+    def set_stop_gradient(self, stop: bool) -> None:
+        """Say whether gradients end here."""
+        self.pb.stop_gradient = bool(stop)
+        self._edited()
+
+    def need_check_feed(self) -> bool:
+        """Whether a feed is held against its shape and dtype."""
+        return self.pb.need_check_feed
+
+    def set_need_check_feed(self, check: bool) -> None:
+        """Say whether a feed is held against its shape and dtype."""
+        self.pb.need_check_feed = bool(check)
+        self._edited()
+
+    def is_parameter(self) -> bool:
+        """Whether it is a parameter."""
+        return self.pb.is_parameter
+
+    def set_is_parameter(self, is_parameter: bool) -> None:
+        """Say whether it is a parameter."""
+        self.pb.is_parameter = bool(is_parameter)
+        self._edited()
+
+    # As a whole.
+
+    def clone(self) -> VarDesc:
+        """An equal declaration that is in no block."""
+        pb = pb2.VarDesc()
+        pb.CopyFrom(self.pb)
+        return VarDesc.over(pb)
+
+    def serialize_to_string(self) -> bytes:
+        """The bytes of the message.
+
+        Raises:
+            OpValueError: a required field is missing: a shape without a dtype, usually.
+        """
+        if not self.pb.IsInitialized():
+            raise uninitialized(self.pb, f'variable "{self.pb.name}"')
+        return self.pb.SerializeToString()
+
+    @classmethod
+    def parse_from_string(cls, data: bytes) -> VarDesc:
+        """A declaration from the bytes of its message.
+
+        Raises:
+            OpValueError: these are not the bytes of a VarDesc.
+        """
+        return cls.over(parse(pb2.VarDesc, data, "var_desc"))
+
+    def _leveled(self) -> Any:
+        kind, held = self.pb.type.type, self.pb.type
+        if kind == _LOD_TENSOR:
+            return [held.lod_tensor]
+        if kind == _ARRAY:
+            return [held.tensor_array]
+        return held.reader.lod_tensor if kind == _READER else []
+
+    def _tensors(self) -> list[pb2.VarType.TensorDesc]:
+        if self.pb.type.type == _SELECTED_ROWS:
+            return [self.pb.type.selected_rows]
+        return [each.tensor for each in self._leveled()]
+
+    def _tensor(self, what: str) -> pb2.VarType.TensorDesc:
+        held = self.pb.type
+        if held.type == _LOD_TENSOR:  # nearly every variable
+            return held.lod_tensor.tensor
+        tensor: pb2.VarType.TensorDesc = self._one(self._tensors(), what)
+        return tensor
+
+    def _one(self, tensors: Any, what: str) -> Any:
+        if len(tensors) != 1:
+            kind = pb2.VarType.Type.Name(self.pb.type.type)
+            raise OpValueError(f'Variable "{self.pb.name}" is a {kind}, which has no {what}.')
+        return tensors[0]
+
+    def _sized(self, count: int) -> Any:
+        """The tensors of a reader, made as many as ``count``."""
+        if self.pb.type.type != _READER:
+            raise OpValueError(f'Variable "{self.pb.name}" is no READER.')
+        tensors = self.pb.type.reader.lod_tensor
+        while len(tensors) < count:
+            tensors.add().tensor.SetInParent()
+        del tensors[count:]
+        return tensors
+
+    def _edited(self) -> None:
+        if self.block is not None:
+            self.block.program.version += 1
+
+
+def var_name(name: Any) -> str:
+    """Check the name of a variable.
+
+    Raises:
+        OpTypeError: it is not a text.
+    """
+    if not isinstance(name, str):
+        raise OpTypeError("The name of a variable is a text.", received=f"{name!r}, a {type(name).__name__}")
+    return str(name)
+
+
+def _type(number: int) -> int:
+    if number not in _NUMBERS:
+        raise OpValueError("There is no such VarType.", received=repr(number))
+    return int(number)
+
+
+def _integer(name: str, what: str, value: Any) -> int:
+    try:
+        number = operator.index(value)
+    except TypeError:
+        raise OpTypeError(
+            f'The {what} of "{name}" is made of integers.', received=f"{value!r}, a {type(value).__name__}"
+        ) from None
+    if not _LEAST <= number <= _MOST:
+        raise OpValueError(f'The {what} of "{name}" needs more than 64 bits.', received=repr(value))
+    return number
+
+
+def _dims(name: str, shape: Iterable[Any]) -> list[int]:
+    if not isinstance(shape, Iterable):
+        raise OpTypeError(f'The shape of "{name}" is a list.', received=f"{shape!r}, a {type(shape).__name__}")
+    return [_integer(name, "shape", size) for size in shape]

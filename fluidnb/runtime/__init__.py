@@ -1,0 +1,25 @@
+"""Running programs: scopes, plans, the replay, the machine and the Executor that drives them."""
+
+from fluidnb.runtime.block_run import create_variables, place_in, run_ops
+from fluidnb.runtime.executor import Executor
+from fluidnb.runtime.interrupt import interrupt_all
+from fluidnb.runtime.latest import latest_array
+from fluidnb.runtime.machine import Frame, Machine
+from fluidnb.runtime.plan import Plan
+from fluidnb.runtime.scope import Scope, global_scope, scope_guard, switch_scope
+
+__all__ = [
+    "Executor",
+    "Frame",
+    "Machine",
+    "Plan",
+    "Scope",
+    "create_variables",
+    "global_scope",
+    "interrupt_all",
+    "latest_array",
+    "place_in",
+    "run_ops",
+    "scope_guard",
+    "switch_scope",
+]

@@ -1,0 +1,72 @@
+"""Placing buffers by lifetime: two that are never needed at once may share bytes."""
+
+from __future__ import annotations
+
+import heapq
+from collections import defaultdict
+from collections.abc import Sequence
+
+#: (first call, last call, bytes, key) of one buffer.
+Life = tuple[int, int, int, int]
+
+ALIGN = 64
+#: Above this many buffers the exact search is left for one that is linear.
+_MANY = 600
+
+
+def place(lives: Sequence[Life]) -> tuple[dict[int, int], int]:
+    """Offsets for buffers in one arena.
+
+    Args:
+        lives: first call, last call, size in bytes and key of each buffer.
+
+    Returns:
+        Key -> offset, and the arena's size in bytes. Offsets are multiples of 64.
+
+    Example:
+        >>> place([(0, 1, 64, 1), (2, 3, 64, 2)])
+        ({1: 0, 2: 0}, 64)
+    """
+    return _linear(lives) if len(lives) > _MANY else _first_fit(lives)
+
+
+def _rounded(size: int) -> int:
+    return (size + ALIGN - 1) // ALIGN * ALIGN
+
+
+def _first_fit(lives: Sequence[Life]) -> tuple[dict[int, int], int]:
+    """Largest first, each at the lowest offset that is free throughout its life."""
+    offsets: dict[int, int] = {}
+    placed: list[tuple[int, int, int, int]] = []
+    top = 0
+    for first, last, size, key in sorted(lives, key=lambda life: -life[2]):
+        size = _rounded(size)
+        at = 0
+        for low, high in sorted((o, o + n) for f, t, o, n in placed if first <= t and f <= last):
+            if low - at >= size:
+                break
+            at = max(at, high)
+        placed.append((first, last, at, size))
+        offsets[key] = at
+        top = max(top, at + size)
+    return offsets, top
+
+
+def _linear(lives: Sequence[Life]) -> tuple[dict[int, int], int]:
+    """In order of time, with a free list for each size."""
+    free: dict[int, list[int]] = defaultdict(list)
+    active: list[tuple[int, int, int]] = []
+    offsets: dict[int, int] = {}
+    top = 0
+    for first, last, size, key in sorted(lives):
+        size = _rounded(size)
+        while active and active[0][0] < first:
+            _, at, n = heapq.heappop(active)
+            free[n].append(at)
+        if free[size]:
+            at = free[size].pop()
+        else:
+            at, top = top, top + size
+        offsets[key] = at
+        heapq.heappush(active, (last, at, size))
+    return offsets, top

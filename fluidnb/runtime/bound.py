@@ -1,0 +1,160 @@
+"""The replay's memory policy: where the binders' arrays live."""
+
+from __future__ import annotations
+
+import mmap
+from typing import Any
+
+import numpy as np
+
+from fluidnb import memory
+from fluidnb.op import Clock
+from fluidnb.runtime.layout import has_order, order_of
+from fluidnb.runtime.plan import Plan
+from fluidnb.values.device_context import DeviceContext, place_of
+from fluidnb.values.tensor import LoDTensorArray
+
+Array = Any
+
+
+def root(array: Array) -> Array:
+    """The array object that owns an array's memory.
+
+    Args:
+        array: any ndarray.
+
+    Returns:
+        Itself or the array at the end of its chain of bases.
+    """
+    while True:
+        base = array.base
+        if type(base).__name__ == "DummyArray":  # as_strided hides the owner behind one
+            base = base.base
+        if not isinstance(base, np.ndarray):
+            return array
+        array = base
+
+
+def ordered(make: Any, shape: tuple[int, ...], dtype: np.dtype[Any], order: tuple[int, ...] | None) -> Array:
+    """An array of a shape whose memory has another order of axes.
+
+    Args:
+        make: ``make(shape, dtype)`` gives a C-ordered array.
+        shape: logical sizes.
+        dtype: numpy dtype.
+        order: physical order of the axes, outermost first; None for C order.
+
+    Returns:
+        The array.
+    """
+    if order is None:
+        return make(shape, dtype)
+    inverse = tuple(order.index(i) for i in range(len(order)))
+    return make(tuple(shape[i] for i in order), dtype).transpose(inverse)
+
+
+class Sketch:
+    """Stand-ins for buffers that have no place yet: all lie over one region that nobody touches.
+
+    Binding needs arrays with a shape, strides and an identity, but no memory: they are moved into the arena before the
+    first call is made.
+    """
+
+    def __init__(self) -> None:
+        self._region = mmap.mmap(-1, 1 << 24)
+
+    def __call__(self, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Array:
+        """A stand-in of this shape and dtype."""
+        size = dtype.itemsize
+        for n in shape:
+            size *= n
+        if size > len(self._region):
+            self._region = mmap.mmap(-1, 2 * size)
+        return np.ndarray(shape, dtype, self._region)
+
+
+_sketch = Sketch()
+
+
+class Bound:
+    """A plan bound for one feed signature and one scope; the memory policy of its binders.
+
+    Args:
+        plan: the plan.
+    """
+
+    __slots__ = ("arenas", "buffers", "clock", "pin", "place", "place_kind", "plan", "run", "shared")
+
+    def __init__(self, plan: Plan, run: Any) -> None:
+        self.plan, self.run = plan, run
+        self.place = plan.place
+        self.place_kind: str = plan.place.kind
+        self.clock: Clock = plan.clock
+        self.shared: set[int] = set()
+        self.pin = False
+        self.buffers: dict[int, Array] = {}
+        self.arenas: dict[int, Array] = {}
+
+    def fixed(self, name: str, outer: bool) -> bool:
+        """See `fluidnb.op.binder.Memory`."""
+        return outer or name in self.plan.captured or name in self.plan.persistable
+
+    def real(self, shape: tuple[int, ...], dtype: Any) -> Array:
+        """A buffer of its own in the place's pool."""
+        return DeviceContext.get(self.place).empty(shape, dtype)
+
+    def alloc(self, shape: tuple[int, ...], dtype: Any, name: str | None, outer: bool, order: Any, where: int) -> Array:
+        """See `fluidnb.op.binder.Memory`; a buffer that can be placed later is a stand-in for now."""
+        plan = self.plan
+        if name in plan.captured and name not in plan.persistable:
+            # seen by several blocks: the same buffer whatever this run's LoD, so that bound loop bodies stay good
+            key = (name, where, shape, dtype)
+            found = plan.pool.get(key)
+            if found is None:
+                found = plan.pool[key] = self.real(shape, dtype)
+                memory.tag(found, str(name))
+            return found
+        if name is not None and not outer:
+            order = order_of(plan.layout, name, shape)
+        if self.pin or outer or name in plan.pinned or name in plan.persistable or self.place_kind != "cpu":
+            kept = ordered(self.real, shape, dtype, order)
+            memory.tag(kept, name or "workspace")
+            return kept
+        array = ordered(_sketch, shape, dtype, order)
+        owner = root(array)
+        self.buffers[id(owner)] = owner
+        return array
+
+    def alloc_on(self, kind: str, shape: tuple[int, ...], dtype: Any) -> Array:
+        """See `fluidnb.op.binder.Memory`."""
+        place = self.place if kind == self.place_kind else place_of(kind)
+        return DeviceContext.get(place).empty(shape, dtype)
+
+    def is_shared(self, array: Array) -> bool:
+        """See `fluidnb.op.binder.Memory`."""
+        return id(root(array)) in self.shared if isinstance(array, np.ndarray) else True
+
+    def share(self, array: Array) -> None:
+        """See `fluidnb.op.binder.Memory`."""
+        if isinstance(array, np.ndarray):
+            self.shared.add(id(root(array)))
+
+    def may_alias(self, array: Array, name: str) -> bool:
+        """See `fluidnb.op.binder.Memory`: over buffers of this node that nobody else sees, in the variable's order."""
+        if not isinstance(array, np.ndarray) or id(root(array)) not in self.buffers or name in self.plan.pinned:
+            return False
+        return has_order(array, order_of(self.plan.layout, name, array.shape))
+
+    def array(self, name: str) -> LoDTensorArray:
+        """See `fluidnb.op.binder.Memory`; the plan empties it when a run starts."""
+        found: LoDTensorArray = self.holder(name, LoDTensorArray) if name in self.plan.captured else LoDTensorArray()
+        if not any(a is found for a in self.plan.arrays):
+            self.plan.arrays.append(found)
+        return found
+
+    def holder(self, name: str, make: Any) -> Any:
+        """See `fluidnb.op.binder.Memory`."""
+        found = self.plan.pool.get(name)
+        if found is None:
+            found = self.plan.pool[name] = make()
+        return found

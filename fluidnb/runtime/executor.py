@@ -1,0 +1,380 @@
+"""The Executor: runs a program in a scope on a place."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+from weakref import WeakKeyDictionary
+
+import numpy as np
+
+from fluidnb.errors import EnforceNotMet, NotFound, OpTypeError, near
+from fluidnb.memory import flags
+from fluidnb.op.define import registry
+from fluidnb.op.rng import times_seeded
+from fluidnb.op.transform import copy_between
+from fluidnb.program import Program, default_main_program, hooks, origin
+from fluidnb.proto.desc import ProgramDesc
+from fluidnb.runtime import scope as scopes
+from fluidnb.runtime.entry import Entry, bring_here
+from fluidnb.runtime.feeding import Fed, check_feed, fed, fetch_names, operand
+from fluidnb.runtime.interrupt import hold
+from fluidnb.runtime.latest import remember
+from fluidnb.runtime.layout import order_of
+from fluidnb.runtime.machine import Machine
+from fluidnb.runtime.plan import Plan
+from fluidnb.runtime.scope import Scope
+from fluidnb.values import epoch
+from fluidnb.values.device_context import DeviceContext
+from fluidnb.values.place import CPUPlace, Place
+from fluidnb.values.selected_rows import SelectedRows
+from fluidnb.values.tensor import LoDTensor, LoDTensorArray
+
+#: Entries and held objects of one plan before it starts afresh.
+_MOST_ENTRIES, _MOST_HELD = 32, 4096
+
+_plans: WeakKeyDictionary[ProgramDesc, dict[Any, Plan]] = WeakKeyDictionary()
+_runs: WeakKeyDictionary[ProgramDesc, tuple[WeakKeyDictionary[Scope, int], dict[int, int]]] = WeakKeyDictionary()
+
+
+class Executor:
+    """Runs programs on a place.
+
+    It owns no variables: persistable ones live in the scope that is given, the others go when the run ends. Every
+    operator runs, not only those that the fetches need.
+
+    Args:
+        place: where to run; default the CPU.
+
+    Raises:
+        OpTypeError: it is not a place.
+        EnforceNotMet: the place cannot be used here.
+
+    Example:
+        >>> main, startup = fluid.Program(), fluid.Program()
+        >>> with fluid.program_guard(main, startup):
+        ...     x = fluid.layers.data("x", shape=[2])
+        ...     y = fluid.layers.scale(x, scale=2.0)
+        >>> exe = fluid.Executor(fluid.CPUPlace())
+        >>> exe.run(main, feed={"x": np.ones((1, 2), "float32")}, fetch_list=[y])[0]
+        array([[2., 2.]], dtype=float32)
+
+    Source: developer guide, section on the Executor; decision 4 of the design.
+    """
+
+    def __init__(self, place: Place | None = None) -> None:
+        self.place = CPUPlace() if place is None else place
+        if not isinstance(self.place, Place):
+            raise OpTypeError(
+                f"Executor takes a place, but {type(place).__name__} was given.",
+                expected="fluid.CPUPlace() or fluid.CUDAPlace(0)", received=repr(place),
+                hint="left out, it is fluid.CPUPlace().",
+            )  # fmt: skip
+        DeviceContext.get(self.place)
+        hold()
+        self._copy_in = copy_between("cpu", self.place.kind)
+        self._on_host = self.place.kind == "cpu"
+        self._closed = False
+        self._hot: Entry | None = None
+
+    def close(self) -> None:
+        """Refuse to run from now on."""
+        self._closed, self._hot = True, None
+
+    def run(
+        self,
+        program: Program | None = None,
+        feed: Mapping[str, Any] | None = None,
+        fetch_list: Any = None,
+        feed_var_name: str = "feed",
+        fetch_var_name: str = "fetch",
+        scope: Scope | None = None,
+        return_numpy: bool = True,
+        use_program_cache: bool = False,
+        keep_scopes: bool = False,
+        **unknown: Any,
+    ) -> list[Any]:
+        """Run a program once.
+
+        Args:
+            program: the program; default the main program.
+            feed: variable name -> ndarray, LoDTensor, (ndarray, lengths) or nested list of numbers.
+            fetch_list: Variables or names whose values are wanted.
+            feed_var_name: accepted for old scripts.
+            fetch_var_name: accepted for old scripts.
+            scope: where persistable variables live; default the global scope.
+            return_numpy: ndarrays (True) or LoDTensors (False) in the result.
+            use_program_cache: accepted for old scripts; prepared programs are always kept.
+            keep_scopes: walk operator by operator and leave the run's scopes inside ``scope`` to look at, until the
+                next such run.
+
+        Returns:
+            The fetched values, copies, in the order of ``fetch_list``.
+
+        Raises:
+            OpTypeError: an argument of another type.
+            NotFound: an unknown name in feed or fetch_list.
+            OpValueError: a fed value does not fit its data variable.
+            EnforceNotMet: an operator failed, or a variable that it reads has no value.
+            RuntimeError: the executor is closed, or a fetched value has LoD and ``return_numpy`` is True.
+
+        Example:
+            >>> fluid.Executor(fluid.CPUPlace()).run(fluid.Program())
+            []
+        """
+        if program is None:
+            program = default_main_program()
+        if scope is None:
+            scope = scopes._stack[-1]
+        entry = self._hot
+        if (
+            entry is not None
+            and feed is not None
+            and fetch_list is not None
+            and not keep_scopes
+            and not unknown
+            and origin.recorder is None
+            and entry.scope is scope
+            and entry.epoch == epoch.value
+            and self._on_host
+            and entry.registry_version == registry.version
+            and entry.plan.check_nan is flags.values["check_nan_inf"]
+            and type(program) is Program
+            and entry.desc is program.desc
+            and entry.version == entry.desc.version
+            and len(feed) == len(entry.feeds)
+            and type(fetch_list) is list
+            and entry.fetch_key == tuple(map(id, fetch_list))
+        ):
+            for buffer, name, lod in entry.feeds:
+                value = feed.get(name)
+                if type(value) is not np.ndarray or lod or value.shape != buffer.shape or value.dtype != buffer.dtype:
+                    break
+                np.copyto(buffer, value)
+            else:
+                if entry.plan.lock.acquire(False):
+                    try:
+                        return self._again(entry, program, return_numpy)
+                    finally:
+                        entry.plan.lock.release()
+        return self._run(program, feed, fetch_list, scope, return_numpy, keep_scopes, unknown)
+
+    def _again(self, entry: Entry, program: Program, return_numpy: bool) -> list[Any]:
+        """The short way: the same program, scope, fetches and shapes as last time."""
+        plan = entry.plan
+        try:
+            values = entry.run(_next_run(plan, program, entry.scope) if plan.random else 0)
+        except BaseException:
+            self._hot = None
+            plan.forget()
+            raise
+        if return_numpy and entry.fetches is not None and self._on_host:
+            out = []
+            for array, lod in values:
+                if lod:
+                    return _results(values, plan, True)
+                out.append(array.copy())
+        else:
+            out = _results(values, plan, return_numpy)
+        plan.latest = out
+        return out
+
+    def _run(
+        self, program: Any, feed: Any, fetch_list: Any, scope: Any, return_numpy: bool, keep_scopes: bool, unknown: Any
+    ) -> list[Any]:
+        self._check_call(program, scope, unknown)
+        origin.ran(program)
+        if hooks.before_run is not None:
+            hooks.before_run(program, scope)
+        desc = program.desc
+        given = check_feed({} if feed is None else feed)
+        values = {name: fed(name, value, desc) for name, value in given.items()}
+        if fetch_list is None or (isinstance(fetch_list, list | tuple) and not fetch_list):
+            fetches = _fetch_targets(desc)
+        else:
+            fetches = fetch_names(fetch_list, desc)
+        plan = self._plan(desc, tuple(values), tuple(fetches), program.random_seed)
+        _check_names(plan, scope)
+        if keep_scopes:
+            return self._keep(plan, program, scope, values, return_numpy)
+        if not plan.lock.acquire(False):  # under way in another thread, or around this very call
+            plan = Plan(desc, tuple(values), tuple(fetches), self.place, program.random_seed)
+            plan.lock.acquire()
+        try:
+            if len(plan.entries) > _MOST_ENTRIES or len(plan.held) > _MOST_HELD:
+                plan.forget()
+            key = (id(scope), *((a.shape, a.dtype, lod) for a, lod in values.values()))
+            entry = plan.entries.get(key)
+            if entry is None or not entry.is_good(scope):
+                if entry is not None:
+                    plan.forget()
+                entry = plan.entries[key] = Entry(plan, scope, values)
+            for buffer, name, _ in entry.feeds:
+                self._copy_in(values[name][0], buffer)
+            out = self._again(entry, program, return_numpy)
+            if type(fetch_list) is list and entry.fetches is not None:
+                entry.fetch_key = tuple(map(id, fetch_list))
+                plan.fetch_list = fetch_list[:]  # keeps the identities in fetch_key
+                self._hot = entry
+            remember(program, plan)
+            return out
+        finally:
+            plan.lock.release()
+
+    def _check_call(self, program: Any, scope: Any, unknown: Mapping[str, Any]) -> None:
+        if self._closed:
+            raise EnforceNotMet(
+                "Attempted to use a closed Executor", expected="an executor that is open", received="one after close()",
+                hint="make a new one: fluid.Executor(place).",
+            )  # fmt: skip
+        if not isinstance(program, Program):
+            raise OpTypeError(
+                f"Executor requires Program as its Parameter. But you passed in {type(program).__name__}.",
+                expected="a fluid.Program", received=repr(program)[:80],
+                hint="left out, it is the default main program.",
+            )  # fmt: skip
+        if not isinstance(scope, Scope):
+            raise OpTypeError(
+                f"scope should be a Scope, but {type(scope).__name__} was given.", expected="a fluid.Scope",
+                received=repr(scope)[:80], hint="left out, it is fluid.global_scope().",
+            )  # fmt: skip
+        if unknown:
+            name = next(iter(unknown))
+            words = ("program", "feed", "fetch_list", "scope", "return_numpy", "use_program_cache", "keep_scopes")
+            text = f"run() got an unexpected keyword argument '{name}'."
+            hint = near(name, words) or "help(fluid.Executor.run) says what each is for."
+            raise OpTypeError(text, expected=", ".join(words), received=name, hint=hint)
+
+    def _plan(self, desc: ProgramDesc, feeds: tuple[str, ...], fetches: tuple[str, ...], seed: int) -> Plan:
+        prepared = _plans.setdefault(desc, {})
+        key = (feeds, fetches, self.place, flags.values["check_nan_inf"])
+        plan = prepared.get(key)
+        if plan is None or plan.version != desc.version or plan.registry_version != registry.version:
+            for old in [k for k, p in prepared.items() if p.version != desc.version]:
+                del prepared[old]
+            plan = prepared[key] = Plan(desc, feeds, fetches, self.place, seed)
+        plan.clock.seed = seed
+        return plan
+
+    def _keep(
+        self, plan: Plan, program: Program, scope: Scope, values: Mapping[str, Fed], return_numpy: bool
+    ) -> list[Any]:
+        """Walk with the machine and leave its scopes inside the user's."""
+        scope.drop_kids()
+        outermost = scope.outermost()
+        known = frozenset(outermost.vars)
+        machine = self.machine(plan, scope, values, _next_run(plan, program, scope))
+        try:
+            machine.run()
+        except BaseException:
+            scope.drop_kids()
+            outermost.erase([n for n, v in outermost.vars.items() if n not in known and v.value is None])
+            raise
+        local = scope.kids[-1]
+        found = [local.find_var(name) for name in plan.fetches]
+        got = [None if v is None else v.value for v in found]
+        out = _results([(v.array, v.lod_) if type(v) is LoDTensor else v for v in got], plan, return_numpy)
+        plan.latest = out
+        remember(program, plan)
+        return out
+
+    @staticmethod
+    def machine(plan: Plan, scope: Scope, values: Mapping[str, Fed], run: int = 0) -> Machine:
+        """A machine at the start of a plan, with a local scope inside ``scope`` that holds the feeds.
+
+        Args:
+            plan: the plan.
+            scope: the user's scope.
+            values: the feeds.
+            run: which run of the program it is.
+
+        Returns:
+            The machine.
+        """
+        bring_here(plan, scope)
+        local = scope.new_scope()
+        local.block = plan.blocks[0]
+        context = DeviceContext.get(plan.place)
+        for name, (array, lod) in values.items():
+            buffer = context.empty(array.shape, array.dtype, order_of(plan.layout, name, array.shape))
+            copy_between("cpu", plan.place.kind)(array, buffer)
+            local.var(name).value = LoDTensor(buffer, lod, plan.place, name)
+        return Machine(plan, local, run)
+
+
+def _next_run(plan: Plan, program: Program, scope: Scope) -> int:
+    """Which run of the program this is. A program with a seed of its own starts over in every scope, so that two scopes
+    get the same parameters; else all its runs since the session was seeded are counted, so that they differ.
+    """
+    plan.clock.seed = program.random_seed
+    key: Any = scope if program.random_seed else times_seeded()
+    counts = _runs.setdefault(plan.desc, (WeakKeyDictionary(), {}))[0 if program.random_seed else 1]
+    number = counts.get(key, 0)
+    counts[key] = number + 1
+    return number
+
+
+def _fetch_targets(desc: ProgramDesc) -> list[str]:
+    """What the program's own fetch operators fetch, by column."""
+    ops = [op for op in desc.blocks[0].ops if op.optype == "fetch"]
+    return [op.input("X")[0] for op in sorted(ops, key=lambda op: op.attrs.get("col", 0))]
+
+
+def _is_empty(scope: Scope, name: str) -> bool:
+    variable = scope.find_var(name)
+    return variable is None or variable.value is None or getattr(variable.value, "array", 0) is None
+
+
+def _check_names(plan: Plan, scope: Scope) -> None:
+    """Refuse a run that would read data which is not fed, or fetch what nothing gives a value to."""
+    for name in plan.fetches:
+        if not plan.writes[name] and name not in plan.feeds and _is_empty(scope, name):
+            raise EnforceNotMet(
+                f'"{name}" is fetched but has no value.', slots=[operand("fetched", plan.desc.blocks[0].vars[name])],
+                expected="a variable that is fed, written by an operator, or held by the scope",
+                received=f"{name}, which nothing writes", hint="if it is a parameter, run the startup program first.",
+            )  # fmt: skip
+    missing = [name for name in plan.unfed() if _is_empty(scope, name)]
+    if missing:
+        raise NotFound(
+            f"The program reads data that was not fed: {', '.join(missing)}.",
+            slots=[operand("data", plan.desc.blocks[0].vars[name]) for name in missing],
+            expected=f"feed with {', '.join(repr(n) for n in missing)}",
+            received=", ".join(map(repr, plan.feeds)) or "an empty feed",
+            hint=near(missing[0], plan.feeds) or f'exe.run(feed={{"{missing[0]}": ...}}, ...).',
+        )
+
+
+def _results(values: list[Any], plan: Plan, return_numpy: bool) -> list[Any]:
+    out: list[Any] = []
+    to_host = DeviceContext.get(plan.place).to_host
+    for name, value in zip(plan.fetches, values, strict=True):
+        if not isinstance(value, tuple):
+            out.append(_copied(value))
+            continue
+        array, lod = value
+        if plan.place.kind != "cpu":
+            array = to_host(array)
+        if not return_numpy:
+            tensor = LoDTensor(name=name)
+            tensor.set(array)
+            tensor.lod_ = lod
+            out.append(tensor)
+        elif lod:
+            raise EnforceNotMet(
+                "Some of your fetched tensors hold LoD information. They can not be completely cast to Python ndarray.",
+                slots=[("fetched", name, str(array.dtype), array.shape)], expected="return_numpy=False",
+                received=f"LoD {[list(level) for level in lod]}",
+                hint="exe.run(..., return_numpy=False) gives LoDTensors; np.array(tensor) drops the LoD.",
+            )
+        else:
+            out.append(np.array(array, order="C"))
+    return out
+
+
+def _copied(value: Any) -> Any:
+    if isinstance(value, LoDTensorArray):
+        return LoDTensorArray([t._copy() if t.array is not None else LoDTensor() for t in value])
+    if isinstance(value, SelectedRows):
+        return SelectedRows(value.rows_, value.height_, value.value._copy())
+    return value

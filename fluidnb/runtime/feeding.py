@@ -1,0 +1,209 @@
+"""What goes into a run and what comes out: checks of feeds and fetches against the program."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from fluidnb.errors import EnforceNotMet, NotFound, Operand, OpTypeError, OpValueError, near
+from fluidnb.proto.desc import ProgramDesc, VarDesc
+from fluidnb.proto.framework_pb2 import VarType
+from fluidnb.values import dtypes
+from fluidnb.values.lod import check, convert, from_lengths
+from fluidnb.values.tensor import LoDTensor
+
+#: An array and the LoD of its rows.
+Fed = tuple[np.ndarray[Any, Any], tuple[tuple[int, ...], ...]]
+
+
+def variables(desc: ProgramDesc) -> dict[str, VarDesc]:
+    """Every variable of a program by name; one of block 0 hides others of the same name.
+
+    Args:
+        desc: the program.
+    """
+    found: dict[str, VarDesc] = {}
+    for block in reversed(desc.blocks):
+        found.update(block.vars)
+    return found
+
+
+def operand(slot: str, var: VarDesc) -> Operand:
+    """A variable for a message.
+
+    Args:
+        slot: what it is there.
+        var: its description.
+    """
+    if var.type() not in (VarType.LOD_TENSOR, VarType.SELECTED_ROWS, VarType.LOD_TENSOR_ARRAY):
+        return slot, var.name(), None, None
+    return slot, var.name(), dtypes.dtype_name(var.dtype()), var.shape()
+
+
+def fed(name: str, value: Any, desc: ProgramDesc) -> Fed:
+    """One fed value as an array and its LoD, checked against the variable.
+
+    Args:
+        name: the variable's name.
+        value: ndarray, LoDTensor, (ndarray, lengths of sequences), number or nested list.
+        desc: the program.
+
+    Returns:
+        The array (a dtype that fits without loss is converted) and the LoD.
+
+    Raises:
+        NotFound: the program has no such variable.
+        OpTypeError: the value is no array, or a list of arrays.
+        OpValueError: rank, shape or dtype do not fit a data variable.
+    """
+    var = desc.blocks[0].vars.get(name)
+    if var is None:
+        known = [n for n, v in desc.blocks[0].vars.items() if not v.persistable()]
+        raise NotFound(
+            f'The program has no variable "{name}" to feed.',
+            expected=", ".join(n for n, v in desc.blocks[0].vars.items() if v.need_check_feed()) or None,
+            received=name, hint=near(name, known) or "feed the names given to layers.data.",
+        )  # fmt: skip
+    lod: tuple[tuple[int, ...], ...] = ()
+    if isinstance(value, LoDTensor):
+        if value.array is None:
+            raise EnforceNotMet(
+                f'The tensor fed for "{name}" holds no memory.', slots=[operand("data", var)],
+                expected="a tensor with a value", received="an empty LoDTensor",
+                hint="fill it first: tensor.set(array, fluid.CPUPlace()).",
+            )  # fmt: skip
+        value, lod = value.array, value.lod_
+    elif isinstance(value, tuple) and len(value) == 2 and isinstance(value[0], np.ndarray):
+        value, lod = value[0], from_lengths(convert(value[1]))
+        check(lod, None, name)
+    if isinstance(value, np.ndarray):
+        array = value
+    else:
+        array = _from_python(name, value, var)
+    if var.need_check_feed() and var.type() == VarType.LOD_TENSOR:
+        array = _checked(name, array, var)
+    if lod and (not array.ndim or lod[-1][-1] != len(array)):
+        check(lod, len(array) if array.ndim else 0, name)
+    return array, lod
+
+
+def _from_python(name: str, value: Any, var: VarDesc) -> np.ndarray[Any, Any]:
+    if isinstance(value, list | tuple) and any(isinstance(v, np.ndarray) for v in value):
+        raise OpTypeError(
+            f'A list of arrays was fed for "{name}". A batch is one array; sequences go into a LoDTensor.',
+            slots=[operand("data", var)],
+            expected="ndarray or LoDTensor", received=f"{type(value).__name__} of {len(value)} arrays",
+            hint="np.stack(...) for rows of one size, fluid.create_lod_tensor(...) for sequences.",
+        )  # fmt: skip
+    want = dtypes.np_dtype(var.dtype())
+    try:
+        plain = np.asarray(value)
+        if plain.dtype.kind in "OSUMm":
+            raise TypeError("not numbers")
+        # Floats for whole numbers stay floats, so that they are refused: fractions must not be cut off unseen.
+        return plain if plain.size and plain.dtype.kind == "f" and want.kind in "iub" else np.asarray(value, want)
+    except (TypeError, ValueError, OverflowError):
+        raise OpTypeError(
+            f'What was fed for "{name}" cannot be made an array.', slots=[operand("data", var)],
+            expected="ndarray, LoDTensor, number or nested list of numbers",
+            received=f"{value!r} ({type(value).__name__})",
+            hint="nested lists must be of equal lengths; sequences go into fluid.create_lod_tensor.",
+        ) from None  # fmt: skip
+
+
+def _checked(name: str, array: np.ndarray[Any, Any], var: VarDesc) -> np.ndarray[Any, Any]:
+    dims, shape = tuple(var.shape()), array.shape
+    if len(dims) != len(shape) or any(d >= 0 and d != s for d, s in zip(dims, shape, strict=True)):
+        raise OpValueError(
+            f"The fed Variable '{name}' should have dimensions = {len(dims)}, shape = {dims}, "
+            f"but received fed shape {list(shape)}.",
+            slots=[operand("data", var)], expected=f"shape {dims}, -1 for any size", received=f"shape {shape}",
+            hint=_shape_hint(dims, shape),
+        )  # fmt: skip
+    want = dtypes.np_dtype(var.dtype())
+    if array.dtype != want:
+        if not np.can_cast(array.dtype, want, "safe"):
+            raise OpValueError(
+                f"The fed Variable '{name}' should have dtype {want}, but received {array.dtype}.",
+                slots=[operand("data", var)], expected=str(want), received=str(array.dtype),
+                hint=f'array.astype("{want}") converts it.',
+            )  # fmt: skip
+        array = array.astype(want)
+    return array
+
+
+def _shape_hint(dims: tuple[int, ...], shape: tuple[int, ...]) -> str:
+    if len(dims) == len(shape) + 1 and dims[0] == -1:
+        return "a batch of one row is array[None]."
+    return "the sizes were given to layers.data, which puts -1 for the batch in front unless append_batch_size=False."
+
+
+def fetch_names(fetch_list: Any, desc: ProgramDesc) -> list[str]:
+    """The names of what is fetched, checked against the program.
+
+    Args:
+        fetch_list: Variables, names, or one of them.
+        desc: the program.
+
+    Returns:
+        One name for each entry.
+
+    Raises:
+        OpTypeError: an entry is neither a Variable nor a string.
+        NotFound: the program has no such variable.
+    """
+    if isinstance(fetch_list, str) or hasattr(fetch_list, "desc") or not isinstance(fetch_list, Sequence):
+        fetch_list = [fetch_list]
+    names = []
+    for i, entry in enumerate(fetch_list):
+        name = entry if isinstance(entry, str) else getattr(entry, "name", None)
+        if not isinstance(name, str):
+            raise OpTypeError(
+                f"Wrong type for fetch_list[{i}]: {type(entry).__name__}.",
+                expected="a Variable or the name of one", received=repr(entry),
+                hint="for example fetch_list=[loss], or fetch_list=[loss.name].",
+            )  # fmt: skip
+        names.append(name)
+    known = variables(desc)
+    for name in names:
+        if name not in known:
+            raise NotFound(
+                f'The program has no variable "{name}" to fetch.',
+                expected="a variable of the program", received=name,
+                hint=near(name, known) or "see fluid.default_main_program().list_vars().",
+            )  # fmt: skip
+        if name not in desc.blocks[0].vars:
+            inside = [b.idx for b in desc.blocks if name in b.vars]
+            raise NotFound(
+                f'"{name}" lives inside block {inside[0]}, whose values are gone when the run ends.',
+                slots=[operand("fetched", known[name])],
+                expected="a variable of block 0", received=name,
+                hint="write it to an outer variable or array, or run with keep_scopes=True and look at the scopes.",
+            )  # fmt: skip
+    return names
+
+
+def check_feed(feed: Any) -> Mapping[str, Any]:
+    """The feed, which must be a dict of names.
+
+    Args:
+        feed: what was given to ``run``.
+
+    Raises:
+        OpTypeError: it is something else.
+    """
+    if not isinstance(feed, Mapping):
+        raise OpTypeError(
+            f"feed requires dict as its Parameter. But you passed in {type(feed).__name__}.",
+            expected='{"x": array, ...}', received=" ".join(repr(feed).split())[:80],
+            hint="DataFeeder(feed_list, place).feed(batch) makes one from a list of samples.",
+        )  # fmt: skip
+    for key in feed:
+        if not isinstance(key, str):
+            raise OpTypeError(
+                f"A key of feed is {type(key).__name__}.", expected="names of variables", received=repr(key),
+                hint="feed by name: {x.name: array}.",
+            )  # fmt: skip
+    return feed

@@ -1,0 +1,260 @@
+"""The machine: walks a plan operator by operator, forwards and backwards.
+
+It drives the same kernels as the replay but with fresh memory, immutable frames on an explicit stack, and a journal:
+old references for what an operator makes anew, copies of what it overwrites. Random numbers depend on the run and the
+iteration alone, so going back needs no generator state.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from fluidnb.op import Binder, Clock, Control
+from fluidnb.runtime.failure import failed
+from fluidnb.runtime.interrupt import Run
+from fluidnb.runtime.layout import order_of
+from fluidnb.runtime.nan_check import checks
+from fluidnb.runtime.plan import Plan, PlanBlock, PlanOp
+from fluidnb.runtime.scope import Scope
+from fluidnb.values.device_context import DeviceContext, place_of
+from fluidnb.values.tensor import LoDTensor, LoDTensorArray
+from fluidnb.values.variable import Variable
+
+Array = Any
+
+
+@dataclass(frozen=True, slots=True)
+class Frame:
+    """Where the machine is in one block.
+
+    Args:
+        block: the block.
+        pc: index of the next operator.
+        scope: where its variables are.
+        control: the control operator that entered the block, or None.
+        k: which iteration.
+        path: tells the random numbers of nested iterations apart.
+    """
+
+    block: PlanBlock
+    pc: int
+    scope: Scope
+    control: Control | None = None
+    k: int = 0
+    path: int = 0
+
+
+@dataclass(slots=True)
+class Undo:
+    """What it takes to take one step back.
+
+    Args:
+        stack: the frames before.
+        cells: (variable, value, array, LoD) before.
+        arrays: (buffer, copy of what it held).
+        lists: (list, what it held).
+    """
+
+    stack: tuple[Frame, ...]
+    cells: list[tuple[Variable, Any, Array, Any]]
+    arrays: list[tuple[Array, Array]]
+    lists: list[tuple[list[Any], list[Any]]]
+
+    def take_back(self) -> None:
+        """Put everything back."""
+        for buffer, old in reversed(self.arrays):
+            np.copyto(buffer, old)
+        for variable, value, array, lod in reversed(self.cells):
+            variable.value = value
+            if type(value) is LoDTensor:
+                value.array, value.lod_ = array, lod
+        for held, old_items in reversed(self.lists):
+            held[:] = old_items
+
+
+class Machine:
+    """Walks a plan step by step.
+
+    Args:
+        plan: the plan.
+        local: the scope of block 0, inside the user's scope, with the fed values in it.
+        run: which run of the program this is; random numbers depend on it.
+
+    Attributes:
+        stack: the frames, innermost last; a value that never changes in place.
+        journal: one `Undo` for each step taken.
+
+    Source: DESIGN, decision 4.
+    """
+
+    def __init__(self, plan: Plan, local: Scope, run: int = 0) -> None:
+        self.plan, self.place = plan, plan.place
+        self.place_kind: str = plan.place.kind
+        self.clock = Clock(plan.seed)
+        self.clock.run = run
+        self.journal: list[Undo] = []
+        self.stack: tuple[Frame, ...] = (Frame(plan.blocks[0], 0, local),)
+
+    # ---- the memory policy of its binders
+
+    def fixed(self, name: str, outer: bool) -> bool:
+        """See `fluidnb.op.binder.Memory`."""
+        return outer or name in self.plan.captured or name in self.plan.persistable
+
+    def alloc(self, shape: tuple[int, ...], dtype: Any, name: str | None, outer: bool, order: Any, where: int) -> Array:
+        """See `fluidnb.op.binder.Memory`: always new memory, so that what was there before need not be copied."""
+        if name is not None and not outer:
+            order = order_of(self.plan.layout, name, shape)
+        return DeviceContext.get(self.place).empty(shape, dtype, order)
+
+    def alloc_on(self, kind: str, shape: tuple[int, ...], dtype: Any) -> Array:
+        """See `fluidnb.op.binder.Memory`."""
+        place = self.place if kind == self.place_kind else place_of(kind)
+        return DeviceContext.get(place).empty(shape, dtype)
+
+    def may_alias(self, array: Array, name: str) -> bool:
+        """See `fluidnb.op.binder.Memory`: never."""
+        return False
+
+    def is_shared(self, array: Array) -> bool:
+        """See `fluidnb.op.binder.Memory`: yes, so that nothing is written in place unless its address is fixed."""
+        return True
+
+    def share(self, array: Array) -> None:
+        """See `fluidnb.op.binder.Memory`."""
+        raise AssertionError("nothing is shared: may_alias says no")
+
+    def array(self, name: str) -> LoDTensorArray:
+        """See `fluidnb.op.binder.Memory`."""
+        return LoDTensorArray()
+
+    def holder(self, name: str, make: Any) -> Any:
+        """See `fluidnb.op.binder.Memory`."""
+        return make()
+
+    # ---- where it is
+
+    @property
+    def done(self) -> bool:
+        """Whether the end of block 0 is reached."""
+        frame = self.stack[-1]
+        return frame.control is None and frame.pc == len(frame.block.ops)
+
+    @property
+    def here(self) -> PlanOp | None:
+        """The operator that the next step runs; None at the end of a block."""
+        frame = self.stack[-1]
+        return frame.block.ops[frame.pc] if frame.pc < len(frame.block.ops) else None
+
+    def value(self, name: str) -> Any:
+        """What a variable holds, as seen from where the machine is.
+
+        Args:
+            name: its name.
+
+        Returns:
+            A LoDTensor, another value, or None.
+        """
+        variable = self.stack[-1].scope.find_var(name)
+        return None if variable is None else variable.value
+
+    # ---- walking
+
+    def step(self) -> None:
+        """Run one operator, enter a block, or leave one; whatever it changes is journaled first.
+
+        Raises:
+            FluidError: the operator failed; nothing has changed.
+        """
+        frame = self.stack[-1]
+        undo = Undo(self.stack, [], [], [])
+        self.clock.path = frame.path
+        try:
+            if frame.pc == len(frame.block.ops):
+                self._leave(frame, undo)
+            else:
+                self._operate(frame, undo)
+        except BaseException:
+            undo.take_back()
+            self.stack = undo.stack
+            raise
+        self.journal.append(undo)
+
+    def _leave(self, frame: Frame, undo: Undo) -> None:
+        control = frame.control
+        assert control is not None, "stepped past the end"
+        undo.lists.append((control.steps, list(control.steps)))
+        control.leave(frame.k, frame.scope)
+        self.stack = self.stack[:-1]
+        self._enter(control, frame.k + 1)
+
+    def _operate(self, frame: Frame, undo: Undo) -> None:
+        op = frame.block.ops[frame.pc]
+        for name in op.writes():
+            variable, _ = frame.scope.cell(name)
+            value = variable.value
+            tensor = type(value) is LoDTensor
+            undo.cells.append((variable, value, value.array if tensor else None, value.lod_ if tensor else ()))
+            if isinstance(value, list):
+                undo.lists.append((value, list(value)))
+        binder = Binder(op, self, frame.scope)
+        try:
+            binder.bind()
+            undo.arrays += [(a, a.copy()) for a in binder.overwrites]
+            calls = binder.calls + (checks(binder) if self.plan.check_nan else [])
+            with np.errstate(all="ignore"):
+                for function, args, kw in calls:
+                    function(*args, **kw)
+        except Exception as e:
+            raise failed(e, op, frame.scope) from e
+        if binder.control is None:
+            self.stack = (*self.stack[:-1], replace(frame, pc=frame.pc + 1))
+        else:
+            undo.lists.append((binder.control.steps, list(binder.control.steps)))
+            binder.control.begin()
+            self._enter(binder.control, 0)
+
+    def _enter(self, control: Control, k: int) -> None:
+        frame = self.stack[-1]
+        parent = control.enter(k)
+        if parent is None:
+            self.stack = (*self.stack[:-1], replace(frame, pc=frame.pc + 1))
+        else:
+            block = self.plan.blocks[control.block_index]
+            scope = parent.new_scope()
+            scope.block = block
+            self.stack = (*self.stack, Frame(block, 0, scope, control, k, frame.path * 1000003 + k + 1))
+
+    def back(self) -> None:
+        """Take back the last step.
+
+        Raises:
+            IndexError: there is none.
+        """
+        undo = self.journal.pop()
+        entered = len(self.stack) > len(undo.stack)
+        if entered or self.stack[-1].scope is not undo.stack[-1].scope:
+            gone = self.stack[-1].scope
+            if gone.parent is not None and gone in gone.parent.kids:
+                gone.parent.kids.remove(gone)
+        undo.take_back()
+        self.stack = undo.stack
+
+    def run(self) -> Machine:
+        """Step to the end; Ctrl-C is acted on between steps.
+
+        Returns:
+            The machine itself.
+        """
+        run = Run()
+        run.begin()
+        try:
+            while not self.done:
+                run.check()
+                self.step()
+        finally:
+            run.end()
+        return self

@@ -1,0 +1,272 @@
+"""Nodes of the replay: the flat lists of calls between one guard and the next."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from fluidnb import memory
+from fluidnb.op import Binder
+from fluidnb.runtime.arena import place
+from fluidnb.runtime.before import Before
+from fluidnb.runtime.bound import Bound, root
+from fluidnb.runtime.failure import failed
+from fluidnb.runtime.nan_check import checks
+from fluidnb.runtime.observe import observed, observers
+from fluidnb.runtime.plan import Plan, PlanBlock, PlanOp
+from fluidnb.runtime.scope import Scope
+from fluidnb.values.tensor import LoDTensor
+
+Array = Any
+
+
+class Node:
+    """The calls of a block from one guard to the next.
+
+    A node is bound whole before any of its calls is made; its buffers are then placed in the block's arena. What comes
+    after it is found by the key that its guard gives: a branch taken for the first time, or a shape that depends on
+    values, is a new child, and nothing that is bound already is touched.
+
+    Args:
+        bound: the memory policy.
+        block: the block.
+        scope: where its variables are.
+        start: index of its first operator.
+        drain: runs a control operator (the replay's).
+
+    Attributes:
+        run: makes the calls.
+        guard: gives the key of what follows, or None at the end of the block.
+        next: key -> node.
+    """
+
+    __slots__ = (
+        "block", "bound", "calls", "drain", "end", "guard", "next", "ops", "past_guard", "run", "scope", "start",
+    )  # fmt: skip
+
+    def __init__(self, bound: Bound, block: PlanBlock, scope: Scope, start: int, drain: Callable[[Any], None]) -> None:
+        self.bound, self.block, self.scope, self.start, self.drain = bound, block, scope, start, drain
+        self.calls: list[tuple[Any, tuple[Any, ...]]] = []
+        self.ops: list[PlanOp] = []
+        self.next: dict[Any, Node] = {}
+        self.guard: Callable[[], Any] | None = None
+        self.past_guard = False
+        self.end = start
+        self.run: Callable[[], None] = self._bind_and_run
+
+    def child(self, key: Any) -> Node:
+        """The node that follows when the guard gave ``key``, bound and run."""
+        node = self.next[key] = Node(self.bound, self.block, self.scope.fork(), self.end, self.drain)
+        node.past_guard = not self._after_control
+        node.run()
+        return node
+
+    @property
+    def _after_control(self) -> bool:
+        return self.end > self.start and self.block.ops[self.end - 1].definition.control
+
+    def _bind_and_run(self) -> None:
+        run, before = self.bound.run, Before(self.scope)
+        run.at = -1
+        try:
+            calls = self._bind(before)
+            if self.bound.buffers:
+                calls = self._place(calls)
+            self.calls = [(partial(f, **kw) if kw else f, args) for f, args, kw in calls]
+            self.run = flat(self.calls, self.ops, self.bound, self.scope)
+            run.check()  # binding may have taken a while
+            self.run()
+        except BaseException:
+            before.take_back(first_call(self.ops, run.at))
+            raise
+
+    def _bind(self, before: Before) -> list[Any]:
+        bound, ops, index = self.bound, self.block.ops, self.start
+        plan = bound.plan
+        calls: list[Any] = []
+        bound.buffers = {}
+        while index < len(ops):
+            op = ops[index]
+            if op.guard is not None and not (self.past_guard and index == self.start):
+                self.guard = partial(op.guard, Binder(op, bound, self.scope))
+                break
+            before.note(op, len(calls))
+            fold = self._is_constant(op, plan)
+            bound.pin = fold
+            binder = Binder(op, bound, self.scope)
+            try:
+                binder.bind()
+            except Exception as e:
+                raise failed(e, op, self.scope) from e
+            finally:
+                bound.pin = False
+            if binder.transforms:
+                plan.notes[op.block, op.index] = binder.transforms
+            if fold and not binder.uses_rng:
+                for function, args, kw in binder.calls:
+                    function(*args, **kw)
+                for name in op.writes():
+                    bound.share(self.scope.cell(name)[0].value.array)
+            else:
+                made = binder.calls + (checks(binder) if plan.check_nan else [])
+                calls += made
+                self.ops += [op] * len(made)
+            index += 1
+            if binder.control is not None:
+                binder.control.walker = bound
+                calls.append((self.drain, (binder.control,), {}))
+                self.ops.append(op)
+                if index < len(ops):  # what follows is bound when the block has run
+                    self.guard = partial(after_control, [self.scope.cell(n)[0] for n in op.writes()], plan)
+                    break
+        self.end = index
+        return calls
+
+    @staticmethod
+    def _is_constant(op: PlanOp, plan: Plan) -> bool:
+        """An operator without inputs whose output nobody else writes runs once, while binding."""
+        d = op.definition
+        if op.inputs or d.infer is None or d.random or d.side_effect or d.data_shape or d.control or d.host_only:
+            return False
+        names = list(op.writes())
+        return bool(names) and all(plan.writes[n] == 1 and n not in plan.persistable for n in names)
+
+    def _place(self, calls: list[Any]) -> list[Any]:
+        """Move the node's buffers into the arena of its block and give back the calls over the moved arrays."""
+        buffers = self.bound.buffers
+        lives: dict[int, tuple[int, int]] = {}
+        for t, (function, args, kw) in enumerate(calls):
+            for array in _arrays((getattr(function, "__self__", None), args, tuple(kw.values()))):
+                key = id(root(array))
+                if key in buffers:
+                    lives[key] = (lives[key][0] if key in lives else t, t)
+        offsets, size = place([(first, last, buffers[k].nbytes, k) for k, (first, last) in lives.items()])
+        arena = self.bound.arenas.get(self.block.index)
+        if arena is None or arena.nbytes < size:
+            arena = self.bound.arenas[self.block.index] = memory.raw(self.bound.place, max(size, 64))
+            memory.tag(arena, f"arena of block {self.block.index}")
+        mover = _Mover(arena, offsets)
+        moved = [
+            (mover.function(f), tuple(map(mover, args)), {k: mover(v) for k, v in kw.items()}) for f, args, kw in calls
+        ]
+        for variable in self.scope.vars.values():
+            if type(variable.value) is LoDTensor and isinstance(variable.value.array, np.ndarray):
+                variable.value.array = mover(variable.value.array)
+        self.bound.buffers = {}
+        return moved
+
+
+class _Mover:
+    """Gives arrays their place in an arena, keeping shape, strides and the offset from their owner."""
+
+    def __init__(self, arena: Array, offsets: dict[int, int]) -> None:
+        self._arena, self._offsets = arena, offsets
+        self._moved: dict[int, Array] = {}
+        self._kept: list[Any] = []
+
+    def __call__(self, x: Any) -> Any:
+        if isinstance(x, np.ndarray):
+            found = self._moved.get(id(x))
+            if found is None:
+                owner = root(x)
+                if id(owner) not in self._offsets:
+                    return x
+                shift = x.__array_interface__["data"][0] - owner.__array_interface__["data"][0]
+                found = np.ndarray(x.shape, x.dtype, self._arena, self._offsets[id(owner)] + shift, x.strides)
+                self._moved[id(x)] = found
+                self._kept.append(x)
+            return found
+        if type(x) in (tuple, list):
+            return type(x)(map(self, x))
+        return x
+
+    def function(self, f: Any) -> Any:
+        """A bound method of an array moves with it."""
+        owner = getattr(f, "__self__", None)
+        return getattr(self(owner), f.__name__) if isinstance(owner, np.ndarray) else f
+
+
+def _arrays(x: Any) -> Iterator[Array]:
+    for a in x:
+        if isinstance(a, np.ndarray):
+            yield a
+        elif type(a) in (tuple, list):
+            yield from _arrays(a)
+
+
+def flat(calls: list[Any], ops: list[PlanOp], bound: Bound, scope: Scope) -> Callable[[], None]:
+    """The replay of a node: a bare loop over its calls.
+
+    Args:
+        calls: functions with their arguments.
+        ops: the operator of each call.
+        bound: holds the run, so that an interrupt finds where it is.
+        scope: where the variables are, for messages.
+
+    Returns:
+        A function without arguments.
+    """
+    run = bound.run
+    push, pop = run.stack.append, run.stack.pop
+
+    def replay() -> None:
+        left: Any = iter(calls)
+        push((left, calls, ops))
+        try:
+            if observers:
+                observed(left, ops)
+            else:
+                for function, args in left:
+                    function(*args)
+        except BaseException as e:
+            run.at = len(calls) - left.__length_hint__() - 1  # a list iterator knows how many items are left
+            if isinstance(e, Exception):
+                raise failed(e, ops[run.at], scope) from e
+            raise
+        finally:
+            pop()
+
+    return replay
+
+
+def first_call(ops: list[PlanOp], at: int) -> int:
+    """The index of the first call of an operator.
+
+    Args:
+        ops: the operator of each call.
+        at: index of one of its calls; -1 gives 0.
+
+    Returns:
+        The index.
+
+    Example:
+        >>> first_call(["a", "b", "b"], 2), first_call([], -1)
+        (1, 0)
+    """
+    while at > 0 and ops[at - 1] is ops[at]:
+        at -= 1
+    return max(at, 0)
+
+
+def after_control(cells: list[Any], plan: Plan) -> Any:
+    """The key of what follows a control operator: which objects its outputs are now, and their LoD.
+
+    Args:
+        cells: its outputs.
+        plan: keeps the objects alive, so that an identity means the same thing in every run.
+
+    Returns:
+        A hashable key.
+    """
+    key, values = [], []
+    for cell in cells:
+        value = cell.value
+        tensor = type(value) is LoDTensor
+        held = value.array if tensor else value
+        key.append((id(held), value.lod_ if tensor else ()))
+        values.append(held)
+    plan.held.append(values)
+    return tuple(key)

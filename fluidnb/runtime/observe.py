@@ -1,0 +1,31 @@
+"""Observers of a run: who is told what each operator took. Without any, a run pays one look at an empty list a node."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from time import perf_counter_ns
+from typing import Any
+
+from fluidnb.runtime.plan import PlanOp
+
+#: ``observer(op, start, end)`` with times in ns, after each operator; a control operator comes after those inside it.
+Observer = Callable[[PlanOp, int, int], None]
+
+observers: list[Observer] = []
+
+
+def observed(calls: Any, ops: list[PlanOp]) -> None:
+    """Make the calls of a node and tell the observers about each operator.
+
+    Args:
+        calls: iterator over functions with their arguments.
+        ops: the operator of each call.
+    """
+    start, last = perf_counter_ns(), len(ops) - 1
+    for i, (function, args) in enumerate(calls):
+        function(*args)
+        if i == last or ops[i + 1] is not ops[i]:
+            end = perf_counter_ns()
+            for observer in observers:
+                observer(ops[i], start, end)
+            start = perf_counter_ns()

@@ -1,0 +1,115 @@
+"""The replay: runs a bound plan. It drains control operators; the machine pushes a frame for them instead."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from fluidnb.op import Control, Loop
+from fluidnb.runtime.bound import Bound
+from fluidnb.runtime.node import Node
+from fluidnb.runtime.plan import PlanBlock
+from fluidnb.runtime.scope import Scope
+
+
+def walk(node: Node) -> Node:
+    """Run a node and what follows it, up to the end of the block.
+
+    Args:
+        node: the block's first node.
+
+    Returns:
+        The last node; its scope has the variables as they are at the end.
+    """
+    node.run()
+    run = node.bound.run
+    while node.guard is not None:
+        if run.stop:
+            run.check()
+        key = node.guard()
+        follower = node.next.get(key)
+        if follower is None:
+            node = node.child(key)
+        else:
+            node = follower
+            node.run()
+    return node
+
+
+def root_node(bound: Bound, block: PlanBlock, scope: Scope) -> Node:
+    """The first node of a block, not bound yet.
+
+    Args:
+        bound: the memory policy.
+        block: the block.
+        scope: where its variables are.
+
+    Returns:
+        The node.
+    """
+    return Node(bound, block, scope, 0, drain)
+
+
+def drain(control: Control) -> None:
+    """Run a control operator to its end.
+
+    Args:
+        control: what its kernel returned.
+    """
+    bound: Bound = control.walker
+    plan, clock = bound.plan, bound.clock
+    block = plan.blocks[control.block_index]
+    control.begin()
+    if _run_bare(control, bound, block):
+        return
+    outer_path, random = clock.path, block.index in plan.random
+    k = 0
+    try:
+        while True:
+            if random:
+                clock.path = outer_path * 1000003 + k + 1
+            parent = control.enter(k)
+            if parent is None:
+                return
+            bound.run.check()
+            body = control.roots.get(id(parent))
+            if body is None:
+                body = control.roots[id(parent)] = _body(control, block, parent)
+            control.leave(k, walk(body).scope)
+            k += 1
+    finally:
+        clock.path = outer_path
+
+
+def _run_bare(control: Control, bound: Bound, block: PlanBlock) -> bool:
+    """A loop whose body is bound, has no guard and draws nothing needs no bookkeeping: it is run here."""
+    body = control.roots.get(id(control.scope))
+    if body is None or body.guard is not None or block.index in bound.plan.random or not isinstance(control, Loop):
+        return False
+    more, run, held = control.condition.value.array.item, body.run, bound.run
+    while more():
+        run()
+        if held.stop:  # Ctrl-C came between two iterations, when no list of calls was under way
+            held.check()
+    return True
+
+
+def _body(control: Control, block: PlanBlock, parent: Scope) -> Node:
+    """The bound body for a control operator, shared by all bindings that see the same outer variables."""
+    plan = control.walker.plan
+    cells = [parent.cell(name)[0] for name in plan.outer[block.index]]
+    key = (block.index, tuple((id(_held(c)), getattr(c.value, "lod_", ())) for c in cells))
+    found: Node | None = plan.bodies.get(key)
+    if found is None:
+        plan.held.append([_held(c) for c in cells])
+        found = root_node(control.walker, block, Scope(parent, block))
+        plan.bodies[key] = found
+        return found
+    for name, cell in zip(plan.outer[block.index], cells, strict=True):
+        made = found.scope.parent.cell(name)[0] if found.scope.parent is not None else cell
+        if cell.value is None:  # an outer variable that the body itself made when it was bound
+            cell.value = made.value
+    return found
+
+
+def _held(cell: Any) -> Any:
+    return getattr(cell.value, "array", cell.value)

@@ -1,0 +1,230 @@
+"""Scopes: trees of named runtime variables."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from fluidnb.errors import OpTypeError
+from fluidnb.program import hooks
+from fluidnb.values import CPUPlace, epoch
+from fluidnb.values.tensor import LoDTensor
+from fluidnb.values.variable import Variable
+
+
+class Scope:
+    """Variables by name, with a parent whose variables are seen too.
+
+    A scope makes and owns its variables: when it goes, they go. Leaving a block does not destroy its scope, since
+    backward may need the values; the end of the mini-batch does.
+
+    Args:
+        parent: the scope around it, or None.
+
+    Attributes:
+        parent: the scope around it.
+        kids: scopes made by `new_scope`.
+        block: while a program runs, the block of the plan whose variables live here.
+
+    Example:
+        >>> scope = Scope()
+        >>> scope.var("x").get_tensor().set(np.ones(2), fluid.CPUPlace())
+        >>> scope.new_scope().find_var("x") is scope.find_var("x"), scope.find_var("y")
+        (True, None)
+
+    Source: design document "Block and Scope", section on the scope hierarchy.
+    """
+
+    __slots__ = ("__weakref__", "block", "bound", "kids", "parent", "runs", "vars")
+
+    def __init__(self, parent: Scope | None = None, block: Any = None) -> None:
+        self.vars: dict[str, Variable] = {}
+        self.parent = parent
+        self.block = block
+        self.kids: list[Scope] = []
+        self.bound = False
+        self.runs: dict[int, int] = {}
+
+    # ---- Fluid's face
+
+    def var(self, name: Any) -> Variable:
+        """The variable of this name in this very scope, made if need be.
+
+        Args:
+            name: its name.
+
+        Returns:
+            The variable.
+
+        Raises:
+            OpTypeError: the name is not a string.
+        """
+        found = self.vars.get(name)
+        if found is None:
+            if not isinstance(name, str):
+                text = f"A variable's name is a str, but {type(name).__name__} was given."
+                raise OpTypeError(text, expected="str", received=repr(name))
+            found = self.vars[name] = Variable(name)
+            if self.bound:
+                epoch.value += 1
+        return found
+
+    def find_var(self, name: str) -> Variable | None:
+        """The variable of this name here or in the nearest scope around; None when there is none.
+
+        Args:
+            name: its name.
+        """
+        scope: Scope | None = self
+        while scope is not None:
+            found = scope.vars.get(name)
+            if found is not None:
+                return found
+            scope = scope.parent
+        return None
+
+    def new_scope(self) -> Scope:
+        """A scope inside this one."""
+        kid = Scope(self)
+        self.kids.append(kid)
+        return kid
+
+    def drop_kids(self) -> None:
+        """Destroy the scopes inside this one, with their variables."""
+        for kid in self.kids:
+            kid.drop_kids()
+            kid.parent = None
+        self.kids.clear()
+
+    def erase(self, names: Iterable[str]) -> None:
+        """Destroy variables of this scope.
+
+        Args:
+            names: their names; one that is not here is passed over.
+        """
+        for name in [names] if isinstance(names, str) else names:
+            if self.vars.pop(name, None) is not None and self.bound:
+                epoch.value += 1
+
+    def local_var_names(self) -> list[str]:
+        """The names of this scope's own variables, sorted."""
+        return sorted(self.vars)
+
+    def __repr__(self) -> str:
+        inside = f", {len(self.kids)} inside" if self.kids else ""
+        return f"<Scope: {len(self.vars)} variables{inside}>"
+
+    def _repr_html_(self) -> str | None:
+        return None if hooks.repr_html is None else hooks.repr_html(self)
+
+    # ---- the walkers' face
+
+    @property
+    def block_index(self) -> int:
+        """Index of the block whose variables live here; -1 for a user's scope."""
+        return -1 if self.block is None else int(self.block.index)
+
+    def cell(self, name: str) -> tuple[Variable, Scope]:
+        """The variable that a block's operators mean by a name, and the scope that has it.
+
+        Args:
+            name: its name.
+
+        Returns:
+            The innermost scope's that holds it or whose block declares it; made there if need be.
+        """
+        scope = self
+        while True:
+            found = scope.vars.get(name)
+            if found is not None:
+                return found, scope
+            parent = scope.parent
+            if parent is None or (scope.block is not None and name in scope.block.local):
+                return scope.var(name), scope
+            scope = parent
+
+    def outermost(self) -> Scope:
+        """The scope at the root, where persistable variables are made."""
+        scope = self
+        while scope.parent is not None:
+            scope = scope.parent
+        return scope
+
+    def fork(self) -> Scope:
+        """A scope with the same content whose variables can be given other buffers."""
+        twin = Scope(self.parent, self.block)
+        for name, variable in self.vars.items():
+            value = variable.value
+            if type(value) is LoDTensor:
+                value = LoDTensor(value.array, value.lod_, value.place, name)
+            twin.vars[name] = Variable(name, value)
+        return twin
+
+
+_stack: list[Scope] = [Scope()]
+
+
+def global_scope() -> Scope:
+    """The scope in which programs run unless told otherwise.
+
+    Returns:
+        The innermost scope given to `scope_guard`, or the one made at start.
+
+    Example:
+        >>> global_scope() is global_scope()
+        True
+    """
+    return _stack[-1]
+
+
+@contextmanager
+def scope_guard(scope: Scope) -> Iterator[None]:
+    """Make a scope the global one inside a ``with``.
+
+    Args:
+        scope: the scope.
+
+    Yields:
+        Nothing.
+
+    Raises:
+        OpTypeError: it is not a Scope.
+
+    Example:
+        >>> mine = Scope()
+        >>> with scope_guard(mine):
+        ...     global_scope() is mine
+        True
+    """
+    if not isinstance(scope, Scope):
+        raise OpTypeError(f"scope_guard takes a Scope, but {type(scope).__name__} was given.", received=repr(scope))
+    _stack.append(scope)
+    try:
+        yield
+    finally:
+        _stack.pop()
+
+
+def switch_scope(scope: Scope) -> Scope:
+    """Make a scope the global one from now on (``fluid._switch_scope``).
+
+    Args:
+        scope: the scope.
+
+    Returns:
+        The one that was global before.
+
+    Example:
+        >>> old = switch_scope(Scope()); new = switch_scope(old)
+    """
+    old, _stack[-1] = _stack[-1], scope
+    return old
+
+
+def _set_value(name: str, array: Any) -> None:
+    scope = global_scope()
+    (scope.find_var(name) or scope.var(name)).get_tensor().set(array, CPUPlace())
+
+
+hooks.set_value = _set_value

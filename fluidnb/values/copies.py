@@ -1,0 +1,73 @@
+"""How data goes from one kind of place to another."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from fluidnb.errors import EnforceNotMet
+
+Copy = Callable[[Any, Any], None]
+
+_copies: dict[tuple[str, str], Copy] = {}
+
+
+def register_copy(source: str, target: str, copy: Copy) -> None:
+    """Say how data goes from one kind of place to another: the last of the three steps of adding a device.
+
+    Args:
+        source: kind of the place that holds the data.
+        target: kind of the place that wants it.
+        copy: ``copy(src, dst)`` with arrays of the two places, same shape and dtype.
+
+    Example:
+        >>> register_copy("doctest", "cpu", lambda src, dst: None)
+
+    Source: design guide, sections on several devices.
+    """
+    _copies[source, target] = copy
+
+
+def copy_between(source: str, target: str) -> Copy:
+    """The copy from one kind of place to another.
+
+    Args:
+        source: kind of the place that holds the data.
+        target: kind of the place that wants it.
+
+    Returns:
+        A function ``copy(src, dst)``.
+
+    Raises:
+        EnforceNotMet: nobody has said how; within one kind of place numpy's way serves.
+
+    Example:
+        >>> copy_between("cpu", "cpu").__name__
+        'copy'
+    """
+    found = _copies.get((source, target))
+    if found is None and source == target:
+        return copy
+    if found is None:
+        raise EnforceNotMet(
+            f"No transform is applied, please check! Nothing is known that takes data from {source} to {target}.",
+            expected=f"a copy registered for {source} to {target}", received="none",
+            hint="register one with fluidnb.op.register_copy.",
+        )  # fmt: skip
+    return found
+
+
+def copy(src: Any, dst: Any) -> None:
+    """Copy on the CPU, between dtypes too.
+
+    Example:
+        >>> a = np.zeros(2); copy(np.ones(2, "float32"), a); a
+        array([1., 1.])
+    """
+    np.copyto(dst, src, casting="unsafe")
+
+
+for _here, _there in (("cpu", "cuda_pinned"), ("cuda_pinned", "cpu")):  # both are host memory
+    register_copy(_here, _there, copy)

@@ -1,0 +1,97 @@
+"""create_lod_tensor and create_random_int_lodtensor: tensors of sequences from plain data."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import chain
+from typing import Any
+
+import numpy as np
+
+from fluidnb.errors import OpAssertionError, OpTypeError, OpValueError
+from fluidnb.values import lod
+from fluidnb.values.place import CPUPlace, Place
+from fluidnb.values.seeding import generator
+from fluidnb.values.tensor import LoDTensor
+
+
+def create_lod_tensor(data: Any, recursive_seq_lens: Sequence[Sequence[int]], place: Place = CPUPlace()) -> LoDTensor:  # noqa: B008 - one object
+    """A LoDTensor from rows and sequence lengths.
+
+    Args:
+        data: an array or LoDTensor whose rows are the steps; or a list of sequences of integers (words), which
+            becomes an int64 column.
+        recursive_seq_lens: lengths per level.
+        place: where it shall live.
+
+    Returns:
+        A new LoDTensor.
+
+    Raises:
+        OpAssertionError: data and lengths do not match.
+        OpTypeError: other data.
+
+    Example:
+        >>> create_lod_tensor(np.zeros((5, 30), "float32"), [[2, 3]])
+        LoDTensor(shape=[5, 30], dtype=float32, lod=[[0, 2, 5]], place=CPUPlace)
+        >>> create_lod_tensor([[1, 2], [3, 4, 5]], [[2, 3]]).shape()
+        [5, 1]
+    """
+    if isinstance(data, list):
+        lengths = [len(sequence) for sequence in data] if all(isinstance(s, (list, tuple)) for s in data) else None
+        if lengths is None:
+            raise OpTypeError("data should be a list of sequences.", expected="for example [[1, 2], [3, 4, 5]]")
+        if lengths != list(recursive_seq_lens[-1] if recursive_seq_lens else ()):
+            raise OpAssertionError(
+                "data and recursive_seq_lens do not match.",
+                expected=f"sequences of lengths {list(recursive_seq_lens[-1:])}",
+                received=f"sequences of lengths {lengths}",
+            )
+        data = np.array(list(chain.from_iterable(data)), dtype=np.int64).reshape(-1, 1)
+    elif not isinstance(data, (np.ndarray, LoDTensor)):
+        raise OpTypeError("data should be either a LoDTensor, a Numpy array or a list.", received=type(data).__name__)
+    offsets = lod.from_lengths(lod.convert(recursive_seq_lens))
+    array = np.asarray(data)
+    wrong = lod.problem(offsets, len(array))
+    if wrong is not None:
+        raise OpAssertionError(
+            f"The provided lod info is invalid: {wrong}.",
+            expected=f"lengths that add up to {len(array)} rows",
+            received=str(list(recursive_seq_lens))[:200],
+        )
+    tensor = LoDTensor()
+    tensor.set(array, place)
+    tensor.lod_ = offsets
+    return tensor
+
+
+def create_random_int_lodtensor(
+    recursive_seq_lens: Sequence[Sequence[int]], base_shape: Sequence[int], place: Place, low: int, high: int
+) -> LoDTensor:
+    """A LoDTensor of random integers, drawn from the host's generator (`fluid.seed`).
+
+    Args:
+        recursive_seq_lens: lengths per level.
+        base_shape: shape of one row.
+        place: where it shall live.
+        low: smallest value.
+        high: largest value, included.
+
+    Returns:
+        A new int64 LoDTensor.
+
+    Raises:
+        OpTypeError: base_shape is not a list.
+        OpValueError: low is above high.
+
+    Example:
+        >>> create_random_int_lodtensor([[2, 3]], [1], CPUPlace(), 0, 9).shape()
+        [5, 1]
+    """
+    if not isinstance(base_shape, (list, tuple)):
+        raise OpTypeError("base_shape should be a list.", received=type(base_shape).__name__)
+    if low > high:
+        raise OpValueError("There is no integer to draw.", expected="low <= high", received=f"low {low}, high {high}")
+    rows = sum(recursive_seq_lens[-1])
+    data = generator().integers(low, high, (rows, *base_shape), np.int64, endpoint=True)
+    return create_lod_tensor(data, recursive_seq_lens, place)

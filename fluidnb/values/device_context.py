@@ -1,0 +1,196 @@
+"""Device contexts: what one device offers to those who compute on it, and how a new kind of device joins."""
+
+from __future__ import annotations
+
+import importlib.util
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from fluidnb import memory
+from fluidnb.errors import EnforceNotMet, OpTypeError
+from fluidnb.values.copies import copy_between
+from fluidnb.values.dtypes import np_dtype
+from fluidnb.values.place import CPUPlace, CUDAPinnedPlace, CUDAPlace, Place
+
+Array = np.ndarray[Any, Any]
+
+
+class DeviceContext:
+    """The host's context, and the base of every other: new arrays, copies in and out, waiting.
+
+    Args:
+        place: the device.
+
+    Source: Fluid's platform::DeviceContext.
+
+    Example:
+        >>> ctx = DeviceContext.get(CPUPlace())
+        >>> ctx.to_host(ctx.from_host([1.0, 2.0]))
+        array([1., 2.])
+    """
+
+    def __init__(self, place: Place) -> None:
+        self.place = place
+
+    @staticmethod
+    def create(place: Place) -> DeviceContext:
+        """The context of a place: always the same one (Fluid's name for `get`).
+
+        Args:
+            place: the device.
+
+        Returns:
+            Its context.
+
+        Raises:
+            EnforceNotMet: the place cannot be used here.
+        """
+        return DeviceContext.get(place)
+
+    @staticmethod
+    def get(place: Place) -> DeviceContext:
+        """The context of a place; there is one for each, made at the first call.
+
+        Args:
+            place: the device.
+
+        Returns:
+            Its context.
+
+        Raises:
+            OpTypeError: `place` is no place.
+            EnforceNotMet: the place cannot be used here, with what to do instead.
+
+        Example:
+            >>> DeviceContext.get(CPUPlace()) is DeviceContext.get(CPUPlace())
+            True
+        """
+        found = _contexts.get(place)
+        if found is None:
+            if not isinstance(place, Place):
+                raise OpTypeError("place should be a Place.", expected="fluid.CPUPlace()", received=repr(place))
+            if type(place) not in _factories:
+                raise EnforceNotMet(
+                    f"Cannot run operator on place {place}: no device context is registered for it.",
+                    hint="register_place(PlaceClass, context_factory) adds one; use fluid.CPUPlace() otherwise.",
+                )
+            found = _contexts.setdefault(place, _factories[type(place)](place))
+        return found
+
+    def empty(self, shape: Sequence[int], dtype: Any, order: Sequence[int] | None = None) -> Array:
+        """A new array on the device.
+
+        Args:
+            shape: its sizes.
+            dtype: any spelling of an element type.
+            order: axes from outermost to innermost in memory; None is C order.
+
+        Returns:
+            The array, its content undefined.
+        """
+        return memory.empty(self.place, shape, np_dtype(dtype), order)
+
+    def from_host(self, array: Any) -> Array:
+        """Copy a host array to the device.
+
+        Args:
+            array: anything numpy makes an array of.
+
+        Returns:
+            A new array on the device.
+        """
+        source = np.asarray(array)
+        made = self.empty(source.shape, source.dtype)
+        copy_between("cpu", self.place.kind)(source, made)
+        return made
+
+    def to_host(self, array: Array) -> Array:
+        """A device array as a numpy array; on the CPU that is the array itself.
+
+        Args:
+            array: an array of this device.
+
+        Returns:
+            A numpy array.
+        """
+        kind = self.place.kind
+        if kind == CPUPlace.kind:
+            return array
+        made = memory.empty(CPUPlace(), array.shape, array.dtype)
+        copy_between(kind, CPUPlace.kind)(array, made)
+        return made
+
+    def wait(self) -> None:
+        """Return when everything asked of the device is done; on the host that is now."""
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.place})"
+
+
+_factories: dict[type[Place], Callable[[Any], DeviceContext]] = {}
+_contexts: dict[Place, DeviceContext] = {}
+
+
+def register_place(cls: type[Place], context_factory: Callable[[Any], DeviceContext]) -> None:
+    """Add a kind of place, or replace how its contexts are made: the first of three steps to a new device.
+
+    The other two are kernels for it (``fluidnb.op.kernel(type, place=cls.kind)``) and the copies between it and the CPU
+    (``fluidnb.op.register_copy``). Operators without a kernel for it run on the CPU, between copies.
+
+    Args:
+        cls: a subclass of Place with its own `kind`.
+        context_factory: place -> DeviceContext; called once per place.
+
+    Example:
+        >>> class ToyPlace(Place):
+        ...     kind = "toy"
+        >>> memory.register_allocator("toy", lambda device: memory.CPUAllocator())
+        >>> register_place(ToyPlace, DeviceContext)
+        >>> DeviceContext.get(ToyPlace(0)).empty((2,), "int32").shape
+        (2,)
+    """
+    for place in [p for p in _contexts if type(p) is cls]:
+        del _contexts[place]
+    _factories[cls] = context_factory
+
+
+def place_of(kind: str) -> Place:
+    """The first device of a kind, of the class that was registered last.
+
+    Args:
+        kind: the kind.
+
+    Returns:
+        Its place.
+
+    Raises:
+        EnforceNotMet: no registered place is of this kind.
+
+    Example:
+        >>> place_of("cpu")
+        CPUPlace
+    """
+    for cls in reversed(_factories):  # the newest wins, as among kernels
+        if cls.kind == kind:
+            return cls()
+    raise EnforceNotMet(
+        f"There is no place of kind {kind}.", expected=f"one of {', '.join(c.kind for c in _factories)}", received=kind,
+        hint="fluidnb.values.register_place adds one.",
+    )  # fmt: skip
+
+
+def _no_cuda(place: CUDAPlace) -> DeviceContext:
+    missing = "cupy is not installed" if importlib.util.find_spec("cupy") is None else "no CUDA kernels are installed"
+    raise EnforceNotMet(
+        f"Cannot run operator on place {place}: {missing}.",
+        expected="a place that can be used here: CPUPlace",
+        received=str(place),
+        hint="use fluid.CPUPlace(); for CUDA, pip install fluidnb[cuda12] (or cuda13) on a machine with an NVIDIA GPU.",
+    )
+
+
+register_place(CPUPlace, DeviceContext)
+register_place(CUDAPinnedPlace, DeviceContext)
+register_place(CUDAPlace, _no_cuda)

@@ -1,0 +1,169 @@
+"""Element types: VarType numbers, numpy dtypes and names, from any of each other."""
+
+from __future__ import annotations
+
+import enum
+from typing import Any, TypeVar
+
+import numpy as np
+
+from fluidnb.errors import OpTypeError, OpValueError, near
+
+T = TypeVar("T")
+
+
+class VarType(enum.IntEnum):
+    """What a variable is, or what its elements are, by the numbers of the file format.
+
+    Source: VarType.Type of Fluid's framework.proto.
+
+    Example:
+        >>> VarType.FP32, int(VarType.FP32)
+        (<VarType.FP32: 5>, 5)
+    """
+
+    BOOL, INT16, INT32, INT64, FP16, FP32, FP64 = range(7)
+    LOD_TENSOR, SELECTED_ROWS, FEED_MINIBATCH, FETCH_LIST, STEP_SCOPES = range(7, 12)
+    LOD_RANK_TABLE, LOD_TENSOR_ARRAY, PLACE_LIST, READER = range(12, 16)
+    RAW, TUPLE, SIZE_T, UINT8, INT8, BF16, COMPLEX64, COMPLEX128 = range(17, 25)
+    STRING, STRINGS, VOCAB, FEED_LIST, PSTRING, SPARSE_COO, SPARSE_CSR = range(25, 32)
+
+
+#: Element type -> numpy's name of it.
+_NAMES = {
+    VarType.BOOL: "bool",
+    VarType.INT8: "int8",
+    VarType.UINT8: "uint8",
+    VarType.INT16: "int16",
+    VarType.INT32: "int32",
+    VarType.INT64: "int64",
+    VarType.FP16: "float16",
+    VarType.BF16: "bfloat16",
+    VarType.FP32: "float32",
+    VarType.FP64: "float64",
+    VarType.COMPLEX64: "complex64",
+    VarType.COMPLEX128: "complex128",
+    VarType.SIZE_T: "uint64",
+}
+_NUMBERS: dict[Any, VarType] = {name: number for number, name in _NAMES.items()}
+
+# What was asked before, so that hot paths pay one look-up.
+_dtypes: dict[tuple[type, Any], np.dtype[Any]] = {}
+_types: dict[tuple[type, Any], VarType] = {}
+
+
+def np_dtype(dtype: Any) -> np.dtype[Any]:
+    """The numpy dtype of any spelling of an element type.
+
+    Args:
+        dtype: a VarType or its number, a name, a numpy dtype or scalar type, a Python type.
+
+    Returns:
+        The numpy dtype; for bfloat16 that of ml_dtypes.
+
+    Raises:
+        OpValueError: nothing Fluid computes on.
+        OpTypeError: bfloat16 without ml_dtypes.
+
+    Example:
+        >>> np_dtype(5), np_dtype("int64"), np_dtype(np.bool_)
+        (dtype('float32'), dtype('int64'), dtype('bool'))
+    """
+    found = _recall(_dtypes, dtype)
+    if found is None:
+        name = dtype_name(dtype)
+        found = _dtypes[type(dtype), dtype] = _bfloat16() if name == "bfloat16" else np.dtype(name)
+    return found
+
+
+def var_type(dtype: Any) -> VarType:
+    """The VarType number of any spelling of an element type.
+
+    Args:
+        dtype: as for `np_dtype`.
+
+    Returns:
+        The number, for example VarType.FP32.
+
+    Raises:
+        OpValueError: nothing Fluid computes on.
+
+    Example:
+        >>> var_type("float32"), var_type(np.int64)
+        (<VarType.FP32: 5>, <VarType.INT64: 3>)
+    """
+    found = _recall(_types, dtype)
+    if found is None:
+        found = _types[type(dtype), dtype] = _find(dtype)
+    return found
+
+
+def dtype_name(dtype: Any) -> str:
+    """The name of any spelling of an element type.
+
+    Args:
+        dtype: as for `np_dtype`.
+
+    Returns:
+        numpy's name, for example ``float32``.
+
+    Raises:
+        OpValueError: nothing Fluid computes on.
+
+    Example:
+        >>> dtype_name(VarType.FP16), dtype_name(float)
+        ('float16', 'float64')
+    """
+    return _NAMES[var_type(dtype)]
+
+
+def is_floating(dtype: Any) -> bool:
+    """Whether an element type is one of the floating ones, the only ones that have gradients.
+
+    Args:
+        dtype: as for `np_dtype`.
+
+    Returns:
+        True for float16, bfloat16, float32 and float64.
+
+    Example:
+        >>> is_floating("float16"), is_floating("int64")
+        (True, False)
+    """
+    return var_type(dtype) in (VarType.FP16, VarType.BF16, VarType.FP32, VarType.FP64)
+
+
+def _find(dtype: Any) -> VarType:
+    if isinstance(dtype, (int, np.integer)) and not isinstance(dtype, bool):
+        name: str | None = _NAMES.get(dtype)  # type: ignore[call-overload]
+    elif isinstance(dtype, str) and dtype in _NUMBERS:
+        name = dtype
+    else:
+        try:
+            name = np.dtype(dtype).name if dtype is not None else None  # numpy reads None as float64
+        except TypeError:
+            name = None
+    if name not in _NUMBERS:
+        hint = near(dtype, map(str, _NUMBERS)) if isinstance(dtype, str) else ""
+        shown = dtype if isinstance(dtype, str) else getattr(dtype, "__name__", repr(dtype))
+        raise OpValueError(f'"{shown}" is not a dtype that Fluid computes on.', expected=", ".join(_NUMBERS), hint=hint)
+    return _NUMBERS[name]
+
+
+def _recall(cache: dict[tuple[type, Any], T], key: Any) -> T | None:
+    # The type is part of the key because True == 1 == 1.0.
+    try:
+        return cache.get((type(key), key))
+    except TypeError:  # not hashable, so no spelling of a dtype either
+        return None
+
+
+def _bfloat16() -> np.dtype[Any]:
+    try:
+        import ml_dtypes
+    except ImportError:
+        raise OpTypeError(
+            "bfloat16 needs the package ml_dtypes.", hint="pip install ml_dtypes, or use float16 or float32."
+        ) from None
+    found: np.dtype[Any] = np.dtype(ml_dtypes.bfloat16)
+    return found

@@ -1,0 +1,278 @@
+"""LoD arithmetic: how sequences lie in a tensor's rows.
+
+A LoD has a tuple of offsets per level, from the coarsest to the finest. Offsets of the last level count rows, those of
+the levels above count sequences of the next level. ``((0, 2, 3), (0, 2, 5, 6))`` is two groups: one with sequences of
+2 and 3 rows, one with a sequence of 1 row. In lengths: ``[[2, 1], [2, 3, 1]]``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import numpy as np
+
+from fluidnb.errors import OpTypeError, OpValueError
+
+#: The form inside: a tuple of ascending int offsets per level.
+Offsets = tuple[tuple[int, ...], ...]
+
+
+class LoD(list[list[int]]):
+    """A LoD as users see it: a list of lists of offsets, each level relative to the next.
+
+    Args:
+        levels: offsets per level, or one flat list for a single level.
+
+    Raises:
+        OpValueError: not a LoD; when it would be one with absolute offsets, the text has the relative equivalent.
+
+    Example:
+        >>> LoD([0, 5, 8])
+        LoD([[0, 5, 8]])
+        >>> LoD([[0, 1, 2], [0, 5, 8]]).to_absolute()
+        [[0, 5, 8], [0, 5, 8]]
+    """
+
+    def __init__(self, levels: Any = ()) -> None:
+        offsets = convert(levels)
+        check(offsets)
+        super().__init__(map(list, offsets))
+
+    @classmethod
+    def from_absolute(cls, levels: Any) -> LoD:
+        """From offsets that all count rows, as older texts write them.
+
+        Args:
+            levels: offsets per level, all ending at the number of rows.
+
+        Returns:
+            The same LoD, relative.
+
+        Raises:
+            OpValueError: an upper level cuts a sequence of the level below.
+
+        Example:
+            >>> LoD.from_absolute([[0, 5, 8, 10, 14], [0, 2, 3, 5, 7, 8, 10, 13, 14]])
+            LoD([[0, 3, 5, 6, 8], [0, 2, 3, 5, 7, 8, 10, 13, 14]])
+        """
+        return cls(from_absolute(convert(levels)))
+
+    @classmethod
+    def from_lengths(cls, lengths: Any) -> LoD:
+        """From sequence lengths per level.
+
+        Args:
+            lengths: for example ``[[2, 1], [2, 3, 1]]``.
+
+        Returns:
+            The LoD.
+
+        Example:
+            >>> LoD.from_lengths([[2, 1], [2, 3, 1]])
+            LoD([[0, 2, 3], [0, 2, 5, 6]])
+        """
+        return cls(from_lengths(convert(lengths)))
+
+    def to_absolute(self) -> list[list[int]]:
+        """The offsets of every level counted in rows."""
+        return [list(level) for level in to_absolute(convert(self))]
+
+    def to_lengths(self) -> list[list[int]]:
+        """The lengths of the sequences of every level."""
+        return to_lengths(convert(self))
+
+    def __repr__(self) -> str:
+        return f"LoD({super().__repr__()})"
+
+
+def convert(levels: Any) -> Offsets:
+    """Any user form (lists, tuples, arrays; flat for one level) to tuples of ints, unchecked otherwise.
+
+    Args:
+        levels: the numbers of each level.
+
+    Returns:
+        Tuples of ints.
+
+    Raises:
+        OpTypeError: something in it is not an integer.
+
+    Example:
+        >>> convert([0, 5, 8]), convert([np.array([0, 2])]), convert([])
+        (((0, 5, 8),), ((0, 2),), ())
+    """
+    try:
+        rows = list(levels)
+        if rows and all(isinstance(x, (int, np.integer)) for x in rows):
+            rows = [rows]
+        if any(not isinstance(x, (int, np.integer)) or isinstance(x, bool) for row in rows for x in row):
+            raise TypeError
+        return tuple(tuple(int(x) for x in row) for row in rows)
+    except TypeError:
+        raise OpTypeError(
+            "A LoD is a list of lists of integers.", expected="for example [[0, 2, 5]]", received=repr(levels)[:200]
+        ) from None
+
+
+def problem(lod: Offsets, height: int | None = None) -> str | None:
+    """What is wrong with a LoD, as a sentence.
+
+    Args:
+        lod: offsets per level.
+        height: rows of the tensor; None when there are none yet.
+
+    Returns:
+        The sentence, or None when nothing is wrong.
+
+    Source: Fluid's CheckLoD.
+
+    Example:
+        >>> problem(((0, 2, 1),))
+        'level 0 falls from 2 to 1'
+        >>> problem(((0, 2, 3),), height=4)
+        'the last level ends at 3, but the tensor has 4 rows'
+    """
+    for k, level in enumerate(lod):
+        if len(level) < 2:
+            return f"level {k} has {len(level)} offsets; it needs 2 or more"
+        if level[0] != 0:
+            return f"level {k} starts at {level[0]}, not at 0"
+        if any(b < a for a, b in zip(level, level[1:], strict=False)):
+            a, b = next((a, b) for a, b in zip(level, level[1:], strict=False) if b < a)
+            return f"level {k} falls from {a} to {b}"
+        if k + 1 < len(lod) and level[-1] != len(lod[k + 1]) - 1:
+            return f"level {k} ends at {level[-1]}, but level {k + 1} has {len(lod[k + 1]) - 1} sequences"
+    if lod and height is not None and lod[-1][-1] != height:
+        return f"the last level ends at {lod[-1][-1]}, but the tensor has {height} rows"
+    return None
+
+
+def check(lod: Offsets, height: int | None = None, name: str = "") -> None:
+    """Refuse what is not a LoD.
+
+    Args:
+        lod: offsets per level.
+        height: rows of the tensor; None when there are none yet.
+        name: the variable's name, for the error.
+
+    Raises:
+        OpValueError: says which rule is broken; when the offsets would be right as absolute ones, it has the
+            relative equivalent.
+
+    Example:
+        >>> check(((0, 2, 3),), 3)
+    """
+    wrong = problem(lod, height)
+    if wrong is None:
+        return
+    hint = "offsets of a level count the sequences of the next one; set_recursive_sequence_lengths takes lengths."
+    if len(lod) > 1 and _is_absolute(lod, height):
+        equal = [list(level) for level in from_absolute(lod)]
+        hint = f"these look like absolute offsets; the relative equivalent is {equal}. "
+        hint += "LoD.from_absolute(...) and set_lod(lod, absolute=True) convert."
+    raise OpValueError(
+        f"The provided LoD{f' of {name}' if name else ''} is invalid: {wrong}.",
+        received=str([list(level) for level in lod])[:200],
+        hint=hint,
+    )
+
+
+def from_absolute(lod: Offsets) -> Offsets:
+    """Offsets that all count rows to relative ones.
+
+    Args:
+        lod: absolute offsets.
+
+    Returns:
+        Relative offsets. Where empty sequences make several answers right, they belong to the later group.
+
+    Raises:
+        OpValueError: an upper level cuts a sequence of the level below.
+
+    Example:
+        >>> from_absolute(((0, 5, 8), (0, 2, 5, 8)))
+        ((0, 2, 3), (0, 2, 5, 8))
+    """
+    if not _is_absolute(lod, None):
+        raise OpValueError(
+            "These are not absolute LoD offsets.",
+            expected="levels that start at 0, never fall, end at the same row, and cut only where the next level cuts",
+            received=str([list(level) for level in lod])[:200],
+        )
+    relative: list[tuple[int, ...]] = list(lod[-1:])
+    for upper, lower in zip(lod[-2::-1], lod[:0:-1], strict=True):
+        first = {row: i for i, row in reversed(list(enumerate(lower)))}
+        first[lower[-1]] = len(lower) - 1  # trailing empty sequences belong to the last group
+        inner = tuple(first[row] for row in upper[1:])
+        relative.insert(0, (0, *inner))
+    return tuple(relative)
+
+
+def to_absolute(lod: Offsets) -> Offsets:
+    """Relative offsets to offsets that all count rows.
+
+    Args:
+        lod: offsets per level.
+
+    Returns:
+        Absolute offsets per level.
+
+    Source: Fluid's ToAbsOffset.
+
+    Example:
+        >>> to_absolute(((0, 2, 3), (0, 2, 5, 8)))
+        ((0, 5, 8), (0, 2, 5, 8))
+    """
+    absolute: list[tuple[int, ...]] = list(lod[-1:])
+    for level in lod[-2::-1]:
+        absolute.insert(0, tuple(absolute[0][i] for i in level))
+    return tuple(absolute)
+
+
+def from_lengths(lengths: Iterable[Sequence[int]]) -> Offsets:
+    """Sequence lengths per level to offsets.
+
+    Args:
+        lengths: for example ``[[2, 1], [2, 3, 1]]``.
+
+    Returns:
+        Offsets per level.
+
+    Example:
+        >>> from_lengths([[2, 3]])
+        ((0, 2, 5),)
+    """
+    levels = []
+    for level in lengths:
+        offsets = [0]
+        for n in level:
+            offsets.append(offsets[-1] + n)
+        levels.append(tuple(offsets))
+    return tuple(levels)
+
+
+def to_lengths(lod: Offsets) -> list[list[int]]:
+    """Offsets to sequence lengths per level.
+
+    Args:
+        lod: offsets per level.
+
+    Returns:
+        Lengths per level.
+
+    Example:
+        >>> to_lengths(((0, 2, 5),))
+        [[2, 3]]
+    """
+    return [[b - a for a, b in zip(level, level[1:], strict=False)] for level in lod]
+
+
+def _is_absolute(lod: Offsets, height: int | None) -> bool:
+    """Fluid's CheckAbsLoD, and that each level cuts only where the next one does."""
+    end = lod[-1][-1] if lod and lod[-1] else 0
+    if height is not None and end != height:
+        return False
+    if any(problem((level,), end) is not None for level in lod):
+        return False
+    return all(set(upper) <= set(lower) for upper, lower in zip(lod, lod[1:], strict=False))

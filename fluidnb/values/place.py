@@ -1,0 +1,117 @@
+"""Places: which device holds a value. One object per device, so that places compare and hash fast."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar, Self
+
+from fluidnb.errors import OpTypeError, OpValueError
+
+
+class Place:
+    """A kind of device and its number; a subclass per kind, one object per number.
+
+    Args:
+        device: the device's number, from 0.
+
+    Raises:
+        OpTypeError: the number is not an int.
+        OpValueError: the number is negative.
+
+    Source: Fluid's platform::Place.
+
+    Example:
+        >>> class ToyPlace(Place):
+        ...     kind = "toy"
+        >>> ToyPlace(1), ToyPlace(1) is ToyPlace(1), ToyPlace(1) == ToyPlace(2)
+        (ToyPlace(1), True, False)
+    """
+
+    __slots__ = ("_device",)
+
+    #: The kind of device; kernels and allocators are found by it.
+    kind: ClassVar[str] = "place"
+    _device: int
+    _made: ClassVar[dict[tuple[type[Place], int], Place]] = {}
+
+    def __new__(cls, device: int = 0) -> Self:
+        if isinstance(device, bool) or not isinstance(device, int):
+            raise OpTypeError(f"{cls.__name__} takes a device number.", expected="an int", received=repr(device))
+        if device < 0:
+            raise OpValueError(f"{cls.__name__} takes a device number.", expected="0 or more", received=device)
+        place = cls._made.get((cls, device))
+        if place is None:
+            place = super().__new__(cls)
+            place._device = device
+            place = cls._made.setdefault((cls, device), place)
+        return place  # type: ignore[return-value]
+
+    @property
+    def device(self) -> int:
+        """The device's number, from 0."""
+        return self._device
+
+    def get_device_id(self) -> int:
+        """The device's number, in Fluid's spelling."""
+        return self._device
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (self._device,)
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self._device})"
+
+
+class _HostPlace(Place):
+    """A place of which there is one: no device number, and none in its text."""
+
+    __slots__ = ()
+
+    def __new__(cls) -> Self:
+        return super().__new__(cls, 0)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), ()
+
+    def __repr__(self) -> str:
+        return type(self).__name__
+
+
+class CPUPlace(_HostPlace):
+    """The host's memory and numpy.
+
+    Example:
+        >>> CPUPlace()
+        CPUPlace
+        >>> CPUPlace() == CPUPlace()
+        True
+    """
+
+    __slots__ = ()
+    kind = "cpu"
+
+
+class CUDAPinnedPlace(_HostPlace):
+    """The host's memory with locked pages, from which copies to a device are fastest.
+
+    Example:
+        >>> CUDAPinnedPlace()
+        CUDAPinnedPlace
+    """
+
+    __slots__ = ()
+    kind = "cuda_pinned"
+
+
+class CUDAPlace(Place):
+    """A CUDA device. Naming one needs no device; using one does.
+
+    Args:
+        device: the device's number, from 0.
+
+    Example:
+        >>> CUDAPlace(0)
+        CUDAPlace(0)
+    """
+
+    __slots__ = ()
+    kind = "cuda"

@@ -1,0 +1,485 @@
+"""LoDTensor, an array on a place with the LoD of its rows, and LoDTensorArray, a list of them that grows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from math import prod
+from typing import Any, NoReturn
+
+import numpy as np
+
+from fluidnb import memory
+from fluidnb.errors import EnforceNotMet, OpTypeError, OpValueError
+from fluidnb.values import epoch
+from fluidnb.values.copies import copy_between
+from fluidnb.values.device_context import DeviceContext
+from fluidnb.values.dtypes import VarType, dtype_name, np_dtype, var_type
+from fluidnb.values.lod import LoD, Offsets, check, convert, from_absolute, from_lengths, problem, to_lengths
+from fluidnb.values.place import CPUPlace, Place
+
+Array = np.ndarray[Any, Any]
+
+_CPU = CPUPlace()
+
+
+class LoDTensor:
+    """An array on a place, with the LoD of its rows; `core.Tensor` is the same class.
+
+    `array` is the value (None before the first `set`), `lod_` its offsets, `place` its device, `name` the variable
+    that holds it (for errors), `bound` whether a program remembers its array (then `epoch` counts replacements).
+
+    Args:
+        array: a value to hold without copying, or None.
+        lod_: offsets per level.
+        place: the device of `array`.
+        name: the variable that holds it.
+
+    Source: Fluid's framework::LoDTensor.
+
+    Example:
+        >>> t = LoDTensor()
+        >>> t.set(np.arange(6, dtype="float32").reshape(3, 2), CPUPlace())
+        >>> t.set_lod([[0, 1, 3]])
+        >>> t
+        LoDTensor(shape=[3, 2], dtype=float32, lod=[[0, 1, 3]], place=CPUPlace)
+    """
+
+    __slots__ = ("__weakref__", "_dims", "array", "bound", "lod_", "name", "place")
+
+    def __init__(self, array: Array | None = None, lod_: Offsets = (), place: Place = _CPU, name: str = "") -> None:
+        self.array = array
+        self.lod_ = lod_
+        self.place = place
+        self.name = name
+        self.bound = False
+        self._dims: tuple[int, ...] = (0,)
+
+    # Values in and out.
+
+    def set(self, array: Any, place: Place = _CPU) -> None:
+        """Copy a value in; its memory stays the same one while shape, dtype and place do.
+
+        Args:
+            array: anything numpy makes a numeric array of; uint16 is read as the bits of float16.
+            place: where the value shall live.
+
+        Raises:
+            OpTypeError: values that are no numbers, or `place` is no place.
+
+        Example:
+            >>> t = LoDTensor(); t.set([[1, 2]], CPUPlace()); t.shape()
+            [1, 2]
+        """
+        if not isinstance(place, Place):
+            raise OpTypeError("place should be a Place.", expected="for example fluid.CPUPlace()", received=repr(place))
+        source = _numbers(array, self.name)
+        old = self.array
+        if old is None or old.shape != source.shape or old.dtype != source.dtype or self.place is not place:
+            self._replace(DeviceContext.get(place).empty(source.shape, source.dtype), place)
+        copy_between(_CPU.kind, place.kind)(source, self._held())
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Array:
+        """The value as a numpy array: np.asarray(t) shares memory where the host can reach it, np.array(t) copies."""
+        array = self._held()
+        if self.place is not _CPU:
+            array, copy = DeviceContext.get(self.place).to_host(array), False if copy is None else copy
+        if dtype is not None and array.dtype != dtype:
+            if copy is False:
+                raise ValueError("a change of dtype needs a copy")
+            return array.astype(dtype)
+        return array.copy() if copy else array
+
+    def __getitem__(self, index: Any) -> LoDTensor:
+        """A part of the value, sharing its memory where numpy does; without LoD.
+
+        Args:
+            index: what numpy takes.
+
+        Returns:
+            A new LoDTensor.
+
+        Raises:
+            OpValueError: outside the value.
+        """
+        try:
+            part = np.asarray(self)[index]
+        except IndexError as e:
+            raise OpValueError(
+                f"Cannot index {self._who()} with {index!r}.", expected=f"within shape {self.shape()}", received=str(e)
+            ) from None
+        return LoDTensor(np.asarray(part), (), _CPU, self.name)
+
+    def __iter__(self) -> Iterator[LoDTensor]:
+        return (self[i] for i in range(len(self._held())))
+
+    def _slice(self, begin: int, end: int) -> LoDTensor:
+        """Rows `begin` to `end` (not included), sharing memory.
+
+        Args:
+            begin: first row.
+            end: row after the last.
+
+        Returns:
+            A new LoDTensor without LoD.
+
+        Raises:
+            OpValueError: outside the rows, or nothing between.
+        """
+        rows = len(self._held())
+        if not 0 <= begin <= rows or not 0 <= end <= rows:
+            raise OpValueError(f"Cannot slice {self._who()}.", expected=f"rows 0..{rows}", received=f"{begin}:{end}")
+        if begin >= end:
+            raise OpValueError("The start row index must be lesser than the end row index.", received=f"{begin}:{end}")
+        return self[begin:end]
+
+    def _share_data_with(self, other: LoDTensor) -> None:
+        """Hold the same memory as another tensor; the LoD stays.
+
+        Args:
+            other: the tensor to share with.
+        """
+        self._replace(other._held(), other.place)
+
+    def _copy(self, place: Place = _CPU) -> LoDTensor:
+        """A tensor of its own with the same value and LoD.
+
+        Args:
+            place: where it shall live.
+
+        Returns:
+            A new LoDTensor.
+        """
+        copy = LoDTensor(name=self.name)
+        copy.set(np.asarray(self), place)
+        copy.lod_ = self.lod_
+        return copy
+
+    # Shape, dtype, memory.
+
+    def shape(self) -> list[int]:
+        """The sizes, as a list; before the first value those of `set_dims`, or [0]."""
+        return list(self._dims if self.array is None else self.array.shape)
+
+    get_dims = shape
+
+    def set_dims(self, dims: Sequence[int]) -> None:
+        """Choose the shape that `alloc_float` and its like will give, or reshape the value.
+
+        Args:
+            dims: the sizes.
+
+        Raises:
+            OpValueError: a value of another size is held.
+        """
+        dims = tuple(dims)
+        if self.array is None:
+            self._dims = dims
+        elif prod(dims) == self.array.size:
+            self._replace(self.array.reshape(dims), self.place)
+        else:
+            raise OpValueError(
+                f"Cannot give {self._who()} the shape {list(dims)}.", expected=f"{self.array.size} elements"
+            )
+
+    def alloc_float(self, place: Place = _CPU) -> None:
+        """Get float32 memory for the shape of `set_dims`."""
+        self._alloc(np.float32, place)
+
+    def alloc_int(self, place: Place = _CPU) -> None:
+        """Get int32 memory for the shape of `set_dims`."""
+        self._alloc(np.int32, place)
+
+    def alloc_double(self, place: Place = _CPU) -> None:
+        """Get float64 memory for the shape of `set_dims`."""
+        self._alloc(np.float64, place)
+
+    def _alloc(self, dtype: Any, place: Place) -> None:
+        self._replace(memory.empty(place, self.shape(), dtype), place)
+
+    def _dtype(self) -> VarType:
+        """The VarType number of the elements."""
+        return var_type(self._held().dtype)
+
+    def _place(self) -> Place:
+        """The device that holds the value."""
+        return self.place
+
+    def _is_initialized(self) -> bool:
+        """Whether there is a value."""
+        return self.array is not None
+
+    def numel(self) -> int:
+        """How many elements there are."""
+        return prod(self.shape())
+
+    # One element at a time, as Fluid's gradient checkers do it; `i` counts in row-major order.
+
+    def _set_float_element(self, i: int, value: float) -> None:
+        self._of(np.float32).flat[i] = value
+
+    def _get_float_element(self, i: int) -> float:
+        return float(self._of(np.float32).flat[i])
+
+    def _set_double_element(self, i: int, value: float) -> None:
+        self._of(np.float64).flat[i] = value
+
+    def _get_double_element(self, i: int) -> float:
+        return float(self._of(np.float64).flat[i])
+
+    # Sequences.
+
+    def lod(self) -> LoD:
+        """The offsets of the sequences, a list per level; empty without sequences."""
+        user = LoD()
+        user.extend(map(list, self.lod_))  # checked when it came in
+        return user
+
+    def set_lod(self, levels: Any, absolute: bool = False) -> None:
+        """Say by offsets which rows are a sequence.
+
+        Args:
+            levels: offsets per level, or a flat list for one level.
+            absolute: the offsets of every level count rows, as in older texts.
+
+        Raises:
+            OpValueError: not a LoD of this many rows.
+
+        Example:
+            >>> t = LoDTensor(np.zeros((14, 1)))
+            >>> t.set_lod([[0, 5, 8, 10, 14], [0, 2, 3, 5, 7, 8, 10, 13, 14]], absolute=True)
+            >>> t.lod()
+            LoD([[0, 3, 5, 6, 8], [0, 2, 3, 5, 7, 8, 10, 13, 14]])
+        """
+        offsets = convert(levels)
+        self._set_offsets(from_absolute(offsets) if absolute else offsets)
+
+    def recursive_sequence_lengths(self) -> list[list[int]]:
+        """The lengths of the sequences, a list per level."""
+        return to_lengths(self.lod_)
+
+    def set_recursive_sequence_lengths(self, lengths: Any) -> None:
+        """Say by lengths which rows are a sequence.
+
+        Args:
+            lengths: a list per level, for example ``[[2, 1], [2, 3, 1]]``.
+
+        Raises:
+            OpValueError: not the lengths of this many rows.
+
+        Example:
+            >>> t = LoDTensor(np.zeros((5, 1))); t.set_recursive_sequence_lengths([[2, 3]]); t.lod()
+            LoD([[0, 2, 5]])
+        """
+        self._set_offsets(from_lengths(convert(lengths)))
+
+    def has_valid_recursive_sequence_lengths(self) -> bool:
+        """Whether the sequences fit the rows that are held now (a later `set` may have changed those)."""
+        return problem(self.lod_, self._height()) is None
+
+    def _set_offsets(self, offsets: Offsets) -> None:
+        check(offsets, self._height(), self.name)
+        if self.bound and offsets != self.lod_:
+            epoch.value += 1
+        self.lod_ = offsets
+
+    def _height(self) -> int | None:
+        return self.array.shape[0] if self.array is not None and self.array.ndim else None
+
+    # Inside.
+
+    def _replace(self, array: Array, place: Place) -> None:
+        self.array, self.place = array, place
+        if self.bound:
+            epoch.value += 1
+
+    def _held(self) -> Array:
+        if self.array is None:
+            self._no_value()
+        return self.array
+
+    def _of(self, dtype: Any) -> Array:
+        array = self._held()
+        if array.dtype != dtype:
+            raise EnforceNotMet(
+                f"Tensor holds the wrong type: {self._who()} holds {array.dtype}.", expected=dtype_name(dtype)
+            )
+        return array
+
+    def _no_value(self) -> NoReturn:
+        raise EnforceNotMet(
+            f"{self._who(capital=True)} holds no memory: nothing was ever written to it.",
+            hint="feed it, or run the startup program first if it is a parameter; a tensor of your own needs set().",
+        )
+
+    def _who(self, capital: bool = False) -> str:
+        text = f'variable "{self.name}"' if self.name else "the tensor"
+        return text[0].upper() + text[1:] if capital else text
+
+    def __len__(self) -> int:
+        return self.shape()[0]
+
+    def __repr__(self) -> str:
+        if self.array is None:
+            return "LoDTensor(no value)"
+        levels = f", lod={[list(level) for level in self.lod_]}" if self.lod_ else ""
+        return f"LoDTensor(shape={self.shape()}, dtype={self.array.dtype}{levels}, place={self.place})"
+
+    def __str__(self) -> str:
+        return repr(self) if self.array is None else f"{self!r}\n{np.array2string(np.asarray(self), threshold=100)}"
+
+
+class LoDTensorArray(list[LoDTensor]):
+    """A list of LoDTensors that operators write and read by index.
+
+    Args:
+        tensors: what it starts with; arrays are copied into tensors.
+
+    Source: Fluid's framework::LoDTensorArray; `write`, `read`, `stack`, `unstack` and `size` follow its TensorArray.
+
+    Example:
+        >>> array = LoDTensorArray()
+        >>> array.append(np.ones(2)); array.write(2, np.zeros(2))
+        >>> len(array), array[1]
+        (3, LoDTensor(no value))
+    """
+
+    __slots__ = ()
+
+    def __init__(self, tensors: Iterable[Any] = ()) -> None:
+        super().__init__(map(_tensor, tensors))
+
+    def append(self, tensor: Any) -> None:
+        """Add a tensor at the end.
+
+        Args:
+            tensor: a LoDTensor, or an array to copy into one.
+        """
+        super().append(_tensor(tensor))
+
+    def extend(self, tensors: Iterable[Any]) -> None:
+        """Add several tensors at the end.
+
+        Args:
+            tensors: LoDTensors, or arrays to copy into some.
+        """
+        super().extend([_tensor(t) for t in tensors])
+
+    def insert(self, index: Any, tensor: Any) -> None:
+        """Add a tensor before an index.
+
+        Args:
+            index: as for a list.
+            tensor: a LoDTensor, or an array to copy into one.
+        """
+        super().insert(index, _tensor(tensor))
+
+    def __setitem__(self, index: Any, value: Any) -> None:
+        super().__setitem__(index, _tensor(value) if isinstance(index, int) else map(_tensor, value))
+
+    def write(self, i: int, tensor: Any) -> None:
+        """Put a tensor at an index; the array grows to hold it, with empty tensors between.
+
+        Args:
+            i: 0 or more.
+            tensor: a LoDTensor, or an array to copy into one.
+
+        Raises:
+            OpValueError: a negative index.
+        """
+        if i < 0:
+            raise OpValueError(f"Cannot write at index {i} of a LoDTensorArray.", expected="0 or more")
+        value = _tensor(tensor)
+        while len(self) <= i:
+            super().append(LoDTensor())
+        self[i] = value
+
+    def read(self, i: int) -> LoDTensor:
+        """The tensor at an index.
+
+        Args:
+            i: from 0 to size - 1.
+
+        Returns:
+            The tensor.
+
+        Raises:
+            EnforceNotMet: past the end.
+        """
+        if not 0 <= i < len(self):
+            raise EnforceNotMet(
+                f"Cannot read index {i} of a LoDTensorArray of size {len(self)}.",
+                hint="array_write fills it; indices start at 0.",
+            )
+        return self[i]
+
+    def size(self) -> int:
+        """How many tensors there are."""
+        return len(self)
+
+    def stack(self) -> LoDTensor:
+        """All tensors along a new first axis.
+
+        Returns:
+            A LoDTensor of shape [size, ...].
+
+        Raises:
+            OpValueError: empty, or of unequal shapes.
+        """
+        try:
+            stacked = np.stack([np.asarray(t) for t in self])
+        except ValueError as e:
+            shapes = [t.shape() for t in self]
+            raise OpValueError(
+                "Cannot stack this LoDTensorArray.", expected="equal shapes", received=str(shapes)[:200], hint=str(e)
+            ) from None
+        whole = LoDTensor()
+        whole.set(stacked)
+        return whole
+
+    @classmethod
+    def unstack(cls, tensor: Any) -> LoDTensorArray:
+        """The rows of a tensor, one by one.
+
+        Args:
+            tensor: a LoDTensor or array of 1 dimension or more.
+
+        Returns:
+            A new LoDTensorArray.
+
+        Example:
+            >>> LoDTensorArray.unstack(np.eye(3)).size()
+            3
+        """
+        return cls(np.asarray(tensor))
+
+    def __repr__(self) -> str:
+        return f"LoDTensorArray({super().__repr__() if len(self) < 10 else f'{len(self)} tensors'})"
+
+
+def _tensor(value: Any) -> LoDTensor:
+    if isinstance(value, LoDTensor):
+        return value
+    if not isinstance(value, (np.ndarray, np.generic)):
+        raise OpTypeError("A LoDTensorArray holds LoDTensors.", received=type(value).__name__)
+    tensor = LoDTensor()
+    tensor.set(value)
+    return tensor
+
+
+def _numbers(array: Any, name: str) -> Array:
+    source = np.asarray(array)
+    if source.dtype == np.uint16:
+        return source.view(np.float16)
+    try:
+        np_dtype(source.dtype)
+    except OpValueError:
+        whose = f' of variable "{name}"' if name else ""
+        raise OpTypeError(
+            f"The value{whose} is not an array of numbers that Fluid computes on.",
+            expected="bool, int8 to int64, uint8, float16, bfloat16, float32, float64 or complex",
+            received=f"{type(array).__name__} of {source.dtype}",
+            hint="nested lists must be of equal lengths; for sequences use fluid.create_lod_tensor."
+            if source.dtype == object
+            else "convert it with array.astype(...).",
+        ) from None
+    return source

@@ -1,0 +1,110 @@
+"""Where a display that changes can be shown: a notebook, a terminal, or a stream that nobody watches."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+from collections.abc import Callable
+from typing import Any, Protocol, TextIO
+
+Face = Callable[[], str]
+
+
+class Outlet(Protocol):
+    """A place for a display that changes.
+
+    `show` gets the makers of both faces and calls the one it needs; ``last`` marks the final state.
+    """
+
+    def show(self, text: Face, html: Face, last: bool) -> None:
+        """Show a state in place of the one before."""
+
+
+class Quiet:
+    """Shows nothing."""
+
+    def show(self, text: Face, html: Face, last: bool) -> None:
+        """Do nothing."""
+
+
+class Terminal:
+    """One line of a terminal, written over and over.
+
+    Args:
+        stream: the terminal.
+    """
+
+    def __init__(self, stream: TextIO) -> None:
+        self._stream = stream
+
+    def show(self, text: Face, html: Face, last: bool) -> None:
+        """Write the line over the one before; the last one stays."""
+        width = shutil.get_terminal_size().columns - 1
+        self._stream.write("\r\x1b[K" + text()[:width] + ("\n" if last else ""))
+        self._stream.flush()
+
+
+class Plain:
+    """A stream that keeps everything: only the final state is written.
+
+    Args:
+        stream: the stream.
+    """
+
+    def __init__(self, stream: TextIO) -> None:
+        self._stream = stream
+
+    def show(self, text: Face, html: Face, last: bool) -> None:
+        """Write the last state."""
+        if last:
+            self._stream.write(text() + "\n")
+
+
+class Notebook:
+    """The output of a notebook cell, replaced with each state.
+
+    Args:
+        rich: whether somebody looks, so that HTML is worth making; plain text otherwise.
+    """
+
+    def __init__(self, rich: bool) -> None:
+        self._rich = rich
+        self._handle: Any = None
+
+    def show(self, text: Face, html: Face, last: bool) -> None:
+        """Display the first state, replace it with the next ones."""
+        bundle = {"text/plain": text()}
+        if self._rich:
+            bundle["text/html"] = html()
+        if self._handle is None:
+            from IPython.display import display
+
+            self._handle = display(bundle, raw=True, display_id=True)
+        else:
+            self._handle.update(bundle, raw=True)
+
+
+def find_outlet() -> Outlet:
+    """The outlet for whoever runs this code.
+
+    Returns:
+        `Notebook` inside a kernel, rich when the front end says which cell runs (JupyterLab, VS Code) as tools that
+        only execute notebooks (nbclient) do not; `Terminal` where one is; `Plain` elsewhere.
+
+    Example:
+        >>> type(find_outlet()).__name__
+        'Plain'
+    """
+    shell = sys.modules["IPython"].get_ipython() if "IPython" in sys.modules else None
+    kernel = getattr(shell, "kernel", None)
+    if kernel is not None:
+        return Notebook(_watched(kernel))
+    if sys.stdout.isatty():
+        return Terminal(sys.stdout)
+    return Plain(sys.stdout)
+
+
+def _watched(kernel: Any) -> bool:
+    parent = kernel.get_parent() or {}
+    return bool(parent.get("metadata", {}).get("cellId")) or "COLAB_RELEASE_TAG" in os.environ

@@ -1,0 +1,88 @@
+"""What notebooks show for variables, tensors, scopes, blocks, operators and programs: HTML over the same lines."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+from fluidnb.program import hooks
+from fluidnb.program.operator import Operator
+from fluidnb.program.program import Program
+from fluidnb.program.variable import Variable
+from fluidnb.runtime.latest import latest_array
+from fluidnb.runtime.scope import Scope
+from fluidnb.values.tensor import LoDTensor
+from fluidnb.viz.html import lines_html, program_html
+from fluidnb.viz.model import ProgramPicture
+from fluidnb.viz.program_reader import read_block, read_op, read_program, read_var
+from fluidnb.viz.spans import Line
+from fluidnb.viz.text import op_lines, scope_lines, tensor_lines
+from fluidnb.viz.values_reader import read_scope, read_tensor
+
+
+def repr_html(thing: Any) -> str | None:
+    """HTML that shows a thing of fluidnb's.
+
+    Args:
+        thing: a Variable, Parameter, LoDTensor, Scope, Program, Block or Operator.
+
+    Returns:
+        One element, or None for anything else.
+
+    Example:
+        >>> print(repr_html(LoDTensor(np.zeros(2, "float32"), name="x")))
+        <pre ...><span ...>x  </span>float32[2]  [0, 0]</pre>
+    """
+    if isinstance(thing, Variable):
+        return lines_html(variable_lines(thing))
+    if isinstance(thing, LoDTensor):
+        return lines_html(tensor_lines(read_tensor(thing)))
+    if isinstance(thing, Scope):
+        return lines_html(scope_lines(read_scope(thing)))
+    if isinstance(thing, Program):
+        return program_html(read_program(thing))
+    if isinstance(thing, Operator):
+        return lines_html(op_lines(read_op(thing)))
+    if hasattr(thing, "ops") and hasattr(thing, "desc"):
+        return program_html(ProgramPicture(read_block(thing), title=f"block {thing.idx}"))
+    return None
+
+
+def variable_lines(variable: Variable) -> list[Line]:
+    """A variable in two lines: what it is and who makes it; the last value known.
+
+    Args:
+        variable: the variable, or a parameter.
+
+    Returns:
+        The lines.
+    """
+    row = read_var(variable.desc)
+    line: Line = [(row.name, "name"), (f"  {row.facts}", "")]
+    words = [word for word, true in (("parameter", row.parameter), ("data", row.data)) if true]
+    made_by = variable.origin
+    if made_by is not None and made_by.fate:
+        return [line, [("   " + made_by.fate, "warn")]]
+    if (writer := _writer(variable)) is not None:
+        words.append(f"by {writer.type}" + (f" in {writer.where.short()}" if writer.where else ""))
+    elif row.place:
+        words.append(row.place)
+    line.append(("  " + ", ".join(words), "dim"))
+    array = latest_array(variable)
+    if array is None:
+        return [line, [("   no value yet: run its program and fetch it", "dim")]]
+    return [line, [("   last value ", "dim"), *tensor_lines(replace(read_tensor(array), name=""))[0]]]
+
+
+def install() -> None:
+    """Let the classes below show themselves as HTML from now on."""
+    hooks.repr_html = repr_html
+
+
+def _writer(variable: Variable) -> Operator | None:
+    """The last operator that writes it, found without noting that somebody looked."""
+    block = variable.desc.block
+    if block is None or block.view is None:
+        return None
+    found = next((op for op in reversed(block.ops) if variable.name in op.output_arg_names()), None)
+    return None if found is None else Operator.over(block.view, found)

@@ -1,0 +1,138 @@
+"""Lines of styled text: what a terminal face is made of, before any terminal library."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from rich.text import Text
+
+#: A piece of text and the name of its style, a key of `STYLES`.
+Span = tuple[str, str]
+Line = list[Span]
+
+#: The colours of the three roles: of middle lightness, so that they are readable on light and on dark ground.
+COLOURS = {"forward": "#3b82f6", "backward": "#e5484d", "optimizer": "#30a46c"}
+
+#: Style name -> what rich calls it.
+STYLES = {
+    "": "", "dim": "dim", "bold": "bold", "warn": "bold #d97706", "name": "bold", "place": "dim italic",
+    **{role: f"bold {colour}" for role, colour in COLOURS.items()},
+}  # fmt: skip
+
+
+def width(line: Line) -> int:
+    """How many characters a line has."""
+    return sum(len(text) for text, _ in line)
+
+
+def cut(line: Line, size: int) -> Line:
+    """A line of at most so many characters; an ellipsis says that something is missing.
+
+    Example:
+        >>> plain([cut([("abc", ""), ("defg", "dim")], 5)])
+        'abcd…'
+    """
+    if width(line) <= size:
+        return line
+    out: Line = []
+    room = max(size - 1, 0)
+    for text, style in line:
+        out.append((text[:room], style))
+        room -= len(text)
+        if room <= 0:
+            break
+    return [*out, ("…", "dim")]
+
+
+def columns(rows: Iterable[list[Line]], limit: int = 0, gap: int = 2) -> list[Line]:
+    """Rows of cells as lines, cells below each other.
+
+    Args:
+        rows: cells of each row; a row of one cell stands on its own and takes no part in the widths.
+        limit: characters a line may have; 0 for any number. The first wide cell gives way.
+        gap: characters between columns.
+
+    Returns:
+        The lines.
+
+    Example:
+        >>> rows = [[[("a", "")], [("1", "")]], [[("bcd", "")], [("22", "")]]]
+        >>> print(plain(columns(rows)))
+        a    1
+        bcd  22
+    """
+    rows = list(rows)
+    table = [row for row in rows if len(row) > 1]
+    count = max((len(row) for row in table), default=0)
+    sizes = [max((width(row[i]) for row in table if i < len(row)), default=0) for i in range(count)]
+    over = sum(sizes) + gap * (count - 1) - limit
+    if limit and over > 0 and sizes:
+        widest = sizes.index(max(sizes))
+        sizes[widest] = max(sizes[widest] - over, 12)
+    lines = []
+    for row in rows:
+        if len(row) == 1:
+            lines.append(cut(row[0], limit) if limit else row[0])
+            continue
+        line: Line = []
+        for cell, size in zip(row, sizes, strict=False):
+            cell = cut(cell, size)
+            line += [*cell, (" " * (size - width(cell) + gap), "")]
+        lines.append(_stripped(line))
+    return lines
+
+
+def plain(lines: Iterable[Line]) -> str:
+    """Lines as text without colours."""
+    return "\n".join("".join(text for text, _ in line) for line in lines)
+
+
+def rich_text(lines: Iterable[Line]) -> Text:
+    """Lines as one rich Text.
+
+    Args:
+        lines: the lines.
+
+    Returns:
+        A renderable that does not wrap.
+    """
+    from rich.text import Text
+
+    text = Text(no_wrap=True, overflow="ellipsis", end="")
+    for i, line in enumerate(lines):
+        if i:
+            text.append("\n")
+        for piece, style in line:
+            text.append(piece, STYLES[style] or None)
+    return text
+
+
+def ansi(lines: Iterable[Line], columns: int = 100) -> str:
+    """Lines with the colour codes of terminals.
+
+    Args:
+        lines: the lines.
+        columns: width of the terminal.
+
+    Returns:
+        Text to print.
+    """
+    from io import StringIO
+
+    from rich.console import Console
+
+    out = StringIO()
+    Console(file=out, force_terminal=True, color_system="256", width=columns, legacy_windows=False).print(
+        rich_text(lines)
+    )
+    return out.getvalue().rstrip("\n")
+
+
+def _stripped(line: Line) -> Line:
+    while line and not line[-1][0].strip():
+        line.pop()
+    if line:
+        line[-1] = (line[-1][0].rstrip(), line[-1][1])
+    return line

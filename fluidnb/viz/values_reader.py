@@ -1,0 +1,127 @@
+"""Reading tensors and scopes into `TensorSummary` and `ScopeRow`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from fluidnb.values.dtypes import dtype_name
+from fluidnb.viz.model import Held, ScopeRow, TensorSummary
+
+#: Elements looked at for statistics; a larger tensor is looked at in even steps.
+_SAMPLE = 1 << 20
+#: Tensors of up to so many elements are shown whole.
+_FEW = 8
+
+
+def read_tensor(tensor: Any, name: str = "") -> TensorSummary:
+    """The summary of a tensor.
+
+    Args:
+        tensor: a LoDTensor, or an array.
+        name: the variable that holds it; the tensor's own name by default.
+
+    Returns:
+        The summary. Of more than a million elements, evenly chosen ones make the statistics.
+
+    Example:
+        >>> s = read_tensor(np.arange(100, dtype="float32").reshape(10, 10), "x")
+        >>> s.facts, s.statistics
+        ('float32[10, 10]', '49.5 ± 29 in [0, 99]')
+        >>> read_tensor(np.array([1, 2, 3])).statistics
+        '[1, 2, 3]'
+    """
+    name = name or getattr(tensor, "name", "")
+    lod = tuple(getattr(tensor, "lod_", ()))
+    place = getattr(tensor, "place", None)
+    where = "" if place is None or place.kind == "cpu" else repr(place)
+    array = tensor.array if hasattr(tensor, "lod_") else np.asarray(tensor)
+    if array is None:
+        return TensorSummary(name, "", (), lod, where)
+    if not isinstance(array, np.ndarray):  # memory of another device
+        return TensorSummary(name, dtype_name(array.dtype), tuple(array.shape), lod, where, int(array.nbytes))
+    facts = (name, _dtype(array), array.shape, lod, where, int(array.nbytes))
+    if array.size <= _FEW:
+        nan, inf = _holes(array)
+        return TensorSummary(*facts, nan=nan, inf=inf, values=_elements(array))
+    return TensorSummary(*facts, **_statistics(array))
+
+
+def read_scope(scope: Any, title: str = "scope") -> ScopeRow:
+    """A scope and the scopes inside it as plain data.
+
+    Args:
+        scope: a Scope.
+        title: how the picture calls it.
+
+    Returns:
+        The row, variables in the order of their names.
+    """
+    held = tuple(_held(name, scope.find_var(name)) for name in sorted(scope.local_var_names()))
+    kids = tuple(read_scope(kid, f"scope {i}") for i, kid in enumerate(scope.kids))
+    return ScopeRow(title, held, kids)
+
+
+def sparkline(counts: tuple[int, ...] | list[float]) -> str:
+    """Numbers as a row of bars, the largest one full.
+
+    Args:
+        counts: numbers from 0 up.
+
+    Returns:
+        One character a number.
+
+    Example:
+        >>> sparkline((0, 1, 4, 8))
+        ' ▁▄█'
+    """
+    top = max(counts, default=0) or 1
+    return "".join(" ▁▂▃▄▅▆▇█"[round(8 * c / top)] for c in counts)
+
+
+def _held(name: str, variable: Any) -> Held:
+    value = variable.value
+    if hasattr(value, "lod_"):
+        return Held(name, "LoDTensor", read_tensor(value, name))
+    if isinstance(value, list | tuple):
+        return Held(name, f"{type(value).__name__} of {len(value)}")
+    return Held(name, "nothing yet" if value is None else type(value).__name__)
+
+
+def _dtype(array: np.ndarray[Any, Any]) -> str:
+    try:
+        return dtype_name(array.dtype)
+    except Exception:  # a dtype that Fluid has no name for, in an array of the user's own
+        return str(array.dtype)
+
+
+def _elements(array: np.ndarray[Any, Any]) -> str:
+    if array.size == 0:
+        return "empty"
+    shown = [f"{v:.4g}" if isinstance(v, float) else str(v) for v in array.ravel().tolist()]
+    return shown[0] if array.ndim == 0 else f"[{', '.join(shown)}]"
+
+
+def _holes(array: np.ndarray[Any, Any]) -> tuple[int, int]:
+    if not np.issubdtype(array.dtype, np.floating):
+        return 0, 0
+    return int(np.isnan(array).sum()), int(np.isinf(array).sum())
+
+
+def _statistics(array: np.ndarray[Any, Any]) -> dict[str, Any]:
+    if array.dtype.kind not in "fiub" and array.dtype.name != "bfloat16":
+        return {}
+    flat = array.reshape(-1)[:: -(-array.size // _SAMPLE)].astype(np.float64)
+    fine = np.isfinite(flat)
+    nan, inf = (0, 0) if fine.all() else _holes(flat)
+    holes = {"nan": nan, "inf": inf}
+    flat = flat[fine]
+    if not flat.size:
+        return holes
+    low, high = float(flat.min()), float(flat.max())
+    counts = np.histogram(flat, bins=16, range=(low, high) if high > low else (low - 0.5, high + 0.5))[0]
+    return {
+        **holes, "low": low, "high": high, "mean": float(flat.mean()), "std": float(flat.std()),
+        "histogram": tuple(counts.tolist()),
+    }  # fmt: skip

@@ -1,0 +1,11 @@
+"""fluidnb's own operators: shape rules, gradients and numpy kernels, by family.
+
+Importing the package registers all of them. The folders are the list: a new operator is a new file in its family, or a
+new row in the family's table.
+"""
+
+import importlib
+import pkgutil
+
+for _module in pkgutil.walk_packages(__path__, __name__ + "."):
+    importlib.import_module(_module.name)

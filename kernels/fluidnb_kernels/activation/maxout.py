@@ -1,0 +1,94 @@
+"""maxout: the largest of groups of channels."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from fluidnb.op import Attr, Binder, Context, default_grad, grad_op, op
+from fluidnb_kernels.emit import FLOATS, made
+from fluidnb_kernels.views import reading, writing, written
+
+Array = Any
+
+
+def _axis(c: Context) -> int:
+    axis, n = c.attr("axis", 1), c["X"].ndim
+    c.require(
+        -n <= axis < n, "Attr(axis) of maxout must name a dimension of X.", expected=f"{-n} to {n - 1}", received=axis
+    )
+    return int(axis % n)
+
+
+def _infer(c: Context) -> None:
+    x, groups, axis = c["X"], c.attr("groups"), _axis(c)
+    channels = x.shape[axis]
+    c.require(
+        channels < 0 or channels % groups == 0,
+        "The number of channels of Input(X) of maxout should be a multiple of groups.",
+        expected=f"a multiple of {groups}", received=channels,
+    )  # fmt: skip
+    out = list(x.shape)
+    out[axis] = channels if channels < 0 else channels // groups
+    c.set("Out", out, x.dtype)
+
+
+def _apart(b: Binder) -> tuple[tuple[int, ...], tuple[int, ...], int]:
+    """The shape of X with its groups as a dimension of their own, that of Out beside it, and that dimension."""
+    x, axis, groups = b["X"], _axis(b), b.attr("groups")
+    head, tail, many = x.shape[:axis], x.shape[axis + 1 :], x.shape[axis] // groups
+    return (*head, many, groups, *tail), (*head, many, 1, *tail), axis + 1
+
+
+@op(
+    "maxout",
+    inputs={"X": "[N, channels, …]"},
+    outputs={"Out": "[N, channels / groups, …]"},
+    attrs={
+        "groups": Attr("int", doc="how many channels become one", gt=1),
+        "axis": Attr("int", 1, "the dimension that holds the channels"),
+    },
+    infer=_infer,
+    grad=default_grad("X", "Out", "Out@GRAD"),
+    dtypes=FLOATS,
+)
+def maxout(b: Binder) -> None:
+    """Out = the largest of every ``groups`` channels that follow each other.
+
+    Example:
+        >>> from fluidnb.testing import run_op
+        >>> run_op("maxout", {"X": [[[[1.0]], [[5.0]], [[2.0]], [[3.0]]]]}, {"groups": 2})["Out"].ravel()
+        array([5., 3.])
+
+    Source: Goodfellow et al., Maxout networks (2013); Fluid's maxout_op.
+    """
+    inner, outer, axis = _apart(b)
+    out = writing(b, b["Out"], outer)
+    b(np.maximum.reduce, reading(b, b["X"], inner), axis, None, out, True)
+    written(b, b["Out"], out)
+
+
+def first_only(hits: Array, axis: int) -> None:
+    """Leave of several hits along an axis the first alone.
+
+    Args:
+        hits: bool, changed.
+        axis: the axis.
+
+    Example:
+        >>> h = np.array([False, True, True]); first_only(h, 0); h
+        array([False,  True, False])
+    """
+    hits &= np.cumsum(hits, axis) == 1
+
+
+@grad_op("maxout_grad")
+def maxout_grad(b: Binder) -> None:
+    """dX = dOut at the first of the largest channels of each group, 0 elsewhere."""
+    inner, outer, axis = _apart(b)
+    hits = made(b, np.equal, reading(b, b["X"], inner), reading(b, b["Out"], outer))
+    b(first_only, hits, axis)
+    dx = writing(b, b["X@GRAD"], inner)
+    b(np.multiply, reading(b, b["Out@GRAD"], outer), hits, out=dx)
+    written(b, b["X@GRAD"], dx)

@@ -1,0 +1,93 @@
+"""prelu: a rectifier whose slope below zero is learned."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from fluidnb.op import Attr, Binder, Context, default_grad, grad_op, op, product
+from fluidnb_kernels.emit import FLOATS, made
+from fluidnb_kernels.views import reading
+
+Array = Any
+
+MODES = ("all", "channel", "element")
+
+
+def _channel(c: Context) -> int:
+    """The dimension of X that holds its channels."""
+    return int(c["X"].ndim - 1 if c.attr("data_format", "NCHW") == "NHWC" else 1)
+
+
+def _infer(c: Context) -> None:
+    x, alpha, mode = c["X"], c["Alpha"], c.attr("mode")
+    if mode == "all":
+        want: int = 1
+    elif mode == "channel":
+        c.require(x.ndim > 1, "Input(X) of prelu has no channels.", expected="rank > 1", received=list(x.shape))
+        want = x.shape[_channel(c)]
+    else:
+        want = product(x.shape[1:])
+    c.require(
+        alpha.size == want or -1 in (alpha.size, want), f"Input(Alpha) of prelu does not fit mode {mode!r}.",
+        expected=f"{want} elements", received=f"{alpha.size} elements",
+        hint="'all' takes one slope, 'channel' one for each channel, 'element' one for each element of a row.",
+    )  # fmt: skip
+    c.set("Out", x.shape, x.dtype, c.lod("X"))
+
+
+def _slopes(b: Binder) -> Array:
+    """Alpha seen with the dimensions of X."""
+    x, mode = b["X"], b.attr("mode", "all")
+    shape = [1] * x.ndim
+    if mode == "channel":
+        shape[_channel(b)] = x.shape[_channel(b)]
+    elif mode == "element":
+        shape = [1, *x.shape[1:]]
+    return reading(b, b["Alpha"], shape)
+
+
+@op(
+    "prelu",
+    inputs={"X": "any shape, float", "Alpha": "the slopes below zero: one, one for each channel or each element"},
+    outputs={"Out": "of the shape of X"},
+    attrs={
+        "mode": Attr("string", "all", "how many slopes there are", enum=MODES),
+        "data_format": Attr("string", "NCHW", "where the channels are", enum=("NCHW", "NHWC", "AnyLayout")),
+        "is_test": Attr("bool", False, "kept for old programs; it changes nothing"),
+    },
+    infer=_infer,
+    grad=default_grad("X", "Alpha", "Out@GRAD"),
+    dtypes=FLOATS,
+    dtype_slot="X",
+)
+def prelu(b: Binder) -> None:
+    """Out = X where X > 0, Alpha · X elsewhere; the LoD of X goes on to Out.
+
+    Example:
+        >>> from fluidnb.testing import run_op
+        >>> run_op("prelu", {"X": [[-2.0, 2.0]], "Alpha": [0.5]})["Out"]
+        array([[-1.,  2.]])
+
+    Source: He et al., Delving deep into rectifiers (2015); Fluid's prelu_op.
+    """
+    x = b["X"]
+    t = made(b, np.minimum, x, b.const(0, x.dtype))
+    b(np.multiply, t, _slopes(b), out=t)
+    b(np.add, made(b, np.maximum, x, b.const(0, x.dtype)), t, out=b["Out"])
+
+
+@grad_op("prelu_grad", dtype_slot="X")
+def prelu_grad(b: Binder) -> None:
+    """dX = dOut where X > 0, Alpha · dOut elsewhere; dAlpha = X · dOut where X <= 0, summed."""
+    x, g, dx, dalpha = b["X"], b["Out@GRAD"], b["X@GRAD"], b["Alpha@GRAD"]
+    slopes = _slopes(b)
+    if dx is not None:
+        t = made(b, np.multiply, g, slopes)
+        b(np.copyto, t, g, where=made(b, np.greater, x, b.const(0, x.dtype)))
+        b(np.copyto, dx, t)
+    if dalpha is not None:
+        t = made(b, np.multiply, made(b, np.minimum, x, b.const(0, x.dtype)), g)
+        axes = tuple(i for i, n in enumerate(slopes.shape) if n == 1)
+        b(np.add.reduce, t, axes, None, dalpha.reshape(slopes.shape), True)

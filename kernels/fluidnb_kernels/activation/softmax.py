@@ -1,0 +1,85 @@
+"""softmax: exponentials that sum to one."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from fluidnb.op import Attr, Binder, Context, default_grad, grad_op, op
+
+#: Differences to the maximum below this one count as it: exp of less is nothing beside the maximum's 1.
+LOWEST = -64
+
+
+def _kept(shape: tuple[int, ...], axis: int) -> list[int]:
+    out = list(shape)
+    out[axis] = 1
+    return out
+
+
+def emit_softmax(b: Binder, x: Any, out: Any, axis: int) -> tuple[Any, Any]:
+    """Emit ``out = softmax(x)``.
+
+    Args:
+        b: the binder.
+        x: the logits.
+        out: the result, of the same shape.
+        axis: the axis that sums to one.
+
+    Returns:
+        x less its maximum (not below LOWEST), and the sums of exponentials, for what a loss makes of them.
+    """
+    top, total, t = b.tmp(_kept(x.shape, axis), x.dtype), b.tmp(_kept(x.shape, axis), x.dtype), b.like(x)
+    b(np.maximum.reduce, x, axis, None, top, True)
+    b(np.subtract, x, top, out=t)
+    b(np.maximum, t, b.const(LOWEST, x.dtype), out=t)
+    b(np.exp, t, out=out)
+    b(np.add.reduce, out, axis, None, total, True)
+    b(np.divide, out, total, out=out)
+    return t, total
+
+
+def _infer(c: Context) -> None:
+    x, axis = c["X"], c.attr("axis")
+    c.require(
+        -max(x.ndim, 1) <= axis < max(x.ndim, 1), "Attr(axis) of softmax must name a dimension of X.",
+        expected=f"{-x.ndim} to {x.ndim - 1}", received=axis,
+    )  # fmt: skip
+    c.set("Out", x.shape, x.dtype, c.lod("X"))
+
+
+@op(
+    "softmax",
+    inputs={"X": "logits, at least one dimension"},
+    outputs={"Out": "probabilities, of the shape of X"},
+    attrs={
+        "axis": Attr("int", -1, "the dimension that sums to one"),
+        "data_format": Attr("string", "AnyLayout", "kept for old programs; the axis decides"),
+        "is_test": Attr("bool", False, "kept for old programs; it changes nothing"),
+    },
+    infer=_infer,
+    grad=default_grad("Out", "Out@GRAD"),
+)
+def softmax(b: Binder) -> None:
+    """Out = exp(X - max X) / sum(exp(X - max X)) along an axis.
+
+    Example:
+        >>> from fluidnb.testing import run_op
+        >>> run_op("softmax", {"X": [[1.0, 1.0]]})["Out"]
+        array([[0.5, 0.5]])
+
+    Source: Fluid's softmax_op; differences to the maximum are not taken below -64, as in Paddle's CPU kernel.
+    """
+    emit_softmax(b, b["X"], b["Out"], b.attr("axis"))
+
+
+@grad_op("softmax_grad")
+def softmax_grad(b: Binder) -> None:
+    """dX = Out · (dOut - sum(dOut · Out)) along the axis."""
+    out, g, axis = b["Out"], b["Out@GRAD"], b.attr("axis", -1)
+    t, total = b.like(out), b.tmp(_kept(out.shape, axis), out.dtype)
+    b(np.multiply, out, g, out=t)
+    b(np.add.reduce, t, axis, None, total, True)
+    b(np.subtract, g, total, out=t)
+    b(np.multiply, t, out, out=b["X@GRAD"])

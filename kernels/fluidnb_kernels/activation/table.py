@@ -1,0 +1,118 @@
+"""What the tables of activations have in common: a row, and how it becomes an operator with its gradient."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from fluidnb.op import Attr, Binder, default_grad, grad_op, op, same
+from fluidnb_kernels.emit import FLOATS
+
+Array = Any
+#: ``forward(b, x, out)`` emits the function; ``out`` may be the memory of ``x``, so it is written last.
+Forward = Callable[[Binder, Array, Array], None]
+#: ``backward(b, v, g, dx)`` emits the gradient; v is the first of the slots that it reads beside Out@GRAD.
+Backward = Callable[[Binder, Array, Array, Array], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One activation.
+
+    Args:
+        formula: what it computes.
+        forward: emits it, or the numpy function that is it.
+        slope: formula of the gradient of X.
+        needs: slots that the gradient reads beside Out@GRAD; none where it is zero.
+        backward: emits the gradient.
+        example: an input and the result, for the documentation.
+        attrs: its attributes.
+        settings: their values in the example, where they are not the defaults.
+        dtypes: the dtypes that it takes.
+        source: who described it, where that is not Fluid alone.
+    """
+
+    formula: str
+    forward: Forward | np.ufunc
+    slope: str
+    needs: tuple[str, ...]
+    backward: Backward
+    example: tuple[str, str]
+    attrs: Mapping[str, Attr] = field(default_factory=dict)
+    settings: str = ""
+    dtypes: tuple[str, ...] = FLOATS
+    source: str = ""
+
+
+_DOC = """Out = {formula}, element by element; the LoD of X goes on to Out.
+
+    Example:
+        >>> from fluidnb.testing import run_op
+        >>> run_op("{type}", {{"X": {x}}}{settings})["Out"].round(4)
+        array({result})
+
+    Source: Fluid's activation_op{source}.
+    """
+
+
+def define(type: str, row: Row) -> None:
+    """Register an activation and its gradient.
+
+    Args:
+        type: its name in an OpDesc.
+        row: what it computes.
+
+    Example:
+        >>> from fluidnb.op import get_op
+        >>> get_op("softsign").outputs["Out"].doc
+        'X / (1 + |X|)'
+    """
+
+    @op(
+        type,
+        inputs={"X": "any shape, float"},
+        outputs={"Out": row.formula},
+        attrs=row.attrs,
+        infer=same(),
+        grad=default_grad(*row.needs, "Out@GRAD"),
+        inplace=True,
+        dtypes=row.dtypes,
+        doc=_DOC.format(
+            formula=row.formula, type=type, x=row.example[0], result=row.example[1],
+            settings=", " + row.settings if row.settings else "", source="; " + row.source if row.source else "",
+        ),
+    )  # fmt: skip
+    def activation(b: Binder) -> None:
+        if isinstance(row.forward, np.ufunc):
+            b(row.forward, b["X"], out=b["Out"])
+        else:
+            row.forward(b, b["X"], b["Out"])
+
+    def activation_grad(b: Binder) -> None:
+        row.backward(b, b[row.needs[0]] if row.needs else None, b["Out@GRAD"], b["X@GRAD"])
+
+    activation_grad.__doc__ = f"dX = {row.slope}."
+    grad_op(type + "_grad")(activation_grad)
+
+
+def number(b: Binder, name: str, dtype: Any, default: float | None = None) -> Array:
+    """A float attribute as a constant.
+
+    Args:
+        b: the binder.
+        name: the attribute.
+        dtype: dtype of the constant.
+        default: its value where a gradient operator does not carry it.
+
+    Returns:
+        A constant of one element.
+
+    Example:
+        >>> from fluidnb.testing import run_op
+        >>> run_op("brelu", {"X": [3.0]}, {"t_max": 2.0})["Out"]
+        array([2.])
+    """
+    return b.const(b.attr(name, default), dtype)

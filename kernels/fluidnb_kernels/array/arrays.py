@@ -1,0 +1,194 @@
+"""Writing, reading and measuring arrays of tensors."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from typing import Any
+
+import numpy as np
+
+from fluidnb.errors import EnforceNotMet
+from fluidnb.op import Binder, Context, OpDef, OpDesc, grad_names, op
+from fluidnb.values import CPUPlace, DeviceContext, LoDTensor, LoDTensorArray
+
+Array = Any
+
+_CPU = CPUPlace()
+
+
+def _index_rule(c: Context) -> None:
+    index = c["I"]
+    c.require(
+        index.size in (1, -1), f"The number of elements of the subscript I of {c.definition.type} should be 1.",
+        expected="int64 of shape [1]", received=f"{index.dtype} of shape {list(index.shape)}",
+    )  # fmt: skip
+
+
+def write_item(array: LoDTensorArray, index: Array, x: Array, lod: Any, spare: dict[int, LoDTensor]) -> None:
+    """Put a copy of a tensor into an array; the array grows to hold it.
+
+    Args:
+        array: the array, changed.
+        index: int64, one element.
+        x: the value.
+        lod: its LoD.
+        spare: the tensors that this call wrote in the run before, by index; their memory serves again.
+
+    Example:
+        >>> a = LoDTensorArray(); write_item(a, np.array([1]), np.ones(2), (), {}); len(a), a[1]
+        (2, LoDTensor(shape=[2], dtype=float64, place=CPUPlace))
+    """
+    i = index.item()
+    tensor = spare.get(i)
+    if tensor is None or i < len(array) and array[i] is tensor:
+        tensor = spare[i] = LoDTensor(DeviceContext.get(_CPU).from_host(x), lod)
+    else:
+        np.copyto(np.asarray(tensor), x)
+    array.write(i, tensor)
+
+
+def _write_infer(c: Context) -> None:
+    _index_rule(c)
+    if not c.runtime:
+        x = c["X"]
+        c.set("Out", x.shape, x.dtype, c.lod("X"))
+
+
+def _write_grad(desc: OpDesc, definition: OpDef, no_grad: Collection[str]) -> list[OpDesc]:
+    (target,) = grad_names(desc, "X", no_grad)
+    ins = {"X": [desc.outs["Out"][0] + "@GRAD"], "I": desc.ins["I"], "X_W": desc.ins["X"]}
+    return [] if target == "@EMPTY@" else [OpDesc("read_from_array", ins, {"Out": [target]})]
+
+
+@op(
+    "write_to_array",
+    inputs={"X": "a tensor", "I": "int64 of one element: where"},
+    outputs={"Out": "the array; it grows to hold the tensor"},
+    infer=_write_infer,
+    grad=_write_grad,
+    dtype_slot="X",
+)
+def write_to_array(b: Binder) -> None:
+    """Out[I] = X, with its LoD. The gradient reads the array of gradients at I.
+
+    Example:
+        >>> from fluidnb.testing import run_op
+        >>> run_op("write_to_array", {"X": [1.0, 2.0], "I": [0]})["Out"]
+        LoDTensorArray([LoDTensor(shape=[2], dtype=float64, place=CPUPlace)])
+
+    Source: Fluid's write_to_array_op.
+    """
+    b(write_item, b.array("Out"), b["I"], b["X"], b.lod("X"), {})
+
+
+def held(array: LoDTensorArray | None, index: int) -> LoDTensor | None:
+    """The tensor at an index, or None where none has been written.
+
+    Example:
+        >>> held(LoDTensorArray(), 3) is None
+        True
+    """
+    found = array[index] if array is not None and 0 <= index < len(array) else None
+    return None if found is None or found.array is None else found
+
+
+def _element(b: Binder) -> Any:
+    """Shape, dtype and LoD of the element that will be read; None where nothing has been written."""
+    found = held(b["X"], int(b["I"].item()))
+    return None if found is None or found.array is None else (found.array.shape, found.array.dtype, found.lod_)
+
+
+def read_item(array: LoDTensorArray, index: Array, out: Array) -> None:
+    """Copy an element of an array.
+
+    Args:
+        array: the array.
+        index: int64, one element.
+        out: of the element's shape, written.
+
+    Example:
+        >>> x = np.zeros(2); read_item(LoDTensorArray([np.ones(2)]), np.array([0]), x); x
+        array([1., 1.])
+    """
+    np.copyto(out, array[index.item()].array)
+
+
+def _read_infer(c: Context) -> None:
+    _index_rule(c)
+    if not c.runtime:
+        x = c["X"]
+        c.set("Out", x.shape, x.dtype, c.lod("X"))
+
+
+def _read_grad(desc: OpDesc, definition: OpDef, no_grad: Collection[str]) -> list[OpDesc]:
+    (target,) = grad_names(desc, "X", no_grad)
+    ins = {"X": [desc.outs["Out"][0] + "@GRAD"], "I": desc.ins["I"]}
+    return [] if target == "@EMPTY@" else [OpDesc("write_to_array", ins, {"Out": [target]})]
+
+
+@op(
+    "read_from_array",
+    inputs={"X": "an array", "I": "int64 of one element: where", "X_W?": "stands for an element never written"},
+    outputs={"Out": "the element"},
+    infer=_read_infer,
+    grad=_read_grad,
+    guard=_element,
+    unset=("X",),
+)
+def read_from_array(b: Binder) -> None:
+    """Out = X[I], with its LoD; zeros like X_W where nothing has been written, as backward through time begins.
+
+    Example:
+        >>> from fluidnb.testing import run_op
+        >>> from fluidnb.values import LoDTensorArray
+        >>> run_op("read_from_array", {"X": LoDTensorArray([np.array([7.0])]), "I": [0]})["Out"]
+        array([7.])
+
+    Source: Fluid's read_from_array_op.
+    """
+    found = _element(b)
+    if found is not None:
+        shape, dtype, lod = found
+        return b(read_item, b["X"], b["I"], b.set("Out", shape, dtype, lod))
+    like = b["X_W"]
+    if like is None:
+        raise EnforceNotMet(
+            f"Cannot read index {b['I'].item()} of {b.name('X')}: nothing has been written there.",
+            expected=f"0 to {len(b['X'] or ()) - 1}", received=b["I"].item(),
+            hint="array_write fills it; indices start at 0.",
+        )  # fmt: skip
+    return b(np.copyto, b.set("Out", like.shape, like.dtype, b.lod("X_W")), b.const(0, like.dtype))
+
+
+def measure(array: LoDTensorArray, out: Array) -> None:
+    """Write how many elements an array has.
+
+    Example:
+        >>> n = np.zeros(1, int); measure(LoDTensorArray([np.ones(2)]), n); n
+        array([1])
+    """
+    out[...] = len(array)
+
+
+def _length(c: Context) -> None:
+    c.set("Out", (1,), np.int64)
+
+
+@op(
+    "lod_array_length",
+    inputs={"X": "an array"},
+    outputs={"Out": "int64 [1]: how many elements it has"},
+    infer=_length,
+)
+def lod_array_length(b: Binder) -> None:
+    """Out = the number of elements of X.
+
+    Example:
+        >>> from fluidnb.testing import run_op
+        >>> from fluidnb.values import LoDTensorArray
+        >>> run_op("lod_array_length", {"X": LoDTensorArray([np.array([7.0])])})["Out"]
+        array([1])
+
+    Source: Fluid's lod_array_length_op.
+    """
+    b(measure, b["X"], b["Out"])

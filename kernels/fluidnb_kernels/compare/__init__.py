@@ -1,0 +1,1 @@
+"""Comparisons and logic; the results are bool and have no gradient."""

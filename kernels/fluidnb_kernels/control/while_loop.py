@@ -1,0 +1,44 @@
+"""while: runs a block as long as a condition holds."""
+
+from __future__ import annotations
+
+from fluidnb.op import Attr, Binder, Context, Control, Loop, op
+
+
+def _infer(c: Context) -> None:
+    if c.runtime:
+        return
+    condition = c["Condition"]
+    c.require(
+        condition.dtype == bool and condition.size in (1, -1),
+        "The condition of while must be a bool of one element.",
+        expected="bool[1]", received=f"{condition.dtype}{list(condition.shape)}",
+        hint="compare two variables of shape [1], for example with less_than.",
+    )  # fmt: skip
+
+
+@op(
+    "while",
+    inputs={"X*?": "outer variables that the block reads", "Condition": "bool of one element, which the block updates"},
+    outputs={"Out*?": "outer variables that the block writes", "StepScopes": "the scope of each iteration"},
+    attrs={
+        "sub_block": Attr("block", doc="the block to run"),
+        "is_test": Attr("bool", False, "whether no backward will follow, so that no step need be kept"),
+    },
+    infer=_infer,
+    unset=("X",),
+    side_effect=True,
+    control=True,
+)
+def while_loop(b: Binder) -> Control:
+    """While Condition holds, run the block; each iteration has a scope of its own inside the scope of the operator.
+
+    Source: developer guide, section on while_op; Fluid's while_op.
+    """
+    condition = b["Condition"]
+    b.require(
+        condition.size == 1,
+        "The condition of while must have one element.",
+        expected="shape [1]", received=f"shape {list(condition.shape)}",
+    )  # fmt: skip
+    return Loop(b, b.put("StepScopes", []), b.scope.cell(b.inputs["Condition"][0])[0])

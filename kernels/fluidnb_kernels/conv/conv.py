@@ -1,0 +1,62 @@
+"""Convolutions: one row for each operator."""
+
+from __future__ import annotations
+
+from fluidnb.op import Binder, default_grad, grad_op, op
+from fluidnb_kernels.conv.emit import convolve, filter_gradient, image_gradient
+from fluidnb_kernels.conv.rules import conv_attrs, conv_axes, conv_infer, layout_of
+from fluidnb_kernels.sliding import channel_first
+
+#: type -> (axes of the image, default layout, what is special)
+ROWS = {
+    "conv2d": (2, "NCHW", ""),
+    "depthwise_conv2d": (2, "NCHW", "\n\n    As a rule each channel is a group and has filters of its own."),
+    "conv3d": (3, "NCDHW", ""),
+}
+
+_DOC = """Output[n, f, …] = sum of Input · Filter[f] over the channels and elements of each window.
+
+    Along each axis there are ``(size + padding before and behind - (dilation · (window - 1) + 1)) / stride + 1``
+    windows, rounded down. With ``groups`` > 1 the channels and the filters fall into groups, each filter seeing the
+    channels of its own alone.{special}
+
+    Example:
+        >>> from fluidnb.testing import run_op
+        >>> run_op("{type}", {{"Input": np.ones({image}), "Filter": np.ones({filter})}})["Output"].ravel()
+        array([{size}.])
+
+    Source: Fluid's conv_op.
+    """
+
+
+def _define(type: str, rank: int, layout: str, special: str) -> None:
+    @op(
+        type,
+        inputs={"Input": "images [n, c, …], or [n, …, c]", "Filter": "[f, c / groups, window…]"},
+        outputs={"Output": "[n, f, …], in the layout of Input"},
+        attrs=conv_attrs(rank, layout),
+        infer=conv_infer,
+        grad=default_grad("Input", "Filter", "Output@GRAD"),
+        doc=_DOC.format(
+            type=type, special=special, image=(1, 1) + (3,) * rank, filter=(1, 1) + (3,) * rank, size=3**rank
+        ),
+    )
+    def conv(b: Binder) -> None:
+        x, w, layout = b["Input"], b["Filter"], layout_of(b)
+        x, out = channel_first(x, layout), channel_first(b["Output"], layout)
+        convolve(b, x, w, out, conv_axes(b, x.shape[2:], w.shape[2:]), b.attr("groups", 1) or 1)
+
+    @grad_op(type + "_grad")
+    def conv_grad(b: Binder) -> None:
+        """dInput = dOutput spread over the windows by Filter; dFilter = dOutput · Input summed over all windows."""
+        w, layout, groups = b["Filter"], layout_of(b), b.attr("groups", 1) or 1
+        x, g = channel_first(b["Input"], layout), channel_first(b["Output@GRAD"], layout)
+        axes = conv_axes(b, x.shape[2:], w.shape[2:])
+        if b.wants("Filter@GRAD"):
+            filter_gradient(b, x, g, b["Filter@GRAD"], axes, groups)
+        if b.wants("Input@GRAD"):
+            image_gradient(b, g, w, channel_first(b["Input@GRAD"], layout), axes, groups)
+
+
+for _type, (_rank, _layout, _special) in ROWS.items():
+    _define(_type, _rank, _layout, _special)

@@ -1,0 +1,71 @@
+"""Transposed convolutions: one row for each operator."""
+
+from __future__ import annotations
+
+from fluidnb.op import Attr, Binder, default_grad, grad_op, op
+from fluidnb_kernels.conv.emit import convolve, filter_gradient, image_gradient
+from fluidnb_kernels.conv.rules import conv_attrs, layout_of, transposed_axes, transposed_infer
+from fluidnb_kernels.sliding import channel_first
+
+#: type -> (axes of the image, default layout)
+ROWS = {
+    "conv2d_transpose": (2, "NCHW"),
+    "depthwise_conv2d_transpose": (2, "NCHW"),
+    "conv3d_transpose": (3, "NCHW"),
+}
+
+_DOC = """Output = the gradient that a convolution with Filter would give to its image, with Input for its result's.
+
+    Each element of Input adds the filter, times itself, to a window of Output. Along each axis Output has
+    ``(size - 1) · stride - padding before and behind + dilation · (window - 1) + 1`` elements, or ``output_size``
+    where that is given (up to stride - 1 more).
+
+    Example:
+        >>> from fluidnb.testing import run_op
+        >>> out = run_op("{type}", {{"Input": np.ones({image}), "Filter": np.ones({filter})}})["Output"]
+        >>> out.shape, float(out.sum())
+        ({shape}, {sum}.0)
+
+    Source: Fluid's conv_transpose_op.
+    """
+
+
+def _define(type: str, rank: int, layout: str) -> None:
+    image, window = (1, 1) + (2,) * rank, (1, 1) + (3,) * rank
+
+    @op(
+        type,
+        inputs={
+            "Input": "images [n, c, …], or [n, …, c]",
+            "Filter": "[c, f / groups, window…]",
+            "Bias?": "for other libraries; not taken here",
+        },
+        outputs={"Output": "[n, f, …], in the layout of Input"},
+        attrs={
+            **conv_attrs(rank, layout),
+            "output_size": Attr("ints", [], "sizes of Output where several are possible"),
+            "output_padding": Attr("ints", [], "how much larger than the smallest Output is along each axis", ge=0),
+        },
+        infer=transposed_infer,
+        grad=default_grad("Input", "Filter", "Output@GRAD", wrt=["Input", "Filter"]),
+        doc=_DOC.format(type=type, image=image, filter=window, shape=(1, 1) + (4,) * rank, sum=6**rank),
+    )
+    def transposed(b: Binder) -> None:
+        w, layout = b["Filter"], layout_of(b)
+        x, out = channel_first(b["Input"], layout), channel_first(b["Output"], layout)
+        image_gradient(b, x, w, out, transposed_axes(b, x.shape[2:], w.shape[2:]), b.attr("groups", 1) or 1)
+
+    @grad_op(type + "_grad")
+    def transposed_grad(b: Binder) -> None:
+        """dInput = the convolution of dOutput with Filter; dFilter = Input · dOutput summed over all windows."""
+        w, layout, groups = b["Filter"], layout_of(b), b.attr("groups", 1) or 1
+        x, g = channel_first(b["Input"], layout), channel_first(b["Output@GRAD"], layout)
+        axes = transposed_axes(b, x.shape[2:], w.shape[2:])
+        if b.wants("Filter@GRAD"):
+            filter_gradient(b, g, x, b["Filter@GRAD"], axes, groups)
+        if b.wants("Input@GRAD"):
+            convolve(b, g, w, channel_first(b["Input@GRAD"], layout), axes, groups)
+
+
+for _type, (_rank, _layout) in ROWS.items():
+    _define(_type, _rank, _layout)

@@ -1,0 +1,222 @@
+"""Arithmetic of two tensors: one row for each operator."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from fluidnb.op import Binder, default_grad, grad_op, op
+from fluidnb_kernels.elementwise.broadcast import AXIS, broadcast, joined, operands, summed
+from fluidnb_kernels.rows.values import as_x, on_rows, or_rows
+
+Array = Any
+#: ``emit(b, x, y, out, g, to)`` emits the gradient of one operand, not yet summed, into ``to``.
+Emit = Callable[[Binder, Array, Array, Array, Array, Array], None]
+
+
+def truncated_quotient(x: Array, y: Array, out: Array) -> None:
+    """Integer division that rounds towards zero.
+
+    Example:
+        >>> q = np.zeros(2, int); truncated_quotient(np.array([-7, 7]), np.array([2, 2]), q); q
+        array([-3,  3])
+    """
+    quotient = np.floor_divide(x, y)
+    np.add(quotient, (quotient < 0) & (quotient * y != x), out=out)
+
+
+def _mul_x(b: Binder, x: Array, y: Array, out: Array, g: Array, to: Array) -> None:
+    b(np.multiply, g, y, out=to)
+
+
+def _mul_y(b: Binder, x: Array, y: Array, out: Array, g: Array, to: Array) -> None:
+    b(np.multiply, g, x, out=to)
+
+
+def _div_x(b: Binder, x: Array, y: Array, out: Array, g: Array, to: Array) -> None:
+    b(np.divide, g, y, out=to)
+
+
+def _div_y(b: Binder, x: Array, y: Array, out: Array, g: Array, to: Array) -> None:
+    t, u = b.like(g), b.like(g)
+    b(np.multiply, g, out, out=t)
+    b(np.divide, t, y, out=u)
+    b(np.negative, u, out=to)
+
+
+def _pow_x(b: Binder, x: Array, y: Array, out: Array, g: Array, to: Array) -> None:
+    t, u = b.like(g), b.like(g)
+    b(np.subtract, y, b.const(1, y.dtype), out=t)
+    b(np.power, x, t, out=u)
+    b(np.multiply, u, y, out=t)
+    b(np.multiply, t, g, out=to)
+
+
+def _pow_y(b: Binder, x: Array, y: Array, out: Array, g: Array, to: Array) -> None:
+    t, u = b.like(g), b.like(g)
+    b(np.power, x, y, out=t)
+    b(np.log, x, out=u)
+    b(np.multiply, t, u, out=t)
+    b(np.multiply, t, g, out=to)
+
+
+def _where(compare: np.ufunc) -> Emit:
+    """The gradient goes where X compares so with Y."""
+
+    def emit(b: Binder, x: Array, y: Array, out: Array, g: Array, to: Array) -> None:
+        mask = b.like(g, bool)
+        b(compare, x, y, out=mask)
+        b(np.multiply, g, mask, out=to)
+
+    return emit
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One operator on two tensors.
+
+    Args:
+        formula: what it computes.
+        ufunc: how numpy computes it.
+        example: X, Y and the result of a documented example.
+        dx: emits the gradient of X; None where the operator has no gradient of this form.
+        dy: emits the gradient of Y.
+        uses_out: whether the gradient reads Out.
+        slopes: formulas of the gradients.
+    """
+
+    formula: str
+    ufunc: np.ufunc
+    example: tuple[list[float], list[float], str]
+    dx: Emit | None = None
+    dy: Emit | None = None
+    uses_out: bool = False
+    slopes: str = ""
+
+
+ROWS = {
+    "mul": Row("X · Y", np.multiply, ([2.0, 3.0], [4.0], "[ 8., 12.]"), _mul_x, _mul_y,
+               slopes="dX = dOut · Y; dY = dOut · X"),
+    "div": Row("X / Y", np.divide, ([2.0, 3.0], [4.0], "[0.5 , 0.75]"), _div_x, _div_y, True,
+               "dX = dOut / Y; dY = -dOut · Out / Y"),
+    "max": Row("max(X, Y)", np.maximum, ([2.0, 5.0], [4.0], "[4., 5.]"), _where(np.greater), _where(np.less_equal),
+               slopes="dX = dOut where X > Y, dY = dOut elsewhere"),
+    "min": Row("min(X, Y)", np.minimum, ([2.0, 5.0], [4.0], "[2., 4.]"), _where(np.less), _where(np.greater_equal),
+               slopes="dX = dOut where X < Y, dY = dOut elsewhere"),
+    "pow": Row("X to the power of Y", np.power, ([2.0, 3.0], [2.0], "[4., 9.]"), _pow_x, _pow_y,
+               slopes="dX = dOut · Y · X^(Y - 1); dY = dOut · X^Y · log X"),
+    "add": Row("X + Y", np.add, ([2.0, 3.0], [4.0], "[6., 7.]")),
+    "sub": Row("X - Y", np.subtract, ([2.0, 3.0], [4.0], "[-2., -1.]")),
+    "floordiv": Row("X / Y rounded down", np.floor_divide, ([5.0, -5.0], [2.0], "[ 2., -3.]")),
+    "mod": Row("what is left of X / Y rounded down", np.remainder, ([5.0, -5.0], [3.0], "[2., 1.]")),
+}  # fmt: skip
+
+_DOC = """Out = {formula}, element by element; the LoD of X goes on to Out.
+
+    Y may have fewer dimensions than X: they begin at dimension ``axis`` of X, or align at the last one.
+
+    Example:
+        >>> from fluidnb.testing import run_op
+        >>> run_op("elementwise_{name}", {{"X": {x}, "Y": {y}}})["Out"]
+        array({result})
+
+    Source: Fluid's elementwise_{name}_op.
+    """
+
+
+def _grad_maker(name: str, row: Row) -> Any:
+    if name in ("floordiv", "mod"):
+        return None
+    return default_grad("X", "Y", *(["Out"] if row.uses_out else []), "Out@GRAD")
+
+
+def _define(name: str, row: Row) -> None:
+    x, y, result = row.example
+
+    @op(
+        "elementwise_" + name,
+        inputs={"X": "first operand", "Y": "second operand, a slice of X from dimension axis on"},
+        outputs={"Out": row.formula},
+        attrs={"axis": AXIS},
+        infer=or_rows(broadcast),
+        grad=_grad_maker(name, row),
+        inplace=True,
+        rows=as_x if name == "mul" else None,
+        doc=_DOC.format(name=name, formula=row.formula, x=x, y=y, result=result),
+    )
+    def elementwise(b: Binder) -> None:
+        if b.is_rows("X"):
+            return _times_number(b, name)
+        x, y = operands(b)
+        whole = row.ufunc is np.divide and x.dtype.kind in "iu"
+        return b(truncated_quotient if whole else row.ufunc, x, y, out=b["Out"])
+
+    dx, dy = row.dx, row.dy
+    if dx is None or dy is None:
+        return
+
+    def elementwise_grad(b: Binder) -> None:
+        sx, sy, so = joined(b)
+        x, y = operands(b)
+        for slot, shape, emit in (("X@GRAD", sx, dx), ("Y@GRAD", sy, dy)):
+            axes = summed(shape, so)
+            if b.wants(slot):
+                target = b[slot].reshape(shape)
+                whole = b.like(b["Out@GRAD"]) if axes else target
+                emit(b, x, y, b["Out"], b["Out@GRAD"], whole)
+                if axes:
+                    b(np.add.reduce, whole, axes, None, target, True)
+
+    elementwise_grad.__doc__ = row.slopes + ", summed where an operand was repeated."
+    grad_op(f"elementwise_{name}_grad")(elementwise_grad)
+
+
+def _times_number(b: Binder, name: str) -> None:
+    """Emit the product of SelectedRows and one number, as the clip by global norm needs it."""
+    b.require(
+        name == "mul" and b["Y"].size == 1, f"Input(X) of elementwise_{name} is SelectedRows.",
+        expected="a tensor, or elementwise_mul with one number", received=f"Y of shape {list(b['Y'].shape)}",
+        hint="get_tensor_from_selected_rows gives the values as a tensor.",
+    )  # fmt: skip
+    on_rows(b, np.multiply, b["Y"].reshape(()))
+
+
+for _name, _row in ROWS.items():
+    _define(_name, _row)
+
+
+@grad_op("elementwise_add_grad", infer=None)
+def elementwise_add_grad(b: Binder) -> None:
+    """dX = dOut; dY = dOut, summed where an operand was repeated."""
+    _pass_on(b, "X", None)
+    _pass_on(b, "Y", None)
+
+
+@grad_op("elementwise_sub_grad", infer=None)
+def elementwise_sub_grad(b: Binder) -> None:
+    """dX = dOut; dY = -dOut, summed where an operand was repeated."""
+    _pass_on(b, "X", None)
+    _pass_on(b, "Y", np.negative)
+
+
+def _pass_on(b: Binder, slot: str, sign: np.ufunc | None) -> None:
+    """Emit the gradient of one operand of a sum or a difference: dOut itself where nothing is to be done."""
+    x, g, out = b[slot], b["Out@GRAD"], slot + "@GRAD"
+    if not b.wants(out):
+        return None
+    sx, sy, so = joined(b)
+    shape = sx if slot == "X" else sy
+    axes = summed(shape, so)
+    if not axes and sign is None:
+        return b.alias(out, g.reshape(x.shape), b.lod(slot))
+    dx = b.set(out, x.shape, x.dtype, b.lod(slot))
+    if not axes:
+        return b(np.negative, g, out=dx.reshape(so))
+    target = dx if sign is None else b.like(x)
+    b(np.add.reduce, g, axes, None, target.reshape(shape), True)
+    if sign is not None:
+        b(sign, target, out=dx)
+    return None

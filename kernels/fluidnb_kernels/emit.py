@@ -1,0 +1,84 @@
+"""Short ways of emitting calls that kernels of many families share."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from fluidnb.op import Binder
+
+Array = Any
+
+#: The dtypes of operators that compute with real numbers.
+FLOATS = ("float16", "bfloat16", "float32", "float64")
+
+#: Functions whose result is bool whatever they are given.
+TESTS = frozenset({
+    np.greater, np.greater_equal, np.less, np.less_equal, np.equal, np.not_equal, np.logical_and, np.logical_or,
+    np.logical_not, np.isfinite, np.isnan, np.isinf,
+})  # fmt: skip
+
+
+def made(b: Binder, ufunc: np.ufunc, *operands: Array, dtype: Any = None) -> Array:
+    """Emit a function of arrays into a workspace.
+
+    Args:
+        b: the binder.
+        ufunc: the function.
+        operands: its operands, as numpy broadcasts them.
+        dtype: dtype of the result; default bool for tests, else that of the first operand.
+
+    Returns:
+        The workspace, in the memory order of the first operand of its shape.
+
+    Example:
+        >>> from fluidnb.op import op, remove_op, same
+        >>> from fluidnb.testing import run_op
+        >>> @op("doctest_cube", inputs={"X": "any shape"}, outputs={"Out": "X³"}, infer=same())
+        ... def cube(b):
+        ...     b(np.multiply, made(b, np.multiply, b["X"], b["X"]), b["X"], out=b["Out"])
+        >>> run_op("doctest_cube", {"X": [2.0]})["Out"]
+        array([8.])
+        >>> remove_op("doctest_cube")
+    """
+    shape = np.broadcast_shapes(*(x.shape for x in operands))
+    if dtype is None:
+        dtype = bool if ufunc in TESTS else operands[0].dtype
+    like = next((x for x in operands if x.shape == shape), None)
+    out = b.tmp(shape, dtype) if like is None else b.like(like, dtype)
+    b(ufunc, *operands, out=out)
+    return out
+
+
+def zeros(b: Binder, out: Array) -> None:
+    """Emit ``out = 0``.
+
+    Args:
+        b: the binder.
+        out: what becomes zero.
+
+    Example:
+        >>> from fluidnb.testing import run_op
+        >>> run_op("fill_zeros_like", {"X": [1.0]})["Out"]
+        array([0.])
+    """
+    b(np.copyto, out, b.const(0, out.dtype))
+
+
+def of_paddle2(b: Binder) -> bool:
+    """Whether an operator stands in a program that Paddle 2 wrote, for the few that compute otherwise there.
+
+    Args:
+        b: the binder.
+
+    Returns:
+        True from program version 2.0.0 on; fluidnb's own programs say version 0, as Fluid's did.
+
+    Example:
+        >>> from fluidnb.testing import run_op
+        >>> run_op("swish", {"X": [1.0]}, {"beta": 100.0})["Out"]
+        array([1.])
+    """
+    block = b.op.desc.block
+    return block is not None and block.program.pb.version.version >= 2_000_000

@@ -1,0 +1,1 @@
+"""Feeding, fetching, printing, saving and loading."""

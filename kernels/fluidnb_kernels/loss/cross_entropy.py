@@ -1,0 +1,197 @@
+"""cross_entropy: the loss of probabilities against labels."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from fluidnb.errors import EnforceNotMet
+from fluidnb.op import Attr, Binder, Context, default_grad, grad_op, op
+from fluidnb_kernels.views import reading, writing, written
+
+Array = Any
+
+#: What stands for the logarithm of 0, so that sums stay finite.
+LOG_OF_ZERO = -1e20
+
+
+def label_rule(c: Context, x_slot: str) -> None:
+    """Check that labels fit what they label.
+
+    Args:
+        c: the context of an operator with an input Label and the attribute soft_label.
+        x_slot: the slot with the values of the classes.
+
+    Raises:
+        RuleError: they do not fit.
+    """
+    x, label, name = c[x_slot], c["Label"], c.definition.type
+    rows, width = x.shape[:-1], x.shape[-1] if c.attr("soft_label", False) else 1
+    known = label.shape[:-1] if label.ndim == x.ndim else None
+    c.require(
+        known is not None and all(n == m or -1 in (n, m) for n, m in zip(known, rows, strict=True)),
+        f"Input({x_slot}) and Input(Label) of {name} should have the same shape but for the last dimension.",
+        expected=[*rows, width], received=list(label.shape), hint="labels are int64 of shape [N, 1].",
+    )  # fmt: skip
+    c.require(
+        c.attr("soft_label", False) or label.dtype.kind in "iu",
+        f"Input(Label) of {name} should hold class numbers.",
+        expected="int64", received=label.dtype, hint="soft_label=True takes a probability for each class.",
+    )  # fmt: skip
+    c.require(
+        label.shape[-1] in (width, -1) or width == -1,
+        f"The last dimension of Input(Label) of {name} should be "
+        + ("that of the classes when soft_label is set." if c.attr("soft_label", False) else "1 for class numbers."),
+        expected=width, received=label.shape[-1],
+        hint="soft_label=True takes a probability for each class, False a class number.",
+    )  # fmt: skip
+
+
+def ignored(labels: Array, classes: int, ignore: int, strange: Array, values: Array) -> None:
+    """Set the values of ignored rows to 0, and refuse labels that are no class.
+
+    Args:
+        labels: whole numbers [N].
+        classes: how many classes there are.
+        ignore: the label of rows that do not count.
+        strange: bool [N]: where a label is no class, or the ignored one.
+        values: [N], written.
+
+    Raises:
+        EnforceNotMet: a label is neither a class nor the ignored one.
+
+    Example:
+        >>> v = np.ones(2); ignored(np.array([0, -100]), 3, -100, np.array([False, True]), v); v
+        array([1., 0.])
+    """
+    if not strange.any():
+        return
+    values[strange] = 0
+    bad = labels[strange]
+    bad = bad[bad != ignore]
+    if bad.size:
+        raise EnforceNotMet(
+            f"A label is no class: it should be from 0 to {classes - 1}.",
+            expected=f"0 to {classes - 1}, or {ignore} (ignore_index)", received=int(bad[0]),
+            hint="more classes: a larger size of the layer before it; other numbers for them: count from 0.",
+        )  # fmt: skip
+
+
+def _drop_ignored(b: Binder, labels: Array, classes: int, values: Array) -> None:
+    """Emit what sets the values of ignored rows to 0; one comparison finds labels on either side of the classes."""
+    ignore, strange = b.attr("ignore_index", -100), b.tmp(labels.shape, bool)
+    if 0 <= ignore < classes:
+        b(np.equal, labels, b.const(ignore, labels.dtype), out=strange)
+        b(ignored, labels, classes, ignore, strange, values)
+        strange = b.tmp(labels.shape, bool)
+    unsigned = labels.view(np.dtype(f"u{labels.itemsize}"))
+    b(np.greater_equal, unsigned, b.const(classes, unsigned.dtype), out=strange)
+    b(ignored, labels, classes, ignore, strange, values)
+
+
+def put(flat: Array, places: Array, values: Array) -> None:
+    """Write values at places of a flat array.
+
+    Example:
+        >>> a = np.zeros(3); put(a, np.array([1]), np.array([5.0])); a
+        array([0., 5., 0.])
+    """
+    flat[places] = values
+
+
+def places(b: Binder, labels: Array, classes: int) -> Array:
+    """Emit where each row's label is among all rows laid end to end; a label that is no class counts as the nearest.
+
+    Args:
+        b: the binder.
+        labels: whole numbers [N].
+        classes: length of a row.
+
+    Returns:
+        int64 [N].
+    """
+    n = len(labels)
+    near, out = b.tmp((n,), labels.dtype), b.tmp((n,), np.int64)
+    b(np.maximum, labels, b.const(0, labels.dtype), out=near)
+    b(np.minimum, near, b.const(classes - 1, labels.dtype), out=near)
+    b(np.add, np.arange(n) * classes, near, out=out)
+    return out
+
+
+def _infer(c: Context) -> None:
+    x = c["X"]
+    c.require(
+        x.ndim >= 1, "Input(X) of cross_entropy must have at least one dimension.",
+        expected="[N, classes]", received=list(x.shape),
+    )  # fmt: skip
+    label_rule(c, "X")
+    c.set("Y", (*x.shape[:-1], 1), x.dtype, c.lod("X"))
+
+
+@op(
+    "cross_entropy",
+    inputs={"X": "probabilities [..., classes]",
+            "Label": "int64 [..., 1], or probabilities [..., classes] with soft_label"},
+    outputs={"Y": "the loss of each row [..., 1]"},
+    attrs={
+        "soft_label": Attr("bool", False, "whether Label holds a probability for each class"),
+        "ignore_index": Attr("int", -100, "label of rows whose loss is 0"),
+    },
+    infer=_infer,
+    grad=default_grad("X", "Label", "Y@GRAD", wrt=["X"]),
+    dtype_slot="X",
+)  # fmt: skip
+def cross_entropy(b: Binder) -> None:
+    """Y = -log X[label], or -sum(Label · log X) with soft_label; log 0 counts as -1e20. The LoD of X goes on to Y.
+
+    Example:
+        >>> from fluidnb.testing import run_op
+        >>> run_op("cross_entropy", {"X": [[0.5, 0.5], [0.25, 0.75]], "Label": [[0], [1]]})["Y"]
+        array([[0.69314718],
+               [0.28768207]])
+
+    Source: Fluid's cross_entropy_op.
+    """
+    x, label, y = b["X"], b["Label"], b["Y"]
+    lowest = b.const(LOG_OF_ZERO, x.dtype)
+    if b.attr("soft_label"):
+        t, u = b.like(x), b.like(x)
+        b(np.log, x, out=t)
+        b(np.maximum, t, lowest, out=t)
+        b(np.multiply, t, label, out=u)
+        b(np.add.reduce, u, -1, None, y, True)
+        return b(np.negative, y, out=y)
+    n, classes = y.size, x.shape[-1]
+    labels, loss = reading(b, label, (n,)), writing(b, y, (n,))
+    p = b.tmp((n,), x.dtype)
+    b(reading(b, x, (x.size,)).take, places(b, labels, classes), None, p, "clip")
+    b(np.log, p, out=p)
+    b(np.maximum, p, lowest, out=p)
+    b(np.negative, p, out=loss)
+    _drop_ignored(b, labels, classes, loss)
+    written(b, y, loss)
+    return None
+
+
+@grad_op("cross_entropy_grad", dtype_slot="X")
+def cross_entropy_grad(b: Binder) -> None:
+    """dX = -dY · Label / X with soft_label; else -dY / X[label] at the label, 0 elsewhere and in ignored rows."""
+    x, label, g, dx = b["X"], b["Label"], b["Y@GRAD"], b["X@GRAD"]
+    if b.attr("soft_label", False):
+        t = b.like(x)
+        b(np.divide, label, x, out=t)
+        b(np.multiply, t, g, out=t)
+        return b(np.negative, t, out=dx)
+    n, classes = g.size, x.shape[-1]
+    labels = reading(b, label, (n,))
+    at, p, q = places(b, labels, classes), b.tmp((n,), x.dtype), b.tmp((n,), x.dtype)
+    b(reading(b, x, (x.size,)).take, at, None, p, "clip")
+    b(np.divide, reading(b, g, (n,)), p, out=q)
+    b(np.negative, q, out=p)
+    _drop_ignored(b, labels, classes, p)
+    target = writing(b, dx, (x.size,))
+    b(np.copyto, target, b.const(0, x.dtype))
+    b(put, target, at, p)
+    written(b, dx, target)
+    return None

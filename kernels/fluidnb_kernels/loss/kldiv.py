@@ -1,0 +1,66 @@
+"""kldiv_loss: how far a distribution is from another."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from fluidnb.op import Attr, Binder, Context, default_grad, grad_op, op
+from fluidnb_kernels.emit import FLOATS, made
+from fluidnb_kernels.rules import same_shape
+
+Array = Any
+
+REDUCTIONS = ("none", "mean", "sum", "batchmean")
+
+
+def _infer(c: Context) -> None:
+    same_shape(c, "X", "Target")
+    x = c["X"]
+    c.set("Loss", x.shape if c.attr("reduction") == "none" else (1,), x.dtype)
+
+
+def _divisor(b: Binder, x: Array) -> int:
+    """What the sum of all terms is divided by."""
+    return {"mean": x.size, "batchmean": len(x)}.get(b.attr("reduction", "mean"), 1)
+
+
+@op(
+    "kldiv_loss",
+    inputs={"X": "logarithms of probabilities, any shape", "Target": "probabilities, same shape"},
+    outputs={"Loss": "the terms, or [1] their sum or mean"},
+    attrs={
+        "reduction": Attr("string", "mean", "none, sum, mean over elements, or batchmean over rows", enum=REDUCTIONS)
+    },
+    infer=_infer,
+    grad=default_grad("X", "Target", "Loss@GRAD", wrt=["X"]),
+    dtypes=FLOATS,
+)
+def kldiv_loss(b: Binder) -> None:
+    """Loss = Target · (log Target - X), 0 where Target is not positive; joined as ``reduction`` says.
+
+    Example:
+        >>> from fluidnb.testing import run_op
+        >>> run_op("kldiv_loss", {"X": [[0.0, -1.0]], "Target": [[0.0, 1.0]]}, {"reduction": "none"})["Loss"]
+        array([[0., 1.]])
+
+    Source: Kullback, Leibler (1951); Fluid's kldiv_loss_op.
+    """
+    x, target, loss = b["X"], b["Target"], b["Loss"]
+    t = made(b, np.multiply, made(b, np.subtract, made(b, np.log, target), x), target)
+    b(np.copyto, t, b.const(0, x.dtype), where=made(b, np.less_equal, target, b.const(0, x.dtype)))
+    if b.attr("reduction") == "none":
+        return b(np.copyto, loss, t)
+    total = b.tmp((), x.dtype)
+    b(np.add.reduce, t, None, None, total)
+    return b(np.divide, total, b.const(_divisor(b, x), x.dtype), out=loss.reshape(()))
+
+
+@grad_op("kldiv_loss_grad")
+def kldiv_loss_grad(b: Binder) -> None:
+    """dX = -dLoss · Target where Target is positive, divided as Loss was."""
+    target, dx = b["Target"], b["X@GRAD"]
+    t = made(b, np.maximum, target, b.const(0, target.dtype))
+    b(np.multiply, t, b.const(-1 / _divisor(b, dx), target.dtype), out=t)
+    b(np.multiply, t, b["Loss@GRAD"], out=dx)

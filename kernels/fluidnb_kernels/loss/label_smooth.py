@@ -1,0 +1,59 @@
+"""label_smooth: labels mixed with a distribution that says less."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from fluidnb.op import Attr, Binder, Context, default_grad, grad_op, op
+from fluidnb_kernels.emit import FLOATS, made
+
+
+def _infer(c: Context) -> None:
+    x = c["X"]
+    if c.has("PriorDist"):
+        prior, classes = c["PriorDist"], x.shape[-1]
+        c.require(
+            prior.size == classes or -1 in (prior.size, classes),
+            "Input(PriorDist) of label_smooth must have a number for each class.",
+            expected=f"[1, {classes}]", received=list(prior.shape),
+        )  # fmt: skip
+    c.set("Out", x.shape, x.dtype, c.lod("X"))
+
+
+@op(
+    "label_smooth",
+    inputs={
+        "X": "a distribution over classes in each row [N, classes]",
+        "PriorDist?": "[1, classes]; default all equal",
+    },
+    outputs={"Out": "the mixtures, of its shape"},
+    attrs={"epsilon": Attr("float", 0.0, "the share of the prior distribution")},
+    infer=_infer,
+    grad=default_grad("Out@GRAD", wrt=["X"]),
+    inplace=True,
+    dtypes=FLOATS,
+    dtype_slot="X",
+)
+def label_smooth(b: Binder) -> None:
+    """Out = (1 - epsilon) · X + epsilon · PriorDist, or epsilon / classes without one.
+
+    Example:
+        >>> from fluidnb.testing import run_op
+        >>> run_op("label_smooth", {"X": [[1.0, 0.0]]}, {"epsilon": 0.5})["Out"]
+        array([[0.75, 0.25]])
+
+    Source: Szegedy et al., Rethinking the Inception architecture (2016); Fluid's label_smooth_op.
+    """
+    x, epsilon = b["X"], b.attr("epsilon")
+    t = made(b, np.multiply, x, b.const(1 - epsilon, x.dtype))
+    prior = b.const(epsilon / x.shape[-1], x.dtype)
+    if b.has("PriorDist"):
+        prior = made(b, np.multiply, b["PriorDist"].reshape(-1), b.const(epsilon, x.dtype))
+    b(np.add, t, prior, out=b["Out"])
+
+
+@grad_op("label_smooth_grad")
+def label_smooth_grad(b: Binder) -> None:
+    """dX = (1 - epsilon) · dOut."""
+    g = b["Out@GRAD"]
+    b(np.multiply, g, b.const(1 - b.attr("epsilon", 0.0), g.dtype), out=b["X@GRAD"])

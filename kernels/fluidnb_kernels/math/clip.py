@@ -1,0 +1,65 @@
+"""clip: values held between two bounds."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from fluidnb.op import Attr, Binder, default_grad, grad_op, op, same
+from fluidnb_kernels.rows.values import as_x, dtype_of, on_rows, or_rows
+
+
+def _bounds(b: Binder) -> tuple[Any, Any]:
+    """The two bounds: inputs where they are given, else attributes."""
+    dtype = dtype_of(b["X"])
+    low = b["Min"].reshape(()) if b.has("Min") else b.const(b.attr("min"), dtype)
+    high = b["Max"].reshape(()) if b.has("Max") else b.const(b.attr("max"), dtype)
+    return low, high
+
+
+def _check(attrs: Mapping[str, Any]) -> str | None:
+    if attrs["max"] <= attrs["min"]:
+        return "max should be greater than min."
+    return None
+
+
+@op(
+    "clip",
+    inputs={"X": "any shape", "Min?": "a lower bound of one element", "Max?": "an upper bound of one element"},
+    outputs={"Out": "X limited to [min, max]"},
+    attrs={"min": Attr("float", doc="lower bound"), "max": Attr("float", doc="upper bound")},
+    check=_check,
+    infer=or_rows(same()),
+    grad=default_grad("X", "Min", "Max", "Out@GRAD", wrt=["X"]),
+    inplace=True,
+    dtype_slot="X",
+    rows=as_x,
+)
+def clip(b: Binder) -> None:
+    """Out = min(max(X, min), max); the LoD of X goes on to Out.
+
+    Example:
+        >>> from fluidnb.testing import run_op
+        >>> run_op("clip", {"X": [-2.0, 0.5, 5.0]}, {"min": -1.0, "max": 1.0})["Out"]
+        array([-1. ,  0.5,  1. ])
+
+    Source: Fluid's clip_op.
+    """
+    low, high = _bounds(b)
+    if b.is_rows("X"):
+        return on_rows(b, np.clip, low, high, merge=True)
+    b(np.maximum, b["X"], low, out=b["Out"])
+    return b(np.minimum, b["Out"], high, out=b["Out"])
+
+
+@grad_op("clip_grad", dtype_slot="X")
+def clip_grad(b: Binder) -> None:
+    """dX = dOut where min < X < max, 0 elsewhere."""
+    x, (low, high) = b["X"], _bounds(b)
+    above, below = b.like(x, bool), b.like(x, bool)
+    b(np.greater, x, low, out=above)
+    b(np.less, x, high, out=below)
+    b(np.logical_and, above, below, out=above)
+    b(np.multiply, b["Out@GRAD"], above, out=b["X@GRAD"])

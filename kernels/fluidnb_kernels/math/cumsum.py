@@ -1,0 +1,75 @@
+"""cumsum: sums of all elements up to each."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from fluidnb.op import Attr, Binder, Context, default_grad, grad_op, op
+from fluidnb_kernels.emit import zeros
+from fluidnb_kernels.rules import one_axis
+from fluidnb_kernels.views import reading, writing, written
+
+Array = Any
+
+
+def _infer(c: Context) -> None:
+    x = c["X"]
+    if c.attr("flatten"):
+        c.set("Out", (x.size,), x.dtype)
+    else:
+        one_axis(c, c.attr("axis"), x.ndim)
+        c.set("Out", x.shape, x.dtype, c.lod("X"))
+
+
+def _emit(b: Binder, x: Array, axis: int, exclusive: bool, reverse: bool, out: Array) -> None:
+    if reverse:
+        turn = tuple(slice(None, None, -1 if i == axis % x.ndim else 1) for i in range(x.ndim))
+        x, out = x[turn], out[turn]
+    if exclusive:
+        head = (slice(None),) * (axis % x.ndim)
+        zeros(b, out[(*head, slice(0, 1))])
+        x, out = x[(*head, slice(0, -1))], out[(*head, slice(1, None))]
+    b(np.add.accumulate, x, axis, None, out)
+
+
+@op(
+    "cumsum",
+    inputs={"X": "at least one dimension"},
+    outputs={"Out": "the sums, of its shape"},
+    attrs={
+        "axis": Attr("int", -1, "the dimension along which is summed; from the end when negative"),
+        "flatten": Attr("bool", False, "sum over all elements, row after row"),
+        "exclusive": Attr("bool", False, "leave each element out of its own sum"),
+        "reverse": Attr("bool", False, "sum from the end"),
+    },
+    infer=_infer,
+    grad=default_grad("X", "Out@GRAD"),
+)
+def cumsum(b: Binder) -> None:
+    """Out[i] = X[0] + … + X[i] along ``axis``.
+
+    Example:
+        >>> from fluidnb.testing import run_op
+        >>> run_op("cumsum", {"X": [1.0, 2.0, 3.0]})["Out"]
+        array([1., 3., 6.])
+
+    Source: Fluid's cumsum_op.
+    """
+    x, out, axis = b["X"], b["Out"], b.attr("axis")
+    if b.attr("flatten"):
+        x, axis = reading(b, x, (x.size,)), 0
+    _emit(b, x, axis, b.attr("exclusive"), b.attr("reverse"), out)
+
+
+@grad_op("cumsum_grad")
+def cumsum_grad(b: Binder) -> None:
+    """dX = the sums of dOut from the other end."""
+    g, dx, axis = b["Out@GRAD"], b["X@GRAD"], b.attr("axis", -1)
+    exclusive, reverse = b.attr("exclusive", False), b.attr("reverse", False)
+    if not b.attr("flatten", False):
+        return _emit(b, g, axis, exclusive, not reverse, dx)
+    out = writing(b, dx, (dx.size,))
+    _emit(b, g, 0, exclusive, not reverse, out)
+    return written(b, dx, out)

@@ -1,0 +1,47 @@
+"""increment: a counter one step further."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+
+import numpy as np
+
+from fluidnb.op import Attr, Binder, Context, OpDef, OpDesc, op
+
+
+def _infer(c: Context) -> None:
+    x = c["X"]
+    c.require(
+        x.size in (1, -1), "The number of elements in Input(X) of increment should be 1.",
+        expected="shape [1]", received=list(x.shape),
+    )  # fmt: skip
+    c.set("Out", x.shape, x.dtype, c.lod("X"))
+
+
+def _back(desc: OpDesc, definition: OpDef, no_grad: Collection[str]) -> list[OpDesc]:
+    """Inside a loop, backward counts the counter down again."""
+    step = -desc.attrs.get("step", 1.0)
+    return [OpDesc("increment", {"X": desc.outs["Out"]}, {"Out": desc.ins["X"]}, {"step": step})]
+
+
+@op(
+    "increment",
+    inputs={"X": "one element"},
+    outputs={"Out": "X + step; often X itself"},
+    attrs={"step": Attr("float", 1.0, "what is added")},
+    infer=_infer,
+    grad=_back,
+    inplace=True,
+)
+def increment(b: Binder) -> None:
+    """Out = X + step, in the dtype of X. Its backward takes the step back, so that a loop's counter runs down again.
+
+    Example:
+        >>> from fluidnb.testing import run_op
+        >>> run_op("increment", {"X": np.array([4])}, {"step": 2.0})["Out"]
+        array([6])
+
+    Source: Fluid's increment_op.
+    """
+    x = b["X"]
+    b(np.add, x, b.const(b.attr("step"), x.dtype), out=b["Out"])

@@ -1,0 +1,140 @@
+"""matmul: the product of matrices, of batches of matrices and of vectors."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from fluidnb.op import Attr, Binder, Context, broadcast_dim, default_grad, grad_op, op
+from fluidnb_kernels.math.mul import gemm
+from fluidnb_kernels.views import is_view, reading, writing, written
+
+Shape = tuple[int, ...]
+
+
+def _as_matrices(shape: Shape, transposed: bool, column: bool) -> Shape:
+    """The shape [..., rows, columns] that takes part in the product: a vector is a row of X or a column of Y."""
+    if len(shape) == 1:
+        return (shape[0], 1) if column else (1, shape[0])
+    return (*shape[:-2], shape[-1], shape[-2]) if transposed else shape
+
+
+def _shapes(c: Context) -> tuple[Shape, Shape, Shape]:
+    """The shapes of X, Y and Out as matrices."""
+    x = _as_matrices(c["X"].shape, c.attr("transpose_X"), False)
+    y = _as_matrices(c["Y"].shape, c.attr("transpose_Y"), True)
+    height = max(len(x), len(y)) - 2
+    bx, by = (1,) * (height - len(x) + 2) + x[:-2], (1,) * (height - len(y) + 2) + y[:-2]
+    return x, y, (*(broadcast_dim(i, j) for i, j in zip(bx, by, strict=True)), x[-2], y[-1])
+
+
+def _infer(c: Context) -> None:
+    for slot in ("X", "Y"):
+        c.require(
+            c[slot].ndim, f"Input({slot}) of matmul must have at least one dimension.",
+            expected="a vector, a matrix or more", received="no dimension",
+        )  # fmt: skip
+    x, y, out = _shapes(c)
+    c.require(
+        x[-1] == y[-2] or x[-1] < 0 or y[-2] < 0,
+        "First matrix's width must be equal with second matrix's height.",
+        expected=f"width {y[-2]}, the height of Y", received=f"width {x[-1]}",
+        hint="transpose_X and transpose_Y swap the last two dimensions.",
+    )  # fmt: skip
+    c.require(
+        -2 not in out[:-2], "The batches of X and Y of matmul do not fit.",
+        expected=f"{list(x[:-2])}, or 1 where they differ", received=list(y[:-2]),
+    )  # fmt: skip
+    shape = out[:-2] + out[-2:-1] * (c["X"].ndim > 1) + out[-1:] * (c["Y"].ndim > 1)
+    c.set("Out", shape or (1,), c["X"].dtype, c.lod("X"))
+
+
+def _matrices(b: Binder, slot: str, shape: Shape) -> Any:
+    """An input as [..., rows, columns], transposed where its attribute asks for it."""
+    value = b[slot]
+    if value.ndim == 1:
+        return value.reshape(shape)
+    return value.swapaxes(-1, -2) if b.attr("transpose_" + slot, False) else value
+
+
+def _product(b: Binder, x: Any, y: Any, out: Any) -> None:
+    """Emit out = x · y; rows of a batch that meet one matrix are one tall matrix."""
+    if x.ndim == 2 and y.ndim == 2:
+        return gemm(b, x, y, out)
+    tall = x.reshape(-1, x.shape[-1])
+    if y.ndim == 2 and is_view(tall, x) and out.flags.c_contiguous:
+        return b(np.dot, tall, y, out.reshape(-1, out.shape[-1]))
+    return b(np.matmul, x, y, out=out)
+
+
+def _scaled(b: Binder, out: Any) -> None:
+    alpha = b.attr("alpha", 1.0)
+    if alpha != 1:
+        b(np.multiply, out, b.const(alpha, out.dtype), out=out)
+
+
+@op(
+    "matmul",
+    inputs={"X": "a vector, a matrix or a batch of matrices", "Y": "the same"},
+    outputs={"Out": "their product; [1] for two vectors"},
+    attrs={
+        "transpose_X": Attr("bool", False, "swap the last two dimensions of X"),
+        "transpose_Y": Attr("bool", False, "swap the last two dimensions of Y"),
+        "alpha": Attr("float", 1.0, "factor of the product"),
+        "head_number": Attr("int", 1, "only 1: splitting X into heads is not done", enum=(1,)),
+    },
+    infer=_infer,
+    grad=default_grad("X", "Y", "Out@GRAD"),
+)
+def matmul(b: Binder) -> None:
+    """Out = alpha · X · Y; batches broadcast as in numpy. A vector counts as a row of X and as a column of Y.
+
+    Example:
+        >>> from fluidnb.testing import run_op
+        >>> run_op("matmul", {"X": [[1.0, 2.0]], "Y": [[3.0, 4.0]]}, {"transpose_Y": True})["Out"]
+        array([[11.]])
+
+    Source: Fluid's matmul_op.
+    """
+    sx, sy, so = _shapes(b)
+    out = b["Out"]
+    result = writing(b, out, so)
+    _product(b, _matrices(b, "X", sx), _matrices(b, "Y", sy), result)
+    _scaled(b, result)
+    written(b, out, result)
+
+
+@grad_op("matmul_grad")
+def matmul_grad(b: Binder) -> None:
+    """dX = alpha · dOut · Yᵀ; dY = alpha · Xᵀ · dOut; each summed over the batches in which it was repeated."""
+    sx, sy, so = _shapes(b)
+    x, y = _matrices(b, "X", sx), _matrices(b, "Y", sy)
+    g = reading(b, b["Out@GRAD"], so)
+    if b.wants("X@GRAD"):
+        _side(b, "X", g, y.swapaxes(-1, -2), sx)
+    if b.wants("Y@GRAD"):
+        tall, wide = x.reshape(-1, sx[-1]), g.reshape(-1, so[-1])
+        if len(sy) == 2 and len(sx) > 2 and is_view(tall, x) and is_view(wide, g):
+            x, g = tall, wide  # the sum over the batch is a product of tall matrices
+        _side(b, "Y", x.swapaxes(-1, -2), g, sy)
+
+
+def _side(b: Binder, slot: str, left: Any, right: Any, shape: Shape) -> None:
+    """Emit the gradient of one operand, left · right, or its transpose where the operand was transposed."""
+    grad = b[slot + "@GRAD"]
+    if grad.ndim > 1 and b.attr("transpose_" + slot, False):
+        left, right = right.swapaxes(-1, -2), left.swapaxes(-1, -2)
+        shape = (*shape[:-2], shape[-1], shape[-2])
+    batch = np.broadcast_shapes(left.shape[:-2], right.shape[:-2])
+    target = writing(b, grad, shape)
+    if batch == shape[:-2]:
+        _product(b, left, right, target)
+    else:
+        whole = b.tmp((*batch, *shape[-2:]), grad.dtype)
+        _product(b, left, right, whole)
+        padded = (1,) * (len(batch) + 2 - len(shape)) + shape
+        axes = tuple(i for i, n in enumerate(batch) if padded[i] == 1 != n)
+        b(np.add.reduce, whole, axes, None, target.reshape(padded), True)
+    _scaled(b, target)
+    written(b, grad, target)

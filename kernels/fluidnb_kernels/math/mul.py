@@ -1,0 +1,97 @@
+"""mul: the product of two tensors seen as matrices."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from fluidnb.op import Attr, Binder, Context, default_grad, grad_op, op, product
+from fluidnb_kernels.views import reading, writing, written
+
+
+def gemm(b: Binder, x: Any, y: Any, out: Any) -> None:
+    """Emit ``out = x @ y`` for matrices; an output in column order takes the transposed product.
+
+    Args:
+        b: the binder.
+        x: [m, k].
+        y: [k, n].
+        out: [m, n] in row or column order.
+    """
+    if out.flags.c_contiguous:
+        b(np.dot, x, y, out)
+    else:
+        b(np.dot, y.T, x.T, out.T)
+
+
+def matrix(shape: tuple[int, ...], columns: int) -> tuple[int, int]:
+    """A shape as that of a matrix: the first ``columns`` sizes make its height, the others its width (-1 unknown).
+
+    Example:
+        >>> matrix((2, 3, 4), 1), matrix((-1, 3), 1)
+        ((2, 12), (-1, 3))
+    """
+    return product(shape[:columns]), product(shape[columns:])
+
+
+def _infer(c: Context) -> None:
+    x, y, i, j = c["X"], c["Y"], c.attr("x_num_col_dims"), c.attr("y_num_col_dims")
+    for slot, value, columns in (("X", x, i), ("Y", y, j)):
+        c.require(
+            value.ndim > columns,
+            f"The rank of Input({slot}) of mul must be larger than {slot.lower()}_num_col_dims.",
+            expected=f"rank > {columns}", received=f"rank {value.ndim}",
+        )  # fmt: skip
+    width, height = matrix(x.shape, i)[1], matrix(y.shape, j)[0]
+    c.require(
+        width == height or width < 0 or height < 0,
+        "First matrix's width must be equal with second matrix's height.",
+        expected=f"width {height}, the height of Y", received=f"width {width}",
+        hint="the sizes of X from dimension x_num_col_dims on make its width.",
+    )  # fmt: skip
+    c.set("Out", x.shape[:i] + y.shape[j:], x.dtype, c.lod("X"))
+
+
+@op(
+    "mul",
+    inputs={"X": "first operand, rank > x_num_col_dims", "Y": "second operand, rank > y_num_col_dims"},
+    outputs={"Out": "their product; the first dimensions of X, then the last of Y"},
+    attrs={
+        "x_num_col_dims": Attr("int", 1, "how many dimensions of X make the height of its matrix", ge=1),
+        "y_num_col_dims": Attr("int", 1, "how many dimensions of Y make the height of its matrix", ge=1),
+    },
+    infer=_infer,
+    grad=default_grad("X", "Y", "Out@GRAD"),
+)
+def mul(b: Binder) -> None:
+    """Out = X · Y, with X and Y flattened to matrices. The LoD of X goes on to Out.
+
+    Example:
+        >>> from fluidnb.testing import run_op
+        >>> run_op("mul", {"X": [[1.0, 2.0]], "Y": [[3.0], [4.0]]})["Out"]
+        array([[11.]])
+
+    Source: Fluid's mul_op.
+    """
+    x, y, out = b["X"], b["Y"], b["Out"]
+    (m, k), (_, n) = matrix(x.shape, b.attr("x_num_col_dims")), matrix(y.shape, b.attr("y_num_col_dims"))
+    result = writing(b, out, (m, n))
+    gemm(b, reading(b, x, (m, k)), reading(b, y, (k, n)), result)
+    written(b, out, result)
+
+
+@grad_op("mul_grad")
+def mul_grad(b: Binder) -> None:
+    """dX = dOut · Yᵀ; dY = Xᵀ · dOut."""
+    x, y, dx, dy = b["X"], b["Y"], b["X@GRAD"], b["Y@GRAD"]
+    (m, k), (_, n) = matrix(x.shape, b.attr("x_num_col_dims", 1)), matrix(y.shape, b.attr("y_num_col_dims", 1))
+    g = reading(b, b["Out@GRAD"], (m, n))
+    if dx is not None:
+        out = writing(b, dx, (m, k))
+        gemm(b, g, reading(b, y, (k, n)).T, out)
+        written(b, dx, out)
+    if dy is not None:
+        out = writing(b, dy, (k, n))
+        gemm(b, reading(b, x, (m, k)).T, g, out)
+        written(b, dy, out)

@@ -1,0 +1,156 @@
+"""norm, l1_norm and clip_by_norm: lengths of vectors, and vectors of a length."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from fluidnb.op import Attr, Binder, Context, default_grad, grad_op, op, same
+from fluidnb_kernels.activation.log_softmax import kept
+from fluidnb_kernels.emit import FLOATS, made
+from fluidnb_kernels.rows.values import as_x, on_rows, or_rows
+from fluidnb_kernels.rules import one_axis
+from fluidnb_kernels.views import reading
+
+Array = Any
+
+
+def _norm_infer(c: Context) -> None:
+    x = c["X"]
+    axis = one_axis(c, c.attr("axis"), x.ndim)
+    c.set("Out", x.shape, x.dtype, c.lod("X"))
+    c.set("Norm", kept(x.shape, axis), x.dtype)
+
+
+@op(
+    "norm",
+    inputs={"X": "at least one dimension"},
+    outputs={"Norm~": "the lengths, size 1 along axis", "Out": "X with length 1 along axis"},
+    attrs={
+        "axis": Attr("int", doc="the dimension along which the vectors lie; from the end when negative"),
+        "epsilon": Attr("float", 1e-10, "added to the square of the length"),
+        "is_test": Attr("bool", False, "kept for old programs; it changes nothing"),
+    },
+    infer=_norm_infer,
+    grad=default_grad("X", "Norm", "Out@GRAD"),
+    dtypes=FLOATS,
+)
+def norm(b: Binder) -> None:
+    """Norm = √(sum(X²) + epsilon) along ``axis``; Out = X / Norm.
+
+    Example:
+        >>> from fluidnb.testing import run_op
+        >>> run_op("norm", {"X": [[3.0, 4.0]]}, {"axis": 1})["Out"].round(4)
+        array([[0.6, 0.8]])
+
+    Source: Fluid's norm_op.
+    """
+    x, axis = b["X"], b.attr("axis")
+    length = b["Norm"] if b.wants("Norm") else b.tmp(kept(x.shape, axis), x.dtype)
+    t = b.tmp(length.shape, x.dtype)
+    b(np.add.reduce, made(b, np.multiply, x, x), axis, None, t, True)
+    b(np.add, t, b.const(b.attr("epsilon"), x.dtype), out=t)
+    b(np.sqrt, t, out=length)
+    b(np.divide, x, length, out=b["Out"])
+
+
+@grad_op("norm_grad", dtype_slot="X")
+def norm_grad(b: Binder) -> None:
+    """dX = (dOut - X · sum(X · dOut) / Norm²) / Norm."""
+    x, length, g = b["X"], b["Norm"], b["Out@GRAD"]
+    along = b.tmp(length.shape, x.dtype)
+    b(np.add.reduce, made(b, np.multiply, x, g), b.attr("axis"), None, along, True)
+    b(np.divide, along, made(b, np.multiply, length, length), out=along)
+    t = made(b, np.subtract, g, made(b, np.multiply, x, along))
+    b(np.divide, t, length, out=b["X@GRAD"])
+
+
+def _one(c: Context) -> None:
+    c.set("Out", (1,), c["X"].dtype)
+
+
+@op(
+    "l1_norm",
+    inputs={"X": "any shape"},
+    outputs={"Out": "[1]: the sum of absolute values"},
+    infer=_one,
+    grad=default_grad("X", "Out@GRAD"),
+    dtypes=FLOATS,
+)
+def l1_norm(b: Binder) -> None:
+    """Out = sum(|X|) over all elements.
+
+    Example:
+        >>> from fluidnb.testing import run_op
+        >>> run_op("l1_norm", {"X": [3.0, -4.0]})["Out"]
+        array([7.])
+
+    Source: Fluid's l1_norm_op.
+    """
+    b(np.add.reduce, made(b, np.absolute, b["X"]), None, None, b["Out"].reshape(()))
+
+
+@grad_op("l1_norm_grad")
+def l1_norm_grad(b: Binder) -> None:
+    """dX = dOut · sign(X)."""
+    b(np.multiply, made(b, np.sign, b["X"]), b["Out@GRAD"].reshape(()), out=b["X@GRAD"])
+
+
+def shrink(x: Array, length: Array, longest: float, out: Array) -> None:
+    """Write x, made shorter where it is longer than allowed.
+
+    Args:
+        x: any shape.
+        length: its length, one element.
+        longest: the length allowed.
+        out: of the shape of ``x``, written.
+
+    Example:
+        >>> y = np.zeros(2); shrink(np.array([3.0, 4.0]), np.array(5.0), 1.0, y); y
+        array([0.6, 0.8])
+    """
+    np.multiply(x, x.dtype.type(longest / length if length > longest else 1), out=out)
+
+
+def shrink_rows(x: Array, longest: float, out: Array) -> None:
+    """Write rows, made shorter where all of them together are longer than allowed.
+
+    Args:
+        x: rows.
+        longest: the length allowed.
+        out: of their shape, written.
+
+    Example:
+        >>> y = np.zeros((1, 2)); shrink_rows(np.array([[3.0, 4.0]]), 1.0, y); y
+        array([[0.6, 0.8]])
+    """
+    shrink(x, np.sqrt(np.square(x).sum()), longest, out)
+
+
+@op(
+    "clip_by_norm",
+    inputs={"X": "any shape"},
+    outputs={"Out": "X, no longer than max_norm"},
+    attrs={"max_norm": Attr("float", doc="the length allowed", gt=0)},
+    infer=or_rows(same()),
+    inplace=True,
+    dtypes=FLOATS,
+    rows=as_x,
+)
+def clip_by_norm(b: Binder) -> None:
+    """Out = X · max_norm / max(max_norm, √(sum(X²))).
+
+    Example:
+        >>> from fluidnb.testing import run_op
+        >>> run_op("clip_by_norm", {"X": [3.0, 4.0]}, {"max_norm": 1.0})["Out"].round(4)
+        array([0.6, 0.8])
+
+    Source: Fluid's clip_by_norm_op.
+    """
+    if b.is_rows("X"):
+        return on_rows(b, shrink_rows, b.attr("max_norm"), merge=True)
+    x = b["X"]
+    row, square = reading(b, x, (x.size,)), b.tmp((), x.dtype)
+    b(np.dot, row, row, square)
+    return b(shrink, x, made(b, np.sqrt, square), b.attr("max_norm"), b["Out"])

@@ -1,0 +1,95 @@
+"""scale: a linear function of a tensor."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from typing import Any
+
+import numpy as np
+
+from fluidnb.op import Attr, Binder, OpDef, OpDesc, grad_names, op, same
+from fluidnb_kernels.rows.values import as_x, dtype_of, on_rows, or_rows
+
+
+def scale_desc(x: str, out: str, factor: float) -> OpDesc:
+    """The description of ``out = factor · x``, which many gradients are.
+
+    Args:
+        x: name of the input.
+        out: name of the output.
+        factor: the factor.
+
+    Returns:
+        A new OpDesc.
+
+    Example:
+        >>> scale_desc("y@GRAD", "x@GRAD", 2.0)
+        OpDesc(scale: X=[y@GRAD] -> Out=[x@GRAD])
+    """
+    attrs = {"scale": factor, "bias": 0.0, "bias_after_scale": True}
+    return OpDesc("scale", {"X": [x]}, {"Out": [out]}, attrs)
+
+
+def scaled_gradients(desc: OpDesc, factor: float, no_grad: Collection[str]) -> list[OpDesc]:
+    """A scale operator for the gradient of each variable of X that wants one.
+
+    Args:
+        desc: an operator with X and Out.
+        factor: what the gradient of Out is multiplied with.
+        no_grad: names of variables without gradient.
+
+    Returns:
+        The gradient operators.
+    """
+    source = desc.outs["Out"][0] + "@GRAD"
+    return [scale_desc(source, name, factor) for name in grad_names(desc, "X", no_grad) if name != "@EMPTY@"]
+
+
+def _grad(desc: OpDesc, definition: OpDef, no_grad: Collection[str]) -> list[OpDesc]:
+    return scaled_gradients(desc, desc.attrs.get("scale", 1.0), no_grad)
+
+
+@op(
+    "scale",
+    inputs={"X": "any shape", "ScaleTensor?": "a factor of one element instead of the attribute"},
+    outputs={"Out": "of the shape of X"},
+    attrs={
+        "scale": Attr("float", 1.0, "the factor"),
+        "bias": Attr("float", 0.0, "what is added"),
+        "bias_after_scale": Attr("bool", True, "add it after multiplying, not before"),
+    },
+    infer=or_rows(same()),
+    grad=_grad,
+    inplace=True,
+    dtype_slot="X",
+    rows=as_x,
+)
+def scale(b: Binder) -> None:
+    """Out = scale · X + bias, or scale · (X + bias); the LoD of X goes on to Out. The gradient is a scale too.
+
+    Example:
+        >>> from fluidnb.testing import run_op
+        >>> run_op("scale", {"X": [1.0, 2.0]}, {"scale": 10.0, "bias": 1.0})["Out"]
+        array([11., 21.])
+
+    Source: Fluid's scale_op.
+    """
+    if b.is_rows("X"):
+        b.require(b.attr("bias") == 0, "scale cannot add to SelectedRows.", expected="bias=0", received=b.attr("bias"))
+        return on_rows(b, np.multiply, b.const(b.attr("scale"), dtype_of(b["X"])))
+    x, out = b["X"], b["Out"]
+    whole = x.dtype.kind in "iu"
+    factor, bias = (b.const(int(v) if whole else v, x.dtype) for v in (b.attr("scale"), b.attr("bias")))
+    steps: list[tuple[np.ufunc, Any]] = []
+    if b.has("ScaleTensor"):
+        steps.append((np.multiply, b["ScaleTensor"].reshape(())))
+    elif factor != 1:
+        steps.append((np.multiply, factor))
+    if bias != 0:
+        steps.insert(len(steps) if b.attr("bias_after_scale") else 0, (np.add, bias))
+    if not steps and x is not out:
+        b(np.copyto, out, x)
+    for function, operand in steps:
+        b(function, x, operand, out=out)
+        x = out
+    return None

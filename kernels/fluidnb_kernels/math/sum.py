@@ -1,0 +1,100 @@
+"""sum: the sum of several tensors, or of several arrays of tensors."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+
+import numpy as np
+
+from fluidnb.op import Binder, Context, OpDef, OpDesc, op
+from fluidnb.values import LoDTensor, LoDTensorArray, SelectedRows
+from fluidnb_kernels.math.scale import scaled_gradients
+from fluidnb_kernels.rows.sums import emit_sum
+from fluidnb_kernels.rows.values import as_x, dtype_of, or_rows, shape_of
+from fluidnb_kernels.rules import agree, joint
+
+
+def _grad(desc: OpDesc, definition: OpDef, no_grad: Collection[str]) -> list[OpDesc]:
+    return scaled_gradients(desc, 1.0, no_grad)
+
+
+def _infer(c: Context) -> None:
+    xs = c.all("X")
+    if any(isinstance(x, LoDTensorArray) for x in xs):
+        return  # the elements have shapes, the array has none
+    dtype, shape = dtype_of(xs[0]), shape_of(xs[0])
+    for i, x in enumerate(xs[1:], 1):
+        c.require(
+            agree(shape, shape_of(x)), "Inputs of sum must have the same shape.",
+            expected=f"{list(shape)}, the shape of {c.name('X')}",
+            received=f"{list(shape_of(x))}, the shape of {c.name('X', i)}",
+        )  # fmt: skip
+        c.require(
+            dtype_of(x) == dtype,
+            f"DataType of Paddle Op sum must be the same. Get ({dtype}) != ({dtype_of(x)})",
+            expected=dtype, received=dtype_of(x), hint="cast one of them with layers.cast.",
+        )  # fmt: skip
+        shape = joint(shape, shape_of(x))
+    c.set("Out", shape, dtype, c.lod("X"))
+
+
+def add_arrays(out: LoDTensorArray, arrays: list[LoDTensorArray]) -> None:
+    """Sum arrays of tensors element by element; one that has no value at an index counts as zero there.
+
+    Args:
+        out: the result; its elements are made anew.
+        arrays: what is summed.
+
+    Example:
+        >>> a, b, c = (LoDTensorArray([np.ones(2)]) for _ in range(3))
+        >>> add_arrays(c, [a, b]); np.asarray(c[0])
+        array([2., 2.])
+    """
+    sums: list[LoDTensor] = []
+    for i in range(max(map(len, arrays))):
+        there = [a[i] for a in arrays if i < len(a) and a[i].array is not None]
+        if not there:
+            sums.append(LoDTensor())
+            continue
+        total = np.array(there[0])
+        for other in there[1:]:
+            np.add(total, np.asarray(other), out=total)
+        sums.append(LoDTensor(total, there[0].lod_))
+    out[:] = sums
+
+
+@op(
+    "sum",
+    inputs={"X*": "tensors of one shape, SelectedRows, or arrays of tensors"},
+    outputs={"Out": "their sum"},
+    infer=or_rows(_infer),
+    grad=_grad,
+    inplace=True,
+    rows=as_x,
+)
+def sum(b: Binder) -> None:
+    """Out = X₀ + X₁ + …; the LoD of the first goes on to Out. The gradient of each is a scale by 1.
+
+    The sum of SelectedRows is SelectedRows with the rows of all.
+
+    Example:
+        >>> from fluidnb.testing import run_op
+        >>> run_op("sum", {"X": [np.array([1.0, 2.0]), np.array([3.0, 4.0])]})["Out"]
+        array([4., 6.])
+
+    Source: Fluid's sum_op.
+    """
+    xs = b.all("X")
+    if any(isinstance(x, LoDTensorArray) for x in xs):
+        return b(add_arrays, b.array("Out"), [x for x in xs if x is not None])
+    if any(isinstance(x, SelectedRows) for x in xs):
+        return emit_sum(b, xs)
+    out = b["Out"]
+    if len(xs) == 1:
+        return None if xs[0] is out else b(np.copyto, out, xs[0])
+    # The order of the terms is that of X wherever Out is, so that every walker rounds alike.
+    total = b.like(out) if any(x is out for x in xs[2:]) else out
+    b(np.add, xs[0], xs[1], out=total)
+    for x in xs[2:]:
+        b(np.add, total, x, out=total)
+    return None if total is out else b(np.copyto, out, total)

@@ -1,0 +1,1 @@
+"""Normalisation: values less their mean, over their standard deviation."""

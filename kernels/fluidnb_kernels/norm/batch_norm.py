@@ -1,0 +1,185 @@
+"""batch_norm: each channel normalised over a batch, with running moments for the test."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from fluidnb.op import Attr, Binder, Context, default_grad, grad_op, op
+from fluidnb_kernels.norm.emit import Axes, emit_affine, emit_inverse, emit_moments, emit_norm_grad
+from fluidnb_kernels.sliding import CHANNEL_LAST
+
+Array = Any
+
+
+def _channel(c: Context) -> int:
+    """The axis of the channels."""
+    x = c["X"]
+    return x.ndim - 1 if c.attr("data_layout", "NCHW") in CHANNEL_LAST else 1
+
+
+def _around(b: Binder) -> tuple[Axes, tuple[int, ...]]:
+    """The axes that are summed, and the shape that brings a vector over the channels to the rank of X."""
+    x, channel = b["X"], _channel(b)
+    return tuple(i for i in range(x.ndim) if i != channel), tuple(
+        x.shape[channel] if i == channel else 1 for i in range(x.ndim)
+    )
+
+
+def uses_running(c: Context) -> bool:
+    """Whether the running moments normalise, not those of the batch.
+
+    Args:
+        c: the context.
+    """
+    test = c.attr("is_test", False) and not c.attr("trainable_statistics", False)
+    return bool(test or c.attr("use_global_stats", False))
+
+
+def _infer(c: Context) -> None:
+    x, layout = c["X"], c.attr("data_layout")
+    c.require(
+        2 <= x.ndim <= 5, "The input of batch_norm must have 2 to 5 dimensions.",
+        expected="[batch, channels] or an image", received=list(x.shape),
+    )  # fmt: skip
+    channels = x.shape[_channel(c)]
+    for slot in ("Scale", "Bias", "Mean", "Variance"):
+        v = c[slot]
+        c.require(
+            v is None or v.size in (channels, -1) and v.ndim == 1 or channels == -1,
+            f"{slot} of batch_norm must have one element for each channel.",
+            expected=f"[{channels}]", received=None if v is None else list(v.shape),
+            hint=f"data_layout is {layout}: the channels are axis {_channel(c)} of X.",
+        )  # fmt: skip
+    c.set("Y", x.shape, x.dtype, c.lod("X"))
+    mean = c["Mean"]
+    for slot in ("MeanOut", "VarianceOut", "SavedMean", "SavedVariance"):
+        c.set(slot, mean.shape, mean.dtype)
+    c.set("ReserveSpace", (0,), x.dtype)
+
+
+def _check_epsilon(value: float) -> str | None:
+    return None if 0 <= value <= 0.001 else "'epsilon' should be between 0.0 and 0.001."
+
+
+@op(
+    "batch_norm",
+    inputs={
+        "X": "[n, c], [n, c, …] or, with data_layout NHWC, [n, …, c]",
+        "Scale?": "[c]; 1 where it is left out",
+        "Bias?": "[c]; 0 where it is left out",
+        "Mean": "[c] running means",
+        "Variance": "[c] running variances",
+        "MomentumTensor?": "one number that takes the place of momentum",
+    },
+    outputs={
+        "Y": "X normalised",
+        "MeanOut": "Mean after the step, as a rule the same variable",
+        "VarianceOut": "Variance after the step, as a rule the same variable",
+        "SavedMean~": "[c] the means that were used",
+        "SavedVariance~": "[c] one over the standard deviations that were used",
+        "ReserveSpace?": "nothing; other libraries keep notes there",
+    },
+    attrs={
+        "is_test": Attr("bool", False, "normalise with the running moments and leave them alone"),
+        "momentum": Attr("float", 0.9, "how much of the running moments stays"),
+        "epsilon": Attr("float", 1e-5, "keeps the divisor from zero", check=_check_epsilon),
+        "data_layout": Attr("string", "NCHW", "where the channels are"),
+        "use_global_stats": Attr("bool", False, "use the running moments in training too"),
+        "trainable_statistics": Attr("bool", False, "use the moments of the batch although is_test is set"),
+        "fuse_with_relu": Attr("bool", False, "kept for old programs; must be False"),
+    },
+    check=lambda a: "batch_norm does not apply relu: fuse_with_relu must be False." if a["fuse_with_relu"] else None,
+    infer=_infer,
+    grad=default_grad(
+        "X", "Scale", "Bias", "MeanOut", "VarianceOut", "SavedMean", "SavedVariance", "ReserveSpace", "Y@GRAD",
+        wrt=["X", "Scale", "Bias"],
+    ),
+    alias={"MeanOut": "Mean", "VarianceOut": "Variance"},
+    dtype_slot="X",
+)  # fmt: skip
+def batch_norm(b: Binder) -> None:
+    """Y = (X - mean) / sqrt(variance + epsilon) · Scale + Bias, for each channel.
+
+    In training mean and (biased) variance are those of the batch, and the running ones move:
+    MeanOut = momentum · Mean + (1 - momentum) · mean. In a test the running ones are used and stay.
+
+    Example:
+        >>> from fluidnb.testing import run_op
+        >>> one, zero = np.ones(1), np.zeros(1)
+        >>> got = run_op("batch_norm", {"X": np.array([[1.0], [3.0]]), "Scale": one, "Bias": zero,
+        ...                             "Mean": zero, "Variance": one})
+        >>> got["Y"].ravel().round(3), got["MeanOut"].round(3)
+        (array([-1.,  1.]), array([0.2]))
+
+    Source: Ioffe and Szegedy, "Batch Normalization" (ICML 2015); Fluid's batch_norm_op.
+    """
+    x, y, mean, variance = b["X"], b["Y"], b["Mean"], b["Variance"]
+    axes, wide = _around(b)
+    dtype = mean.dtype
+    saved = [b[s] if b[s] is not None else b.tmp(mean.shape, dtype) for s in ("SavedMean", "SavedVariance")]
+    used, inverse = (a.reshape(wide) for a in saved)
+    centred = b.like(x, dtype)
+    if uses_running(b):
+        b(np.copyto, saved[0], mean)
+        b(np.subtract, x, used, out=centred)
+        spread = variance.reshape(wide)
+        for slot, old in (("MeanOut", mean), ("VarianceOut", variance)):
+            if b[slot] is not None:
+                b(np.copyto, b[slot], old)
+    else:
+        spread = b.tmp(wide, dtype)
+        emit_moments(b, x, axes, used, spread, centred)
+        _move(b, mean, saved[0], b["MeanOut"])
+        _move(b, variance, spread.reshape(mean.shape), b["VarianceOut"])
+    emit_inverse(b, spread, b.attr("epsilon"), inverse)
+    scale, bias = (None if b[s] is None else b[s].reshape(wide) for s in ("Scale", "Bias"))
+    emit_affine(b, centred, inverse, scale, bias, y)
+
+
+def _move(b: Binder, old: Array, new: Array, out: Array | None) -> None:
+    """Emit out = momentum · old + (1 - momentum) · new."""
+    if out is None:
+        return
+    dtype = old.dtype
+    given, t, u = b["MomentumTensor"], b.tmp(old.shape, dtype), b.tmp(old.shape, dtype)
+    if given is None:
+        momentum = dtype.type(b.attr("momentum"))
+        stays, comes = b.const(float(momentum), dtype), b.const(float(dtype.type(1) - momentum), dtype)
+    else:
+        stays, comes = given.reshape(()), b.tmp((), dtype)
+        b(np.subtract, b.const(1, dtype), stays, out=comes)
+    b(np.multiply, old, stays, out=t)
+    b(np.multiply, new, comes, out=u)
+    b(np.add, t, u, out=out)
+
+
+def _grad_infer(c: Context) -> None:
+    for slot in ("X", "Scale", "Bias"):
+        v = c["Scale"] if c[slot] is None else c[slot]
+        c.set(slot + "@GRAD", v.shape, v.dtype, c.lod(slot))
+
+
+@grad_op("batch_norm_grad", infer=_grad_infer, dtype_slot="X")
+def batch_norm_grad(b: Binder) -> None:
+    """dScale = Σ dY · x̂; dBias = Σ dY; dX = Scale / σ · (dY - mean dY - x̂ · mean(dY · x̂)).
+
+    Where the running moments were used they are constants: dX = Scale / σ · dY.
+    """
+    x, g, mean = b["X"], b["Y@GRAD"], b["SavedMean"]
+    axes, wide = _around(b)
+    inverse = b["SavedVariance"].reshape(wide)
+    scale = None if b["Scale"] is None else b["Scale"].reshape(wide)
+    dscale, dbias = (None if b[s] is None else b[s].reshape(wide) for s in ("Scale@GRAD", "Bias@GRAD"))
+    dx = b["X@GRAD"]
+    centred = b.like(x, mean.dtype)
+    b(np.subtract, x, mean.reshape(wide), out=centred)
+    fixed = uses_running(b)
+    emit_norm_grad(b, centred, inverse, scale, g, axes, axes, None if fixed else dx, dscale, dbias)
+    if fixed and dx is not None:
+        factor = inverse
+        if scale is not None:
+            factor = b.tmp(wide, mean.dtype)
+            b(np.multiply, inverse, scale, out=factor)
+        b(np.multiply, g, factor, out=dx)

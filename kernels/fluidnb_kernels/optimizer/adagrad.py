@@ -1,0 +1,121 @@
+"""adagrad, decayed_adagrad and proximal_adagrad: steps scaled by the squares of gradients so far."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from fluidnb.op import Attr, Binder, op
+from fluidnb_kernels.emit import made
+from fluidnb_kernels.optimizer.common import gradient, scalar, updates
+from fluidnb_kernels.optimizer.proximal import shrink
+
+Array = Any
+
+_SLOTS = {
+    "Param": "the parameter, any shape",
+    "Grad": "its gradient, same shape; or SelectedRows",
+    "Moment": "the squares of gradients so far",
+    "LearningRate": "one number",
+}
+_OUTS = {"ParamOut": "the parameter after the step", "MomentOut": "Moment after the step"}
+_UPDATES = {"ParamOut": "Param", "MomentOut": "Moment"}
+_EPSILON = Attr("float", 1e-6, "keeps the divisor from zero")
+
+
+def _step(b: Binder, grad: Array, moment: Array) -> None:
+    """Emit p' = p - lr · g / (√moment + epsilon)."""
+    root = made(b, np.sqrt, moment)
+    b(np.add, root, b.const(b.attr("epsilon"), root.dtype), out=root)
+    t = made(b, np.multiply, grad, scalar(b, "LearningRate"))
+    b(np.divide, t, root, out=t)
+    b(np.subtract, b["Param"], t, out=b["ParamOut"])
+
+
+@op(
+    "adagrad",
+    inputs={**_SLOTS, "MasterParam?": "float32 copy of a float16 parameter"},
+    outputs={**_OUTS, "MasterParamOut?": "its float32 copy after the step"},
+    attrs={"epsilon": _EPSILON, "multi_precision": Attr("bool", False, "whether MasterParam is used")},
+    infer=updates(_UPDATES),
+    alias=_UPDATES,
+    inplace=True,
+    dtype_slot="Param",
+    side_effect=True,
+)
+def adagrad(b: Binder) -> None:
+    """m' = m + g²; p' = p - lr · g / (√m' + epsilon).
+
+    Example:
+        >>> from fluidnb.testing import run_op
+        >>> x = {"Param": [1.0], "Grad": [4.0], "Moment": [0.0], "LearningRate": [0.5]}
+        >>> run_op("adagrad", x)["ParamOut"].round(4)
+        array([0.5])
+
+    Source: Duchi, Hazan, Singer (JMLR 2011); Fluid's adagrad_op.
+    """
+    grad = gradient(b)
+    b(np.add, b["Moment"], made(b, np.multiply, grad, grad), out=b["MomentOut"])
+    _step(b, grad, b["MomentOut"])
+
+
+@op(
+    "decayed_adagrad",
+    inputs=_SLOTS,
+    outputs=_OUTS,
+    attrs={"decay": Attr("float", 0.95, "how much of Moment stays"), "epsilon": _EPSILON},
+    infer=updates(_UPDATES),
+    alias=_UPDATES,
+    inplace=True,
+    dtype_slot="Param",
+    side_effect=True,
+)
+def decayed_adagrad(b: Binder) -> None:
+    """m' = decay · m + (1 - decay) · g²; p' = p - lr · g / (√m' + epsilon).
+
+    Example:
+        >>> from fluidnb.testing import run_op
+        >>> x = {"Param": [1.0], "Grad": [4.0], "Moment": [0.0], "LearningRate": [0.5]}
+        >>> run_op("decayed_adagrad", x, {"decay": 0.0})["ParamOut"].round(4)
+        array([0.5])
+
+    Source: Fluid's decayed_adagrad_op.
+    """
+    grad, decay = gradient(b), b.attr("decay")
+    square = made(b, np.multiply, grad, grad)
+    b(np.multiply, square, b.const(1 - decay, square.dtype), out=square)
+    b(np.add, made(b, np.multiply, b["Moment"], b.const(decay, square.dtype)), square, out=b["MomentOut"])
+    _step(b, grad, b["MomentOut"])
+
+
+@op(
+    "proximal_adagrad",
+    inputs=_SLOTS,
+    outputs=_OUTS,
+    attrs={
+        "l1": Attr("float", 0.0, "weight of the sum of absolute values"),
+        "l2": Attr("float", 0.0, "that of squares"),
+    },
+    infer=updates(_UPDATES),
+    alias=_UPDATES,
+    inplace=True,
+    dtype_slot="Param",
+    side_effect=True,
+)
+def proximal_adagrad(b: Binder) -> None:
+    """m' = m + g²; p' = the proximal point of p - lr · g / √m'; see proximal_gd.
+
+    Example:
+        >>> from fluidnb.testing import run_op
+        >>> x = {"Param": [1.0], "Grad": [4.0], "Moment": [0.0], "LearningRate": [0.5]}
+        >>> run_op("proximal_adagrad", x, {"l1": 1.0})["ParamOut"]
+        array([0.])
+
+    Source: Duchi, Singer (JMLR 2009); Fluid's proximal_adagrad_op.
+    """
+    grad, rate = gradient(b), scalar(b, "LearningRate")
+    b(np.add, b["Moment"], made(b, np.multiply, grad, grad), out=b["MomentOut"])
+    t = made(b, np.multiply, grad, rate)
+    b(np.divide, t, made(b, np.sqrt, b["MomentOut"]), out=t)
+    shrink(b, made(b, np.subtract, b["Param"], t), rate)

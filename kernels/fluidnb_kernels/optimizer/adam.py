@@ -1,0 +1,143 @@
+"""adam: steps from running means of the gradient and of its square."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from fluidnb.op import Attr, Binder, op
+from fluidnb.values import SelectedRows
+from fluidnb_kernels.emit import of_paddle2
+from fluidnb_kernels.optimizer.common import gradient, scalar, updates
+from fluidnb_kernels.rows.values import held, merged
+
+Array = Any
+
+_UPDATES = {
+    "ParamOut": "Param",
+    "Moment1Out": "Moment1",
+    "Moment2Out": "Moment2",
+    "Beta1PowOut": "Beta1Pow",
+    "Beta2PowOut": "Beta2Pow",
+}
+
+
+def step_lazily(
+    grad: SelectedRows, kept: tuple[Array, Array, Array], shares: tuple[Array, ...], step: Array, epsilon: Array
+) -> None:
+    """Take a step in the rows that have a gradient, and leave all others and their moments alone.
+
+    Args:
+        grad: the gradient.
+        kept: parameter, first and second moment, changed.
+        shares: beta1, 1 - beta1, beta2, 1 - beta2, one element each.
+        step: the learning rate with its correction, one element.
+        epsilon: keeps the divisor from zero, one element.
+
+    Example:
+        >>> from fluidnb.values import LoDTensor
+        >>> kept, g = tuple(np.zeros((2, 1)) for _ in range(3)), SelectedRows([1], 2, LoDTensor(np.ones((1, 1))))
+        >>> step_lazily(g, kept, (0.5, 0.5, 0.5, 0.5), 1.0, 0.0); kept[1].ravel()
+        array([0. , 0.5])
+    """
+    rows, g = merged(grad.rows_, held(grad))
+    param, m, v = kept
+    beta1, rest1, beta2, rest2 = shares
+    m[rows] = m[rows] * beta1 + g * rest1
+    v[rows] = v[rows] * beta2 + g * g * rest2
+    param[rows] -= m[rows] / (np.sqrt(v[rows]) + epsilon) * step
+
+
+@op(
+    "adam",
+    inputs={
+        "Param": "the parameter, any shape",
+        "Grad": "its gradient, same shape; or SelectedRows",
+        "LearningRate": "one number",
+        "Moment1": "running mean of the gradient",
+        "Moment2": "running mean of its square",
+        "Beta1Pow": "beta1 to the power of the step, one number",
+        "Beta2Pow": "beta2 to the power of the step, one number",
+        "MasterParam?": "float32 copy of a float16 parameter",
+        "SkipUpdate?": "bool: leave everything as it is",
+        "Beta1Tensor?": "beta1 as a variable",
+        "Beta2Tensor?": "beta2 as a variable",
+        "EpsilonTensor?": "epsilon as a variable",
+    },
+    outputs={
+        "ParamOut": "the parameter after the step",
+        "Moment1Out": "Moment1 after the step",
+        "Moment2Out": "Moment2 after the step",
+        "Beta1PowOut?": "Beta1Pow for the next step; without it a scale operator advances Beta1Pow",
+        "Beta2PowOut?": "Beta2Pow for the next step",
+        "MasterParamOut?": "its float32 copy after the step",
+    },
+    attrs={
+        "beta1": Attr("float", 0.9, "how much of Moment1 stays"),
+        "beta2": Attr("float", 0.999, "how much of Moment2 stays"),
+        "epsilon": Attr("float", 1e-8, "keeps the divisor from zero"),
+        "lazy_mode": Attr("bool", False, "whether rows without gradient are left alone"),
+        "min_row_size_to_use_multithread": Attr("long", 1000, "accepted, without effect"),
+        "multi_precision": Attr("bool", False, "whether MasterParam is used"),
+        "use_global_beta_pow": Attr("bool", False, "whether others advance the powers"),
+    },
+    infer=updates(_UPDATES),
+    alias=_UPDATES,
+    inplace=True,
+    dtype_slot="Param",
+    side_effect=True,
+)
+def adam(b: Binder) -> None:
+    """m' = b1 m + (1 - b1) g; v' = b2 v + (1 - b2) g²; p' = p - lr c2 / c1 · m' / (sqrt(v') + eps c2).
+
+    Here c1 = 1 - Beta1Pow and c2 = sqrt(1 - Beta2Pow) undo the bias of the first steps.
+
+    Example:
+        >>> from fluidnb.testing import run_op
+        >>> run_op("adam", {"Param": [1.0], "Grad": [2.0], "LearningRate": [0.1], "Moment1": [0.0], "Moment2": [0.0],
+        ...                 "Beta1Pow": [0.9], "Beta2Pow": [0.999]})["ParamOut"].round(4)
+        array([0.9])
+
+    Source: Kingma and Ba, "Adam" (ICLR 2015), in the efficient order of its section 2; Fluid's adam_op.
+    """
+    param, m, v = b["Param"], b["Moment1"], b["Moment2"]
+    dtype = param.dtype
+    beta1, beta2 = dtype.type(b.attr("beta1")), dtype.type(b.attr("beta2"))
+    b1, b2, one = b.const(float(beta1), dtype), b.const(float(beta2), dtype), b.const(1, dtype)
+    rest1, rest2 = b.const(float(dtype.type(1) - beta1), dtype), b.const(float(dtype.type(1) - beta2), dtype)
+    rate, power1, power2 = scalar(b, "LearningRate"), scalar(b, "Beta1Pow"), scalar(b, "Beta2Pow")
+    gap, c1, c2, epsilon, step, next1, next2 = (b.tmp((), dtype) for _ in range(7))
+    # the scalars first, so that the large calls stay neighbours; none in place, which numpy does slowly for one element
+    b(np.multiply, power1, b1, out=next1)
+    b(np.multiply, power2, b2, out=next2)
+    if b.is_rows("Grad") and of_paddle2(b) and b.outputs.get("Beta1PowOut") == b.inputs["Beta1Pow"]:
+        power1, power2 = next1, next2  # there the powers are advanced in place before they are read
+    b(np.subtract, one, power2, out=gap)
+    b(np.sqrt, gap, out=c2)
+    b(np.multiply, c2, b.const(b.attr("epsilon"), dtype), out=epsilon)
+    b(np.multiply, c2, rate, out=gap)
+    b(np.subtract, one, power1, out=c1)
+    b(np.divide, gap, c1, out=step)
+    for slot, value in (("Beta1PowOut", next1), ("Beta2PowOut", next2)):
+        if b.wants(slot):
+            b(np.copyto, b[slot], value)
+    if b.attr("lazy_mode") and b.is_rows("Grad"):
+        for slot in ("Param", "Moment1", "Moment2"):
+            if b[slot + "Out"] is not b[slot]:
+                b(np.copyto, b[slot + "Out"], b[slot])
+        kept = (b["ParamOut"], b["Moment1Out"], b["Moment2Out"])
+        return b(step_lazily, b["Grad"], kept, (b1, rest1, b2, rest2), step, epsilon)
+    grad, t, u = gradient(b), b.like(param), b.like(param)
+    b(np.multiply, m, b1, out=t)
+    b(np.multiply, grad, rest1, out=u)
+    b(np.add, t, u, out=b["Moment1Out"])
+    b(np.multiply, grad, grad, out=u)
+    b(np.multiply, u, rest2, out=t)
+    b(np.multiply, v, b2, out=u)
+    b(np.add, u, t, out=b["Moment2Out"])
+    b(np.sqrt, b["Moment2Out"], out=t)
+    b(np.add, t, epsilon, out=t)
+    b(np.divide, b["Moment1Out"], t, out=u)
+    b(np.multiply, u, step, out=t)
+    return b(np.subtract, param, t, out=b["ParamOut"])

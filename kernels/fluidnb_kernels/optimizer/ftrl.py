@@ -1,0 +1,81 @@
+"""ftrl: follow the regularized leader, which keeps parameters of no use at zero."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from fluidnb.op import Attr, Binder, op
+from fluidnb_kernels.emit import made
+from fluidnb_kernels.optimizer.common import gradient, scalar, updates
+
+Array = Any
+
+#: Added to both weights, so that a parameter that never had a gradient stays 0 and is not 0 / 0.
+TINY = 1e-10
+
+_UPDATES = {"ParamOut": "Param", "SquaredAccumOut": "SquaredAccumulator", "LinearAccumOut": "LinearAccumulator"}
+
+
+def _power(b: Binder, x: Array) -> Array:
+    """Emit x to the power of -lr_power."""
+    power = -b.attr("lr_power")
+    return made(b, np.sqrt, x) if power == 0.5 else made(b, np.power, x, b.const(power, x.dtype))
+
+
+@op(
+    "ftrl",
+    inputs={
+        "Param": "the parameter, any shape",
+        "SquaredAccumulator": "the sum of squares of gradients",
+        "LinearAccumulator": "the sum of gradients, less what parameters account for",
+        "Grad": "its gradient, same shape; or SelectedRows",
+        "LearningRate": "one number",
+    },
+    outputs={
+        "ParamOut": "the parameter after the step",
+        "SquaredAccumOut": "SquaredAccumulator after the step",
+        "LinearAccumOut": "LinearAccumulator after the step",
+    },
+    attrs={
+        "l1": Attr("float", 0.0, "weight of the sum of absolute values"),
+        "l2": Attr("float", 0.0, "weight of the sum of squares; it counts twice"),
+        "lr_power": Attr("float", -0.5, "how the learning rate falls with the squares"),
+    },
+    infer=updates(_UPDATES),
+    alias=_UPDATES,
+    inplace=True,
+    dtype_slot="Param",
+    side_effect=True,
+)
+def ftrl(b: Binder) -> None:
+    """s' = s + g²; z' = z + g - (s'^q - s^q) / lr · p; p' = (sign(z') l1 - z') / (s'^q / lr + 2 l2).
+
+    Here q = -lr_power, and p' = 0 where |z'| <= l1.
+
+    Example:
+        >>> from fluidnb.testing import run_op
+        >>> x = {"Param": [0.0], "Grad": [2.0], "SquaredAccumulator": [0.0], "LinearAccumulator": [0.0]}
+        >>> run_op("ftrl", {**x, "LearningRate": [0.5]})["ParamOut"].round(4)
+        array([-0.5])
+
+    Source: McMahan et al., Ad click prediction (KDD 2013); Fluid's ftrl_op.
+    """
+    param, grad, square, linear = b["Param"], gradient(b), b["SquaredAccumulator"], b["LinearAccumulator"]
+    rate, dtype, l1, l2 = scalar(b, "LearningRate"), param.dtype, b.attr("l1") + TINY, b.attr("l2") + TINY
+    total = made(b, np.add, square, made(b, np.multiply, grad, grad))
+    root = _power(b, total)
+    sigma = made(b, np.subtract, root, _power(b, square))
+    b(np.divide, sigma, rate, out=sigma)
+    b(np.multiply, sigma, param, out=sigma)
+    z = made(b, np.add, linear, grad)
+    b(np.subtract, z, sigma, out=z)
+    divisor = made(b, np.divide, root, rate)
+    b(np.add, divisor, b.const(2 * l2, dtype), out=divisor)
+    inside = made(b, np.maximum, z, b.const(-l1, dtype))
+    b(np.minimum, inside, b.const(l1, dtype), out=inside)  # 0 remains of what lies between -l1 and l1
+    b(np.subtract, inside, z, out=inside)
+    b(np.divide, inside, divisor, out=b["ParamOut"])
+    b(np.copyto, b["SquaredAccumOut"], total)
+    b(np.copyto, b["LinearAccumOut"], z)

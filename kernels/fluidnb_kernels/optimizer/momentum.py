@@ -1,0 +1,74 @@
+"""momentum: gradient descent with velocity."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from fluidnb.op import Attr, Binder, op
+from fluidnb_kernels.optimizer.common import gradient, scalar, updates
+
+
+@op(
+    "momentum",
+    inputs={
+        "Param": "the parameter, any shape",
+        "Grad": "its gradient, same shape; or SelectedRows",
+        "Velocity": "the velocity, same shape",
+        "LearningRate": "one number",
+        "MasterParam?": "float32 copy of a float16 parameter",
+    },
+    outputs={
+        "ParamOut": "the parameter after the step",
+        "VelocityOut": "the velocity after the step",
+        "MasterParamOut?": "its float32 copy after the step",
+    },
+    attrs={
+        "mu": Attr("float", doc="how much of the velocity stays"),
+        "use_nesterov": Attr("bool", False, "whether to look ahead"),
+        "regularization_method": Attr("string", "", "l2_decay adds a decay to the gradient", enum=["", "l2_decay"]),
+        "regularization_coeff": Attr("float", 0.0, "its coefficient"),
+        "multi_precision": Attr("bool", False, "whether MasterParam is used"),
+        "rescale_grad": Attr("float", 1.0, "factor of the gradient"),
+    },
+    infer=updates({"ParamOut": "Param", "VelocityOut": "Velocity"}),
+    alias={"ParamOut": "Param", "VelocityOut": "Velocity"},
+    inplace=True,
+    dtype_slot="Param",
+    side_effect=True,
+)
+def momentum(b: Binder) -> None:
+    """v' = mu · v + g; p' = p - lr · v', or p - lr · (g + mu · v') with Nesterov.
+
+    Here g = rescale_grad · Grad, plus regularization_coeff · Param with ``l2_decay``.
+
+    Example:
+        >>> from fluidnb.testing import run_op
+        >>> x = {"Param": [1.0], "Grad": [1.0], "Velocity": [2.0], "LearningRate": [0.1]}
+        >>> out = run_op("momentum", x, {"mu": 0.5})
+        >>> out["VelocityOut"], out["ParamOut"]
+        (array([2.]), array([0.8]))
+
+    Source: Fluid's momentum_op; Nesterov (1983) in the form of Sutskever et al. (ICML 2013).
+    """
+    param, grad, velocity, rate = b["Param"], gradient(b), b["Velocity"], scalar(b, "LearningRate")
+    dtype = param.dtype
+    if b.attr("rescale_grad") != 1.0:
+        scaled = b.like(param)
+        b(np.multiply, grad, b.const(b.attr("rescale_grad"), dtype), out=scaled)
+        grad = scaled
+    if b.attr("regularization_method") == "l2_decay":
+        decayed = b.like(param)
+        b(np.multiply, param, b.const(b.attr("regularization_coeff"), dtype), out=decayed)
+        b(np.add, decayed, grad, out=decayed)
+        grad = decayed
+    mu, new, step = b.const(b.attr("mu"), dtype), b["VelocityOut"], b.like(param)
+    b(np.multiply, velocity, mu, out=step)
+    b(np.add, step, grad, out=new)
+    if b.attr("use_nesterov"):
+        ahead = b.like(param)
+        b(np.multiply, new, mu, out=step)
+        b(np.add, step, grad, out=ahead)
+        b(np.multiply, ahead, rate, out=step)
+    else:
+        b(np.multiply, new, rate, out=step)
+    b(np.subtract, param, step, out=b["ParamOut"])

@@ -1,0 +1,63 @@
+"""proximal_gd: gradient descent whose penalties are minimised exactly."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from fluidnb.op import Attr, Binder, op
+from fluidnb_kernels.emit import made
+from fluidnb_kernels.optimizer.common import gradient, scalar, updates
+
+Array = Any
+
+
+def shrink(b: Binder, point: Array, rate: Array) -> None:
+    """Emit ParamOut = sign(point) · max(0, |point| - lr · l1) / (1 + lr · l2).
+
+    Args:
+        b: the binder of an operator with the attributes l1 and l2.
+        point: where plain descent would go.
+        rate: the learning rate, one element.
+
+    Example:
+        >>> from fluidnb.testing import run_op
+        >>> run_op("proximal_gd", {"Param": [1.0], "Grad": [0.0], "LearningRate": [0.5]}, {"l1": 1.0})["ParamOut"]
+        array([0.5])
+    """
+    dtype = point.dtype
+    size = made(b, np.absolute, point)
+    b(np.subtract, size, made(b, np.multiply, rate, b.const(b.attr("l1"), dtype)), out=size)
+    b(np.maximum, size, b.const(0, dtype), out=size)
+    divisor = made(b, np.add, made(b, np.multiply, rate, b.const(b.attr("l2"), dtype)), b.const(1, dtype))
+    b(np.divide, size, divisor, out=size)
+    b(np.multiply, size, made(b, np.sign, point), out=b["ParamOut"])
+
+
+@op(
+    "proximal_gd",
+    inputs={"Param": "the parameter, any shape", "Grad": "its gradient, same shape", "LearningRate": "one number"},
+    outputs={"ParamOut": "the parameter after the step"},
+    attrs={
+        "l1": Attr("float", 0.0, "weight of the sum of absolute values"),
+        "l2": Attr("float", 0.0, "that of squares"),
+    },
+    infer=updates({"ParamOut": "Param"}),
+    alias={"ParamOut": "Param"},
+    inplace=True,
+    dtype_slot="Param",
+    side_effect=True,
+)
+def proximal_gd(b: Binder) -> None:
+    """p' = sign(q) · max(0, |q| - lr · l1) / (1 + lr · l2), with q = p - lr · g.
+
+    Example:
+        >>> from fluidnb.testing import run_op
+        >>> run_op("proximal_gd", {"Param": [1.0], "Grad": [1.0], "LearningRate": [0.25]}, {"l1": 1.0})["ParamOut"]
+        array([0.5])
+
+    Source: Duchi, Singer (JMLR 2009); Fluid's proximal_gd_op.
+    """
+    rate = scalar(b, "LearningRate")
+    shrink(b, made(b, np.subtract, b["Param"], made(b, np.multiply, gradient(b), rate)), rate)

@@ -1,0 +1,95 @@
+"""rmsprop: steps scaled by a running mean of squares, with momentum."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from fluidnb.op import Attr, Binder, Context, op
+from fluidnb_kernels.emit import made, zeros
+from fluidnb_kernels.optimizer.common import gradient, scalar, updates
+
+Array = Any
+
+_UPDATES = {"ParamOut": "Param", "MomentOut": "Moment", "MeanSquareOut": "MeanSquare"}
+
+
+def _infer(c: Context) -> None:
+    updates(_UPDATES)(c)
+    c.require(
+        c.has("MeanGrad") or not c.attr("centered"), "rmsprop needs Input(MeanGrad) when it is centered.",
+        expected="MeanGrad", received="none",
+    )  # fmt: skip
+    if c.wants("MeanGradOut"):
+        like = c["MeanGrad"] if c.has("MeanGrad") else c["Param"]
+        c.set("MeanGradOut", like.shape, like.dtype)
+
+
+@op(
+    "rmsprop",
+    inputs={
+        "Param": "the parameter, any shape",
+        "Grad": "its gradient, same shape; or SelectedRows",
+        "MeanSquare": "running mean of its square",
+        "Moment": "the step, with momentum",
+        "LearningRate": "one number",
+        "MeanGrad?": "running mean of the gradient, when centered",
+        "MasterParam?": "float32 copy of a float16 parameter",
+    },
+    outputs={
+        "ParamOut": "the parameter after the step",
+        "MomentOut": "Moment after the step",
+        "MeanSquareOut": "MeanSquare after the step",
+        "MeanGradOut?": "MeanGrad after the step",
+        "MasterParamOut?": "its float32 copy after the step",
+    },
+    attrs={
+        "epsilon": Attr("float", 1e-10, "keeps the divisor from zero"),
+        "decay": Attr("float", 0.9, "how much of the means stays"),
+        "momentum": Attr("float", 0.0, "how much of the step stays"),
+        "centered": Attr("bool", False, "divide by the deviation from the mean gradient, not by its size"),
+        "multi_precision": Attr("bool", False, "whether MasterParam is used"),
+    },
+    infer=_infer,
+    alias={**_UPDATES, "MeanGradOut": "MeanGrad"},
+    inplace=True,
+    dtype_slot="Param",
+    side_effect=True,
+)
+def rmsprop(b: Binder) -> None:
+    """s' = decay s + (1 - decay) g²; v' = momentum v + lr g / √(s' - a'² + eps); p' = p - v'.
+
+    Here a' = decay a + (1 - decay) g when centered, else 0.
+
+    Example:
+        >>> from fluidnb.testing import run_op
+        >>> x = {"Param": [1.0], "Grad": [2.0], "MeanSquare": [4.0], "Moment": [0.0], "LearningRate": [0.5]}
+        >>> run_op("rmsprop", x)["ParamOut"].round(4)
+        array([0.5])
+
+    Source: Tieleman, Hinton (lecture 6.5, 2012); Graves (2013) for the centered form; Fluid's rmsprop_op.
+    """
+    grad, decay, dtype = gradient(b), b.attr("decay"), b["Param"].dtype
+    _mean(b, "MeanSquare", made(b, np.multiply, grad, grad), decay)
+    level = made(b, np.add, b["MeanSquareOut"], b.const(b.attr("epsilon"), dtype))
+    if b.attr("centered"):
+        _mean(b, "MeanGrad", grad, decay)
+        b(np.subtract, level, made(b, np.multiply, b["MeanGradOut"], b["MeanGradOut"]), out=level)
+    elif b.wants("MeanGradOut"):
+        if not b.has("MeanGrad"):
+            zeros(b, b["MeanGradOut"])
+        elif b["MeanGradOut"] is not b["MeanGrad"]:
+            b(np.copyto, b["MeanGradOut"], b["MeanGrad"])
+    b(np.sqrt, level, out=level)
+    step = made(b, np.multiply, grad, scalar(b, "LearningRate"))
+    b(np.divide, step, level, out=step)
+    t = made(b, np.multiply, b["Moment"], b.const(b.attr("momentum"), dtype))
+    b(np.add, t, step, out=b["MomentOut"])
+    b(np.subtract, b["Param"], b["MomentOut"], out=b["ParamOut"])
+
+
+def _mean(b: Binder, slot: str, value: Array, decay: float) -> None:
+    """Emit a running mean."""
+    t = made(b, np.multiply, value, b.const(1 - decay, value.dtype))
+    b(np.add, made(b, np.multiply, b[slot], b.const(decay, t.dtype)), t, out=b[slot + "Out"])

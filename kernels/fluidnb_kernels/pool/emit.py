@@ -1,0 +1,209 @@
+"""How a pooling is computed: element by element of all windows at once, or window by window."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import product
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from fluidnb.op import Binder
+from fluidnb_kernels.pool.rules import Bins, clipped_bins, divisors, lowest
+from fluidnb_kernels.sliding import Axis, batch_inner, image, padded
+
+Array = Any
+
+
+def in_turn(axes: Sequence[Axis]) -> bool:
+    """Whether it is cheaper to go through the windows than through the elements of one.
+
+    Args:
+        axes: the windows.
+
+    Example:
+        >>> in_turn([Axis(50, 50, 1, 1, 0, 1)] * 2), in_turn([Axis(50, 2, 2, 1, 0, 25)] * 2)
+        (True, False)
+    """
+    return prod(a.window for a in axes) > 4 * prod(a.out for a in axes)
+
+
+def bins_of(axes: Sequence[Axis]) -> list[Bins]:
+    """The windows of each axis without their parts in the padding.
+
+    Args:
+        axes: the windows.
+    """
+    return [clipped_bins(a) for a in axes]
+
+
+# ---- all windows at once
+
+
+def emit_pool(b: Binder, x: Array, out: Array, axes: Sequence[Axis], largest: bool) -> None:
+    """Emit a pooling, axis after axis.
+
+    Args:
+        b: the binder.
+        x: images [n, c, …].
+        out: [n, c, …], written.
+        axes: the windows.
+        largest: the largest element, or the mean.
+    """
+    inner, combine = batch_inner(x), np.maximum if largest else np.add
+    whole, inside = padded(b, x, axes, lowest(x.dtype) if largest else 0, inner)
+    if inside is not None:
+        b(np.copyto, inside, x)
+    steps = [i for i, a in enumerate(axes) if a.window > 1 or a.stride > 1 or a.reach != a.out]
+    for i in steps:
+        shape = (*whole.shape[: i + 2], *whole.shape[i + 3 :])
+        shape = (*whole.shape[: i + 2], axes[i].out, *whole.shape[i + 3 :])
+        target = out if i == steps[-1] else image(b, shape, x.dtype, inner)
+        parts = [whole[(slice(None),) * (i + 2) + (axes[i].tap(k),)] for k in range(axes[i].window)]
+        if len(parts) == 1:
+            b(np.copyto, target, parts[0])
+        else:
+            b(combine, parts[0], parts[1], out=target)
+        for part in parts[2:]:
+            b(combine, target, part, out=target)
+        whole = target
+    if not steps:
+        b(np.copyto, out, whole)
+    if not largest:
+        b(np.divide, out, _divisor(b, axes, x.dtype), out=out)
+
+
+def _divisor(b: Binder, axes: Sequence[Axis], dtype: Any) -> Array:
+    counts = divisors(b, axes, dtype)
+    return b.const(float(counts.flat[0]), dtype) if (counts == counts.flat[0]).all() else counts
+
+
+def _taps(whole: Array, axes: Sequence[Axis]) -> Iterator[Array]:
+    """The first elements of all windows, the second elements, …"""
+    for taps in product(*(range(a.window) for a in axes)):
+        yield whole[(..., *(a.tap(i) for a, i in zip(axes, taps, strict=True)))]
+
+
+def emit_pool_grad(b: Binder, x: Array, out: Array, g: Array, dx: Array, axes: Sequence[Axis], largest: bool) -> None:
+    """Emit the gradient of a pooling; the first of several largest elements takes it all.
+
+    Args:
+        b: the binder.
+        x: images [n, c, …].
+        out: the pooled images.
+        g: their gradient.
+        dx: gradient of the images, written.
+        axes: the windows.
+        largest: the largest element, or the mean.
+    """
+    inner = batch_inner(x)
+    total, inside = padded(b, dx, axes, None, inner)
+    apart = all(a.stride >= a.window for a in axes)  # each element is in one window at most
+    if not (apart and all(a.stride == a.window and a.reach == a.out * a.stride for a in axes)):
+        b(np.copyto, total, b.const(0, x.dtype))
+    spare = None if apart else image(b, g.shape, x.dtype, inner)
+    shares = _mean_shares(b, g, axes, inner) if not largest else _first_shares(b, x, out, g, axes, inner)
+    for target, emit in zip(_taps(total, axes), shares, strict=True):
+        if apart:
+            emit(target)
+        else:
+            emit(spare)
+            b(np.add, target, spare, out=target)
+    if inside is not None:
+        b(np.copyto, dx, inside)
+
+
+def _mean_shares(b: Binder, g: Array, axes: Sequence[Axis], inner: bool) -> Iterator[Any]:
+    """For each element of a window, what emits its share of the gradient into an array."""
+    share = image(b, g.shape, g.dtype, inner)
+    parts = np.float32(1) / divisors(b, axes, np.float32)  # of this precision in Paddle, whatever the dtype of g
+    same = (parts == parts.flat[0]).all()
+    b(np.multiply, g, b.const(float(parts.flat[0]), g.dtype) if same else parts.astype(g.dtype), out=share)
+    for _ in range(prod(a.window for a in axes)):
+        yield lambda target: b(np.copyto, target, share)
+
+
+def _first_shares(b: Binder, x: Array, out: Array, g: Array, axes: Sequence[Axis], inner: bool) -> Iterator[Any]:
+    """The same for the largest element: an element takes the gradient that no element before it has taken."""
+    whole, inside = padded(b, x, axes, lowest(x.dtype), inner)
+    if inside is not None:
+        b(np.copyto, inside, x)
+    hit, free = image(b, g.shape, bool, inner), image(b, g.shape, bool, inner)
+    elements = list(_taps(whole, axes))
+    for k, element in enumerate(elements):
+        # A copy for a window of one, what is left for the last: some element of the window was the largest.
+        if len(elements) == 1:
+            yield lambda target: b(np.copyto, target, g)
+            return
+        if k == len(elements) - 1 and inside is None:
+            yield lambda target: b(np.multiply, g, free, out=target)
+            return
+        b(np.equal, element, out, out=hit)
+        if k == 0:
+            b(np.logical_not, hit, out=free)
+        else:
+            b(np.logical_and, hit, free, out=hit)
+            b(np.greater, free, hit, out=free)
+        yield lambda target: b(np.multiply, g, hit, out=target)
+
+
+# ---- window by window
+
+
+def pool_bins(x: Array, out: Array, bins: Sequence[Bins], largest: bool) -> None:
+    """Pool windows of any size.
+
+    Args:
+        x: images [n, c, …].
+        out: [n, c, …], written.
+        bins: the windows along each axis.
+        largest: the largest element, or the mean.
+
+    Example:
+        >>> x, out = np.arange(3.0).reshape(1, 1, 3), np.zeros((1, 1, 2))
+        >>> pool_bins(x, out, [Bins((0, 1), (2, 3))], False); out
+        array([[[0.5, 1.5]]])
+    """
+    around = tuple(range(2, x.ndim))
+    for spot, part in _windows(x, bins):
+        if largest:
+            np.maximum.reduce(part, around, out=out[(..., *spot)], initial=lowest(x.dtype))
+        else:
+            np.divide(np.add.reduce(part, around), prod(part.shape[2:]), out[(..., *spot)])
+
+
+def pool_bins_grad(x: Array, out: Array, g: Array, dx: Array, bins: Sequence[Bins], largest: bool) -> None:
+    """The gradient of `pool_bins`.
+
+    Args:
+        x: images [n, c, …].
+        out: the pooled images.
+        g: their gradient.
+        dx: gradient of the images, written.
+        bins: the windows along each axis.
+        largest: the largest element, or the mean.
+
+    Example:
+        >>> x, dx = np.arange(3.0).reshape(1, 1, 3), np.zeros((1, 1, 3))
+        >>> pool_bins_grad(x, x, np.ones((1, 1, 1)), dx, [Bins((0,), (3,))], True); dx
+        array([[[0., 0., 1.]]])
+    """
+    dx[...] = 0
+    n, c = np.indices(x.shape[:2], sparse=True)
+    for (spot, part), (_, target) in zip(_windows(x, bins), _windows(dx, bins), strict=True):
+        share = g[(..., *spot)]
+        if part.size == 0:
+            continue
+        if largest:
+            first = part.reshape(*x.shape[:2], -1).argmax(-1)
+            target[(n, c, *np.unravel_index(first, part.shape[2:]))] += share
+        else:
+            part_of_one = np.float32(1) / np.float32(prod(part.shape[2:]))
+            target += (share * share.dtype.type(part_of_one)).reshape(*share.shape, *[1] * len(bins))
+
+
+def _windows(x: Array, bins: Sequence[Bins]) -> Iterator[tuple[tuple[int, ...], Array]]:
+    """Each window's place in the output, and its elements."""
+    for spot in product(*(range(len(b.starts)) for b in bins)):
+        yield spot, x[(..., *(b.slices()[i] for b, i in zip(bins, spot, strict=True)))]

@@ -1,0 +1,189 @@
+"""What pooling takes and gives: attributes, shape rule, windows."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from fluidnb.op import Attr, Context
+from fluidnb_kernels.sliding import Axis, shape_in, slide, split_shape, window_attrs
+
+
+def pool_attrs(rank: int, layout: str) -> dict[str, Attr]:
+    """The attributes of pooling.
+
+    Args:
+        rank: axes of the image.
+        layout: the default layout.
+
+    Returns:
+        Attributes by name.
+
+    Example:
+        >>> pool_attrs(2, "NCHW")["pooling_type"].enum
+        ('max', 'avg')
+    """
+    return {
+        "pooling_type": Attr("string", doc="max or avg", enum=("max", "avg")),
+        "ksize": Attr("ints", doc="sizes of a window; with adaptive, of Out"),
+        **window_attrs(rank, layout),
+        "global_pooling": Attr("bool", False, "one window that is the whole image"),
+        "ceil_mode": Attr("bool", False, "whether a window that hangs over the end counts"),
+        "exclusive": Attr("bool", True, "whether a mean is of the image's own elements, without the padding"),
+        "adaptive": Attr("bool", False, "as many windows as ksize says; for avg of sizes that share out the image"),
+        "use_cudnn": Attr("bool", False, "chooses a library where one is registered"),
+    }
+
+
+@dataclass(frozen=True, slots=True)
+class Bins:
+    """The windows along one axis, where they are not all alike.
+
+    Args:
+        starts: first elements.
+        ends: behind the last elements.
+    """
+
+    starts: tuple[int, ...]
+    ends: tuple[int, ...]
+
+    def slices(self) -> list[slice]:
+        """The windows."""
+        return [slice(a, b) for a, b in zip(self.starts, self.ends, strict=True)]
+
+
+def adaptive_bins(size: int, count: int) -> Bins:
+    """Windows that share out an axis.
+
+    Args:
+        size: of the axis.
+        count: how many.
+
+    Example:
+        >>> adaptive_bins(5, 3)
+        Bins(starts=(0, 1, 3), ends=(2, 4, 5))
+    """
+    starts = tuple(i * size // count for i in range(count))
+    return Bins(starts, tuple(-(-(i + 1) * size // count) for i in range(count)))
+
+
+def clipped_bins(axis: Axis) -> Bins:
+    """The windows along an axis, without their parts in the padding.
+
+    Args:
+        axis: the axis.
+
+    Example:
+        >>> clipped_bins(Axis(5, 3, 2, 1, 1, 3))
+        Bins(starts=(0, 1, 3), ends=(2, 4, 5))
+    """
+    starts = [i * axis.stride - axis.low for i in range(axis.out)]
+    return Bins(tuple(max(s, 0) for s in starts), tuple(min(s + axis.window, axis.size) for s in starts))
+
+
+#: dtypes that do not reach as low as float32
+_LOWEST = {"float16": -65504.0, "bfloat16": -(2.0**127) * (2 - 2.0**-7)}
+
+
+def lowest(dtype: Any) -> float:
+    """What the largest element of a window without elements is.
+
+    Args:
+        dtype: numpy dtype.
+
+    Example:
+        >>> lowest(np.dtype("float32")) == lowest(np.dtype("float64"))
+        True
+    """
+    return _LOWEST.get(str(dtype), float(np.finfo(np.float32).min))
+
+
+def pool_axes(c: Context, sizes: Sequence[int]) -> tuple[Axis, ...]:
+    """The windows of a pooling, unless they share out the image.
+
+    Args:
+        c: the context, for the attributes.
+        sizes: of the image.
+
+    Returns:
+        One for each axis.
+    """
+    rank = len(sizes)
+    if c.attr("global_pooling", False):
+        return tuple(Axis(n, n, 1, 1, 0, 1) for n in sizes)
+    if c.attr("adaptive", False):
+        rows = zip(sizes, c.attr("ksize"), c.attr("strides", [1] * rank), strict=True)
+        return tuple(Axis(n, k, s, 1, 0, k) for n, k, s in rows)
+    return slide(
+        sizes, c.attr("ksize"), c.attr("strides", [1] * rank), c.attr("paddings", [0] * rank),
+        algorithm=c.attr("padding_algorithm", "EXPLICIT"), ceil=c.attr("ceil_mode", False),
+    )  # fmt: skip
+
+
+def shares_out(c: Context) -> bool:
+    """Whether windows share out the image; the largest element is always taken of windows of the size ksize.
+
+    Args:
+        c: the context.
+
+    Source: Paddle's pool2d kernel, which knows adaptive windows for means alone.
+    """
+    return bool(c.attr("adaptive", False)) and not c.attr("global_pooling", False) and c.attr("pooling_type") == "avg"
+
+
+def divisors(c: Context, axes: Sequence[Axis], dtype: Any) -> np.ndarray[Any, Any]:
+    """By how many elements each mean is divided; 0 for a window that lies in the padding altogether.
+
+    Args:
+        c: the context, for ``exclusive``.
+        axes: the windows.
+        dtype: numpy dtype.
+
+    Returns:
+        An array of the sizes of the output image.
+    """
+    total = np.ones((), np.int64)
+    for i, axis in enumerate(axes):
+        if c.attr("exclusive", True):
+            bins = clipped_bins(axis)
+            count = np.subtract(bins.ends, bins.starts)
+        else:  # what hangs over the padding behind the image is not counted
+            starts = np.arange(axis.out) * axis.stride - axis.low
+            count = np.minimum(starts + axis.window, axis.size + axis.low) - starts
+        total = total * np.asarray(count).reshape([-1 if k == i else 1 for k in range(len(axes))])
+    return total.astype(dtype)
+
+
+def pool_infer(c: Context) -> None:
+    """Rule of pooling: an image of as many elements as there are windows.
+
+    Args:
+        c: the context.
+    """
+    name, x, layout = c.definition.type, c["X"], c.attr("data_format", "NCHW")
+    rank = 3 if "3d" in name else 2
+    c.require(
+        x.ndim == rank + 2, f"The input of {name} must be a {rank + 2}-D tensor.",
+        expected=f"[batch, channels, {'depth, ' * (rank - 2)}height, width]", received=list(x.shape),
+    )  # fmt: skip
+    for attr, allowed in (("ksize", (rank,)), ("strides", (rank,)), ("paddings", (rank, 2 * rank))):
+        given = c.attr(attr, [1] * rank)
+        c.require(
+            len(given) in allowed, f"Attr({attr}) of {name} must have one number for each axis of the image.",
+            expected=" or ".join(f"{n} numbers" for n in allowed), received=given,
+        )  # fmt: skip
+    c.require(
+        c.attr("global_pooling", False) or min(c.attr("ksize")) > 0, f"Attr(ksize) of {name} must be positive.",
+        expected="> 0", received=c.attr("ksize"), hint="global_pooling=True takes the whole image for a window.",
+    )  # fmt: skip
+    n, channels, sizes = split_shape(x.shape, layout)
+    out = list(c.attr("ksize")) if shares_out(c) else [a.out for a in pool_axes(c, sizes)]
+    c.require(
+        all(n == -1 or n > 0 for n in out), f"The window of {name} is larger than the padded image.",
+        expected="at least one window along each axis",
+        received=f"an image {list(sizes)} with windows {list(c.attr('ksize'))}",
+    )  # fmt: skip
+    c.set("Out", shape_in(layout, n, channels, out), x.dtype, c.lod("X"))

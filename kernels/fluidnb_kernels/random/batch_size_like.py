@@ -1,0 +1,128 @@
+"""uniform_random_batch_size_like, gaussian_random_batch_size_like and sampling_id: random numbers for each row."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from fluidnb.op import Attr, Binder, Context, Stream, normal, op, uniform
+from fluidnb_kernels.tensor.fill import batch_size_like
+
+Array = Any
+
+_ATTRS = {
+    "shape": Attr("ints", doc="sizes; the one that is copied may be -1"),
+    "input_dim_idx": Attr("int", 0, "dimension of Input whose size is copied"),
+    "output_dim_idx": Attr("int", 0, "dimension of Out that gets it"),
+    "dtype": Attr("dtype", "float32", "dtype of Out"),
+    "seed": Attr("int", 0, "0 for other numbers in every run; else the same in every run"),
+}
+_INPUT = {"Input": "what has the batch size; with a LoD, its number of sequences counts"}
+
+
+@op(
+    "uniform_random_batch_size_like",
+    inputs=_INPUT,
+    outputs={"Out": "numbers from [min, max)"},
+    attrs={
+        **_ATTRS,
+        "min": Attr("float", -1.0, "lower bound"),
+        "max": Attr("float", 1.0, "upper bound"),
+        "diag_num": Attr("int", 0, "not used here", enum=[0]),
+        "diag_step": Attr("int", 0, "not used here"),
+        "diag_val": Attr("float", 1.0, "not used here"),
+    },
+    check=lambda a: "max must not be less than min." if a["max"] < a["min"] else None,
+    infer=batch_size_like,
+    random=True,
+)
+def uniform_random_batch_size_like(b: Binder) -> None:
+    """Out = numbers from [min, max), with as many rows as Input.
+
+    Example:
+        >>> from fluidnb.testing import run_op
+        >>> run_op("uniform_random_batch_size_like", {"Input": [[1.0], [2.0]]}, {"shape": [-1, 3]})["Out"].shape
+        (2, 3)
+
+    Source: Fluid's uniform_random_batch_size_like_op.
+    """
+    b(uniform, b.rng, b["Out"], b.attr("min"), b.attr("max"))
+
+
+@op(
+    "gaussian_random_batch_size_like",
+    inputs=_INPUT,
+    outputs={"Out": "normal numbers"},
+    attrs={**_ATTRS, "mean": Attr("float", 0.0, "their mean"), "std": Attr("float", 1.0, "their standard deviation")},
+    infer=batch_size_like,
+    random=True,
+)
+def gaussian_random_batch_size_like(b: Binder) -> None:
+    """Out = normal numbers of a mean and a standard deviation, with as many rows as Input.
+
+    Example:
+        >>> from fluidnb.testing import run_op
+        >>> run_op("gaussian_random_batch_size_like", {"Input": [[1.0], [2.0]]}, {"shape": [-1, 3]})["Out"].shape
+        (2, 3)
+
+    Source: Fluid's gaussian_random_batch_size_like_op.
+    """
+    b(normal, b.rng, b["Out"], b.attr("mean"), b.attr("std"))
+
+
+def draw(stream: Stream, x: Array, low: float, high: float, out: Array) -> None:
+    """Draw a column for each row, with the row's own probabilities.
+
+    Args:
+        stream: the operator's stream.
+        x: probabilities [N, classes].
+        low: lower bound of the numbers that choose.
+        high: their upper bound.
+        out: whole numbers [N], written.
+
+    Example:
+        >>> from fluidnb.op import Clock
+        >>> i = np.zeros(2, int); draw(Stream("i", Clock(1)), np.array([[0.0, 1.0], [1.0, 0.0]]), 0.0, 1.0, i); i
+        array([1, 0])
+    """
+    chance = np.empty((len(x), 1))
+    uniform(stream, chance, low, high)
+    out[...] = np.minimum((x.cumsum(1) <= chance).sum(1), x.shape[1] - 1)
+
+
+def _sampling_infer(c: Context) -> None:
+    x = c["X"]
+    c.require(
+        x.ndim == 2,
+        "Input(X) of sampling_id must have two dimensions.",
+        expected="[N, classes]",
+        received=list(x.shape),
+    )
+    c.set("Out", (x.shape[0],), np.int64, c.lod("X"))
+
+
+@op(
+    "sampling_id",
+    inputs={"X": "probabilities [N, classes]"},
+    outputs={"Out": "int64 [N]: a class for each row"},
+    attrs={
+        "min": Attr("float", 0.0, "lower bound of the numbers that choose"),
+        "max": Attr("float", 1.0, "their upper bound"),
+        "seed": Attr("int", 0, "0 for other classes in every run; else the same in every run"),
+    },
+    check=lambda a: "max must be greater than min." if a["max"] <= a["min"] else None,
+    infer=_sampling_infer,
+    random=True,
+)
+def sampling_id(b: Binder) -> None:
+    """Out = a class for each row, drawn with the row's own probabilities.
+
+    Example:
+        >>> from fluidnb.testing import run_op
+        >>> run_op("sampling_id", {"X": [[0.0, 1.0, 0.0]]})["Out"]
+        array([1])
+
+    Source: Fluid's sampling_id_op.
+    """
+    b(draw, b.rng, b["X"], b.attr("min"), b.attr("max"), b["Out"])

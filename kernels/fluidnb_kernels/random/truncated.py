@@ -1,0 +1,67 @@
+"""truncated_gaussian_random: normal numbers that are not far from their mean."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from fluidnb.op import Attr, Binder, Stream, op
+from fluidnb_kernels.tensor.fill import fixed_shape
+
+Array = Any
+
+#: How many standard deviations a number may be from the mean.
+REACH = 2.0
+
+
+def truncated_normal(stream: Stream, out: Array, mean: float, std: float) -> None:
+    """Fill an array with normal numbers no further than REACH deviations from their mean.
+
+    Those that lie further are drawn again.
+
+    Args:
+        stream: the operator's stream.
+        out: float array of any shape, written.
+        mean: their mean.
+        std: the standard deviation before the far ones are left out.
+
+    Example:
+        >>> from fluidnb.op import Clock
+        >>> x = np.empty(1000); truncated_normal(Stream("x", Clock(1)), x, 0.0, 1.0); bool(abs(x).max() <= 2)
+        True
+    """
+    generator = stream.rewind()
+    x = generator.standard_normal(out.size)
+    far = np.flatnonzero(np.abs(x) > REACH)
+    while far.size:
+        x[far] = generator.standard_normal(far.size)
+        far = far[np.abs(x[far]) > REACH]
+    np.copyto(out, (mean + std * x).reshape(out.shape), casting="unsafe")
+
+
+@op(
+    "truncated_gaussian_random",
+    outputs={"Out": "normal numbers"},
+    attrs={
+        "shape": Attr("ints", doc="sizes"),
+        "dtype": Attr("dtype", "float32", "dtype of Out"),
+        "mean": Attr("float", 0.0, "their mean"),
+        "std": Attr("float", 1.0, "the standard deviation before the far ones are left out"),
+        "seed": Attr("int", 0, "0 for other numbers in every run; else the same in every run"),
+    },
+    infer=fixed_shape,
+    random=True,
+)
+def truncated_gaussian_random(b: Binder) -> None:
+    """Out = normal numbers, those more than two deviations from the mean drawn again.
+
+    Example:
+        >>> from fluidnb.testing import run_op
+        >>> x = run_op("truncated_gaussian_random", attrs={"shape": [100]})["Out"]
+        >>> bool(abs(x).max() <= 2)
+        True
+
+    Source: Fluid's truncated_gaussian_random_op.
+    """
+    b(truncated_normal, b.rng, b["Out"], b.attr("mean"), b.attr("std"))

@@ -1,0 +1,170 @@
+"""Reductions over dimensions: one row for each operator, and the gradients."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from fluidnb.op import Attr, Binder, Context, default_grad, grad_op, op, product
+from fluidnb.values import dtypes
+
+Array = Any
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One reduction.
+
+    Args:
+        formula: what it computes.
+        ufunc: what it reduces with.
+        result: what it makes of [[1, 2], [3, 4]] over dimension 0, for the documentation.
+        needs: slots that the gradient reads beside dOut; None for no gradient.
+    """
+
+    formula: str
+    ufunc: np.ufunc
+    result: str
+    needs: tuple[str, ...] | None
+
+
+ROWS = {
+    "reduce_sum": Row("the sum", np.add, "[4., 6.]", ("X",)),
+    "reduce_mean": Row("the mean", np.add, "[2., 3.]", ("X",)),
+    "reduce_max": Row("the largest element", np.maximum, "[3., 4.]", ("X", "Out")),
+    "reduce_min": Row("the smallest element", np.minimum, "[1., 2.]", ("X", "Out")),
+    "reduce_prod": Row("the product", np.multiply, "[3., 8.]", ("X", "Out")),
+    "reduce_all": Row("whether all are true", np.logical_and, "[ True,  True]", None),
+    "reduce_any": Row("whether one is true", np.logical_or, "[ True,  True]", None),
+}
+
+_DOC = """Out = {formula} of X over the dimensions ``dim``; over all of them Out has the shape [1].
+
+    The LoD of X goes on to Out where dimension 0 stays.
+
+    Example:
+        >>> from fluidnb.testing import run_op
+        >>> run_op("{type}", {{"X": {x}}}, {{"dim": [0]}})["Out"]
+        array({result})
+
+    Source: Fluid's reduce_op.
+    """
+
+
+def axes(c: Context) -> tuple[int, ...]:
+    """The dimensions that a reduction reduces, none of them negative.
+
+    Args:
+        c: its context.
+
+    Returns:
+        Sorted dimensions of X; all when ``reduce_all`` is set or ``dim`` is empty.
+
+    Raises:
+        RuleError: a dimension that X does not have.
+    """
+    n, dims = c["X"].ndim, c.attr("dim", [0])
+    if c.attr("reduce_all", False) or not dims:
+        return tuple(range(n))
+    for d in dims:
+        c.require(
+            -n <= d < n, f"The dim index should be in the range [-dims(input), dims(input)) of {c.definition.type}.",
+            expected=f"{-n} to {n - 1}", received=d,
+        )  # fmt: skip
+    return tuple(sorted({d % n for d in dims}))
+
+
+def _infer(c: Context) -> None:
+    x, gone = c["X"], axes(c)
+    keep = c.attr("keep_dim", False)
+    shape = tuple(1 if i in gone else n for i, n in enumerate(x.shape) if keep or i not in gone)
+    number = c.attr("out_dtype", -1)
+    dtype = x.dtype if number < 0 else dtypes.np_dtype(number)
+    c.set("Out", shape or (1,), dtype, () if 0 in gone or not x.ndim else c.lod("X"))
+
+
+def _kept(x: Array, gone: tuple[int, ...]) -> list[int]:
+    """The shape of X with 1 for the dimensions that are reduced."""
+    return [1 if i in gone else n for i, n in enumerate(x.shape)]
+
+
+def _define(type: str, row: Row) -> None:
+    logic = row.ufunc in (np.logical_and, np.logical_or)
+
+    @op(
+        type,
+        inputs={"X": "bool, any shape" if logic else "any shape"},
+        outputs={"Out": row.formula},
+        attrs={
+            "dim": Attr("ints", [0], "the dimensions to reduce; negative ones count from the end, none means all"),
+            "keep_dim": Attr("bool", False, "keep them, with size 1"),
+            "reduce_all": Attr("bool", False, "reduce all of them"),
+            "in_dtype": Attr("int", -1, "the VarType of X, -1 for not said; it changes nothing"),
+            "out_dtype": Attr("int", -1, "the VarType of Out; -1 for that of X"),
+        },
+        infer=_infer,
+        grad=None if row.needs is None else default_grad(*row.needs, "Out@GRAD"),
+        doc=_DOC.format(
+            formula=row.formula, type=type, result=row.result,
+            x="[[True, True], [True, True]]" if logic else "[[1.0, 2.0], [3.0, 4.0]]",
+        ),
+    )  # fmt: skip
+    def reduce(b: Binder) -> None:
+        x, out, gone = b["X"], b["Out"], axes(b)
+        if x.dtype != out.dtype and not logic:
+            wide = b.like(x, out.dtype)
+            b(np.copyto, wide, x, casting="unsafe")
+            x = wide
+        view = out.reshape(_kept(x, gone))
+        b(row.ufunc.reduce, x, gone, None, view, True)
+        if type == "reduce_mean":
+            b(np.divide, out, b.const(product([x.shape[i] for i in gone]), out.dtype), out=out)
+
+
+for _type, _row in ROWS.items():
+    _define(_type, _row)
+
+
+def _spread(b: Binder, slot: str, gone: tuple[int, ...]) -> Array:
+    """Out or its gradient, seen with the dimensions of X."""
+    return b[slot].reshape(_kept(b["X"], gone))
+
+
+@grad_op("reduce_sum_grad")
+def reduce_sum_grad(b: Binder) -> None:
+    """dX = dOut, repeated over the dimensions that were reduced."""
+    b(np.copyto, b["X@GRAD"], _spread(b, "Out@GRAD", axes(b)))
+
+
+@grad_op("reduce_mean_grad")
+def reduce_mean_grad(b: Binder) -> None:
+    """dX = dOut / n, repeated over the n elements of each mean."""
+    x, dx, gone = b["X"], b["X@GRAD"], axes(b)
+    g = _spread(b, "Out@GRAD", gone)
+    t = b.tmp(g.shape, dx.dtype)
+    b(np.divide, g, b.const(product([x.shape[i] for i in gone]), dx.dtype), out=t)
+    b(np.copyto, dx, t)
+
+
+def _extreme_grad(b: Binder) -> None:
+    """dX = dOut where X is Out, 0 elsewhere; all that are equal to it take the gradient."""
+    x, dx, gone = b["X"], b["X@GRAD"], axes(b)
+    mask = b.like(x, bool)
+    b(np.equal, x, _spread(b, "Out", gone), out=mask)
+    b(np.multiply, mask, _spread(b, "Out@GRAD", gone), out=dx)
+
+
+grad_op("reduce_max_grad")(_extreme_grad)
+grad_op("reduce_min_grad")(_extreme_grad)
+
+
+@grad_op("reduce_prod_grad")
+def reduce_prod_grad(b: Binder) -> None:
+    """dX = dOut · Out / X."""
+    x, dx, gone = b["X"], b["X@GRAD"], axes(b)
+    g, out = _spread(b, "Out@GRAD", gone), _spread(b, "Out", gone)
+    t = b.tmp(g.shape, dx.dtype)
+    b(np.multiply, g, out, out=t)
+    b(np.divide, t, x, out=dx)

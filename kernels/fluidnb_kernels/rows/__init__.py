@@ -1,0 +1,1 @@
+"""SelectedRows: gradients that touch few rows of a tall parameter."""

@@ -1,0 +1,114 @@
+"""merge_selected_rows and get_tensor_from_selected_rows."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from fluidnb.op import Binder, Context, op
+from fluidnb.values import SelectedRows
+from fluidnb_kernels.rows.values import as_x, dtype_of, fill, held, merged, put_rows, shape_of
+
+Array = Any
+
+
+def _require_rows(c: Context) -> None:
+    c.require(
+        c.is_rows("X"), f"Input(X) of {c.definition.type} must be SelectedRows.", expected="SELECTED_ROWS",
+        received="a tensor", hint="layers.embedding(is_sparse=True) gives such gradients.",
+    )  # fmt: skip
+
+
+def _merge_infer(c: Context) -> None:
+    _require_rows(c)
+    if not c.runtime:
+        c.set("Out", c["X"].shape, c["X"].dtype)
+
+
+def merge(source: SelectedRows, target: SelectedRows) -> None:
+    """Fill SelectedRows with those of another, each row once.
+
+    Args:
+        source: what is read.
+        target: what is filled.
+
+    Example:
+        >>> from fluidnb.values import LoDTensor
+        >>> a, b = SelectedRows([1, 1], 2, LoDTensor(np.ones((2, 1)))), SelectedRows((), 2); merge(a, b); b.rows()
+        [1]
+    """
+    fill(target, *merged(source.rows_, held(source)))
+
+
+@op(
+    "merge_selected_rows",
+    inputs={"X": "SelectedRows"},
+    outputs={"Out": "SelectedRows, each row once"},
+    infer=_merge_infer,
+    rows=as_x,
+)
+def merge_selected_rows(b: Binder) -> None:
+    """Out = X with rows of the same number added up, in rising order.
+
+    Example:
+        >>> from fluidnb.testing import run_op
+        >>> from fluidnb.values import LoDTensor, SelectedRows
+        >>> run_op("merge_selected_rows", {"X": SelectedRows([4, 0, 4], 9, LoDTensor(np.ones((3, 2))))})["Out"]
+        SelectedRows(rows=[0, 4], height=9, value=[2, 2] float64)
+
+    Source: Fluid's merge_selected_rows_op.
+    """
+    source = b["X"]
+    b(merge, source, put_rows(b, "Out", shape_of(source), dtype_of(source)))
+
+
+def _count(b: Binder) -> int:
+    """How many rows there are now."""
+    return len(b["X"].rows_)
+
+
+def _tensor_infer(c: Context) -> None:
+    _require_rows(c)
+    if c.runtime:
+        values = held(c["X"])
+        c.set("Out", values.shape, values.dtype)
+    else:
+        c.set("Out", (-1, *c["X"].shape[1:]), c["X"].dtype)
+
+
+def take_values(source: SelectedRows, out: Array) -> None:
+    """Write the values of SelectedRows.
+
+    Args:
+        source: the rows.
+        out: of their shape, written.
+
+    Example:
+        >>> from fluidnb.values import LoDTensor
+        >>> x = np.zeros((1, 1)); take_values(SelectedRows([1], 2, LoDTensor(np.ones((1, 1)))), x); x
+        array([[1.]])
+    """
+    np.copyto(out, held(source))
+
+
+@op(
+    "get_tensor_from_selected_rows",
+    inputs={"X": "SelectedRows"},
+    outputs={"Out": "[rows held, …]: their values"},
+    infer=_tensor_infer,
+    guard=_count,
+    data_shape=True,
+)
+def get_tensor_from_selected_rows(b: Binder) -> None:
+    """Out = the values of the rows that X holds.
+
+    Example:
+        >>> from fluidnb.testing import run_op
+        >>> from fluidnb.values import LoDTensor, SelectedRows
+        >>> run_op("get_tensor_from_selected_rows", {"X": SelectedRows([4], 9, LoDTensor(np.ones((1, 2))))})["Out"]
+        array([[1., 1.]])
+
+    Source: Fluid's get_tensor_from_selected_rows_op.
+    """
+    b(take_values, b["X"], b["Out"])

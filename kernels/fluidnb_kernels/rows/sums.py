@@ -1,0 +1,66 @@
+"""Sums of which some terms are SelectedRows."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from fluidnb.op import Binder
+from fluidnb.values import SelectedRows
+from fluidnb_kernels.rows.values import add_rows, dtype_of, fill, held, put_rows, shape_of
+
+Array = Any
+
+
+def join(sources: Sequence[SelectedRows], target: SelectedRows) -> None:
+    """Fill SelectedRows with the rows of several, one after another; a row may come more than once.
+
+    Args:
+        sources: what is read.
+        target: what is filled.
+
+    Example:
+        >>> from fluidnb.values import LoDTensor
+        >>> a, b = SelectedRows([1], 2, LoDTensor(np.ones((1, 1)))), SelectedRows((), 2); join([a, a], b); b.rows()
+        [1, 1]
+    """
+    ids = np.concatenate([s.rows_ for s in sources])
+    fill(target, ids, np.concatenate([held(s) for s in sources]))
+
+
+def add_source(total: Array, source: SelectedRows) -> None:
+    """Add SelectedRows to a tensor.
+
+    Args:
+        total: changed.
+        source: what is added.
+
+    Example:
+        >>> from fluidnb.values import LoDTensor
+        >>> x = np.zeros((2, 1)); add_source(x, SelectedRows([1], 2, LoDTensor(np.ones((1, 1))))); x.ravel()
+        array([0., 1.])
+    """
+    add_rows(total, source.rows_, held(source))
+
+
+def emit_sum(b: Binder, terms: Sequence[Any]) -> None:
+    """Emit the sum of X into Out: SelectedRows when all terms are, else a tensor.
+
+    Args:
+        b: the binder.
+        terms: the terms, at least one of them SelectedRows.
+    """
+    if b.is_rows("X"):
+        first = terms[0]
+        return b(join, list(terms), put_rows(b, "Out", shape_of(first), dtype_of(first)))
+    whole = [x for x in terms if not isinstance(x, SelectedRows)]
+    total = b.like(b["Out"])
+    b(np.copyto, total, whole[0])
+    for x in whole[1:]:
+        b(np.add, total, x, out=total)
+    for x in terms:
+        if isinstance(x, SelectedRows):
+            b(add_source, total, x)
+    return b(np.copyto, b["Out"], total)

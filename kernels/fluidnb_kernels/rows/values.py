@@ -1,0 +1,211 @@
+"""Working with SelectedRows while a program runs.
+
+How many rows there are may change from run to run, so calls take the object itself and look inside when they are made.
+What a kernel may know while it binds is the height, the shape of a row and the dtype.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from fluidnb.op import Binder, Context
+from fluidnb.op.rules import Rule
+from fluidnb.values import LoDTensor, SelectedRows
+
+Array = Any
+
+
+def shape_of(value: Any) -> tuple[int, ...]:
+    """The shape of a tensor, or of the whole tensor of which SelectedRows holds some rows.
+
+    Args:
+        value: an array, a description of one, or SelectedRows.
+
+    Example:
+        >>> shape_of(np.zeros((2, 3))), shape_of(SelectedRows([1], 9, LoDTensor(np.zeros((1, 4)))))
+        ((2, 3), (9, 4))
+    """
+    return tuple(value.shape()) if isinstance(value, SelectedRows) else tuple(value.shape)
+
+
+def held(source: SelectedRows) -> Array:
+    """The values of the rows that SelectedRows holds now.
+
+    Args:
+        source: the rows.
+
+    Example:
+        >>> held(SelectedRows([1], 9, LoDTensor(np.zeros((1, 4))))).shape
+        (1, 4)
+    """
+    return source.value.array
+
+
+def dtype_of(value: Any) -> Any:
+    """The dtype of a tensor or of SelectedRows.
+
+    Args:
+        value: an array, a description of one, or SelectedRows.
+
+    Example:
+        >>> dtype_of(np.zeros(1)), dtype_of(SelectedRows([1], 9, LoDTensor(np.zeros((1, 4), "float32"))))
+        (dtype('float64'), dtype('float32'))
+    """
+    return held(value).dtype if isinstance(value, SelectedRows) else value.dtype
+
+
+def put_rows(b: Binder, slot: str, shape: tuple[int, ...], dtype: Any) -> SelectedRows:
+    """Make an output SelectedRows that holds no row yet.
+
+    Args:
+        b: the binder.
+        slot: the output slot.
+        shape: shape of the whole tensor.
+        dtype: its dtype.
+
+    Returns:
+        The object; a call fills it with `fill`.
+    """
+    rows = SelectedRows((), shape[0], LoDTensor(np.empty((0, *shape[1:]), dtype)))
+    b.put(slot, rows)
+    return rows
+
+
+def fill(target: SelectedRows, ids: Array, values: Array) -> None:
+    """Give SelectedRows new content.
+
+    Args:
+        target: changed.
+        ids: row numbers [n]; kept, so it must not be an array that others write.
+        values: [n, …], kept too.
+
+    Example:
+        >>> s = SelectedRows((), 9); fill(s, np.array([4]), np.ones((1, 2))); s
+        SelectedRows(rows=[4], height=9, value=[1, 2] float64)
+    """
+    target.rows_, target.value.array = ids, values
+
+
+def merged(ids: Array, values: Array) -> tuple[Array, Array]:
+    """Rows with the same number added up.
+
+    Args:
+        ids: row numbers [n].
+        values: [n, …].
+
+    Returns:
+        Rising row numbers, each once, and their sums.
+
+    Example:
+        >>> merged(np.array([4, 0, 4]), np.array([[1.0], [2.0], [3.0]]))
+        (array([0, 4]), array([[2.],
+               [4.]]))
+    """
+    if len(ids) == 0:
+        return ids, values
+    order = ids.argsort(kind="stable")
+    ordered = ids[order]
+    starts = np.flatnonzero(np.concatenate([[True], ordered[1:] != ordered[:-1]]))
+    return ordered[starts], np.add.reduceat(values[order], starts, axis=0)
+
+
+def add_rows(total: Array, ids: Array, values: Array) -> None:
+    """Add rows to those of a tensor that their numbers name, as often as they name them.
+
+    Args:
+        total: changed.
+        ids: row numbers [n].
+        values: [n, …].
+
+    Example:
+        >>> x = np.zeros((2, 1)); add_rows(x, np.array([1, 1]), np.ones((2, 1))); x
+        array([[0.],
+               [2.]])
+    """
+    rows, sums = merged(ids, values)
+    total[rows] += sums
+
+
+def densify(source: SelectedRows, out: Array) -> None:
+    """Write the whole tensor of which SelectedRows holds some rows.
+
+    Args:
+        source: the rows.
+        out: of the whole shape, written.
+
+    Example:
+        >>> x = np.empty((2, 1)); densify(SelectedRows([1], 2, LoDTensor(np.ones((1, 1)))), x); x
+        array([[0.],
+               [1.]])
+    """
+    out[...] = 0
+    add_rows(out, source.rows_, held(source))
+
+
+def transform(
+    source: SelectedRows, target: SelectedRows, function: Callable[..., None], merge: bool, *args: Any
+) -> None:
+    """Fill SelectedRows with a function of the rows of another.
+
+    Args:
+        source: what is read.
+        target: what is filled; may be the source.
+        function: ``function(values, *args, out)`` writes the new rows.
+        merge: whether rows with the same number are added up before.
+        args: its further arguments.
+
+    Example:
+        >>> a, b = SelectedRows([1], 2, LoDTensor(np.ones((1, 1)))), SelectedRows((), 2)
+        >>> transform(a, b, np.multiply, False, 3.0); b.to_dense()
+        array([[0.],
+               [3.]])
+    """
+    ids, values = source.rows_, held(source)
+    if merge:
+        ids, values = merged(ids, values)
+    out = np.empty_like(values)
+    function(values, *args, out)
+    fill(target, ids.copy(), out)
+
+
+def on_rows(b: Binder, function: Callable[..., None], *args: Any, merge: bool = False) -> None:
+    """Emit an operator from X to Out for SelectedRows, as a function of their values.
+
+    Args:
+        b: the binder.
+        function: ``function(values, *args, out)`` writes the new values.
+        args: its further arguments.
+        merge: whether rows with the same number are added up before, as a function that is not linear needs.
+    """
+    source = b["X"]
+    target = put_rows(b, "Out", shape_of(source), dtype_of(source))
+    b(transform, source, target, function, merge, *args)
+
+
+def or_rows(rule: Rule) -> Rule:
+    """A shape rule that leaves SelectedRows to the kernel.
+
+    Args:
+        rule: the rule for tensors.
+
+    Returns:
+        The rule, for ``infer=``.
+    """
+
+    def infer(c: Context) -> None:
+        if not (c.runtime and c.is_rows("X")):
+            rule(c)
+
+    return infer
+
+
+def as_x(c: Context) -> bool:
+    """Whether the outputs are SelectedRows because X is, for ``rows=``.
+
+    Args:
+        c: the context.
+    """
+    return c.is_rows("X")

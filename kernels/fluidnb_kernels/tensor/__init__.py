@@ -1,0 +1,1 @@
+"""Making, copying, casting and reshaping tensors."""

@@ -1,0 +1,91 @@
+"""assign and cast: copies."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+
+import numpy as np
+
+from fluidnb.op import Attr, Binder, Context, OpDef, OpDesc, grad_names, op
+from fluidnb.values import LoDTensor, LoDTensorArray, dtypes
+
+
+def _assign_infer(c: Context) -> None:
+    x = c["X"]
+    if not isinstance(x, LoDTensorArray):
+        c.set("Out", x.shape, x.dtype, c.lod("X"))
+
+
+def _assign_grad(desc: OpDesc, definition: OpDef, no_grad: Collection[str]) -> list[OpDesc]:
+    (target,) = grad_names(desc, "X", no_grad)
+    if target == "@EMPTY@":
+        return []
+    return [OpDesc("assign", {"X": [desc.outs["Out"][0] + "@GRAD"]}, {"Out": [target]})]
+
+
+def copy_array(source: LoDTensorArray, target: LoDTensorArray) -> None:
+    """Make one array of tensors a copy of another.
+
+    Example:
+        >>> a, b = LoDTensorArray([np.ones(2)]), LoDTensorArray(); copy_array(a, b); len(b)
+        1
+    """
+    target[:] = [LoDTensor() if t.array is None else LoDTensor(t.array.copy(), t.lod_) for t in source]
+
+
+@op(
+    "assign",
+    inputs={"X": "a tensor or an array of tensors"},
+    outputs={"Out": "its copy"},
+    infer=_assign_infer,
+    grad=_assign_grad,
+    inplace=True,
+)
+def assign(b: Binder) -> None:
+    """Out = X, with its LoD. The gradient is an assign too.
+
+    Example:
+        >>> from fluidnb.testing import run_op
+        >>> run_op("assign", {"X": [1.0, 2.0]})["Out"]
+        array([1., 2.])
+
+    Source: Fluid's assign_op.
+    """
+    x = b["X"]
+    if isinstance(x, LoDTensorArray):
+        b(copy_array, x, b.array("Out"))
+    elif b["Out"] is not x:
+        b(np.copyto, b["Out"], x)
+
+
+def _cast_infer(c: Context) -> None:
+    c.set("Out", c["X"].shape, dtypes.np_dtype(c.attr("out_dtype")), c.lod("X"))
+
+
+def _cast_grad(desc: OpDesc, definition: OpDef, no_grad: Collection[str]) -> list[OpDesc]:
+    (target,) = grad_names(desc, "X", no_grad)
+    if target == "@EMPTY@":
+        return []
+    attrs = {"in_dtype": desc.attrs["out_dtype"], "out_dtype": desc.attrs["in_dtype"]}
+    return [OpDesc("cast", {"X": [desc.outs["Out"][0] + "@GRAD"]}, {"Out": [target]}, attrs)]
+
+
+@op(
+    "cast",
+    inputs={"X": "any shape"},
+    outputs={"Out": "X in another dtype"},
+    attrs={"in_dtype": Attr("dtype", doc="dtype of X"), "out_dtype": Attr("dtype", doc="dtype of Out")},
+    infer=_cast_infer,
+    grad=_cast_grad,
+)
+def cast(b: Binder) -> None:
+    """Out = X in the dtype ``out_dtype``, with its LoD; to whole numbers it cuts off, to bool it asks for not zero.
+
+    Example:
+        >>> from fluidnb.testing import run_op
+        >>> run_op("cast", {"X": [1.7, -1.7]}, {"in_dtype": "float64", "out_dtype": "int64"})["Out"]
+        array([ 1, -1])
+
+    Source: Fluid's cast_op.
+    """
+    b(np.copyto, b["Out"], b["X"], casting="unsafe")

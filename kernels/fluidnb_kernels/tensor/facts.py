@@ -1,0 +1,108 @@
+"""shape, size, is_empty and their like: what is so about a tensor."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from fluidnb.op import Binder, Context, op
+from fluidnb.op.rules import Rule
+from fluidnb_kernels.emit import made
+
+Array = Any
+
+
+def _number(dtype: Any) -> Rule:
+    def infer(c: Context) -> None:
+        c.set("Out", (1,), dtype)
+
+    return infer
+
+
+def _shape_infer(c: Context) -> None:
+    c.set("Out", (c["Input"].ndim,), np.int32)
+
+
+@op("shape", inputs={"Input": "any shape"}, outputs={"Out": "int32 [rank]: its sizes"}, infer=_shape_infer)
+def shape(b: Binder) -> None:
+    """Out = the sizes of Input.
+
+    Example:
+        >>> from fluidnb.testing import run_op
+        >>> run_op("shape", {"Input": [[1.0, 2.0]]})["Out"]
+        array([1, 2], dtype=int32)
+
+    Source: Fluid's shape_op.
+    """
+    b(np.copyto, b["Out"], np.array(b["Input"].shape, np.int32))
+
+
+@op(
+    "size",
+    inputs={"Input": "any shape"},
+    outputs={"Out": "int64 [1]: how many elements it has"},
+    infer=_number(np.int64),
+)
+def size(b: Binder) -> None:
+    """Out = the number of elements of Input.
+
+    Example:
+        >>> from fluidnb.testing import run_op
+        >>> run_op("size", {"Input": [[1.0, 2.0]]})["Out"]
+        array([2])
+
+    Source: Paddle's size_op.
+    """
+    b(np.copyto, b["Out"], b.const(b["Input"].size, np.int64))
+
+
+@op("is_empty", inputs={"X": "any shape"}, outputs={"Out": "bool [1]: whether it has no elements"}, infer=_number(bool))
+def is_empty(b: Binder) -> None:
+    """Out = whether X has no elements.
+
+    Example:
+        >>> from fluidnb.testing import run_op
+        >>> run_op("is_empty", {"X": [1.0]})["Out"]
+        array([False])
+
+    Source: Fluid's is_empty_op.
+    """
+    b(np.copyto, b["Out"], b.const(b["X"].size == 0, bool))
+
+
+def _define(type: str, ufunc: np.ufunc, join: np.ufunc | None, formula: str, result: str) -> None:
+    """One test of numbers: joined over all elements, or element by element where ``join`` is None."""
+
+    @op(
+        type,
+        inputs={"X": "any shape"},
+        outputs={"Out": f"bool: {formula}"},
+        infer=_each if join is None else _number(bool),
+        doc=f"""Out = {formula}.
+
+    Example:
+        >>> from fluidnb.testing import run_op
+        >>> run_op("{type}", {{"X": [1.0, np.inf]}})["Out"]
+        array([{result}])
+
+    Source: {"Paddle" if join is None else "Fluid"}'s {"isfinite_v2_op" if join is None else "isfinite_op"}.
+    """,
+    )
+    def test(b: Binder) -> None:
+        if join is None:
+            b(ufunc, b["X"], out=b["Out"])
+        else:
+            b(join.reduce, made(b, ufunc, b["X"]), None, None, b["Out"].reshape(()))
+
+
+def _each(c: Context) -> None:
+    c.set("Out", c["X"].shape, bool, c.lod("X"))
+
+
+_define("isfinite", np.isfinite, np.logical_and, "whether all elements of X are finite", "False")
+_define("isinf", np.isinf, np.logical_or, "whether an element of X is infinite", " True")
+_define("isnan", np.isnan, np.logical_or, "whether an element of X is not a number", "False")
+_define("isfinite_v2", np.isfinite, None, "whether X is finite, element by element", " True, False")
+_define("isinf_v2", np.isinf, None, "whether X is infinite, element by element", "False,  True")
+_define("isnan_v2", np.isnan, None, "whether X is not a number, element by element", "False, False")

@@ -1,0 +1,204 @@
+"""Tensors made of constants."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from fluidnb.op import Attr, Binder, Context, op, same, values_of
+from fluidnb.values import dtypes
+from fluidnb_kernels.given import SHAPE_SLOTS, integers
+
+#: The attributes of operators that fill with one value.
+VALUE = {
+    "value": Attr("float", 0.0, "the value"),
+    "str_value": Attr("string", "", "the value as text, exact for large whole numbers; wins over value"),
+    "force_cpu": Attr("bool", False, "keep the result on the CPU"),
+}
+
+
+def filling(b: Binder, dtype: Any) -> Any:
+    """The value of an operator that fills, in the dtype of its output.
+
+    Args:
+        b: the binder.
+        dtype: numpy dtype of the output.
+
+    Returns:
+        A constant of one element.
+    """
+    text = b.attr("str_value", "")
+    if not text:
+        value: float | int = b.attr("value", 0.0)
+    elif dtype.kind in "iu" and text.lstrip("+-").isdigit():
+        value = int(text)
+    else:
+        value = float(text)
+    return b.const(np.asarray(value).astype(dtype).item() if dtype.kind in "iub" else value, dtype)
+
+
+def fixed_shape(c: Context) -> None:
+    """Rule: Out has the shape and the dtype of the attributes.
+
+    Args:
+        c: the context.
+    """
+    shape = integers(c, "shape", "ShapeTensor", "ShapeTensorList")
+    known = c.runtime or not (c.has("ShapeTensor") or c.has("ShapeTensorList"))
+    c.require(
+        not known or all(n >= 0 for n in shape),
+        f"The sizes in Attr(shape) of {c.definition.type} must not be negative.",
+        expected="sizes >= 0", received=shape,
+        hint="a size that depends on the batch: fill_constant_batch_size_like.",
+    )  # fmt: skip
+    c.set("Out", shape, dtypes.np_dtype(c.attr("dtype", 5)))
+
+
+@op(
+    "fill_constant",
+    inputs={"ValueTensor?": "the value as a variable of one element, instead of the attribute", **SHAPE_SLOTS},
+    outputs={"Out": "of the shape of the attribute"},
+    attrs={
+        "shape": Attr("longs", [], "sizes"),
+        "dtype": Attr("dtype", "float32", "dtype of Out"),
+        **VALUE,
+        "place_type": Attr("int", -1, "kept for programs of Paddle 2; it changes nothing"),
+    },
+    infer=fixed_shape,
+    guard=values_of("ShapeTensor", "ShapeTensorList"),
+)
+def fill_constant(b: Binder) -> None:
+    """Out = value everywhere.
+
+    Example:
+        >>> from fluidnb.testing import run_op
+        >>> run_op("fill_constant", attrs={"shape": [2], "dtype": "int64", "value": 3.0})["Out"]
+        array([3, 3])
+
+    Source: Fluid's fill_constant_op.
+    """
+    value = b["ValueTensor"].reshape(()) if b.has("ValueTensor") else filling(b, b["Out"].dtype)
+    b(np.copyto, b["Out"], value)
+
+
+def batch_size_like(c: Context) -> None:
+    """Rule: Out has the shape and the dtype of the attributes, with one size from Input.
+
+    Args:
+        c: the context.
+    """
+    x, shape, i, j = c["Input"], list(c.attr("shape")), c.attr("input_dim_idx"), c.attr("output_dim_idx")
+    c.require(
+        0 <= i < x.ndim and 0 <= j < len(shape),
+        f"The dimensions of {c.definition.type} do not exist.",
+        expected=f"input_dim_idx < {x.ndim}, output_dim_idx < {len(shape)}", received=f"{i} and {j}",
+    )  # fmt: skip
+    lod = c.lod("Input")
+    if lod and i == 0:
+        shape[j] = len(lod[-1]) - 1 if c.runtime else -1
+    else:
+        shape[j] = x.shape[i]
+    c.set("Out", shape, dtypes.np_dtype(c.attr("dtype", 5)))
+
+
+@op(
+    "fill_constant_batch_size_like",
+    inputs={"Input": "what has the batch size; with a LoD, its number of sequences counts"},
+    outputs={"Out": "of the shape of the attribute, with one size from Input"},
+    attrs={
+        "shape": Attr("ints", doc="sizes; the one that is copied may be -1"),
+        "dtype": Attr("dtype", "float32", "dtype of Out"),
+        "input_dim_idx": Attr("int", 0, "dimension of Input whose size is copied"),
+        "output_dim_idx": Attr("int", 0, "dimension of Out that gets it"),
+        **VALUE,
+    },
+    infer=batch_size_like,
+)
+def fill_constant_batch_size_like(b: Binder) -> None:
+    """Out = value everywhere, with as many rows as Input.
+
+    Example:
+        >>> from fluidnb.testing import run_op
+        >>> run_op("fill_constant_batch_size_like", {"Input": [[1.0], [2.0]]}, {"shape": [-1, 3]})["Out"].shape
+        (2, 3)
+
+    Source: Fluid's fill_constant_batch_size_like_op.
+    """
+    b(np.copyto, b["Out"], filling(b, b["Out"].dtype))
+
+
+@op("fill_zeros_like", inputs={"X": "any shape"}, outputs={"Out": "zeros of its shape"}, infer=same())
+def fill_zeros_like(b: Binder) -> None:
+    """Out = 0 everywhere, with the shape, dtype and LoD of X.
+
+    Example:
+        >>> from fluidnb.testing import run_op
+        >>> run_op("fill_zeros_like", {"X": [1.0, 2.0]})["Out"]
+        array([0., 0.])
+
+    Source: Fluid's fill_zeros_like_op.
+    """
+    b(np.copyto, b["Out"], b.const(0, b["Out"].dtype))
+
+
+def _any_like(c: Context) -> None:
+    number = c.attr("dtype", -1)
+    c.set("Out", c["X"].shape, c["X"].dtype if number < 0 else dtypes.np_dtype(number), c.lod("X"))
+
+
+@op(
+    "fill_any_like",
+    inputs={"X": "any shape"},
+    outputs={"Out": "of its shape"},
+    attrs={"value": Attr("float", 0.0, "the value"), "dtype": Attr("int", -1, "VarType of Out; -1 for that of X")},
+    infer=_any_like,
+)
+def fill_any_like(b: Binder) -> None:
+    """Out = value everywhere, with the shape and LoD of X.
+
+    Example:
+        >>> from fluidnb.testing import run_op
+        >>> run_op("fill_any_like", {"X": [1.0, 2.0]}, {"value": 7.0})["Out"]
+        array([7., 7.])
+
+    Source: Paddle's fill_any_like_op.
+    """
+    b(np.copyto, b["Out"], filling(b, b["Out"].dtype))
+
+
+#: The attributes of assign_value of which one holds the values.
+_VALUES = ("bool_values", "fp32_values", "fp64_values", "int32_values", "int64_values")
+
+
+@op(
+    "assign_value",
+    outputs={"Out": "of the shape of the attribute"},
+    attrs={
+        "shape": Attr("ints", doc="sizes"),
+        "dtype": Attr("dtype", doc="dtype of Out"),
+        "bool_values": Attr("ints", [], "the values of a bool tensor"),
+        "fp32_values": Attr("floats", [], "the values of a float32 tensor"),
+        "fp64_values": Attr("float64s", [], "the values of a float64 tensor"),
+        "int32_values": Attr("ints", [], "the values of an int32 tensor"),
+        "int64_values": Attr("longs", [], "the values of an int64 tensor"),
+    },
+    infer=fixed_shape,
+)
+def assign_value(b: Binder) -> None:
+    """Out = the values of the attribute that holds some, in row-major order.
+
+    Example:
+        >>> from fluidnb.testing import run_op
+        >>> run_op("assign_value", attrs={"shape": [2], "dtype": "int32", "int32_values": [4, 5]})["Out"]
+        array([4, 5], dtype=int32)
+
+    Source: Fluid's assign_value_op.
+    """
+    out = b["Out"]
+    values: list[Any] = next((b.attr(name) for name in _VALUES if b.attr(name)), [])
+    b.require(
+        len(values) == out.size, "The number of values of assign_value must be that of the elements of its shape.",
+        expected=out.size, received=len(values),
+    )  # fmt: skip
+    b(np.copyto, out, np.array(values).astype(out.dtype).reshape(out.shape))

@@ -1,0 +1,78 @@
+"""gather: rows of a tensor by their numbers."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from fluidnb.op import Attr, Binder, Context, default_grad, grad_op, op
+
+Array = Any
+
+
+def _infer(c: Context) -> None:
+    x, index, axis = c["X"], c["Index"], c.attr("axis", 0)
+    c.require(
+        index.ndim == 1 or index.ndim == 2 and index.shape[1] in (1, -1), "Index of gather must be a list of numbers.",
+        expected="shape [n] or [n, 1]", received=f"shape {list(index.shape)}",
+    )  # fmt: skip
+    c.require(
+        np.dtype(index.dtype).kind == "i", "Index of gather must hold integers.",
+        expected="int32 or int64", received=np.dtype(index.dtype).name,
+    )  # fmt: skip
+    c.require(
+        0 <= axis < x.ndim, "Attr(axis) of gather must name a dimension of X.",
+        expected=f"0 to {x.ndim - 1}", received=axis,
+    )  # fmt: skip
+    c.set("Out", (*x.shape[:axis], index.shape[0], *x.shape[axis + 1 :]), x.dtype)
+
+
+def add_rows(total: Array, index: Array, rows: Array, axis: int) -> None:
+    """Add rows to those of the total that an index names, as often as it names them.
+
+    Args:
+        total: changed in place.
+        index: int [n].
+        rows: like the total, but n long along the axis.
+        axis: which dimension the rows are counted along.
+
+    Example:
+        >>> total = np.zeros(3)
+        >>> add_rows(total, np.array([2, 0, 2]), np.ones(3), 0)
+        >>> total
+        array([1., 0., 2.])
+    """
+    np.add.at(np.moveaxis(total, axis, 0), index, np.moveaxis(rows, axis, 0))
+
+
+@op(
+    "gather",
+    inputs={"X": "at least one dimension", "Index": "int32 or int64 [n] or [n, 1]: which rows"},
+    outputs={"Out": "those rows, in the order of Index"},
+    attrs={
+        "axis": Attr("int", 0, "the dimension whose elements are the rows"),
+        "overwrite": Attr("bool", True, "accepted for old programs: gradients of a row taken twice always add up"),
+    },
+    infer=_infer,
+    grad=default_grad("X", "Index", "Out@GRAD", wrt=["X"]),
+)
+def gather(b: Binder) -> None:
+    """Out[i] = X[Index[i]], along ``axis``.
+
+    Example:
+        >>> from fluidnb.testing import run_op
+        >>> run_op("gather", {"X": [1.0, 2.0, 3.0], "Index": np.array([2, 0])})["Out"]
+        array([3., 1.])
+
+    Source: Fluid's gather_op.
+    """
+    b(np.ndarray.take, b["X"], b["Index"].reshape(-1), b.attr("axis"), b["Out"])
+
+
+@grad_op("gather_grad", dtype_slot="X")
+def gather_grad(b: Binder) -> None:
+    """dX = 0, with each row of dOut added where it came from."""
+    dx = b["X@GRAD"]
+    b(np.copyto, dx, b.const(0, dx.dtype))
+    b(add_rows, dx, b["Index"].reshape(-1), b["Out@GRAD"], b.attr("axis", 0))

@@ -1,0 +1,187 @@
+"""lookup_table: rows of a table by their numbers, with a dense or a sparse gradient."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from fluidnb.errors import EnforceNotMet
+from fluidnb.op import Attr, Binder, Context, default_grad, grad_op, op
+from fluidnb.values import SelectedRows
+from fluidnb_kernels.emit import FLOATS, zeros
+from fluidnb_kernels.rows.values import add_rows, fill, held, put_rows
+from fluidnb_kernels.rules import whole_numbers
+from fluidnb_kernels.views import reading, writing, written
+
+Array = Any
+
+#: The padding_idx of tables without a row for padding.
+NO_PADDING = -1
+
+
+def check_ids(ids: Array, height: int) -> None:
+    """Refuse numbers that are no row of the table.
+
+    Args:
+        ids: whole numbers [n].
+        height: rows of the table.
+
+    Raises:
+        EnforceNotMet: a number is negative or too large.
+
+    Example:
+        >>> check_ids(np.array([0, 2]), 3)
+    """
+    if ids.size and not (0 <= ids.min() and ids.max() < height):
+        place = int(np.flatnonzero((ids < 0) | (ids >= height))[0])
+        raise EnforceNotMet(
+            f"An id of lookup_table is outside the table: {ids[place]} at place {place}.",
+            expected=f"0 to {height - 1}, the rows of W", received=int(ids[place]),
+            hint="the size of layers.embedding is [number of words, width]; ids start at 0.",
+        )  # fmt: skip
+
+
+def blank(rows: Array, ids: Array, padding: int) -> None:
+    """Make the rows of one number zero.
+
+    Args:
+        rows: [n, …], changed.
+        ids: the rows' numbers [n].
+        padding: the number.
+
+    Example:
+        >>> x = np.ones((2, 1)); blank(x, np.array([5, 0]), 0); x
+        array([[1.],
+               [0.]])
+    """
+    rows[ids == padding] = 0
+
+
+def take_gradient(target: SelectedRows, ids: Array, g: Array, padding: int) -> None:
+    """Fill SelectedRows with the gradient of each row that was looked up.
+
+    Args:
+        target: changed.
+        ids: whole numbers [n].
+        g: [n, width].
+        padding: the row that gets no gradient; NO_PADDING for none.
+
+    Example:
+        >>> s = SelectedRows((), 9); take_gradient(s, np.array([4]), np.ones((1, 2)), NO_PADDING); s.rows()
+        [4]
+    """
+    fill(target, ids.astype(np.int64), g.copy())
+    if padding != NO_PADDING:
+        blank(held(target), ids, padding)
+
+
+def spread_gradient(total: Array, ids: Array, g: Array, padding: int) -> None:
+    """Add the gradient of each row that was looked up to a dense one.
+
+    Args:
+        total: [height, width], changed.
+        ids: whole numbers [n].
+        g: [n, width].
+        padding: the row that gets no gradient; NO_PADDING for none.
+
+    Example:
+        >>> x = np.zeros((2, 1)); spread_gradient(x, np.array([1, 1]), np.ones((2, 1)), NO_PADDING); x
+        array([[0.],
+               [2.]])
+    """
+    add_rows(total, ids, g)
+    if padding != NO_PADDING:
+        total[padding] = 0
+
+
+def _infer(c: Context) -> None:
+    w, ids, name = c["W"], c["Ids"], c.definition.type
+    whole_numbers(c, "Ids")
+    c.require(w.ndim == 2, f"Input(W) of {name} must be a matrix.", expected="[height, width]", received=list(w.shape))
+    shape = ids.shape
+    if name == "lookup_table":
+        c.require(
+            ids.ndim >= 2 and ids.shape[-1] in (1, -1), "The last dimension of Input(Ids) of lookup_table must be 1.",
+            expected="[…, 1]", received=list(ids.shape), hint='layers.data("ids", [1], dtype="int64") has it.',
+        )  # fmt: skip
+        shape = ids.shape[:-1]
+    padding, height = c.attr("padding_idx"), w.shape[0]
+    c.require(
+        padding == NO_PADDING or 0 <= padding and (height < 0 or padding < height),
+        f"Attr(padding_idx) of {name} must be a row of the table.",
+        expected=f"0 to {height - 1}, or {NO_PADDING} for none", received=padding,
+    )  # fmt: skip
+    c.set("Out", (*shape, w.shape[1]), w.dtype, c.lod("Ids"))
+
+
+_ATTRS = {
+    "is_sparse": Attr("bool", False, "whether the gradient is SelectedRows"),
+    "padding_idx": Attr("long", NO_PADDING, "number of the row that reads as zeros and never changes; -1 for none"),
+    "is_distributed": Attr("bool", False, "whether the table lies on parameter servers; kept for programs that say so"),
+    "remote_prefetch": Attr("bool", False, "kept for old programs; it changes nothing"),
+    "slot": Attr("int", 0, "kept for old programs; it changes nothing"),
+    "trainer_id": Attr("int", 0, "kept for old programs; it changes nothing"),
+    "height_sections": Attr("longs", [], "rows of each part of a distributed table"),
+    "epmap": Attr("strings", [], "where the parts are"),
+    "table_names": Attr("strings", [], "what they are called"),
+}
+
+#: Those that only the older of the two has.
+_OLD = {
+    "entry": Attr("string", "none", "kept for old programs; it changes nothing"),
+    "entry_config": Attr("string", "", "kept for old programs; it changes nothing"),
+    "table_class": Attr("string", "none", "kept for old programs; it changes nothing"),
+    "is_test": Attr("bool", False, "kept for old programs; it changes nothing"),
+    "grad_inplace": Attr("bool", False, "kept for old programs; it changes nothing"),
+}
+
+
+def _define(type: str, ids: str, example: str) -> None:
+    @op(
+        type,
+        inputs={"W": "the table [height, width]", "Ids": f"int64 {ids}: which rows"},
+        outputs={"Out": "the rows […, width]"},
+        attrs=_ATTRS | (_OLD if type == "lookup_table" else {}),
+        infer=_infer,
+        grad=default_grad("W", "Ids", "Out@GRAD", wrt=["W"]),
+        dtypes=FLOATS,
+        dtype_slot="W",
+        doc=f"""Out[i] = W[Ids[i]], and zeros where Ids[i] is padding_idx; the LoD of Ids goes on to Out.
+
+    Example:
+        >>> from fluidnb.testing import run_op
+        >>> w = np.array([[1.0, 2.0], [3.0, 4.0]])
+        >>> run_op("{type}", {{"W": w, "Ids": np.array({example})}})["Out"]
+        array([[3., 4.],
+               [1., 2.]])
+
+    Source: {"Fluid" if type == "lookup_table" else "Paddle"}'s {type}_op.
+    """,
+    )
+    def lookup(b: Binder) -> None:
+        w, out = b["W"], b["Out"]
+        n, padding = b["Ids"].size, b.attr("padding_idx")
+        ids, rows = reading(b, b["Ids"], (n,)), writing(b, out, (n, w.shape[1]))
+        b(check_ids, ids, len(w))
+        b(np.ndarray.take, w, ids, 0, rows, "clip")
+        if padding != NO_PADDING:
+            b(blank, rows, ids, padding)
+        written(b, out, rows)
+
+    @grad_op(type + "_grad", infer=None, dtype_slot="W", rows=lambda c: bool(c.attr("is_sparse", False)))
+    def lookup_grad(b: Binder) -> None:
+        """dW = the sum of dOut for each row of W; as SelectedRows, one for each id, with is_sparse."""
+        if not b.wants("W@GRAD"):
+            return
+        w, n, padding = b["W"], b["Ids"].size, b.attr("padding_idx", NO_PADDING)
+        ids, g = reading(b, b["Ids"], (n,)), reading(b, b["Out@GRAD"], (n, w.shape[1]))
+        if b.attr("is_sparse", False):
+            return b(take_gradient, put_rows(b, "W@GRAD", w.shape, w.dtype), ids, g, padding)
+        dw = b.set("W@GRAD", w.shape, w.dtype)
+        zeros(b, dw)
+        return b(spread_gradient, dw, ids, g, padding)
+
+
+_define("lookup_table", "[…, 1]", "[[1], [0]]")
+_define("lookup_table_v2", "of any shape", "[1, 0]")

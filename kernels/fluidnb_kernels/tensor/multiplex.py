@@ -1,0 +1,105 @@
+"""multiplex: each row taken from one of several tensors."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from fluidnb.op import Binder, Context, default_grad, grad_op, op
+from fluidnb_kernels.emit import zeros
+from fluidnb_kernels.rules import agree, joint, whole_numbers
+from fluidnb_kernels.tensor.scatter import check_rows
+
+Array = Any
+
+
+def _infer(c: Context) -> None:
+    ids, xs = c["Ids"], c.all("X")
+    whole_numbers(c, "Ids")
+    c.require(
+        ids.ndim == 2 and ids.shape[1] in (1, -1), "Input(Ids) of multiplex must have the shape [N, 1].",
+        expected="[N, 1]", received=list(ids.shape),
+    )  # fmt: skip
+    c.require(len(xs) > 1, "multiplex needs at least two candidates.", expected="> 1", received=len(xs))
+    shape = xs[0].shape
+    for i, x in enumerate(xs[1:], 1):
+        c.require(
+            agree(shape, x.shape), "The candidates of multiplex must have the same shape.",
+            expected=list(shape), received=f"{list(x.shape)} of {c.name('X', i)}",
+        )  # fmt: skip
+        shape = joint(shape, x.shape)
+    c.require(
+        -1 in (ids.shape[0], shape[0]) or ids.shape[0] <= shape[0], "multiplex has more rows to choose than there are.",
+        expected=f"at most {shape[0]}", received=ids.shape[0],
+    )  # fmt: skip
+    c.set("Out", (ids.shape[0], *shape[1:]), xs[0].dtype, c.lod("X"))
+
+
+def choose(ids: Array, xs: list[Array], out: Array) -> None:
+    """Write each row from the candidate that its number names.
+
+    Args:
+        ids: whole numbers [n].
+        xs: candidates.
+        out: [n, …], written.
+
+    Example:
+        >>> y = np.zeros((2, 1)); choose(np.array([1, 0]), [np.zeros((2, 1)), np.ones((2, 1))], y); y
+        array([[1.],
+               [0.]])
+    """
+    check_rows(ids, len(xs), "Input(Ids) of multiplex")
+    for k, x in enumerate(xs):
+        rows = np.flatnonzero(ids == k)
+        out[rows] = x[rows]
+
+
+def give_back(ids: Array, g: Array, k: int, dx: Array) -> None:
+    """Write the rows of a gradient that belong to one candidate.
+
+    Args:
+        ids: whole numbers [n].
+        g: gradient of the result.
+        k: the candidate's number.
+        dx: its gradient, zeros, changed.
+
+    Example:
+        >>> d = np.zeros((2, 1)); give_back(np.array([1, 0]), np.ones((2, 1)), 0, d); d
+        array([[0.],
+               [1.]])
+    """
+    rows = np.flatnonzero(ids == k)
+    dx[rows] = g[rows]
+
+
+@op(
+    "multiplex",
+    inputs={"Ids": "int32 [N, 1]: which candidate", "X*": "candidates of one shape [N, …]"},
+    outputs={"Out": "[N, …]: rows of the candidates"},
+    infer=_infer,
+    grad=default_grad("Ids", "X", "Out@GRAD", wrt=["X"]),
+    dtype_slot="X",
+)
+def multiplex(b: Binder) -> None:
+    """Out[i] = X[Ids[i]][i].
+
+    Example:
+        >>> from fluidnb.testing import run_op
+        >>> xs = [np.array([[1.0], [2.0]]), np.array([[7.0], [8.0]])]
+        >>> run_op("multiplex", {"Ids": np.array([[1], [0]], "int32"), "X": xs})["Out"].ravel()
+        array([7., 2.])
+
+    Source: Fluid's multiplex_op.
+    """
+    b(choose, b["Ids"].reshape(-1), b.all("X"), b["Out"])
+
+
+@grad_op("multiplex_grad", dtype_slot="X")
+def multiplex_grad(b: Binder) -> None:
+    """dX[k] = dOut in the rows that were taken from X[k], 0 elsewhere."""
+    for k in range(len(b.all("X"))):
+        if b.wants("X@GRAD", k):
+            dx = b.all("X@GRAD")[k]
+            zeros(b, dx)
+            b(give_back, b["Ids"].reshape(-1), b["Out@GRAD"], k, dx)

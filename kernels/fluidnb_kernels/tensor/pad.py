@@ -1,0 +1,188 @@
+"""pad, pad_constant_like and crop: a border around a tensor, and a piece out of one."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from fluidnb.op import Attr, Binder, Context, default_grad, grad_op, op, values_of
+from fluidnb_kernels.emit import zeros
+from fluidnb_kernels.given import integers
+
+Array = Any
+
+
+def window(starts: Sequence[int], shape: Sequence[int]) -> tuple[slice, ...]:
+    """The index of a block of a tensor.
+
+    Args:
+        starts: where it begins in each dimension.
+        shape: its sizes.
+
+    Returns:
+        One slice for each dimension.
+
+    Example:
+        >>> window([1], [2])
+        (slice(1, 3, None),)
+    """
+    return tuple(slice(s, s + n) for s, n in zip(starts, shape, strict=True))
+
+
+def _pad_infer(c: Context) -> None:
+    x, paddings = c["X"], c.attr("paddings")
+    c.require(
+        len(paddings) == 2 * x.ndim, "Attr(paddings) of pad needs two numbers for each dimension of X.",
+        expected=f"{2 * x.ndim} numbers: before and after each dimension", received=paddings,
+    )  # fmt: skip
+    shape = [n if n < 0 else n + paddings[2 * i] + paddings[2 * i + 1] for i, n in enumerate(x.shape)]
+    c.set("Out", shape, x.dtype, () if paddings and any(paddings[:2]) else c.lod("X"))
+
+
+@op(
+    "pad",
+    inputs={"X": "any shape"},
+    outputs={"Out": "X with a border"},
+    attrs={
+        "paddings": Attr("ints", doc="how much before and after each dimension", ge=0),
+        "pad_value": Attr("float", 0.0, "what the border holds"),
+    },
+    infer=_pad_infer,
+    grad=default_grad("Out@GRAD"),
+)
+def pad(b: Binder) -> None:
+    """Out = X with ``paddings[2d]`` elements before it and ``paddings[2d + 1]`` after it along each dimension d.
+
+    Example:
+        >>> from fluidnb.testing import run_op
+        >>> run_op("pad", {"X": [1.0, 2.0]}, {"paddings": [1, 2], "pad_value": 9.0})["Out"]
+        array([9., 1., 2., 9., 9.])
+
+    Source: Fluid's pad_op.
+    """
+    x, out = b["X"], b["Out"]
+    b(np.copyto, out, b.const(b.attr("pad_value"), x.dtype))
+    b(np.copyto, out[window(b.attr("paddings")[::2], x.shape)], x)
+
+
+def _pad_grad_infer(c: Context) -> None:
+    g, paddings = c["Out@GRAD"], c.attr("paddings")
+    shape = [n - paddings[2 * i] - paddings[2 * i + 1] for i, n in enumerate(g.shape)]
+    c.set("X@GRAD", shape, g.dtype, () if any(paddings[:2]) else c.lod("Out@GRAD"))
+
+
+@grad_op("pad_grad", infer=_pad_grad_infer)
+def pad_grad(b: Binder) -> None:
+    """dX = dOut without its border."""
+    dx = b["X@GRAD"]
+    b(np.copyto, dx, b["Out@GRAD"][window(b.attr("paddings")[::2], dx.shape)])
+
+
+def _like_infer(c: Context) -> None:
+    x, y = c["X"], c["Y"]
+    fits = x.ndim == y.ndim and all(m >= n or m < 0 for m, n in zip(x.shape, y.shape, strict=True))
+    c.require(
+        fits, "Input(X) of pad_constant_like must be as large as Input(Y) in every dimension.",
+        expected=f"sizes >= {list(y.shape)}, the shape of Y", received=f"{list(x.shape)}",
+    )  # fmt: skip
+    c.set("Out", x.shape, y.dtype, c.lod("X"))
+
+
+@op(
+    "pad_constant_like",
+    inputs={"X": "says the shape", "Y": "what is filled up, no larger in any dimension"},
+    outputs={"Out": "Y with what it lacks"},
+    attrs={"pad_value": Attr("float", 0.0, "what is put after the elements of Y")},
+    infer=_like_infer,
+    grad=default_grad("Y", "Out@GRAD", wrt=["Y"]),
+    dtype_slot="Y",
+)
+def pad_constant_like(b: Binder) -> None:
+    """Out = Y in the first corner of a tensor of the shape of X that is pad_value elsewhere.
+
+    Example:
+        >>> from fluidnb.testing import run_op
+        >>> run_op("pad_constant_like", {"X": [0.0, 0.0, 0.0], "Y": [1.0]}, {"pad_value": 5.0})["Out"]
+        array([1., 5., 5.])
+
+    Source: Fluid's pad_constant_like_op.
+    """
+    y, out = b["Y"], b["Out"]
+    b(np.copyto, out, b.const(b.attr("pad_value"), y.dtype))
+    b(np.copyto, out[window([0] * y.ndim, y.shape)], y)
+
+
+@grad_op("pad_constant_like_grad", dtype_slot="Y")
+def pad_constant_like_grad(b: Binder) -> None:
+    """dY = dOut where Y was put."""
+    dy = b["Y@GRAD"]
+    b(np.copyto, dy, b["Out@GRAD"][window([0] * dy.ndim, dy.shape)])
+
+
+def _crop_shape(c: Context) -> tuple[int, ...]:
+    shape = c["Y"].shape if c.has("Y") else c.attr("shape", [])
+    x = c["X"]
+    c.require(
+        len(shape) == x.ndim, "The piece that crop takes must have the rank of X.",
+        expected=f"{x.ndim} sizes", received=list(shape),
+    )  # fmt: skip
+    return tuple(n if s == -1 and not c.has("Y") else s for s, n in zip(shape, x.shape, strict=True))
+
+
+def _offsets(c: Context) -> list[int]:
+    """Where the piece begins; while building, 0 stands for what a variable will say."""
+    return integers(c, "offsets", "Offsets", unknown=0) or [0] * c["X"].ndim
+
+
+def _crop_infer(c: Context) -> None:
+    x, shape, offsets = c["X"], _crop_shape(c), _offsets(c)
+    c.require(
+        len(offsets) == x.ndim, "Attr(offsets) of crop must have a number for each dimension of X.",
+        expected=f"{x.ndim} numbers", received=offsets,
+    )  # fmt: skip
+    for o, n, size in zip(offsets, shape, x.shape, strict=True):
+        c.require(
+            o >= 0 and (-1 in (n, size) or o + n <= size), "The piece that crop takes must lie inside X.",
+            expected=f"inside {list(x.shape)}", received=f"{list(shape)} from {offsets} on",
+        )  # fmt: skip
+    c.set("Out", shape, x.dtype, c.lod("Y") if c.has("Y") else ())
+
+
+def _piece(b: Binder, whole: Array) -> Array:
+    return whole[window(_offsets(b), _crop_shape(b))]
+
+
+@op(
+    "crop",
+    inputs={"X": "any shape", "Y?": "says the shape of the piece", "Offsets?": "the offsets as a variable"},
+    outputs={"Out": "a piece of X"},
+    attrs={
+        "offsets": Attr("ints", [], "where the piece begins; none means the first corner"),
+        "shape": Attr("ints", [], "its sizes where there is no Y; -1 takes that of X"),
+    },
+    infer=_crop_infer,
+    grad=default_grad("X", "Y", "Offsets", "Out@GRAD", wrt=["X"]),
+    guard=values_of("Offsets"),
+    dtype_slot="X",
+)
+def crop(b: Binder) -> None:
+    """Out = the piece of X that begins at ``offsets``.
+
+    Example:
+        >>> from fluidnb.testing import run_op
+        >>> run_op("crop", {"X": [1.0, 2.0, 3.0]}, {"offsets": [1], "shape": [2]})["Out"]
+        array([2., 3.])
+
+    Source: Fluid's crop_op.
+    """
+    b(np.copyto, b["Out"], _piece(b, b["X"]))
+
+
+@grad_op("crop_grad", guard=values_of("Offsets"), dtype_slot="X")
+def crop_grad(b: Binder) -> None:
+    """dX = dOut where the piece was, 0 elsewhere."""
+    dx = b["X@GRAD"]
+    zeros(b, dx)
+    b(np.copyto, _piece(b, dx), b["Out@GRAD"])

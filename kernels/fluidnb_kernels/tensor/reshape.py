@@ -1,0 +1,167 @@
+"""reshape: the same elements in another shape."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from fluidnb.op import Attr, Binder, Context, default_grad, grad_op, op, product, values_of
+from fluidnb_kernels.given import integers
+from fluidnb_kernels.views import is_view, writing, written
+
+_INPUTS = {
+    "X": "any shape",
+    "Shape?": "the sizes as a variable, instead of the attribute",
+    "ShapeTensor*?": "each size as a variable of one element",
+}
+
+
+def target_shape(c: Context, wanted: list[int]) -> tuple[int, ...]:
+    """The shape that a reshape gives.
+
+    Args:
+        c: the context of an operator with input X.
+        wanted: sizes; 0 copies the size of X in that dimension, one -1 takes what is left.
+
+    Returns:
+        The shape; -1 where it is not known yet.
+
+    Raises:
+        RuleError: the elements do not fit.
+    """
+    x = c["X"]
+    c.require(
+        wanted.count(-1) <= 1, "Only one dimension value of 'shape' in ReshapeOp can be -1.",
+        expected="one -1 at most", received=wanted,
+    )  # fmt: skip
+    shape: list[int] = []
+    for i, n in enumerate(wanted):
+        c.require(
+            n >= -1, "The sizes in Attr(shape) of reshape are -1, 0 or positive.", expected=">= -1", received=wanted
+        )
+        c.require(
+            n != 0 or i < x.ndim, "A 0 in Attr(shape) of reshape copies a dimension that X does not have.",
+            expected=f"0 before dimension {x.ndim}", received=wanted,
+        )  # fmt: skip
+        shape.append(x.shape[i] if n == 0 else n)
+    if -1 in wanted and -1 not in x.shape:
+        i = wanted.index(-1)
+        rest = product(shape[:i] + shape[i + 1 :])
+        c.require(
+            rest > 0 and x.size % rest == 0 or x.size == 0,
+            "The size of X cannot be shared out to Attr(shape) of reshape.",
+            expected=f"a multiple of {rest} elements", received=f"{x.size} elements",
+        )  # fmt: skip
+        shape[i] = x.size // rest if rest > 0 else 0
+    elif -1 not in shape and -1 not in x.shape:
+        c.require(
+            product(shape) == x.size, "The size of X must be that of Attr(shape) of reshape.",
+            expected=f"{product(shape)} elements for {wanted}", received=f"{x.size} elements in {list(x.shape)}",
+        )  # fmt: skip
+    return tuple(shape)
+
+
+def _wanted(c: Context) -> list[int]:
+    """The sizes that are asked for; while building, those of the attribute stand for a variable's."""
+    if not c.runtime and (c.has("Shape") or c.has("ShapeTensor")):
+        return list(c.attr("shape")) or integers(c, "shape", "Shape", "ShapeTensor")
+    return integers(c, "shape", "Shape", "ShapeTensor")
+
+
+def _infer(c: Context) -> None:
+    shape = target_shape(c, _wanted(c))
+    if not c.runtime:  # while running Out may be a view of X, so the kernel makes it
+        c.set("Out", shape, c["X"].dtype, _lod(c, shape))
+
+
+def _lod(c: Context, shape: tuple[int, ...]) -> Any:
+    return c.lod("X") if shape and c["X"].ndim and shape[0] == c["X"].shape[0] else ()
+
+
+def emit_reshape(b: Binder, slot: str, x: Any, shape: tuple[int, ...], lod: Any) -> None:
+    """Emit an output that has the elements of an array in another shape: a view of it where that is safe.
+
+    Args:
+        b: the binder.
+        slot: output slot.
+        x: the array.
+        shape: sizes with the same product.
+        lod: the output's LoD.
+    """
+    view = x.reshape(shape)
+    if is_view(view, x):
+        return b.alias(slot, view, lod)
+    out = b.set(slot, shape, x.dtype, lod)
+    if out is not None:
+        whole = writing(b, out, x.shape)
+        b(np.copyto, whole, x)
+        written(b, out, whole)
+    return None
+
+
+@op(
+    "reshape",
+    inputs=_INPUTS,
+    outputs={"Out": "its elements in another shape"},
+    attrs={"shape": Attr("ints", [], "sizes: 0 copies that of X, one -1 takes what is left")},
+    infer=_infer,
+    grad=default_grad("X", "Out", "Out@GRAD", wrt=["X"]),
+    guard=values_of("Shape", "ShapeTensor"),
+    dtype_slot="X",
+)
+def reshape(b: Binder) -> None:
+    """Out = the elements of X in another shape; the LoD goes on where the number of rows stays.
+
+    Example:
+        >>> from fluidnb.testing import run_op
+        >>> run_op("reshape", {"X": [[1, 2, 3], [4, 5, 6]]}, {"shape": [-1, 2]})["Out"]
+        array([[1, 2],
+               [3, 4],
+               [5, 6]])
+
+    Source: Fluid's reshape_op.
+    """
+    shape = target_shape(b, _wanted(b))
+    emit_reshape(b, "Out", b["X"], shape, _lod(b, shape))
+
+
+@grad_op("reshape_grad", infer=None)
+def reshape_grad(b: Binder) -> None:
+    """dX = dOut in the shape of X."""
+    emit_reshape(b, "X@GRAD", b["Out@GRAD"], b["X"].shape, b.lod("X"))
+
+
+def _infer2(c: Context) -> None:
+    _infer(c)
+    x = c["X"]
+    c.set("XShape", (0, *x.shape), x.dtype, c.lod("X"))
+
+
+@op(
+    "reshape2",
+    inputs=_INPUTS,
+    outputs={"Out": "its elements in another shape", "XShape~": "no elements: [0, the shape of X]"},
+    attrs={"shape": Attr("ints", [], "sizes: 0 copies that of X, one -1 takes what is left")},
+    infer=_infer2,
+    grad=default_grad("XShape", "Out@GRAD", wrt=["X"]),
+    guard=values_of("Shape", "ShapeTensor"),
+    dtype_slot="X",
+)
+def reshape2(b: Binder) -> None:
+    """Out = the elements of X in another shape; its gradient needs the shape of X alone, which XShape keeps.
+
+    Example:
+        >>> from fluidnb.testing import run_op
+        >>> run_op("reshape2", {"X": [[1, 2], [3, 4]]}, {"shape": [4]})["Out"]
+        array([1, 2, 3, 4])
+
+    Source: Fluid's reshape_op.
+    """
+    reshape(b)
+
+
+@grad_op("reshape2_grad", infer=None)
+def reshape2_grad(b: Binder) -> None:
+    """dX = dOut in the shape of X."""
+    emit_reshape(b, "X@GRAD", b["Out@GRAD"], b["XShape"].shape[1:], b.lod("XShape"))

@@ -1,0 +1,128 @@
+"""scatter: rows of a tensor replaced by others, or with others added."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from fluidnb.errors import EnforceNotMet
+from fluidnb.op import Attr, Binder, Context, default_grad, grad_op, op
+from fluidnb_kernels.rules import agree, whole_numbers
+
+Array = Any
+
+
+def check_rows(ids: Array, height: int, what: str) -> None:
+    """Refuse row numbers outside a tensor.
+
+    Args:
+        ids: whole numbers, any shape.
+        height: how many rows there are.
+        what: the input that holds the numbers, for the message.
+
+    Raises:
+        EnforceNotMet: a number is negative or too large.
+
+    Example:
+        >>> check_rows(np.array([0, 2]), 3, "Input(Ids) of scatter")
+    """
+    if ids.size and not (0 <= ids.min() and ids.max() < height):
+        bad = ids[(ids < 0) | (ids >= height)].ravel()[0]
+        raise EnforceNotMet(
+            f"{what} names a row that does not exist.", expected=f"0 to {height - 1}", received=int(bad)
+        )
+
+
+def put_rows(out: Array, ids: Array, rows: Array) -> None:
+    """Write rows; of several for the same place the last one stays.
+
+    Args:
+        out: changed.
+        ids: whole numbers [n].
+        rows: [n, …].
+
+    Example:
+        >>> x = np.zeros(3); put_rows(x, np.array([1]), np.array([5.0])); x
+        array([0., 5., 0.])
+    """
+    check_rows(ids, len(out), "Input(Ids) of scatter")
+    out[ids] = rows
+
+
+def sum_rows(out: Array, ids: Array, rows: Array) -> None:
+    """Write the sum of all rows for the same place, in place of what was there.
+
+    Args:
+        out: changed.
+        ids: whole numbers [n].
+        rows: [n, …].
+
+    Example:
+        >>> x = np.full(3, 9.0); sum_rows(x, np.array([1, 1]), np.array([5.0, 1.0])); x
+        array([9., 6., 9.])
+    """
+    check_rows(ids, len(out), "Input(Ids) of scatter")
+    out[ids] = 0
+    np.add.at(out, ids, rows)
+
+
+def _infer(c: Context) -> None:
+    x, ids, updates = c["X"], c["Ids"], c["Updates"]
+    whole_numbers(c, "Ids")
+    c.require(
+        ids.ndim == 1 or ids.ndim == 2 and ids.shape[1] in (1, -1), "Input(Ids) of scatter must be a list of numbers.",
+        expected="shape [n] or [n, 1]", received=f"shape {list(ids.shape)}",
+    )  # fmt: skip
+    want = (ids.shape[0], *x.shape[1:])
+    c.require(
+        agree(updates.shape, want), "Input(Updates) of scatter must hold a row for each of Input(Ids).",
+        expected=f"shape {list(want)}", received=f"shape {list(updates.shape)}",
+    )  # fmt: skip
+    c.set("Out", x.shape, x.dtype, c.lod("X"))
+
+
+@op(
+    "scatter",
+    inputs={
+        "X": "at least one dimension",
+        "Ids": "int32 or int64 [n] or [n, 1]: which rows",
+        "Updates": "[n, …]: new rows",
+    },
+    outputs={"Out": "X with other rows"},
+    attrs={"overwrite": Attr("bool", True, "replace rows; else a row becomes the sum of all updates for it")},
+    infer=_infer,
+    grad=default_grad("Ids", "Updates", "Out@GRAD", wrt=["X", "Updates"]),
+    dtype_slot="X",
+)
+def scatter(b: Binder) -> None:
+    """Out = X with Out[Ids[i]] = Updates[i], or the sum of all updates for that row.
+
+    Example:
+        >>> from fluidnb.testing import run_op
+        >>> x, rows = np.array([1.0, 2.0, 3.0]), np.array([7.0, 8.0])
+        >>> run_op("scatter", {"X": x, "Ids": np.array([2, 0]), "Updates": rows})["Out"]
+        array([8., 2., 7.])
+
+    Source: Fluid's scatter_op.
+    """
+    b(np.copyto, b["Out"], b["X"])
+    b(put_rows if b.attr("overwrite") else sum_rows, b["Out"], b["Ids"].reshape(-1), b["Updates"])
+
+
+def _grad_infer(c: Context) -> None:
+    g, updates = c["Out@GRAD"], c["Updates"]
+    c.set("X@GRAD", g.shape, g.dtype, c.lod("Out@GRAD"))
+    c.set("Updates@GRAD", updates.shape, updates.dtype, c.lod("Updates"))
+
+
+@grad_op("scatter_grad", infer=_grad_infer, dtype_slot="Out@GRAD")
+def scatter_grad(b: Binder) -> None:
+    """dX = dOut, but 0 in the rows that were replaced; dUpdates = those rows of dOut."""
+    g, ids = b["Out@GRAD"], b["Ids"].reshape(-1)
+    if b.wants("X@GRAD"):
+        dx = b["X@GRAD"]
+        b(np.copyto, dx, g)
+        b(put_rows, dx, ids, b.const(0, dx.dtype))
+    if b.wants("Updates@GRAD"):
+        b(np.ndarray.take, g, ids, 0, b["Updates@GRAD"], "clip")

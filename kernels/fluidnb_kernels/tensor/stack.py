@@ -1,0 +1,116 @@
+"""stack and unstack: tensors of one shape laid along a new dimension, and taken apart again."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from fluidnb.op import Attr, Binder, Context, default_grad, grad_op, op
+from fluidnb_kernels.rules import agree, joint, one_axis
+
+
+def _layer(whole: Any, axis: int, i: int) -> Any:
+    """The i-th layer of a tensor along a dimension, a view."""
+    return whole[(slice(None),) * axis + (i,)]
+
+
+def _stack_infer(c: Context) -> None:
+    xs = c.all("X")
+    shape, dtype = xs[0].shape, xs[0].dtype
+    for i, x in enumerate(xs[1:], 1):
+        c.require(
+            agree(shape, x.shape) and x.dtype == dtype, "The inputs of stack must have the same shape and dtype.",
+            expected=f"{dtype} {list(shape)}", received=f"{x.dtype} {list(x.shape)} of {c.name('X', i)}",
+        )  # fmt: skip
+        shape = joint(shape, x.shape)
+    axis = one_axis(c, c.attr("axis"), len(shape) + 1)
+    c.set("Y", (*shape[:axis], len(xs), *shape[axis:]), dtype)
+
+
+@op(
+    "stack",
+    inputs={"X*": "tensors of one shape"},
+    outputs={"Y": "all of them, one dimension more"},
+    attrs={"axis": Attr("int", 0, "where the new dimension is; from the end when negative")},
+    infer=_stack_infer,
+    grad=default_grad("X", "Y@GRAD"),
+)
+def stack(b: Binder) -> None:
+    """Y = the X along a new dimension ``axis``.
+
+    Example:
+        >>> from fluidnb.testing import run_op
+        >>> run_op("stack", {"X": [np.array([1.0, 2.0]), np.array([3.0, 4.0])]}, {"axis": 1})["Y"]
+        array([[1., 3.],
+               [2., 4.]])
+
+    Source: Fluid's stack_op.
+    """
+    y = b["Y"]
+    for i, x in enumerate(b.all("X")):
+        b(np.copyto, _layer(y, b.attr("axis") % y.ndim, i), x)
+
+
+@grad_op("stack_grad")
+def stack_grad(b: Binder) -> None:
+    """dX[i] = the i-th layer of dY."""
+    g = b["Y@GRAD"]
+    for i in range(len(b.all("X"))):
+        if b.wants("X@GRAD", i):
+            b(np.copyto, b.all("X@GRAD")[i], _layer(g, b.attr("axis", 0) % g.ndim, i))
+
+
+def _unstack_infer(c: Context) -> None:
+    x, number = c["X"], c.attr("num")
+    axis = one_axis(c, c.attr("axis"), x.ndim)
+    c.require(
+        x.shape[axis] in (number, -1), "The number of outputs of unstack must be the size of X along axis.",
+        expected=x.shape[axis], received=number,
+    )  # fmt: skip
+    wanted = len(c.outputs.get("Y", ()))
+    c.require(wanted == number, "unstack must have num outputs.", expected=number, received=wanted)
+    for i in range(number):
+        c.set("Y", (*x.shape[:axis], *x.shape[axis + 1 :]), x.dtype, (), i)
+
+
+@op(
+    "unstack",
+    inputs={"X": "at least one dimension"},
+    outputs={"Y*": "its layers, one dimension less"},
+    attrs={
+        "axis": Attr("int", 0, "the dimension that is taken apart; from the end when negative"),
+        "num": Attr("int", doc="how many layers there are", gt=0),
+    },
+    infer=_unstack_infer,
+    grad=default_grad("Y@GRAD"),
+)
+def unstack(b: Binder) -> None:
+    """Y[i] = the i-th layer of X along ``axis``.
+
+    Example:
+        >>> from fluidnb.testing import run_op
+        >>> run_op("unstack", {"X": [[1.0, 2.0], [3.0, 4.0]]}, {"axis": 1, "num": 2}, {"Y": 2})["Y"]
+        [array([1., 3.]), array([2., 4.])]
+
+    Source: Fluid's unstack_op.
+    """
+    x = b["X"]
+    for i in range(b.attr("num")):
+        if b.wants("Y", i):
+            b(np.copyto, b.all("Y")[i], _layer(x, b.attr("axis") % x.ndim, i))
+
+
+def _unstack_grad_infer(c: Context) -> None:
+    gs = c.all("Y@GRAD")
+    shape = gs[0].shape
+    axis = one_axis(c, c.attr("axis", 0), len(shape) + 1)
+    c.set("X@GRAD", (*shape[:axis], len(gs), *shape[axis:]), gs[0].dtype)
+
+
+@grad_op("unstack_grad", infer=_unstack_grad_infer)
+def unstack_grad(b: Binder) -> None:
+    """dX = the dY as its layers."""
+    dx = b["X@GRAD"]
+    for i, g in enumerate(b.all("Y@GRAD")):
+        b(np.copyto, _layer(dx, b.attr("axis", 0) % dx.ndim, i), g)

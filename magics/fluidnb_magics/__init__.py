@@ -1,0 +1,30 @@
+"""fluidnb in IPython and Jupyter: ``%load_ext fluidnb`` gives ``%%fluid`` and ``%fluid``.
+
+``%%fluid`` cells build programs; running one again replaces what it built. ``%fluid`` shows, runs and trains them.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+
+def load_ipython_extension(shell: Any) -> None:
+    """``%load_ext fluidnb`` (or fluidnb_magics).
+
+    Args:
+        shell: the IPython shell.
+    """
+    from fluidnb_magics.extension import load
+
+    load(shell)
+
+
+def unload_ipython_extension(shell: Any) -> None:
+    """``%unload_ext fluidnb``: leaves no trace.
+
+    Args:
+        shell: the IPython shell.
+    """
+    from fluidnb_magics.extension import unload
+
+    unload(shell)

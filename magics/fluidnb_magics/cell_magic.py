@@ -1,0 +1,123 @@
+"""``%%fluid``: a cell that builds."""
+
+from __future__ import annotations
+
+from argparse import Namespace
+from collections.abc import Hashable
+from typing import Any
+
+from IPython.core.magic import Magics, cell_magic, magics_class
+from IPython.core.magic_arguments import argument, magic_arguments, parse_argstring
+
+from fluidnb.program import Variable
+from fluidnb.viz.spans import Line
+from fluidnb_magics import running
+from fluidnb_magics.cells import Cell
+from fluidnb_magics.commands import COMMANDS
+from fluidnb_magics.errors import shorten
+from fluidnb_magics.expressions import unquoted
+from fluidnb_magics.front_end import FrontEnd
+from fluidnb_magics.reports import report_lines
+from fluidnb_magics.showing import show
+from fluidnb_magics.workbench import Workbench
+
+#: Variables that --run shows, at most.
+_SHOWN = 8
+
+
+@magics_class
+class FluidCells(Magics):
+    """The cell magic.
+
+    Args:
+        shell: the IPython shell.
+        bench: the session.
+        front_end: knows which cell runs.
+    """
+
+    shell: Any
+
+    def __init__(self, shell: Any, bench: Workbench, front_end: FrontEnd) -> None:
+        super().__init__(shell)
+        self._bench = bench
+        self._front_end = front_end
+
+    @magic_arguments("%fluid")  # IPython puts one % in front
+    @argument("name", nargs="?", help="what to call the cell; it may be left out where the front end knows its cells")
+    @argument("--program", metavar="NAME", help="build into this program of the session instead of the default one")
+    @argument("--in", dest="block", metavar="BLOCK", help="go on with a block: its index, or the cell that opened it")
+    @argument("--append", action="store_true", help="add to what the cell made before instead of replacing it")
+    @argument("--show", action="store_true", help="draw the program afterwards")
+    @argument("--run", action="store_true", help="run the program afterwards and show what the cell named")
+    @argument("--help", action="store_true", help="show this; in a cell without a body: %%fluid --help")
+    @cell_magic
+    def fluid(self, line: str, cell: str) -> None:
+        """Build a part of a program; running the cell again replaces that part.
+
+        The cell is plain IPython: what it binds is there for later cells, its last expression is shown. Later %%fluid
+        cells that read what it made are built again, all in one go; when anything fails, everything stays as it was.
+        """
+        args = parse_argstring(self.fluid, line)
+        if args.help:
+            print(self.fluid.__doc__)
+            return
+        try:
+            self.build(args, cell)
+        except BaseException as error:
+            raise shorten(self.shell, error) from None
+
+    def build(self, args: Namespace, source: str) -> None:
+        """Run a cell and show what became of the program.
+
+        Args:
+            args: the parsed line.
+            source: the text below it.
+        """
+        bench = self._bench
+        cell = self._cell(args, source)
+        report = bench.run_cell(cell)
+        fragment = next(f for f in bench.cells if f.key == cell.key)
+        lines = report_lines(bench, report, fragment)
+        if self._front_end.cell_id is None and args.name is None:
+            lines.append(_advice(cell))
+        show(self.shell, lines)
+        if args.show:
+            COMMANDS["show"](bench, args.program or "")
+        if args.run:
+            self._run(args.program, [after for _, after in fragment.bound.values()])
+
+    def _cell(self, args: Namespace, source: str) -> Cell:
+        """The cell that runs: known by its name, else by the front end's id, else new each time."""
+        number, cell_id = self._front_end.number, self._front_end.cell_id
+        called = unquoted(args.name or "") or None
+        name = called or (f"In{number}" if cell_id is None else _short(cell_id))
+        if args.append or (cell_id is None and called is None):
+            name = self._bench.free_name(name)
+            key: Hashable = (cell_id, name)
+        else:
+            key = self._bench.key(cell_id, called)
+        return Cell(
+            key, name, source, self._front_end.raw, args.program, args.block, number, self._front_end.skipped(source),
+            name if called else f"In[{number}]", cell_id,
+        )  # fmt: skip
+
+    def _run(self, program: str | None, values: list[Any]) -> None:
+        main, _ = self._bench.program(program)
+        made = [v for v in values if isinstance(v, Variable) and v.block is main.global_block() and not v.is_data]
+        show_these = list(dict.fromkeys(made))[-_SHOWN:]
+        fetched = running.run_steps(self._bench.executor, main, {}, show_these)
+        show(self.shell, fetched.lines())
+
+
+def _short(cell_id: str) -> str:
+    """A name from a front end's id: the same in every session, so that parameters keep their names."""
+    letters = "".join(c for c in cell_id if c.isalnum())
+    if len(letters) > 36 or not letters:  # not a notebook file's own id, but an address
+        from hashlib import sha1
+
+        letters = sha1(cell_id.encode()).hexdigest()
+    return f"c{letters[:8]}"
+
+
+def _advice(cell: Cell) -> Line:
+    return [(f"  this cell is {cell.title}; give it a name (%%fluid NAME) and running it again replaces it", "dim")]

@@ -1,0 +1,31 @@
+"""What ``%fluid`` can do: one function a word. Each is called with the workbench and the rest of the line."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from fluidnb_magics.commands.cells import cells, drop, reset, undo
+from fluidnb_magics.commands.pictures import block, programs, scope, show
+from fluidnb_magics.commands.run import run, train
+from fluidnb_magics.commands.settings import seed, set_value
+
+Command = Callable[[Any, str], Any]
+
+#: word -> command
+COMMANDS: dict[str, Command] = {
+    "show": show,
+    "run": run,
+    "train": train,
+    "cells": cells,
+    "drop": drop,
+    "undo": undo,
+    "reset": reset,
+    "block": block,
+    "scope": scope,
+    "programs": programs,
+    "seed": seed,
+    "set": set_value,
+}
+
+__all__ = ["COMMANDS", "Command"]

@@ -1,0 +1,65 @@
+"""``%fluid cells``, ``drop``, ``undo``, ``reset``: what the cells built."""
+
+from __future__ import annotations
+
+from IPython.core.magic_arguments import argument, magic_arguments, parse_argstring
+
+from fluidnb.program.fragments import Fragment
+from fluidnb.runtime import global_scope
+from fluidnb.viz.model import plural
+from fluidnb.viz.spans import Line, columns
+from fluidnb_magics.expressions import unquoted
+from fluidnb_magics.reports import contents, report_lines
+from fluidnb_magics.showing import show, width
+from fluidnb_magics.workbench import Workbench
+
+
+@magic_arguments("fluid cells")
+def cells(bench: Workbench, line: str) -> None:
+    """List the cells in program order: what each one made, and which ones are stale."""
+    parse_argstring(cells, line)
+    rows = [_row(bench, fragment) for fragment in bench.log.fragments]
+    none: list[Line] = [[("no cells yet: write one that starts with %%fluid", "dim")]]
+    show(bench.shell, columns(rows, width(bench.shell)) or none)
+
+
+@magic_arguments("fluid drop")
+@argument("names", nargs="+", metavar="NAME", help="a cell, as %%fluid cells calls it")
+def drop(bench: Workbench, line: str) -> None:
+    """Remove what cells made; later cells that read it are built again."""
+    args = parse_argstring(drop, line)
+    show(bench.shell, report_lines(bench, bench.drop([unquoted(name) for name in args.names])))
+
+
+@magic_arguments("fluid undo")
+def undo(bench: Workbench, line: str) -> None:
+    """Take back the last change: a cell that ran, one that went, edits in between."""
+    parse_argstring(undo, line)
+    report = bench.log.undo()
+    back = ", ".join(report.executed) or "nothing"
+    removed = [title for title in report.removed if title not in report.executed]
+    gone = f"; removed: {', '.join(removed)}" if removed else ""
+    show(bench.shell, [[(f"put back: {back}{gone}", "")]])
+
+
+@magic_arguments("fluid reset")
+@argument("--params", action="store_true", help="only the values of parameters: the next run starts over")
+def reset(bench: Workbench, line: str) -> None:
+    """Remove what all cells made; ``%fluid undo`` brings it back. With --params, drop trained values instead."""
+    args = parse_argstring(reset, line)
+    if args.params:
+        names = bench.forget_values(global_scope())
+        show(bench.shell, [[(f"{plural(len(names), 'variable')} start over at the next run", "")]])
+    else:
+        show(bench.shell, report_lines(bench, bench.reset()))
+
+
+def _row(bench: Workbench, fragment: Fragment) -> list[Line]:
+    state: Line = [("stale: " + fragment.stale, "warn")] if fragment.stale else [(contents(bench, fragment), "")]
+    if fragment.loose:
+        return [[("(edits outside cells)", "dim")], state, [("", "")]]
+    cell = fragment.task.source
+    if cell.program:
+        state.append((f"  in program {cell.program}", "dim"))
+    first = next((text.strip() for text in cell.source.splitlines() if text.strip()), "")
+    return [[(fragment.title, "name")], state, [(first[:60], "dim")]]

@@ -1,0 +1,127 @@
+"""Loading and unloading: what the extension adds to a shell, and nothing of it left afterwards."""
+
+from __future__ import annotations
+
+from typing import Any
+from weakref import WeakKeyDictionary
+
+import fluidnb as fluid
+from fluidnb import viz
+from fluidnb.program import Program, hooks
+from fluidnb.runtime import Scope
+from fluidnb.values.tensor import LoDTensor
+from fluidnb.viz.spans import Line
+from fluidnb_magics.cell_magic import FluidCells
+from fluidnb_magics.cells import forget_files
+from fluidnb_magics.completion import Completion
+from fluidnb_magics.front_end import FrontEnd
+from fluidnb_magics.line_magic import FluidLines
+from fluidnb_magics.reports import report_lines
+from fluidnb_magics.showing import show
+from fluidnb_magics.workbench import Workbench
+
+_HTML = "text/html"
+#: Classes that show themselves through the shell's formatter, having no method of their own for it.
+_FORMATTED = (LoDTensor,)
+
+_loaded: WeakKeyDictionary[Any, Extension] = WeakKeyDictionary()
+
+
+class Extension:
+    """What `load` adds to a shell.
+
+    Args:
+        shell: the IPython shell.
+
+    Attributes:
+        bench: the session.
+    """
+
+    def __init__(self, shell: Any) -> None:
+        self._shell = shell
+        self.bench = Workbench(shell)
+        self._front_end = FrontEnd(shell)
+        self._magics = (FluidCells(shell, self.bench, self._front_end), FluidLines(shell, self.bench))
+        self._completion = Completion(self.bench)
+        self._bound: dict[str, Any] = {}
+        self._names = {"fluid": fluid, "layers": fluid.layers}
+
+    def load(self) -> None:
+        """Register magics, events, completions and formatters; bind ``fluid`` and ``layers``."""
+        shell = self._shell
+        for magics in self._magics:
+            shell.register_magics(magics)
+        shell.events.register("pre_run_cell", self._front_end.before_cell)
+        shell.events.register("pre_run_cell", self._drop_deleted)
+        shell.Completer.custom_matchers.append(self._completion.match)
+        for cls in _FORMATTED:
+            shell.display_formatter.formatters[_HTML].for_type(cls, viz.repr_html)
+        self._bound = {name: value for name, value in self._names.items() if name not in shell.user_ns}
+        shell.push(self._bound, interactive=False)
+
+    def unload(self) -> None:
+        """Take everything back."""
+        shell = self._shell
+        for kind in shell.magics_manager.magics.values():
+            for name in [n for n, f in kind.items() if getattr(f, "__self__", None) in self._magics]:
+                del kind[name]
+        for magics in self._magics:
+            shell.magics_manager.registry.pop(type(magics).__name__, None)
+            shell.configurables[:] = [c for c in shell.configurables if c is not magics]
+        shell.events.unregister("pre_run_cell", self._front_end.before_cell)
+        shell.events.unregister("pre_run_cell", self._drop_deleted)
+        shell.Completer.custom_matchers.remove(self._completion.match)
+        for cls in _FORMATTED:
+            shell.display_formatter.formatters[_HTML].pop(cls)
+        for name, value in self._bound.items():
+            if shell.user_ns.get(name) is value:
+                del shell.user_ns[name]
+            shell.user_ns_hidden.pop(name, None)
+        forget_files()
+
+    def _drop_deleted(self, info: Any) -> None:
+        """An event of the shell: the front end may have deleted cells since the last one."""
+        deleted = self._front_end.deleted()
+        if not deleted:
+            return
+        report = self.bench.drop_deleted(deleted)
+        if report.removed:
+            lines: list[Line] = report_lines(self.bench, report)
+            show(self._shell, lines)
+
+
+def load(shell: Any) -> Extension:
+    """Load the extension into a shell; a second time, nothing changes.
+
+    Args:
+        shell: the IPython shell.
+
+    Returns:
+        The extension.
+    """
+    if shell not in _loaded:
+        extension = Extension(shell)
+        extension.load()
+        _loaded[shell] = extension
+        viz.install()
+        hooks.before_run = _before_run
+    return _loaded[shell]
+
+
+def unload(shell: Any) -> None:
+    """Take the extension out of a shell.
+
+    Args:
+        shell: the IPython shell.
+    """
+    extension = _loaded.pop(shell, None)
+    if extension is not None:
+        extension.unload()
+    if not _loaded:
+        hooks.repr_html = hooks.before_run = None
+
+
+def _before_run(program: Program, scope: Scope) -> None:
+    """The hook of executors: every session may have parameters that need their first values."""
+    for extension in list(_loaded.values()):
+        extension.bench.before_run(program, scope)

@@ -1,0 +1,120 @@
+"""What the user's line calls the result of a layer: ``h = layers.fc(x, 10)`` names the variable ``h``.
+
+The line is not read as text. A frame knows the instruction at which it stands, the call; what follows it stores the
+result. That is the same for cells, functions, ``%time`` and several lines, and needs no source.
+"""
+
+from __future__ import annotations
+
+import dis
+from bisect import bisect_left, bisect_right
+from functools import lru_cache
+from types import CodeType, FrameType
+
+from fluidnb.program.hooks import Hint
+
+_STORES = {"STORE_NAME", "STORE_FAST", "STORE_GLOBAL", "STORE_DEREF"}
+_LOADS = {"LOAD_NAME", "LOAD_FAST", "LOAD_FAST_BORROW", "LOAD_GLOBAL", "LOAD_DEREF"}
+#: Instructions that move nothing: between a call and the store of its result.
+_NOTHING = {"EXTENDED_ARG", "NOP", "CACHE", "RESUME", "NOT_TAKEN", "PRECALL"}
+_INTERNAL = ("fluidnb", "fluidnb_kernels", "fluidnb_magics", "IPython", "contextlib", "functools")
+
+
+class NameHints:
+    """The hook for the time while one cell runs.
+
+    Args:
+        cell: how people call the cell; layers whose result gets no name of its own are named after it.
+
+    Example:
+        >>> import sys
+        >>> names = {"__name__": "user", "hints": NameHints("net"), "sys": sys}
+        >>> exec("h = hints(sys._getframe()); g = [hints(sys._getframe())]", names)
+        >>> names["h"], names["g"][0]
+        (Hint(prefix='h', targets=('h',)), Hint(prefix='net', targets=()))
+    """
+
+    def __init__(self, cell: str) -> None:
+        self.cell = cell
+
+    def __call__(self, frame: FrameType) -> Hint:
+        """The names for the layer call that ``frame`` makes.
+
+        Args:
+            frame: whoever called the layer.
+
+        Returns:
+            The assigned names when the user's own line calls the layer, else the cell's name.
+        """
+        if not _is_internal(frame):
+            names = targets(frame.f_code, frame.f_lasti)
+            if names:
+                return Hint(names[0], names)
+        return Hint(self.cell)
+
+
+def targets(code: CodeType, offset: int) -> tuple[str, ...]:
+    """The plain names to which a call's result is assigned.
+
+    Args:
+        code: the caller's code.
+        offset: the place of the call instruction, as ``frame.f_lasti`` gives it.
+
+    Returns:
+        One name for ``h = f()``, several for ``a, b = f()``; none when the result goes elsewhere.
+
+    Example:
+        >>> code = compile("a, b = f()", "", "exec")
+        >>> call = next(i.offset for i in dis.get_instructions(code) if i.opname.startswith("CALL"))
+        >>> targets(code, call)
+        ('a', 'b')
+    """
+    order, places = _instructions(code)
+    # The frame may stand on one of the cache entries behind its call.
+    return _stored(order, places, bisect_right(places, offset))
+
+
+def _stored(order: tuple[dis.Instruction, ...], places: list[int], index: int) -> tuple[str, ...]:
+    for _ in range(16):  # a jump or a copy or two; never a loop
+        if index >= len(order):
+            return ()
+        step = order[index]
+        if step.opname in _NOTHING or (step.opname == "COPY" and step.arg == 1):  # COPY: a = b = f(), (h := f())
+            index += 1
+        elif step.opname.startswith("JUMP_FORWARD"):
+            index = bisect_left(places, step.argval)
+        elif step.opname in _STORES:
+            return (step.argval,)
+        elif step.opname.startswith("STORE_FAST_"):  # two instructions in one, the first of them the store
+            return (step.argval[0],)
+        elif step.opname == "UNPACK_SEQUENCE":
+            return _unpacked(order, index + 1, step.arg or 0)
+        elif step.opname in _LOADS and order[index + 1].opname == "STORE_ATTR":  # self.h = f()
+            return (order[index + 1].argval,)
+        else:
+            return ()
+    return ()
+
+
+def _unpacked(order: tuple[dis.Instruction, ...], index: int, count: int) -> tuple[str, ...]:
+    names: list[str] = []
+    while len(names) < count and index < len(order):
+        step = order[index]
+        if step.opname in _STORES:
+            names.append(step.argval)
+        elif step.opname.startswith("STORE_FAST_"):
+            names += step.argval if step.opname == "STORE_FAST_STORE_FAST" else step.argval[:1]
+        elif step.opname not in _NOTHING:
+            return ()
+        index += 1
+    return tuple(names)
+
+
+@lru_cache(maxsize=256)
+def _instructions(code: CodeType) -> tuple[tuple[dis.Instruction, ...], list[int]]:
+    order = tuple(dis.get_instructions(code))
+    return order, [step.offset for step in order]
+
+
+def _is_internal(frame: FrameType) -> bool:
+    return str(frame.f_globals.get("__name__", "")).partition(".")[0] in _INTERNAL

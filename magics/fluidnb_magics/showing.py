@@ -1,0 +1,30 @@
+"""Showing pictures through the shell: colours in a terminal, HTML in a notebook, plain text everywhere."""
+
+from __future__ import annotations
+
+import shutil
+import sys
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from IPython.display import display
+
+from fluidnb.viz import Picture
+from fluidnb.viz.spans import Line
+
+
+def show(shell: Any, lines: Sequence[Line], html: Callable[[], str] | None = None) -> None:
+    """Display something once.
+
+    Args:
+        shell: the IPython shell.
+        lines: its text face.
+        html: makes its HTML face; the lines by default.
+    """
+    display(Picture(lines, html, width(shell)))
+
+
+def width(shell: Any) -> int:
+    """The width of the shell's terminal in characters; 0 when it is a notebook, or nobody sees colours."""
+    coloured = sys.stdout.isatty() and shell.colors.lower() != "nocolor"
+    return shutil.get_terminal_size().columns if coloured and getattr(shell, "kernel", None) is None else 0

@@ -1,0 +1,1 @@
+"""The tests: one folder for each room of the packages, and house, paddle, benchmarks and tools beside them."""

@@ -1,0 +1,189 @@
+"""JAX, compiled: each work is one jitted function."""
+
+import time
+
+import numpy as np
+
+
+def start():
+    """Import JAX and its numpy."""
+    import jax
+    import jax.numpy as jnp
+
+    return jax, jnp
+
+
+def a():
+    """200 elementwise operators on shape [1]."""
+    jax, jnp = start()
+
+    @jax.jit
+    def run(v, c):
+        for i in range(200):
+            v = v + c if i % 2 else v * c
+        return v
+
+    x, c = jnp.ones(1), jnp.ones(1)
+    assert run(x, c).item() == 101
+
+    def step(n):
+        for _ in range(n):
+            run(x, c).block_until_ready()
+
+    return step
+
+
+def regression(jax, jnp):
+    """Linear regression with SGD on 20 rows of 13: a function that makes one step and returns the loss."""
+    rng = np.random.RandomState(0)
+    x, y = (jnp.asarray(rng.randn(20, n).astype("float32")) for n in (13, 1))
+    params = [jnp.zeros((13, 1)), jnp.zeros(1)]
+
+    def cost(params, x, y):
+        return jnp.mean((x @ params[0] + params[1] - y) ** 2)
+
+    @jax.jit
+    def update(params, x, y):
+        loss, grads = jax.value_and_grad(cost)(params, x, y)
+        return [p - 0.01 * g for p, g in zip(params, grads, strict=True)], loss
+
+    def run():
+        nonlocal params
+        params, loss = update(params, x, y)
+        return float(loss)
+
+    return run
+
+
+def b():
+    """A step of linear regression."""
+    run = regression(*start())
+    losses = [run() for _ in range(3)]
+    assert losses[2] < losses[1] < losses[0]
+
+    def step(n):
+        for _ in range(n):
+            run()
+
+    return step
+
+
+def f():
+    """A while loop of 1,000 iterations, s += x[i]."""
+    jax, jnp = start()
+
+    @jax.jit
+    def run(x):
+        return jax.lax.while_loop(lambda s: s[0] < 1000, lambda s: (s[0] + 1, s[1] + x[s[0]]), (0, jnp.float32(0)))[1]
+
+    x = jnp.arange(1000, dtype="float32")
+    assert float(run(x)) == 499500
+
+    def step(k):
+        for _ in range(k):
+            float(run(x))
+
+    return step
+
+
+def classifier(shape, weights, net, optimizer):
+    """A classifier of 10 classes on a batch of noise: a function that makes one step and returns the loss."""
+    jax, jnp = start()
+    rng = np.random.RandomState(0)
+    x, labels = jnp.asarray(rng.randn(*shape).astype("float32")), jnp.asarray(rng.randint(0, 10, shape[0]))
+    params = [jnp.asarray(rng.randn(*s).astype("float32") * 0.05) for s in weights]
+    state = [[jnp.zeros_like(p) for p in params] for _ in range(2)] + [jnp.zeros(())]
+
+    def cost(params):
+        logits = net(jax, jnp, x, params)
+        return -jnp.take_along_axis(jax.nn.log_softmax(logits), labels[:, None], 1).mean()
+
+    @jax.jit
+    def update(params, state):
+        loss, grads = jax.value_and_grad(cost)(params)
+        return (*optimizer(jnp, params, grads, state), loss)
+
+    def run():
+        nonlocal params, state
+        params, state, loss = update(params, state)
+        return float(loss)
+
+    return run
+
+
+def c():
+    """A step of an MLP 784-200-200-10 with Adam, batch 64."""
+
+    def net(jax, jnp, x, p):
+        for i in (0, 2):
+            x = jax.nn.relu(x @ p[i] + p[i + 1])
+        return x @ p[4] + p[5]
+
+    def adam(jnp, params, grads, state):
+        first, second, t = state
+        t = t + 1
+        first = [0.9 * m + 0.1 * g for m, g in zip(first, grads, strict=True)]
+        second = [0.999 * v + 0.001 * g * g for v, g in zip(second, grads, strict=True)]
+        rate = 1e-3 * jnp.sqrt(1 - 0.999**t) / (1 - 0.9**t)
+        moments = zip(params, first, second, strict=True)
+        return [p - rate * m / (jnp.sqrt(v) + 1e-8) for p, m, v in moments], [first, second, t]
+
+    run = classifier((64, 784), [(784, 200), (200,), (200, 200), (200,), (200, 10), (10,)], net, adam)
+    losses = [run() for _ in range(20)]
+    assert losses[-1] < losses[0]
+
+    def step(n):
+        for _ in range(n):
+            run()
+
+    return step
+
+
+def d():
+    """A step of LeNet with momentum, batch 64."""
+
+    def net(jax, jnp, x, p):
+        for i in (0, 2):
+            x = jax.lax.conv_general_dilated(x, p[i], (1, 1), "VALID", dimension_numbers=("NCHW", "OIHW", "NCHW"))
+            x = jax.nn.relu(x + p[i + 1][None, :, None, None])
+            x = jax.lax.reduce_window(x, -jnp.inf, jax.lax.max, (1, 1, 2, 2), (1, 1, 2, 2), "VALID")
+        x = jax.nn.relu(x.reshape(64, -1) @ p[4] + p[5])
+        return x @ p[6] + p[7]
+
+    def momentum(jnp, params, grads, state):
+        velocity = [0.9 * v + g for v, g in zip(state[0], grads, strict=True)]
+        return [p - 0.01 * v for p, v in zip(params, velocity, strict=True)], [velocity, state[1], state[2]]
+
+    weights = [(20, 1, 5, 5), (20,), (50, 20, 5, 5), (50,), (800, 500), (500,), (500, 10), (10,)]
+    run = classifier((64, 1, 28, 28), weights, net, momentum)
+    losses = [run() for _ in range(20)]
+    assert losses[-1] < losses[0]
+
+    def step(n):
+        for _ in range(n):
+            run()
+
+    return step
+
+
+def h():
+    """Import, build, first step."""
+    return regression(*start())()
+
+
+def chain(length=5000):
+    """The first run of a chain of operators and their gradients, compilation included: CPU seconds."""
+    jax, jnp = start()
+    x, c = jnp.ones(1), jnp.ones(1)
+
+    def run(v, c):
+        for i in range(length):
+            v = v + c if i % 2 else v * c
+        return v.mean()
+
+    cpu = time.process_time()
+    value, slope = jax.jit(jax.value_and_grad(run))(x, c)
+    value, slope = float(value), slope.item()
+    done = time.process_time()
+    assert (value, slope) == (length / 2 + 1, 1)
+    return {"build": 0.0, "value": done - cpu}

@@ -1,0 +1,178 @@
+"""PyTorch, eager: the quickest plain way to write each work."""
+
+import time
+
+
+def start():
+    """Import torch, for one thread."""
+    import torch
+
+    torch.set_num_threads(1)
+    return torch
+
+
+def a():
+    """200 elementwise operators on shape [1]."""
+    torch = start()
+    x, c = torch.ones(1), torch.ones(1)
+
+    def run():
+        v = x
+        for i in range(200):
+            v = torch.add(v, c) if i % 2 else torch.mul(v, c)
+        return v
+
+    assert run().item() == 101
+
+    def step(n):
+        with torch.inference_mode():
+            for _ in range(n):
+                run()
+
+    return step
+
+
+def regression(torch):
+    """Linear regression with SGD on 20 rows of 13: a function that makes one step and returns the loss."""
+    torch.manual_seed(0)
+    x, y = torch.randn(20, 13), torch.randn(20, 1)
+    model = torch.nn.Linear(13, 1)
+    optimizer = torch.optim.SGD(model.parameters(), 0.01)
+
+    def run():
+        optimizer.zero_grad()
+        loss = torch.nn.functional.mse_loss(model(x), y)
+        loss.backward()
+        optimizer.step()
+        return loss.item()
+
+    return run
+
+
+def b():
+    """A step of linear regression."""
+    run = regression(start())
+    losses = [run() for _ in range(3)]
+    assert losses[2] < losses[1] < losses[0]
+
+    def step(n):
+        for _ in range(n):
+            run()
+
+    return step
+
+
+def f():
+    """A while loop of 1,000 iterations over tensors, s += x[i]."""
+    torch = start()
+    x = torch.arange(1000).float()
+
+    def run():
+        i, n, total = torch.zeros(1, dtype=torch.int64), torch.full((1,), 1000), torch.zeros(1)
+        while bool(i < n):
+            total = total + x.index_select(0, i)
+            i = i + 1
+        return total
+
+    assert run().item() == 499500
+
+    def step(k):
+        with torch.inference_mode():
+            for _ in range(k):
+                run()
+
+    return step
+
+
+def classifier(shape, net, optimizer, best_of=("contiguous_format",)):
+    """A classifier of 10 classes on a batch of noise, in the quickest of some memory formats."""
+    torch = start()
+    torch.manual_seed(0)
+    quickest, least = None, float("inf")
+    for name in best_of:
+        order = getattr(torch, name)
+        data = torch.randn(shape).to(memory_format=order) if len(shape) == 4 else torch.randn(shape)
+        run = training(torch, net(torch.nn), optimizer, data, torch.randint(0, 10, (shape[0],)), order)
+        run()
+        cpu = time.process_time()
+        for _ in range(5):
+            run()
+        cpu = time.process_time() - cpu
+        if cpu < least:
+            quickest, least = run, cpu
+    return quickest
+
+
+def training(torch, model, optimizer, data, labels, order):
+    """A function that makes one step of training and returns the loss."""
+    model = model.to(memory_format=order)
+    update = optimizer(torch.optim, model.parameters())
+
+    def run():
+        update.zero_grad()
+        loss = torch.nn.functional.cross_entropy(model(data), labels)
+        loss.backward()
+        update.step()
+        return loss.item()
+
+    return run
+
+
+def c():
+    """A step of an MLP 784-200-200-10 with Adam, batch 64."""
+
+    def net(nn):
+        return nn.Sequential(
+            nn.Linear(784, 200), nn.ReLU(), nn.Linear(200, 200), nn.ReLU(), nn.Linear(200, 10)
+        )  # fmt: skip
+
+    run = classifier((64, 784), net, lambda optim, params: optim.Adam(params, 1e-3))
+    losses = [run() for _ in range(20)]
+    assert losses[-1] < losses[0]
+
+    def step(n):
+        for _ in range(n):
+            run()
+
+    return step
+
+
+def d():
+    """A step of LeNet with momentum, batch 64, in the quicker memory format."""
+
+    def net(nn):
+        return nn.Sequential(
+            nn.Conv2d(1, 20, 5), nn.ReLU(), nn.MaxPool2d(2), nn.Conv2d(20, 50, 5), nn.ReLU(), nn.MaxPool2d(2),
+            nn.Flatten(), nn.Linear(800, 500), nn.ReLU(), nn.Linear(500, 10),
+        )  # fmt: skip
+
+    formats = ("contiguous_format", "channels_last")
+    run = classifier((64, 1, 28, 28), net, lambda optim, params: optim.SGD(params, 0.01, 0.9), formats)
+    losses = [run() for _ in range(20)]
+    assert losses[-1] < losses[0]
+
+    def step(n):
+        for _ in range(n):
+            run()
+
+    return step
+
+
+def h():
+    """Import, build, first step."""
+    return regression(start())()
+
+
+def chain(length=5000):
+    """The first run of a chain of operators and their gradients: CPU seconds."""
+    torch = start()
+    x, c = torch.ones(1, requires_grad=True), torch.ones(1)
+    cpu = time.process_time()
+    v = x
+    for i in range(length):
+        v = torch.add(v, c) if i % 2 else torch.mul(v, c)
+    loss = v.mean()
+    loss.backward()
+    done = time.process_time()
+    assert (loss.item(), x.grad.item()) == (length / 2 + 1, 1)
+    return {"build": 0.0, "value": done - cpu}

@@ -1,0 +1,100 @@
+"""The benchmarks: every work runs, the report says what was missed, and a run costs little over bare numpy."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+import fluidnb as fluid
+from tests.benchmarks.driver import Result, measure
+from tests.benchmarks.peers import fluidnb_peer
+from tests.benchmarks.report import record, table, verdict
+from tests.benchmarks.works import WORKS
+
+Step = Callable[[int], None]
+
+
+def cheapest(step: Step, n: int, rounds: int = 15) -> float:
+    """The least CPU time of one step, in microseconds."""
+    times = []
+    for _ in range(rounds):
+        start = time.process_time()
+        step(n)
+        times.append((time.process_time() - start) / n * 1e6)
+    return min(times)
+
+
+def bare_a(n: int) -> None:
+    """The numpy calls of work a, and nothing else."""
+    c, values = np.ones(1, "float32"), [np.ones(1, "float32") for _ in range(201)]
+    calls = [(np.add if i % 2 else np.multiply, values[i], c, values[i + 1]) for i in range(200)]
+    for _ in range(n):
+        for f, x, y, out in calls:
+            f(x, y, out)
+
+
+def bare_f(n: int) -> None:
+    """The numpy calls of work f, each result in a buffer of its own."""
+    x, take = np.arange(1000, dtype="float32"), np.ndarray.take
+    i, j, end, one = np.zeros(1, "int64"), np.zeros(1, "int64"), np.full(1, 1000), np.ones(1, "int64")
+    item, total, next_total, more = (np.zeros(1, t) for t in ("float32", "float32", "float32", "bool"))
+    for _ in range(n):
+        i[0] = total[0] = 0
+        more[0] = True
+        while more.item():
+            take(x, i, 0, item)
+            np.add(total, item, next_total)
+            np.add(i, one, j)
+            np.less(j, end, more)
+            i, j, total, next_total = j, i, next_total, total
+    assert total[0] == 499500
+
+
+@pytest.mark.parametrize(("work", "bare", "n", "most"), [("a", bare_a, 500, 2.0), ("f", bare_f, 10, 2.5)])
+def test_a_run_costs_little_over_bare_numpy(work: str, bare: Step, n: int, most: float) -> None:
+    step = getattr(fluidnb_peer, work)()
+    step(n)
+    ratio = cheapest(step, n) / cheapest(bare, n)
+    assert 0.2 < ratio < most
+
+
+def test_regression_learns_in_the_loop_and_in_one_step() -> None:
+    fluidnb_peer.b()(3)
+
+
+def first_run(length: int) -> float:
+    """The least CPU time of the first run of a chain, in seconds."""
+    times = []
+    for _ in range(3):
+        with fluid.fresh():
+            times.append(fluidnb_peer.chain(length)["value"])
+    return min(times)
+
+
+def test_a_first_run_is_linear_in_the_program() -> None:
+    short, long = first_run(500), first_run(2500)
+    assert long / short < 5 * 1.8
+    assert long / 2500 * 5000 < WORKS["chain"].goal.bound
+
+
+@pytest.mark.parametrize("name", ["a", "h"])
+def test_processes_are_measured_and_missing_peers_are_named(name: str) -> None:
+    work = replace(WORKS[name], rounds=2)
+    mine, nobody = measure(work, ["fluidnb", "nobody"])
+    assert mine.error is None and len(mine.cpu) == 2 and mine.value and mine.value > 0
+    assert nobody.value is None and "not installed" in (nobody.error or "")
+    assert "nobody   missing" in table(work, [mine, nobody])
+
+
+def test_the_report_tells_a_goal_that_is_met_from_one_that_is_missed() -> None:
+    work = WORKS["a"]
+    torch = Result("torch", cpu=[100.0, 120.0, 110.0])
+    assert verdict(work, [Result("fluidnb", cpu=[22.0]), torch]) == "goal <= 0.25x torch: 0.2, met"
+    assert verdict(work, [Result("fluidnb", cpu=[44.0]), torch]) == "goal <= 0.25x torch: 0.4, MISSED"
+    assert verdict(work, [torch]) == "goal <= 0.25x torch: not measured"
+    kept = record({"a": [Result("fluidnb", cpu=[22.0]), torch]})["works"]["a"]
+    assert kept["ratio"] == 0.2 and kept["peers"]["torch"]["median_cpu"] == 110.0

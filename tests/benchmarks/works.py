@@ -1,0 +1,76 @@
+"""What is measured, and what fluidnb has to reach."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+#: The peers in the order of the table; fluidnb first.
+PEERS = ("fluidnb", "paddle", "torch", "jax")
+
+
+@dataclass(frozen=True)
+class Goal:
+    """An upper bound for fluidnb's time.
+
+    Args:
+        bound: how much at most.
+        peer: times the time of this peer; None means `bound` is in the work's own unit.
+
+    Example:
+        >>> Goal(0.25, "torch").text("s"), Goal(1.0, None).text("s")
+        ('<= 0.25x torch', '<= 1.0 s')
+    """
+
+    bound: float
+    peer: str | None
+
+    def text(self, unit: str) -> str:
+        """The goal in words."""
+        return f"<= {self.bound}x {self.peer}" if self.peer else f"<= {self.bound} {unit}"
+
+
+@dataclass(frozen=True)
+class Work:
+    """One thing that every peer does; its name is that of the function in each module of `peers`.
+
+    Args:
+        name: what to ask for on the command line.
+        title: what it is, for readers of the table.
+        unit: of the numbers shown, ``us`` or ``s``.
+        goal: what fluidnb has to reach.
+        fresh: every measurement is a new process; otherwise the peers' processes stay and take turns.
+        per: how many units of work there are in one step, so that the numbers are those of one unit.
+        rounds: how often each peer is measured.
+        memory: what the peak of resident memory has to reach, None for nothing.
+    """
+
+    name: str
+    title: str
+    unit: str
+    goal: Goal
+    fresh: bool = False
+    per: int = 1
+    rounds: int = 21
+    memory: Goal | None = None
+
+
+WORKS = {
+    work.name: work
+    for work in (
+        Work("a", "200 operators on one number each, a run", "us", Goal(0.25, "torch")),
+        Work("b", "linear regression with SGD, 20 rows of 13, a step", "us", Goal(0.5, "jax")),
+        Work("c", "MLP 784-200-200-10 with Adam, batch 64, a step", "us", Goal(0.8, "torch")),
+        Work("d", "LeNet with momentum, batch 64, a step", "us", Goal(0.75, "torch"), memory=Goal(0.35, "paddle")),
+        Work("f", "while loop, s += x[i], an iteration", "us", Goal(0.03, "paddle"), per=1000),
+        Work("h", "import and the first step of a linear regression", "s", Goal(0.5, "jax"), fresh=True, rounds=7),
+        Work("append", "append_op, one of 20,000", "us", Goal(100.0, None), fresh=True, rounds=3),
+        Work(
+            "chain",
+            "5,000 operators in a row with their gradients, the first run",
+            "s",
+            Goal(1.0, None),
+            fresh=True,
+            rounds=3,
+        ),
+    )
+}

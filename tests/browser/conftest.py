@@ -1,0 +1,56 @@
+"""One JupyterLab and one Chromium for all browser tests; screenshots go to FLUIDNB_SHOTS or a temporary folder."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.browser import lab
+
+
+@pytest.fixture(scope="session")
+def browser() -> Iterator[Any]:
+    """A headless Chromium."""
+    pytest.importorskip("playwright")
+    if shutil.which("chromium") is None:
+        pytest.skip("no Chromium; on Debian: apt-get install chromium")
+    with lab.chromium() as started:
+        yield started
+
+
+@pytest.fixture(scope="session")
+def running_lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[lab.Lab]:
+    """A JupyterLab in light colours."""
+    with lab.jupyterlab(tmp_path_factory.mktemp("lab")) as started:
+        yield started
+
+
+@pytest.fixture(scope="session")
+def shots(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Where screenshots go."""
+    folder = Path(os.environ.get("FLUIDNB_SHOTS") or tmp_path_factory.mktemp("shots"))
+    folder.mkdir(parents=True, exist_ok=True)
+    return folder
+
+
+@pytest.fixture
+def notebook(
+    running_lab: lab.Lab, browser: Any, request: pytest.FixtureRequest, shots: Path
+) -> Iterator[Callable[[list[str] | Path], lab.Notebook]]:
+    """Opens a notebook with the given cells, or a file; each test leaves a picture of its page."""
+    opened: list[lab.Notebook] = []
+    open_named = lab.opener(running_lab, browser)
+
+    def open_content(content: list[str] | Path) -> lab.Notebook:
+        opened.append(open_named(request.node.name, content))
+        return opened[-1]
+
+    yield open_content
+    for nb in opened:
+        nb.page.screenshot(path=shots / f"{request.node.name}.png")
+        nb.page.context.close()

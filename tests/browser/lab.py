@@ -1,0 +1,225 @@
+"""JupyterLab on a free port with a home of its own, and notebooks in it driven through a headless Chromium."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import socket
+import subprocess
+import sys
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import nbformat
+
+ROOT = Path(__file__).resolve().parents[2]
+CHROMIUM = (
+    "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking",
+    "--disable-component-update", "--disable-sync", "--disable-dev-shm-usage",
+)  # fmt: skip
+_TOKEN = "t"
+_IDLE = """() => window.jupyterapp && window.jupyterapp.shell.currentWidget
+    && window.jupyterapp.shell.currentWidget.sessionContext
+    && window.jupyterapp.shell.currentWidget.sessionContext.session?.kernel?.status === 'idle'"""
+_WIDGET = "window.jupyterapp.shell.currentWidget"
+
+
+@dataclass(frozen=True)
+class Lab:
+    """A JupyterLab that runs.
+
+    Args:
+        url: where.
+        root: the folder with the notebooks.
+    """
+
+    url: str
+    root: Path
+
+
+@contextmanager
+def jupyterlab(folder: Path) -> Iterator[Lab]:
+    """Run JupyterLab; nothing is read or written outside a folder.
+
+    Args:
+        folder: an empty folder.
+
+    Yields:
+        The lab.
+    """
+    home, root = folder / "home", folder / "notebooks"
+    root.mkdir(parents=True)
+    settings = home / "settings" / "@jupyterlab" / "apputils-extension"
+    settings.mkdir(parents=True)
+    (settings / "notification.jupyterlab-settings").write_text('{"fetchNews": "false", "checkForUpdates": false}')
+    with socket.socket() as s:
+        s.bind(("127.0.0.1", 0))
+        port = s.getsockname()[1]
+    paths = [str(ROOT), str(ROOT / "kernels"), str(ROOT / "magics")]
+    places = {"JUPYTER_CONFIG_DIR": "config", "JUPYTER_DATA_DIR": "data", "JUPYTER_RUNTIME_DIR": "run",
+              "IPYTHONDIR": "ipython", "JUPYTERLAB_SETTINGS_DIR": "settings",
+              "JUPYTERLAB_WORKSPACES_DIR": "workspaces"}  # fmt: skip
+    env = {
+        **os.environ, **{name: str(home / place) for name, place in places.items()}, "HOME": str(home),
+        "PYTHONPATH": os.pathsep.join(paths), "JUPYTER_PREFER_ENV_PATH": "1",
+    }  # fmt: skip
+    command = [
+        sys.executable, "-m", "jupyterlab", "--no-browser", "--allow-root", "--ip=127.0.0.1", f"--port={port}",
+        "--ServerApp.port_retries=0", f"--IdentityProvider.token={_TOKEN}", f"--ServerApp.root_dir={root}",
+        "--LabApp.expose_app_in_browser=True", "--LabApp.news_url=", "--ServerApp.terminals_enabled=False",
+    ]  # fmt: skip
+    url = f"http://127.0.0.1:{port}"
+    with (folder / "lab.log").open("w") as log:
+        server = subprocess.Popen(command, env=env, stdout=log, stderr=log)
+        try:
+            _wait_for(f"{url}/api/status?token={_TOKEN}", folder / "lab.log")
+            yield Lab(url, root)
+        finally:
+            server.terminate()
+            server.wait(20)
+
+
+def _wait_for(url: str, log: Path) -> None:
+    for _ in range(600):
+        try:
+            urllib.request.urlopen(url, timeout=1).close()
+            return
+        except (urllib.error.URLError, OSError):
+            time.sleep(0.1)
+    raise RuntimeError(log.read_text()[-3000:])
+
+
+@contextmanager
+def chromium() -> Iterator[Any]:
+    """A headless Chromium: the system's own, or the one that Playwright installed.
+
+    Yields:
+        Playwright's Browser.
+    """
+    from playwright.sync_api import sync_playwright
+
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=shutil.which("chromium"), headless=True, args=CHROMIUM)
+        yield browser
+        browser.close()
+
+
+class Notebook:
+    """A notebook open in JupyterLab.
+
+    Args:
+        page: Playwright's Page.
+
+    Attributes:
+        page: the page.
+        errors: what the page's scripts raised.
+    """
+
+    def __init__(self, page: Any) -> None:
+        self.page = page
+        self.errors: list[str] = []
+        page.on("pageerror", lambda error: self.errors.append(str(error)))
+
+    def run(self, index: int) -> str:
+        """Run a cell as Shift-Enter does, and wait for it.
+
+        Args:
+            index: the cell's place, from 0.
+
+        Returns:
+            The text of its outputs.
+        """
+        self.page.evaluate(
+            f"""async i => {{ const nb = {_WIDGET}; await nb.context.ready; nb.content.activeCellIndex = i;
+                await window.jupyterapp.commands.execute('notebook:run-cell'); }}""",
+            index,
+        )
+        return self.text(index)
+
+    def set(self, index: int, source: str) -> None:
+        """Replace a cell's source."""
+        self.page.evaluate(f"([i, s]) => {_WIDGET}.content.widgets[i].model.sharedModel.setSource(s)", [index, source])
+
+    def delete(self, index: int) -> None:
+        """Delete a cell as the user does."""
+        self.page.evaluate(
+            f"""async i => {{ {_WIDGET}.content.activeCellIndex = i;
+                await window.jupyterapp.commands.execute('notebook:delete-cell'); }}""",
+            index,
+        )
+
+    def outputs(self, index: int) -> list[dict[str, Any]]:
+        """A cell's outputs as the notebook stores them."""
+        found: list[dict[str, Any]] = self.page.evaluate(
+            f"i => {_WIDGET}.content.widgets[i].model.toJSON().outputs", index
+        )
+        return found
+
+    def text(self, index: int) -> str:
+        """The text of a cell's outputs: streams, plain texts, tracebacks."""
+        parts = []
+        for output in self.outputs(index):
+            parts.append(_joined(output.get("text", "")) + "\n".join(output.get("traceback", [])))
+            parts.append(_joined(output.get("data", {}).get("text/plain", "")))
+        return "\n".join(part for part in parts if part)
+
+    def use_theme(self, dark: bool) -> None:
+        """Switch JupyterLab to its light or dark theme."""
+        name = "JupyterLab Dark" if dark else "JupyterLab Light"
+        self.page.evaluate("t => window.jupyterapp.commands.execute('apputils:change-theme', {theme: t})", name)
+        self.page.wait_for_selector(f'body[data-jp-theme-light="{"false" if dark else "true"}"]', state="attached")
+
+    def scroll_to(self, index: int) -> None:
+        """Bring a cell into view."""
+        self.page.evaluate(f"async i => {{ await {_WIDGET}.content.scrollToItem(i, 'start'); }}", index)
+        self.page.wait_for_timeout(500)
+
+    def cell(self, index: int) -> Any:
+        """A cell's element."""
+        return self.page.locator(".jp-Notebook .jp-Cell").nth(index)
+
+    def edit(self, index: int, text: str) -> None:
+        """Put the cursor at the end of a cell and type."""
+        editor = self.cell(index).locator(".cm-content")
+        editor.click()
+        self.page.keyboard.press("Control+End")
+        self.page.keyboard.type(text)
+
+
+def _joined(text: str | list[str]) -> str:
+    return text if isinstance(text, str) else "".join(text)
+
+
+def opener(lab: Lab, browser: Any) -> Callable[[str, list[str] | Path], Notebook]:
+    """A function that opens notebooks.
+
+    Args:
+        lab: the lab.
+        browser: Playwright's Browser.
+
+    Returns:
+        ``open_notebook(name, cells or file)``.
+    """
+
+    def open_notebook(name: str, content: list[str] | Path) -> Notebook:
+        if isinstance(content, Path):
+            shutil.copy(content, lab.root / f"{name}.ipynb")
+        else:
+            nb = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(c) for c in content])
+            nb.metadata["kernelspec"] = {"name": "python3", "display_name": "python3", "language": "python"}
+            nbformat.write(nb, lab.root / f"{name}.ipynb")
+        context = browser.new_context(viewport={"width": 1300, "height": 1000})
+        page = context.new_page()
+        page.set_default_timeout(30_000)
+        opened = Notebook(page)
+        page.goto(f"{lab.url}/lab/tree/{name}.ipynb?token={_TOKEN}&reset")
+        page.wait_for_function(_IDLE, timeout=90_000)
+        return opened
+
+    return open_notebook

@@ -1,0 +1,106 @@
+"""Every stand-in: said once, in one line, only when it is used; the same in every process; quick; mixed by shuffle."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import time
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pytest
+
+import fluidnb as fluid
+from fluidnb.data import reader, seeding
+from fluidnb.data.dataset import cifar, conll05, imdb, imikolov, mnist, movielens, uci_housing, wmt14, wmt16
+
+READERS = {
+    "mnist.train": lambda: mnist.train(),
+    "mnist.test": lambda: mnist.test(),
+    "cifar.train10": lambda: cifar.train10(),
+    "cifar.test10": lambda: cifar.test10(),
+    "cifar.train100": lambda: cifar.train100(),
+    "cifar.test100": lambda: cifar.test100(),
+    "imdb.train": lambda: imdb.train(imdb.word_dict()),
+    "imdb.test": lambda: imdb.test(imdb.word_dict()),
+    "imikolov.train": lambda: imikolov.train(imikolov.build_dict(), 5),
+    "imikolov.test": lambda: imikolov.test(imikolov.build_dict(), 0, imikolov.DataType.SEQ),
+    "movielens.train": lambda: movielens.train(),
+    "movielens.test": lambda: movielens.test(),
+    "conll05.test": lambda: conll05.test(),
+    "uci_housing.train": lambda: uci_housing.train(),
+    "uci_housing.test": lambda: uci_housing.test(),
+    "wmt14.train": lambda: wmt14.train(40),
+    "wmt14.gen": lambda: wmt14.gen(40),
+    "wmt16.train": lambda: wmt16.train(40, 50),
+    "wmt16.validation": lambda: wmt16.validation(40, 50, "de"),
+}
+
+#: The hash of all samples of all readers, made in a new process; and what that process wrote to stderr.
+DIGEST = """
+import hashlib, pickle
+from tests.data.dataset.test_standins import READERS
+for name, make in READERS.items():
+    print(name, hashlib.sha256(pickle.dumps([pickle.dumps(sample) for sample in make()()])).hexdigest())
+for make in READERS.values():
+    next(iter(make()()))
+"""
+
+
+def key(sample: Sequence[Any]) -> tuple[Any, ...]:
+    """A sample as something that can be compared and hashed."""
+    return tuple(field.tobytes() if isinstance(field, np.ndarray) else str(field) for field in sample)
+
+
+def test_every_process_has_the_same_samples_and_says_so_once(tmp_path) -> None:
+    outs = []
+    for seed in ("1", "2"):
+        env = {"PYTHONPATH": ":".join(["", *sys.path]), "PYTHONHASHSEED": seed, "FLUIDNB_DATA_HOME": str(tmp_path)}
+        done = subprocess.run([sys.executable, "-c", DIGEST], env=env, capture_output=True, text=True, check=True)
+        outs.append(done.stdout)
+        said = [line.split()[1] for line in done.stderr.splitlines()]
+        assert said == list(dict.fromkeys(f"dataset.{name.partition('.')[0]}" for name in READERS))
+        assert all(
+            line.endswith(
+                "is a synthetic stand-in, not the real data; fluid.dataset.download(True) allows to fetch that."
+            )
+            for line in done.stderr.splitlines()
+        )
+    assert outs[0] == outs[1] and len(outs[0].splitlines()) == len(READERS)
+
+
+@pytest.mark.parametrize("name", READERS)
+def test_every_pass_is_the_same_and_quick(name: str) -> None:
+    before = time.process_time()
+    read = READERS[name]()
+    first = [key(sample) for sample in read()]
+    assert time.process_time() - before < 3
+    assert first == [key(sample) for sample in READERS[name]()()] == [key(sample) for sample in read()]
+    assert len(first) >= 20 and len(set(first)) > 0.9 * len(first)
+
+
+@pytest.mark.parametrize("name", READERS)
+def test_readers_shuffle_and_batch(name: str) -> None:
+    read = READERS[name]()
+    whole = [key(sample) for sample in read()]
+    seeding.seed(1)
+    batches = list(fluid.batch(reader.shuffle(read, 10**6), 7)())
+    seeding.seed(None)
+    assert [len(b) for b in batches[:-1]] == [7] * (len(batches) - 1)
+    mixed = [key(sample) for batch in batches for sample in batch]
+    assert mixed != whole and sorted(mixed) == sorted(whole)
+
+
+@pytest.mark.parametrize("name", [n for n in READERS if n.replace("train", "test") in READERS and "train" in n])
+def test_train_and_test_are_different(name: str) -> None:
+    seen = {key(sample) for sample in READERS[name]()()}
+    unseen = [key(sample) for sample in READERS[name.replace("train", "test")]()()]
+    assert not seen.intersection(unseen) and len(unseen) < len(seen)
+
+
+def test_importing_says_nothing_and_reads_nothing(tmp_path) -> None:
+    env = {"PYTHONPATH": ":".join(["", *sys.path]), "FLUIDNB_DATA_HOME": str(tmp_path / "none")}
+    code = "import fluidnb.dataset, sys; print(*[m for m in ('urllib.request', 'sklearn') if m in sys.modules])"
+    done = subprocess.run([sys.executable, "-c", code], env=env, capture_output=True, text=True, check=True)
+    assert (done.stdout.strip(), done.stderr) == ("", "") and not (tmp_path / "none").exists()

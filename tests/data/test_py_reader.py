@@ -1,0 +1,98 @@
+"""PyReader: batches by three roads, read ahead, errors where they belong."""
+
+from __future__ import annotations
+
+import threading
+
+import numpy as np
+import pytest
+
+import fluidnb as fluid
+from fluidnb.data.py_reader import PyReader
+from fluidnb.errors import NotBuiltYet, OpTypeError, OpValueError
+
+
+def variables():
+    return fluid.layers.data("x", shape=[2]), fluid.layers.data("y", shape=[1], dtype="int64")
+
+
+def samples(n=5):
+    return lambda: iter([([i, i + 0.5], i) for i in range(n)])
+
+
+def test_samples_become_batches_that_a_program_takes():
+    x, y = variables()
+    total = fluid.layers.reduce_sum(x)
+    reader = fluid.io.PyReader([x, y], capacity=2)
+    reader.decorate_sample_generator(samples(), batch_size=2, drop_last=False)
+    exe = fluid.Executor(fluid.CPUPlace())
+    for _ in range(2):  # every pass starts over
+        got = [exe.run(feed=feed, fetch_list=[total, y]) for feed in reader()]
+        assert [g[0].item() for g in got] == [3, 11, 8.5] and [len(g[1]) for g in got] == [2, 2, 1]
+
+
+def test_lists_of_samples_and_whole_batches():
+    x, y = variables()
+    reader = PyReader([x, y], capacity=1, return_list=True)
+    reader.decorate_sample_list_generator(fluid.batch(samples(), 2))
+    assert [[t.shape() for t in feed] for feed in reader] == [[[2, 2], [2, 1]]] * 2 + [[[1, 2], [1, 1]]]
+    reader.decorate_batch_generator(lambda: iter([(np.ones((3, 2), "float32"), np.zeros((3, 1), "int64"))]))
+    ((one, two),) = list(reader())
+    assert one.shape() == [3, 2] and two._dtype() == 3
+
+
+def test_it_reads_ahead_but_not_further_than_its_capacity():
+    x, _ = variables()
+    read, go = [], threading.Event()
+
+    def batches():
+        for i in range(10):
+            read.append(i)
+            if len(read) == 3:
+                go.set()
+            yield (np.full((1, 2), i, "float32"),)
+
+    reader = PyReader([x], capacity=2)
+    reader.decorate_batch_generator(batches)
+    feeds = reader()
+    assert np.asarray(next(feeds)["x"])[0, 0] == 0
+    assert go.wait(5) and len(read) <= 5
+    feeds.close()
+
+
+def test_an_error_comes_where_its_batch_would_have_been():
+    x, _ = variables()
+
+    def batches():
+        yield (np.ones((1, 2), "float32"),)
+        raise RuntimeError("the disk is gone")
+
+    reader = PyReader([x], capacity=4)
+    reader.decorate_batch_generator(batches)
+    feeds = reader()
+    next(feeds)
+    with pytest.raises(RuntimeError, match="the disk is gone"):
+        next(feeds)
+
+
+@pytest.mark.parametrize(
+    ("call", "error", "text"),
+    [
+        (lambda x: PyReader([], 2), OpValueError, "needs the variables"),
+        (lambda x: PyReader([x]), OpValueError, "room for a batch"),
+        (lambda x: PyReader([x], 2, iterable=False), NotBuiltYet, "by feed"),
+        (lambda x: PyReader([x], 2)(), OpValueError, "nothing to read yet"),
+        (lambda x: PyReader([x], 2).start(), OpValueError, "iterable=False"),
+        (lambda x: PyReader([x], 2).decorate_batch_generator(list, "gpu"), OpTypeError, "feeds one place"),
+    ],
+)
+def test_mistakes(call, error, text):
+    with pytest.raises(error, match=text):
+        call(variables()[0])
+
+
+def test_a_batch_with_another_number_of_fields():
+    reader = PyReader(variables(), capacity=1)
+    reader.decorate_batch_generator(lambda: iter([(np.ones((1, 2), "float32"),)]))
+    with pytest.raises(OpValueError, match=r"fields in data \(1\) does not match len\(feed_list\) \(2\)"):
+        list(reader())

@@ -1,0 +1,1 @@
+"""What users do wrong, and what they are told."""

@@ -1,0 +1,134 @@
+"""Imports only go down: who may import whom, read off the syntax trees."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+
+#: The rooms from the ground up. A room sees those below it, never one beside it in the same row. Those of the last row
+#: look at fluidnb as its users do, and may see all the rest.
+ROWS = [
+    {"errors", "where"},
+    {"proto", "memory"},
+    {"values"},
+    {"op"},
+    {"program"},
+    {"layers", "backward", "optimizer", "transpiler", "runtime", "data"},
+    {"net"},
+    {"debug"},
+    {"viz"},
+    {"distributed", "compat", "cli", "testing"},
+]
+#: Rooms of one row that are one family: layers build what backward and the optimizers rewrite.
+FAMILIES = [{"layers", "backward", "optimizer", "transpiler"}, {"runtime", "data"}, {"errors", "where"}]
+#: Files of the package without a room: each belongs to the family of the room named here.
+ANNEXES = {
+    "layer_helper": "layers",
+    "layer_helper_base": "layers",
+    "param_attr": "layers",
+    "initializer": "layers",
+    "regularizer": "layers",
+    "clip": "layers",
+    "nets": "layers",
+}
+KERNELS_MAY_SEE = {"op", "values", "errors"}
+
+
+def height(room: str) -> int:
+    """The row of a room; Fluid's thin module names and the package itself stand above all rooms."""
+    room = ANNEXES.get(room, room)
+    return next((i for i, row in enumerate(ROWS) if room in row), len(ROWS))
+
+
+def may_import(room: str, other: str) -> bool:
+    """Whether a room of fluidnb may import another."""
+    room, other = ANNEXES.get(room, room), ANNEXES.get(other, other)
+    if room == other or any({room, other} <= family for family in FAMILIES):
+        return True
+    return height(other) < height(room) or height(room) >= len(ROWS) - 1 and other not in ROWS[-1]
+
+
+def is_type_checking(test: ast.expr) -> bool:
+    """Whether a condition is `TYPE_CHECKING`, so that its body never runs."""
+    return isinstance(test, ast.Name) and test.id == "TYPE_CHECKING"
+
+
+def imported(tree: ast.AST, package: str) -> Iterator[str]:
+    """Full names of what a module imports, inside functions too; `from a import b` gives a.b."""
+    for node in ast.iter_child_nodes(tree):
+        if isinstance(node, ast.If) and is_type_checking(node.test):
+            yield from (name for branch in node.orelse for name in imported(branch, package))
+        elif isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            base = ".".join(package.split(".")[: len(package.split(".")) + 1 - node.level]) + "." if node.level else ""
+            yield from (f"{base}{node.module + '.' if node.module else ''}{alias.name}" for alias in node.names)
+        else:
+            yield from imported(node, package)
+
+
+def modules(folder: str) -> list[Path]:
+    """The Python files of one of the three packages."""
+    return sorted((ROOT / folder).rglob("*.py"))
+
+
+def breaches(path: Path, base: Path) -> Iterator[str]:
+    """The imports of a file that its place in the house does not allow."""
+    parts = path.relative_to(base).with_suffix("").parts
+    package = ".".join(parts[:-1])
+    room = parts[1] if len(parts) > 1 else ""
+    for name in imported(ast.parse(path.read_text()), package):
+        top, _, rest = name.partition(".")
+        other = rest.partition(".")[0]
+        if parts[0] == "fluidnb":
+            if top == "fluidnb" and not may_import(room, other):
+                yield name
+            if top in ("fluidnb_magics", "fluidnb_kernels") and (room, top) != ("__init__", "fluidnb_magics"):
+                yield name
+        elif parts[0] == "fluidnb_kernels":
+            if top == "fluidnb_magics" or top == "fluidnb" and other not in KERNELS_MAY_SEE:
+                yield name
+
+
+@pytest.mark.parametrize("folder", ["fluidnb", "kernels/fluidnb_kernels", "magics/fluidnb_magics"])
+def test_imports_only_go_down(folder: str) -> None:
+    base = (ROOT / folder).parent
+    found = [f"{path.relative_to(ROOT)} imports {name}" for path in modules(folder) for name in breaches(path, base)]
+    assert not found, "\n".join(found)
+
+
+@pytest.mark.parametrize(
+    ("file", "line", "wrong"),
+    [
+        ("fluidnb/proto/desc.py", "from fluidnb.program import Block", True),
+        ("fluidnb/proto/desc.py", "def f():\n    import fluidnb.runtime", True),
+        ("fluidnb/proto/desc.py", "from .. import values", True),
+        ("fluidnb/proto/desc.py", "from fluidnb.memory import pool", True),
+        ("fluidnb/proto/desc.py", "import fluidnb_kernels", True),
+        ("fluidnb/proto/desc.py", "from fluidnb.proto import text", False),
+        ("fluidnb/proto/desc.py", "from . import text", False),
+        ("fluidnb/proto/desc.py", "if TYPE_CHECKING:\n    from fluidnb.program import Block", False),
+        ("fluidnb/layers/nn.py", "from fluidnb.layer_helper import LayerHelper", False),
+        ("fluidnb/layers/nn.py", "from fluidnb import runtime", True),
+        ("fluidnb/runtime/plan.py", "from fluidnb.backward import append_backward", True),
+        ("fluidnb/runtime/plan.py", "import fluidnb", True),
+        ("fluidnb/compat/pd.py", "import fluidnb", False),
+        ("fluidnb/compat/pd.py", "from fluidnb import testing", True),
+        ("fluidnb/executor.py", "from fluidnb.runtime import Executor", False),
+        ("fluidnb/__init__.py", "def load_ipython_extension(shell):\n    import fluidnb_magics", False),
+        ("fluidnb/viz/svg.py", "import fluidnb_magics", True),
+        ("fluidnb_kernels/relu.py", "from fluidnb.op import op", False),
+        ("fluidnb_kernels/relu.py", "from fluidnb.runtime import Plan", True),
+        ("fluidnb_magics/cell.py", "import fluidnb.viz, fluidnb_kernels", False),
+    ],
+)
+def test_the_rule_itself(tmp_path: Path, file: str, line: str, wrong: bool) -> None:
+    path = tmp_path / file
+    path.parent.mkdir(parents=True)
+    path.write_text(line)
+    assert bool(list(breaches(path, tmp_path))) is wrong

@@ -1,0 +1,76 @@
+"""`make` and its helper: targets explain themselves, arguments reach pytest, missing packages are named."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+
+
+def run(*command: str | Path, **env: str) -> subprocess.CompletedProcess[str]:
+    """Run something at the top of the checkout, outside any make around this test."""
+    kept = {name: value for name, value in os.environ.items() if name not in ("MAKEFLAGS", "MAKELEVEL", "MFLAGS")}
+    return subprocess.run([str(part) for part in command], cwd=ROOT, capture_output=True, text=True, env=kept | env)
+
+
+def test_make_alone_lists_the_targets() -> None:
+    listed = [line.split()[1] for line in run("make").stdout.splitlines()]
+    assert listed == ["help", "demo", "lab", "test", "test-full", "bench", "lint", "clean"]
+
+
+@pytest.mark.parametrize(
+    ("args", "reach"),
+    [("-R test_mul_op -V", "pytest -k test_mul_op -v"), ("tests/op -x", "pytest tests/op -x")],
+)
+def test_args_reach_pytest_in_both_spellings(args: str, reach: str) -> None:
+    shown = run("make", "-n", "test", f"ARGS={args}").stdout
+    assert reach in shown and "ruff" not in shown
+
+
+def test_make_test_checks_style_and_types_and_ends_with_pytest() -> None:
+    lines = [line for line in run("make", "-n", "test").stdout.splitlines() if line.startswith(".venv/bin/")]
+    assert [line.split()[0] for line in lines[-3:]] == [".venv/bin/ruff", ".venv/bin/mypy", ".venv/bin/python"]
+
+
+def bin_folder(folder: Path, **scripts: str) -> str:
+    """A PATH that has only some scripts."""
+    for name, script in scripts.items():
+        (folder / name).write_text("#!/bin/sh\n" + script + "\n")
+        (folder / name).chmod(0o755)
+    return str(folder)
+
+
+def test_a_user_is_told_the_one_command(tmp_path: Path) -> None:
+    path = bin_folder(tmp_path, id="echo 1000", **{"apt-get": "echo no >&2; exit 1"})
+    done = run("/bin/sh", ".ci/debian", sys.executable, "browser", PATH=path)
+    assert done.returncode == 1
+    assert "sudo apt-get install -y --no-install-recommends chromium fonts-dejavu-core" in done.stdout
+
+
+def test_root_gets_them_installed(tmp_path: Path) -> None:
+    path = bin_folder(tmp_path, id="echo 0", **{"apt-get": f'echo "$@" >> {tmp_path}/log'})
+    done = run("/bin/sh", ".ci/debian", sys.executable, "browser", PATH=path)
+    assert done.returncode == 0, done.stderr
+    first, second = (tmp_path / "log").read_text().splitlines()
+    assert first.startswith("update") and second.split()[-2:] == ["chromium", "fonts-dejavu-core"]
+
+
+def test_what_is_there_is_not_asked_for(tmp_path: Path) -> None:
+    path = bin_folder(tmp_path, chromium="true")
+    assert run("/bin/sh", ".ci/debian", sys.executable, "browser", "venv", PATH=path).stdout == ""
+
+
+def test_another_system_is_told_what_is_missing(tmp_path: Path) -> None:
+    done = run("/bin/sh", ".ci/debian", sys.executable, "browser", PATH=bin_folder(tmp_path))
+    assert done.returncode == 1 and "chromium" in done.stdout and "not Debian" in done.stderr
+
+
+def test_an_old_python_is_refused(tmp_path: Path) -> None:
+    path = bin_folder(tmp_path, python3='[ "$1" = --version ] && echo Python 3.9.2 || exit 1')
+    done = run("/bin/sh", ".ci/debian", "python3", "venv", PATH=path)
+    assert done.returncode == 1 and "fluidnb needs Python 3.11 or newer; 'python3' is Python 3.9.2" in done.stderr

@@ -1,0 +1,68 @@
+"""The public API is complete and sorted: what `__all__` says, what is there, and what users were promised."""
+
+from __future__ import annotations
+
+import ast
+import importlib
+import types
+from pathlib import Path
+
+import pytest
+
+import fluidnb as fluid
+
+ROOT = Path(__file__).parents[2]
+#: Every module of fluidnb that says what is public in it.
+MODULES = sorted(
+    ".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__")
+    for path in (ROOT / "fluidnb").rglob("*.py")
+    if "\n__all__" in path.read_text()
+)
+
+
+@pytest.mark.parametrize("module", MODULES)
+def test_what_all_names_is_there_once_and_in_order(module: str) -> None:
+    loaded = importlib.import_module(module)
+    names = list(loaded.__all__)
+    assert names in (sorted(set(names)), sorted(set(names), key=by_kind))
+    for name in names:
+        getattr(loaded, name)
+
+
+def by_kind(name: str) -> tuple[int, str]:
+    """The other usual order: constants, classes, functions."""
+    return (0 if name.isupper() else 1 if name[0].isupper() else 2, name)
+
+
+def test_every_layer_is_offered() -> None:
+    """What the files of layers/ decorate as a layer is in fluid.layers."""
+    for path in (ROOT / "fluidnb" / "layers").glob("*.py"):
+        for node in ast.parse(path.read_text()).body:
+            if isinstance(node, ast.FunctionDef) and any(ast.unparse(d).endswith("layer") for d in node.decorator_list):
+                assert node.name.startswith("_") or node.name in fluid.layers.__all__, f"{path.name}: {node.name}"
+
+
+def test_dir_and_getattr_agree() -> None:
+    assert set(fluid.__all__) <= set(dir(fluid))
+    for name in fluid.__all__:
+        value = getattr(fluid, name)
+        assert isinstance(value, types.ModuleType) or callable(value), name
+    with pytest.raises(AttributeError, match='has no attribute .Executr.*Did you mean "Executor"'):
+        _ = fluid.Executr
+
+
+def test_what_is_to_come_says_so() -> None:
+    """README: what there is not yet raises an error that says so; and what has come is not called so any more."""
+    for module in (fluid, fluid.layers):
+        for name in module._NOT_YET:
+            with pytest.raises(AttributeError, match=rf"\.{name} is not part of fluidnb yet"):
+                getattr(module, name)
+    with pytest.raises(AttributeError, match='no fcc.*"fc"'):
+        _ = fluid.layers.fcc
+
+
+def test_the_public_api_is_what_is_written_down() -> None:
+    """A change of the public API is a change of public_api.txt: `python -m tests.house.public_api` rewrites it."""
+    from tests.house.public_api import FILE, listing
+
+    assert FILE.read_text() == listing(), "run: python -m tests.house.public_api, and look at the difference"

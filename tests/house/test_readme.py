@@ -1,0 +1,45 @@
+"""What README shows can be typed: its cells run one after another in IPython, its Python runs as a script."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+README = (Path(__file__).parents[2] / "README.md").read_text()
+
+RUN_CELLS = """
+import sys
+from IPython.core.interactiveshell import InteractiveShell
+shell = InteractiveShell.instance()
+for cell in sys.stdin.read().split("\\0"):
+    shell.run_cell(cell, store_history=True).raise_error()
+"""
+
+
+def blocks(language: str) -> list[str]:
+    """The fenced blocks of a language, of none for an empty name."""
+    found = re.findall(r"^```(\w*)\n(.*?)^```$", README, re.MULTILINE | re.DOTALL)
+    return [text for name, text in found if name == language]
+
+
+def python(code: str, text: str, folder: Path) -> str:
+    """What a new interpreter prints."""
+    env = {"IPYTHONDIR": str(folder), "PATH": "/usr/bin:/bin", "HOME": str(folder)}
+    command = [sys.executable, "-c", code]
+    done = subprocess.run(command, input=text, capture_output=True, text=True, cwd=folder, env=env)
+    assert done.returncode == 0, done.stdout[-2000:] + done.stderr[-2000:]
+    return done.stdout
+
+
+def test_the_cells_run(tmp_path: Path) -> None:
+    cells = [block for block in blocks("") if block.startswith("%")]
+    assert len(cells) >= 4
+    shown = python(RUN_CELLS, "\0".join(cells), tmp_path)
+    assert "square_error_cost" in shown or "elementwise_sub" in shown  # %fluid show lists the operators
+
+
+def test_the_script_runs(tmp_path: Path) -> None:
+    (script,) = [block for block in blocks("python") if "Executor" in block]
+    assert re.match(r"^[\d.]+$|^\[[\d.]+\]$", python(script, "", tmp_path).strip())

@@ -1,0 +1,149 @@
+"""While, ConditionalBlock and arrays of tensors, forward."""
+
+import numpy as np
+import pytest
+
+import fluidnb as fluid
+from fluidnb.errors import OpTypeError, OpValueError
+
+L = fluid.layers
+
+
+@pytest.fixture(autouse=True)
+def fresh():
+    with fluid.fresh():
+        yield
+
+
+def run(fetch, **feed):
+    return fluid.Executor(fluid.CPUPlace()).run(feed=feed, fetch_list=fetch)
+
+
+def power(limit):
+    """acc = 2 to the number of iterations; gives (i, acc)."""
+    i, n = L.zeros([1], "int64"), L.fill_constant([1], "int64", limit)
+    acc = L.ones([2], "float32")
+    cond = L.less_than(i, n)
+    with L.While(cond).block():
+        L.assign(L.scale(acc, 2.0), output=acc)
+        L.increment(i)
+        L.less_than(i, n, cond=cond)
+    return i, acc
+
+
+@pytest.mark.parametrize("limit", [0, 1, 5])
+def test_while_runs_as_long_as_its_condition_holds(limit):
+    i, acc = run(power(limit))
+    assert i[0] == limit
+    np.testing.assert_array_equal(acc, [2.0**limit] * 2)
+
+
+def test_while_names_what_it_reads_and_writes_outside():
+    i, acc = power(3)
+    op = fluid.default_main_program().global_block().ops[-1]
+    n, cond = "fill_constant_1.tmp_0", "less_than_0.tmp_0"
+    assert op.input("Condition") == [cond]
+    assert op.input("X") == [acc.name, i.name, n]
+    assert op.output("Out") == [acc.name, i.name, cond]
+    body = op.block_attr("sub_block")
+    assert body.parent_idx == 0 and [o.type for o in body.ops] == ["scale", "assign", "increment", "less_than"]
+    assert fluid.default_main_program().current_block().idx == 0
+
+
+def test_while_in_while():
+    i, n, total = L.zeros([1], "int64"), L.fill_constant([1], "int64", 3), L.zeros([1], "int64")
+    outer = L.less_than(i, n)
+    with L.While(outer).block():
+        L.increment(i)
+        j = L.zeros([1], "int64")
+        inner = L.less_than(j, i)
+        with L.While(inner).block():
+            L.increment(j)
+            L.increment(total)
+            L.less_than(j, i, cond=inner)
+        L.less_than(i, n, cond=outer)
+    assert run([total])[0][0] == 1 + 2 + 3
+
+
+@pytest.mark.parametrize(("x", "want"), [(1.0, 10.0), (-1.0, -1.0)])
+def test_conditional_block(x, want):
+    v = L.data("x", [1], append_batch_size=False)
+    out = L.assign(v)
+    with L.ConditionalBlock([L.greater_than(v, L.zeros([1], "float32"))], is_scalar_condition=True).block():
+        L.assign(L.scale(v, 10.0), output=out)
+    op = fluid.default_main_program().global_block().ops[-1]
+    assert (op.input("Input"), op.output("Out"), op.attr("is_scalar_condition")) == (["x"], [out.name], True)
+    assert run([out], x=np.array([x], "float32"))[0][0] == want
+
+
+def test_a_body_that_raises_leaves_nothing():
+    program = fluid.default_main_program()
+    cond = L.less_than(L.zeros([1], "int64"), L.ones([1], "int64"))
+    before = program.desc.serialize_to_string()
+    for guard in (L.While(cond), L.ConditionalBlock([cond], is_scalar_condition=True)):
+        with pytest.raises(ZeroDivisionError), guard.block():
+            L.ones([1], "float32")
+            raise ZeroDivisionError
+        assert program.desc.serialize_to_string() == before and program.current_block().idx == 0
+
+
+def test_a_loop_that_cannot_end_is_noticed():
+    cond = L.less_than(L.zeros([1], "int64"), L.ones([1], "int64"))
+    with pytest.warns(UserWarning, match="does not end"), L.While(cond).block():
+        L.ones([1], "float32")
+
+
+def test_conditions_are_checked():
+    with pytest.raises(OpTypeError, match="condition should be a variable"):
+        L.While(True)
+    with pytest.raises(OpTypeError, match="condition should be a bool variable"):
+        L.While(L.ones([1], "int64"))
+    with pytest.raises(OpTypeError, match="condition should be a bool scalar"):
+        L.While(L.zeros([2], "bool"))
+    with pytest.raises(OpTypeError, match="Each input should be variable"):
+        L.ConditionalBlock([1])
+
+
+def test_arrays_grow_and_keep_their_elements():
+    i, j = L.zeros([1], "int64"), L.fill_constant([1], "int64", 2)
+    a = L.array_write(L.ones([2], "float32"), i)
+    assert L.array_write(L.fill_constant([2], "float32", 3.0), j, array=a) is a
+    first, third, n = run([L.array_read(a, i), L.array_read(a, j), L.array_length(a)])
+    np.testing.assert_array_equal(first, [1, 1])
+    np.testing.assert_array_equal(third, [3, 3])
+    assert n[0] == 3
+
+
+def test_while_of_the_developer_guide():
+    d0, d1, d2 = [L.data(f"d{k}", [10], append_batch_size=False) for k in range(3)]
+    i = L.zeros(shape=[1], dtype="int64")
+    init = L.zeros(shape=[10], dtype="float32")
+    mem, data_array = L.array_write(init, i=i), L.array_write(x=d0, i=i)
+    for d in (d1, d2):
+        i = L.increment(i)
+        L.array_write(d, i, array=data_array)
+    i = L.zeros(shape=[1], dtype="int64")
+    array_len = L.fill_constant(shape=[1], dtype="int64", value=3)
+    cond = L.less_than(x=i, y=array_len)
+    with L.While(cond=cond).block():
+        d = L.array_read(array=data_array, i=i)
+        prev = L.array_read(array=mem, i=i)
+        result = L.sums([d, prev])
+        i = L.increment(x=i, in_place=True)
+        L.array_write(result, i=i, array=mem)
+        L.less_than(x=i, y=array_len, cond=cond)
+    total = L.array_read(array=mem, i=i)
+    feed = {f"d{k}": (k + 1) * np.arange(10, dtype="float32") for k in range(3)}
+    np.testing.assert_allclose(run([total], **feed)[0], 6 * np.arange(10))
+
+
+def test_what_is_no_array_is_refused():
+    x, i = L.ones([2], "float32"), L.zeros([1], "int64")
+    before = fluid.default_main_program().desc.serialize_to_string()
+    for call in (lambda: L.array_write(x, i, array=x), lambda: L.array_read(x, i), lambda: L.array_length(x)):
+        with pytest.raises(OpTypeError, match="must be an array of tensors") as caught:
+            call()
+        assert "LOD_TENSOR_ARRAY" in str(caught.value) and "create_array" in str(caught.value)
+    with pytest.raises(OpValueError, match="must be one int64 number"):
+        L.array_write(x, x)
+    assert fluid.default_main_program().desc.serialize_to_string() == before

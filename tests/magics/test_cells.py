@@ -1,0 +1,292 @@
+"""The cell contract: a cell that runs again replaces what it built, later cells follow, and nothing half is left."""
+
+from __future__ import annotations
+
+import pytest
+
+import fluidnb as fluid
+from tests.magics.conftest import Session
+
+DATA = "%%fluid data\nx = layers.data('x', shape=[4])\ny = layers.data('y', shape=[1])"
+NET = "%%fluid net\nh = layers.fc(x, size=10)\npred = layers.fc(h, size=1)"
+LOSS = (
+    "%%fluid loss\nloss = layers.mean(layers.square_error_cost(pred, y))\n"
+    "ops, grads = fluid.optimizer.SGD(0.1).minimize(loss)"
+)
+
+
+def model(session: Session) -> None:
+    for cell in (DATA, NET, LOSS):
+        session.run(cell)
+
+
+def test_running_again_replaces(session: Session) -> None:
+    model(session)
+    before = session.state()
+    for cell in (NET, DATA, LOSS, NET):
+        session.run(cell)
+        assert session.state() == before
+
+
+def test_later_cells_that_read_it_are_built_again(session: Session) -> None:
+    model(session)
+    shown = session.run(NET.replace("size=10", "size=20"))
+    assert "built again: loss" in shown
+    block = fluid.default_main_program().global_block()
+    assert block.var("h").shape == (-1, 20)
+    assert block.var("h@GRAD").shape == (-1, 20)
+    edited = session.state()
+    with fluid.fresh():
+        again = [NET.replace("size=10", "size=20") if cell is NET else cell for cell in (DATA, NET, LOSS)]
+        session.shell.run_line_magic("unload_ext", "fluidnb")
+        session.shell.run_line_magic("load_ext", "fluidnb")
+        for cell in again:
+            session.run(cell)
+        assert session.state() == edited
+
+
+def test_cells_that_do_not_read_it_stay(session: Session) -> None:
+    session.run("%%fluid a\nx = layers.data('x', shape=[4])")
+    session.run("%%fluid b\nh = layers.relu(x)")
+    session.run("%%fluid c\nmarks = globals().setdefault('marks', [])\nmarks.append(1)\ng = layers.tanh(x)")
+    handle = session.names["g"]
+    assert "built again" not in session.run("%%fluid b\nh = layers.sigmoid(x)")
+    assert session.names["marks"] == [1]
+    assert session.names["g"] is handle
+    assert handle.name == "g"
+
+
+def test_a_changed_python_value_counts(session: Session) -> None:
+    session.run("%%fluid sizes\nsize = 3\ndef wide(v): return layers.fc(v, size)")
+    session.run("%%fluid data\nx = layers.data('x', shape=[4])")
+    session.run("%%fluid net\nh = wide(x)")
+    session.run("%%fluid other\nz = layers.relu(x)")
+    shown = session.run("%%fluid sizes\nsize = 5\ndef wide(v): return layers.fc(v, size)")
+    assert "built again: net" in shown
+    assert "other" not in shown
+    assert session.names["h"].shape == (-1, 5)
+
+
+def test_a_name_that_is_bound_to_itself(session: Session) -> None:
+    session.run("%%fluid a\nx = layers.data('x', shape=[4])")
+    session.run("%%fluid b\nx = layers.relu(x)")
+    session.run("%%fluid c\nx = layers.tanh(x)")
+    for _ in range(2):
+        session.run("%%fluid b\nx = layers.relu(x)")
+        assert session.ops() == ["relu", "tanh"]
+        assert session.names["x"].op.type == "tanh"
+
+
+def test_an_error_leaves_everything(session: Session) -> None:
+    model(session)
+    before, names = session.state(), {n: session.names[n] for n in ("x", "h", "pred", "loss")}
+    session.fail("%%fluid net\nh = layers.fc(x, size=3)\npred = layers.fc(h, size=1)\n1 / 0")
+    session.fail("%%fluid data\nx = layers.data('image', shape=[4])")  # the later cells fail: y is gone
+    session.fail("%%fluid fourth\nq = layers.relu(x)\nraise KeyboardInterrupt")
+    session.fail("%%fluid net\nh = layers.fc(x, size=")
+    assert session.state() == before
+    assert {n: session.names[n] for n in names} == names
+    assert "q" not in session.names
+    assert names["h"].shape == (-1, 10)
+
+
+def test_the_error_of_a_rebuilt_cell_names_it(session: Session) -> None:
+    session.run("%%fluid a\nx = layers.data('x', shape=[4])\ny = layers.data('y', shape=[4])")
+    session.run("%%fluid b\nz = layers.elementwise_add(x, y)")
+    error, shown = session.fail("%%fluid a\nx = layers.data('x', shape=[4])\ny = layers.data('y', shape=[5])")
+    assert "cell b, line 2" in shown
+    assert 'ran again because it reads what cell "a" had made' in shown
+    assert isinstance(error, fluid.core.EnforceNotMet)
+
+
+def test_what_rebuilt_cells_print_is_dropped(session: Session) -> None:
+    session.run("%%fluid a\nx = layers.data('x', shape=[4])")
+    assert "hello" in session.run("%%fluid b\nh = layers.fc(x, 2)\nprint('hello')\ndisplay('there')\nh")
+    out = dict(session.names["Out"])
+    shown = session.run("%%fluid a\nx = layers.data('x', shape=[5])")
+    assert "built again: b" in shown
+    assert "hello" not in shown
+    assert "there" not in shown
+    assert session.names["Out"] == out
+
+
+def test_a_cell_that_ran_a_program_is_stale(session: Session) -> None:
+    session.run("%%fluid a\nx = layers.fill_constant([1], 'float32', 1.0)")
+    session.run("%%fluid b\nz = layers.scale(x, 2.0)\nvalue = fluid.Executor().run(fetch_list=[z])[0]")
+    session.run("%%fluid c\ng = layers.relu(z)")
+    shown = session.run("%%fluid a\nx = layers.fill_constant([1], 'float32', 5.0)")
+    assert "stale: b" in shown
+    assert "stale: c" in shown
+    assert session.names["value"].item() == 2
+    assert session.ops() == ["fill_constant"]
+    assert sum("stale:" in row for row in session.run("%fluid cells").splitlines()) == 2
+    error, _ = session.fail("layers.relu(z)")
+    assert 'cell "b", which is stale' in str(error)
+    session.run("%%fluid b\nz = layers.scale(x, 2.0)\nvalue = fluid.Executor().run(fetch_list=[z])[0]")
+    assert session.names["value"].item() == 10
+    assert "b  " in session.run("%fluid cells")
+    session.run("%%fluid c\ng = layers.relu(z)")
+    assert "stale" not in session.run("%fluid cells")
+    assert session.ops() == ["fill_constant", "scale", "relu"]
+
+
+def test_a_replaced_handle_names_the_cell(session: Session) -> None:
+    model(session)
+    session.run("old = h")
+    session.run(NET.replace("size=10", "size=20"))
+    error, shown = session.fail("layers.relu(old)")
+    assert 'cell "net"' in shown
+    assert isinstance(error, ValueError)
+
+
+def test_undo_covers_runs_drops_and_resets(session: Session) -> None:
+    model(session)
+    states = [session.state()]
+    session.run(NET.replace("size=10", "size=20"))
+    states.append(session.state())
+    session.run("%fluid drop loss")
+    states.append(session.state())
+    session.run("%fluid reset")
+    assert session.ops() == []
+    assert "x" not in session.names
+    for state in reversed(states):
+        session.run("%fluid undo")
+        assert session.state() == state
+    assert session.names["h"].shape == (-1, 10)
+
+
+def test_cells_known_by_id(session: Session) -> None:
+    session.run("%%fluid\nx = layers.data('x', shape=[4])", "6a0b2c1e-11")
+    session.run("%%fluid\nlayers.fc(x, 3)", "7b0b2c1e-22")
+    parameter = fluid.default_main_program().all_parameters()[0].name
+    assert parameter == "c7b0b2c1e.fc_0.w_0"
+    session.run("%%fluid\nlayers.fc(x, 5)", "7b0b2c1e-22")
+    assert session.ops() == ["mul", "elementwise_add"]
+    assert fluid.default_main_program().all_parameters()[0].name == parameter
+    assert "In[4]" in session.run("%fluid cells")
+
+
+def test_deleted_cells_go(session: Session) -> None:
+    session.run("%%fluid\nx = layers.data('x', shape=[4])", "one")
+    session.run("%%fluid\nh = layers.relu(x)", "two")
+    session.run("%%fluid\ng = layers.relu(h)", "three")
+    report = session.bench.drop_deleted(["two", "no cell of ours"])
+    assert report.removed == ["In[3]"]
+    assert "In[4]" in report.stale
+    assert session.ops() == []
+
+
+def test_without_id_and_name_a_cell_appends(session: Session) -> None:
+    session.run("%%fluid data\nx = layers.data('x', shape=[4])")
+    shown = session.run("%%fluid\nlayers.relu(x)")
+    assert "%%fluid NAME" in shown
+    session.run("%%fluid\nlayers.relu(x)")
+    assert session.ops() == ["relu", "relu"]
+    session.run("%fluid drop 3")
+    assert session.ops() == ["relu"]
+
+
+def test_append_adds(session: Session) -> None:
+    session.run("%%fluid data\nx = layers.data('x', shape=[4])")
+    session.run("%%fluid more --append\nx = layers.relu(x)", "one")
+    session.run("%%fluid more --append\nx = layers.relu(x)", "one")
+    assert session.ops() == ["relu", "relu"]
+    assert [f.title for f in session.bench.cells] == ["data", "more", "more_1"]
+
+
+def test_a_name_means_one_cell(session: Session) -> None:
+    session.run("%%fluid data\nx = layers.data('x', shape=[4])", "one")
+    session.run("%%fluid net\nz = layers.relu(x)", "two")
+    session.run("%%fluid net\nz = layers.tanh(x)", "three")
+    assert session.ops() == ["tanh"]
+    session.run("%%fluid other\nz = layers.sigmoid(x)", "three")
+    assert session.ops() == ["sigmoid"]
+    assert [f.title for f in session.bench.cells] == ["data", "other"]
+    error, _ = session.fail("%%fluid data\nx = layers.data('x', shape=[4])", "three")
+    assert "another cell" in str(error)
+    assert session.bench.drop_deleted(["two"]).removed == []
+    assert session.bench.drop_deleted(["three"]).removed == ["other"]
+
+
+def test_programs_of_their_own(session: Session) -> None:
+    session.run("%%fluid a --program other\nx = layers.data('x', shape=[4])\nh = layers.fc(x, 2)")
+    assert session.ops() == []
+    main, startup = session.bench.program("other")
+    assert [op.optype for op in main.desc.blocks[0].ops] == ["mul", "elementwise_add"]
+    assert len(startup.desc.blocks[0].ops) == 2
+    assert "other" in session.run("%fluid programs")
+
+
+def test_a_cell_may_switch_the_default_programs(session: Session) -> None:
+    session.run("%%fluid a\nx = layers.data('x', shape=[4])")
+    first = fluid.default_main_program()
+    session.run("%%fluid b\nother = fluid.Program()\nbefore = fluid.switch_main_program(other)")
+    session.run("%%fluid c\ny = layers.data('y', shape=[4])\nz = layers.relu(y)")
+    assert session.ops() == ["relu"]
+    assert session.names["other"] is fluid.default_main_program()
+    session.run("%fluid drop b")
+    assert fluid.default_main_program() is first
+    assert session.ops() == ["relu"]
+
+
+LOOP = (
+    "%%fluid loop\ni = layers.fill_constant([1], 'int64', 0)\nn = layers.fill_constant([1], 'int64', 3)\n"
+    "total = layers.fill_constant([1], 'float32', 0.0)\nstep = layers.fill_constant([1], 'float32', 2.0)\n"
+    "more = layers.less_than(i, n)\nturns = layers.While(more)\nwith turns.block():\n"
+    "    i = layers.increment(i, 1)\n    more = layers.less_than(i, n, cond=more)"
+)
+
+
+@pytest.mark.parametrize("block", ["1", "loop"])
+def test_going_on_with_a_block(session: Session, block: str) -> None:
+    session.run(LOOP)
+    session.run(f"%%fluid body --in {block}\nlayers.assign(layers.elementwise_add(total, step), output=total)")
+    loop = fluid.default_main_program().global_block().ops[-1]
+    assert {"step", "total"} <= set(loop.input("X"))
+    assert "total" in loop.output("Out")
+    assert fluid.Executor().run(fetch_list=["total"])[0].item() == 6
+    session.run(LOOP.replace("'int64', 3", "'int64', 5"))
+    assert fluid.Executor().run(fetch_list=["total"])[0].item() == 10
+    session.run("%fluid drop body")
+    assert "total" not in fluid.default_main_program().global_block().ops[-1].output("Out")
+
+
+def test_run_and_show(session: Session) -> None:
+    shown = session.run(
+        "%%fluid a --run --show\nx = layers.fill_constant([2], 'float32', 3.0)\nz = layers.scale(x, 2.0)"
+    )
+    assert "z  float32[2]  [6, 6]" in shown
+    assert "z = scale(x, scale=2)" in shown
+
+
+def test_lines_are_those_of_the_editor(session: Session) -> None:
+    session.run("%%fluid a\n\nx = layers.data('x', shape=[4])\n\nh = layers.relu(x)")
+    assert fluid.default_main_program().global_block().ops[0].where.short() == "cell a, line 5"
+
+
+def test_a_cell_is_plain_ipython(session: Session) -> None:
+    session.run("%%fluid data\nx = layers.data('x', shape=[4])")
+    shown = session.run("%%fluid net\n%time h = layers.fc(x, 3)\nfiles = !echo one\n%precision\nh.shape")
+    assert "Wall time" in shown
+    assert "(-1, 3)" in shown
+    assert session.names["files"] == ["one"]
+    assert session.names["_"] == (-1, 3)
+    assert session.names["h"].name == "h"
+    assert session.names["h"].param.name == "h.w_0"
+    assert fluid.default_main_program().global_block().ops[0].where.short() == "cell net, line 2"
+    assert "(-1, 3)" not in session.run("%%fluid net\nh = layers.fc(x, 3)\nh.shape;")
+
+
+@pytest.mark.parametrize(
+    "mode, shown", [("all", 2), ("last", 1), ("none", 0), ("last_expr", 1), ("last_expr_or_assign", 1)]
+)
+def test_the_shells_way_of_showing(session: Session, mode: str, shown: int) -> None:
+    session.shell.ast_node_interactivity = mode
+    text = session.run("%%fluid a\n'first'\n'second'")
+    assert ("'first'" in text) + ("'second'" in text) == shown
+
+
+def test_help(session: Session) -> None:
+    for cell in ("%%fluid --help\nlayers.data('x', shape=[1])", "%fluid --help", "%fluid"):
+        assert "--program" in session.run(cell)
+    assert not fluid.default_main_program().desc.blocks[0].vars

@@ -1,0 +1,173 @@
+"""The words of %fluid."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from IPython.core.completer import provisionalcompleter
+from IPython.core.error import UsageError
+
+import fluidnb as fluid
+from fluidnb.errors import NotFound
+from fluidnb_magics.commands import COMMANDS
+from fluidnb_magics.expressions import evaluate, pairs
+from tests.magics.conftest import Session
+from tests.magics.test_cells import LOOP, model
+from tests.magics.test_parameters import FEED, value
+
+
+def test_every_word_has_help(session: Session) -> None:
+    shown = session.run("%fluid")
+    for word in COMMANDS:
+        assert f"%fluid {word} " in shown
+        help_text = session.run(f"%fluid {word} --help")
+        assert f"\n  %fluid {word}" in help_text
+    assert "\n  %%fluid [" in shown
+
+
+def test_a_word_that_is_none(session: Session) -> None:
+    error, _ = session.fail("%fluid shwo")
+    assert isinstance(error, UsageError)
+    assert '"show"' in str(error)
+
+
+def test_show(session: Session) -> None:
+    model(session)
+    shown = session.run("%fluid show")
+    assert "h = elementwise_add(X=h.tmp_0, Y=h.b_0, axis=1)" in shown
+    assert "cell net, line 2" in shown
+    assert shown.index("forward") < shown.index("backward") < shown.index("optimizer")
+    assert "fill_constant" in session.run("%fluid show --startup")
+    assert "square" not in session.run("%fluid show net")
+    assert "more op" in session.run("%fluid show --limit 3")
+    assert "Variable h" in session.run("%fluid show h")
+    assert "p  1 block, 2 ops" in session.run("p = fluid.default_main_program().prune([h])\n%fluid show p")
+    assert "float32[-1, 10]" in session.run("%fluid show --graph")
+
+
+def test_blocks(session: Session) -> None:
+    session.run(LOOP)
+    assert "in block 0, 2 ops" in session.run("%fluid block")
+    assert "i = increment(i)" in session.run("%fluid block 1")
+    error, _ = session.fail("%fluid block 7")
+    assert "no block 7" in str(error)
+
+
+def test_run_shows_and_gives_values(session: Session) -> None:
+    model(session)
+    session.run(FEED)
+    shown = session.run("%fluid run --feed x=X[:2] y=np.ones((2, 1), 'float32') --fetch loss,pred")
+    assert "loss  float32[1]" in shown
+    assert "pred  float32[2, 1]" in shown
+    session.run("got = %fluid run --feed x=X y=Y --fetch pred")
+    assert np.asarray(session.names["got"][0]).shape == (8, 1)
+    shown = session.run("%fluid run --feed x=X y=Y --fetch loss --steps 20")
+    assert "20/20" in shown
+    error, _ = session.fail("%fluid run --feed x=X --fetch loss")
+    assert "'y'" in str(error)
+    error, _ = session.fail("%fluid run --feed x=X y=Y --fetch lss")
+    assert '"loss"' in str(error)
+
+
+def test_kept_scopes(session: Session) -> None:
+    session.run(LOOP)
+    session.run("%fluid run --keep --fetch i")
+    shown = session.run("%fluid scope")
+    assert "scope 0" in shown
+    assert "[3]" in session.run("%fluid scope i")
+
+
+def test_scope_of_one_variable(session: Session) -> None:
+    model(session)
+    session.run(FEED)
+    session.run("%fluid run --feed x=X y=Y")
+    assert "float32[4, 10]" in session.run("%fluid scope")
+    assert "h.w_0" in session.run("%fluid scope h.w_0")
+    error, _ = session.fail("%fluid scope h.w_1")
+    assert '"h.w_0"' in str(error)
+
+
+def test_set(session: Session) -> None:
+    model(session)
+    session.run(FEED)
+    session.run("%fluid run --feed x=X y=Y")
+    session.run("%fluid set h.b_0=0.5")
+    assert np.array_equal(value("h.b_0"), np.full(10, 0.5, "float32"))
+    session.run("%fluid set h.b_0=np.arange(10)")
+    assert value("h.b_0")[9] == 9
+    before = fluid.get_flags("check_nan_inf")
+    session.run("%fluid set check_nan_inf=True")
+    assert fluid.get_flags("check_nan_inf") == {"check_nan_inf": True}
+    fluid.set_flags(before)
+    assert "check_nan_inf" in session.run("%fluid set")
+    error, _ = session.fail("%fluid set h.b_1=3")
+    assert '"h.b_0"' in str(error)
+
+
+def test_train(session: Session) -> None:
+    model(session)
+    session.run(
+        "def rows():\n    for i in range(32):\n        yield np.full(4, i / 32, 'float32'), np.ones(1, 'float32')"
+    )
+    shown = session.run("%fluid train rows --batch 8 --passes 3 --watch loss")
+    assert "12/12" in shown
+    assert "pass 3/3" in shown
+    assert "loss" in shown
+    session.run("batches = fluid.batch(rows, 8)\n%fluid train batches --watch loss --feed x y")
+    error, _ = session.fail("%fluid train rows --watch loss")
+    assert "sample" in str(error)
+    session.fail("%fluid train 3")
+
+
+@pytest.mark.parametrize("command", ["run", "block", "train rows"])
+def test_a_program_that_is_none(session: Session, command: str) -> None:
+    session.run("rows = list\n%fluid seed 1")
+    session.run("%%fluid g --program gan\nlayers.data('z', [1])")
+    error, _ = session.fail(f"%fluid {command} --program gann")
+    assert isinstance(error, NotFound)
+    assert '"gan"' in str(error)
+    assert "gann" not in session.run("%fluid programs")
+
+
+@pytest.mark.parametrize("line", ["run --steps 0", "run --steps -1", "train list --passes 0", "show --limit -2"])
+def test_a_count_is_positive(session: Session, line: str) -> None:
+    error, _ = session.fail(f"%fluid {line}")
+    assert isinstance(error, UsageError)
+    assert "1 or more is expected" in str(error)
+
+
+def test_a_name_in_quotes(session: Session) -> None:
+    assert "my cell  1 op" in session.run("%%fluid 'my cell'\nlayers.fill_constant([1], 'float32', 1.0)")
+    assert "removed: my cell" in session.run('%fluid drop "my cell"')
+
+
+def test_edits_that_cannot_be_made_again_are_listed_as_stale(session: Session) -> None:
+    session.run("%%fluid a\nv = layers.fill_constant([1], 'float32', 1.0)")
+    session.run("fluid.layers.relu(v)")
+    assert "stale" not in session.run("%fluid cells")
+    session.run("%fluid drop a")
+    assert "(edits outside cells)  stale: " in session.run("%fluid cells")
+
+
+def test_pairs_and_expressions() -> None:
+    assert pairs(["x=a[1:,", "2]", "y=np.ones((2,", "3))", "z='a", "b'"]) == {
+        "x": "a[1:, 2]", "y": "np.ones((2, 3))", "z": "'a b'",
+    }  # fmt: skip
+    with pytest.raises(UsageError):
+        pairs(["x"])
+    with pytest.raises(UsageError):
+        evaluate("1 +", {})
+
+
+def test_tab(session: Session) -> None:
+    model(session)
+
+    def offered(text: str) -> list[str]:
+        with provisionalcompleter():
+            return [c.text for c in session.shell.Completer.completions(text, len(text))]
+
+    assert offered("%fluid tr") == ["train"]
+    assert "--feed" in offered("%fluid run --f")
+    assert "loss" in offered("%fluid run --fetch lo")
+    assert offered("%fluid drop ne") == ["net"]
+    assert "--append" in offered("%%fluid net --a")

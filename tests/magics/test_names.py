@@ -1,0 +1,101 @@
+"""Names of variables and parameters: from the user's own line, else from the cell."""
+
+from __future__ import annotations
+
+from types import FunctionType
+
+import pytest
+
+import fluidnb as fluid
+from fluidnb_magics.cell_names import names_bound, names_read
+from fluidnb_magics.name_hints import targets
+from tests.magics.conftest import Session
+
+CALLS = [
+    ("h = f(1)", [("h",)]),
+    ("h = f(f(1))", [(), ("h",)]),
+    ("h = f + f", [("h",)]),
+    ("h = -f", [("h",)]),
+    ("h = f[0]", [("h",)]),
+    ("h = f < f", [("h",)]),
+    ("h = f.m(1, k=2)", [("h",)]),
+    ("h = f.m(*[1], **{})", [("h",)]),
+    ("h = f.m(\n  f.m(1),\n  2)", [(), ("h",)]),
+    ("a, b = f.two()", [("a", "b")]),
+    ("a = b = f(1)", [("a",)]),
+    ("h: int = f(1)", [("h",)]),
+    ("h = f(1) if f else f(2)", [("h",)]),
+    ("print(h := f(1), file=open('/dev/null', 'w'))", [("h",)]),
+    ("h = f(1); h += f", [("h",), ("h",)]),
+    ("d = {}\nd['x'] = f(1)", [()]),
+    ("class C: pass\nC.h = f(1)", [("h",)]),
+    ("class C:\n    def __init__(self): self.h = f(1)\nC()", [("h",)]),
+    ("class C:\n    h = f(1)", [("h",)]),
+    ("f(1)", [()]),
+    ("hs = [f(1) for _ in range(1)]", [()]),
+    ("def g():\n    h = f(1)\n    return h\ng()", [("h",)]),
+    ("def g():\n    a, b = f.two(); c = f(a); return c\ng()", [("a", "b"), ("c",)]),
+    ("def g():\n    y = f(1)\n    def inner(): return y\ng()", [("y",)]),
+]
+
+
+class Spy:
+    """Notes to which names the result of each call goes."""
+
+    def __init__(self) -> None:
+        self.seen: list[tuple[str, ...]] = []
+
+    def _note(self, *args: object, **kwargs: object) -> Spy:
+        import sys
+
+        frame = sys._getframe(1)
+        self.seen.append(targets(frame.f_code, frame.f_lasti))
+        return self
+
+    m = _note
+
+    def two(self) -> tuple[Spy, Spy]:
+        import sys
+
+        frame = sys._getframe(1)
+        self.seen.append(targets(frame.f_code, frame.f_lasti))
+        return self, self
+
+
+for _name in ("__call__", "__add__", "__iadd__", "__neg__", "__getitem__", "__lt__"):
+    setattr(Spy, _name, FunctionType(Spy._note.__code__, {"targets": targets, "__builtins__": __builtins__}))
+
+
+@pytest.mark.parametrize("source, expected", CALLS, ids=[source for source, _ in CALLS])
+@pytest.mark.filterwarnings("ignore::ResourceWarning")
+def test_where_results_go(source: str, expected: list[tuple[str, ...]]) -> None:
+    spy = Spy()
+    exec(compile(source, "<cell>", "exec"), {"f": spy})
+    assert spy.seen == expected
+
+
+def test_names_follow_the_line(session: Session) -> None:
+    session.run("%%fluid data\nx = layers.data('image', shape=[4])")
+    session.run("%%fluid net\nh = layers.fc(x, 3)\nh = layers.fc(h, 2)\nlayers.fc(h, 1)\nz = h + layers.relu(h)")
+    block = fluid.default_main_program().global_block()
+    assert [p.name for p in block.all_parameters()] == [
+        "h.w_0", "h.b_0", "h.w_1", "h.b_1", "net.fc_0.w_0", "net.fc_0.b_0",
+    ]  # fmt: skip
+    assert session.names["h"].name == "h_1"
+    assert session.names["z"].name == "z"
+    assert session.names["x"].name == "image"
+
+
+def test_plain_cells_have_fluids_names(session: Session) -> None:
+    session.run("x = layers.data('x', shape=[4])\nh = layers.fc(x, 3)")
+    assert fluid.default_main_program().all_parameters()[0].name == "fc_0.w_0"
+
+
+def test_names_read_and_bound() -> None:
+    names: dict[str, object] = {}
+    exec("size = 3\ndef net(): return size + deep()\ndef deep(): return far", names)
+    code = compile(
+        "import os as system\nfor i in range(3): h = net()\ndef f():\n    global g\n    g = near", "", "exec"
+    )
+    assert {"net", "size", "deep", "far", "near"} <= names_read(code, names)
+    assert names_bound(code) == {"system", "i", "h", "f", "g"}

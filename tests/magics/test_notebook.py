@@ -1,0 +1,88 @@
+"""The tour, executed as nbclient does: every cell runs, displays are plain text, the classifier is good."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import nbformat
+import pytest
+from nbclient import NotebookClient
+
+ROOT = Path(__file__).resolve().parents[2]
+TOUR = ROOT / "notebooks" / "00_tour.ipynb"
+
+pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::ResourceWarning")
+
+
+@pytest.fixture(scope="module")
+def executed(tmp_path_factory: pytest.TempPathFactory) -> Any:
+    """The tour after its execution in a kernel of its own."""
+    import os
+
+    home = tmp_path_factory.mktemp("home")
+    paths = os.pathsep.join(str(ROOT / folder) for folder in ("", "kernels", "magics"))
+    env = {**os.environ, "PYTHONPATH": paths, "IPYTHONDIR": str(home), "JUPYTER_RUNTIME_DIR": str(home)}
+    notebook = nbformat.read(TOUR, as_version=4)
+    NotebookClient(notebook, timeout=120, kernel_name="python3").execute(env=env, cwd=str(home))
+    return notebook
+
+
+def texts(cell: Any) -> str:
+    """All plain text that a cell shows."""
+    found = [o.get("text", "") or o.get("data", {}).get("text/plain", "") for o in cell.outputs]
+    return "\n".join(found)
+
+
+def by_source(notebook: Any, start: str) -> Any:
+    """The first code cell with a piece of text in its source."""
+    return next(c for c in notebook.cells if c.cell_type == "code" and start in c.source)
+
+
+def test_training_and_accuracy(executed: Any) -> None:
+    assert float(texts(by_source(executed, "test_accuracy, predicted"))) >= 0.95
+    squared = texts(by_source(executed, "--watch squared"))
+    last = re.search(r"squared ([\d.]+)", squared)
+    assert last is not None
+    assert float(last[1]) < 6000, "a line that predicts the mean has about 5,900; untrained it is above 20,000"
+
+
+def test_progress_is_plain_text(executed: Any) -> None:
+    for start in ("--watch loss accuracy", "fluid.progress", "--watch squared"):
+        outputs = by_source(executed, start).outputs
+        assert len(outputs) == 1
+        assert set(outputs[0].data) == {"text/plain"}
+        text = outputs[0].data["text/plain"]
+        assert "\n" not in text
+        assert re.search(r"(\d+)/\1 ", text), text
+
+
+def test_run_again_builds_later_cells_again(executed: Any) -> None:
+    again = [
+        c for c in executed.cells if c.cell_type == "code" and "size=64, act='relu')\ndigit = layers.fc" in c.source
+    ]
+    assert "built again: goal" in texts(again[0])
+    assert "first values at the next run: hidden.w_0" in texts(again[0])
+    assert texts(by_source(executed, "len(fluid.default_main_program()")) == "23"
+
+
+def test_pictures_have_both_faces(executed: Any) -> None:
+    shown = by_source(executed, "%fluid show").outputs[0].data
+    assert "<svg" in shown["text/html"]
+    assert "forward" in shown["text/plain"]
+    assert "\x1b" not in json.dumps(shown)
+
+
+def test_the_mistake_is_readable(executed: Any) -> None:
+    error = by_source(executed, "elementwise_add(hidden, label)").outputs[0]
+    text = re.sub(r"\x1b\[[\d;]*m", "", "\n".join(error.traceback))
+    assert "digit = layers.elementwise_add(hidden, label)" in text
+    assert "fluidnb/" not in text
+    assert len(text.splitlines()) < 15
+
+
+def test_the_tour_is_stored_without_outputs() -> None:
+    notebook = nbformat.read(TOUR, as_version=4)
+    assert not any(c.get("outputs") or c.get("execution_count") for c in notebook.cells)

@@ -1,0 +1,146 @@
+"""A real IPython in a real terminal: typed cells, colours, live progress, Tab; and the demonstration."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+pexpect = pytest.importorskip("pexpect")
+
+
+def environment(home: Path) -> dict[str, str]:
+    """An environment with this checkout, and a home of its own."""
+    paths = os.pathsep.join(str(ROOT / folder) for folder in ("", "kernels", "magics"))
+    return {**os.environ, "PYTHONPATH": paths, "IPYTHONDIR": str(home), "HOME": str(home), "TERM": "xterm-256color"}
+
+
+class Typed:
+    """An IPython that a test types into.
+
+    Args:
+        home: where it may write.
+        options: its command line.
+    """
+
+    def __init__(self, home: Path, *options: str) -> None:
+        self.child: Any = pexpect.spawn(
+            sys.executable, ["-m", "IPython", "--no-banner", "--no-confirm-exit", *options], env=environment(home),
+            dimensions=(50, 130), encoding="utf-8", timeout=30,
+        )  # fmt: skip
+        self.number = 1
+        self.child.expect_exact(f"In [{self.number}]:")
+
+    def cell(self, *lines: str) -> str:
+        """Type a cell and wait for the next prompt.
+
+        Returns:
+            What was shown, without colours.
+        """
+        for line in lines:
+            self.child.sendline(line)
+        if lines[0].startswith("%%"):  # two empty lines end a cell magic
+            self.child.sendline("")
+            self.child.sendline("")
+        self.number += 1
+        self.child.expect_exact(f"In [{self.number}]:")
+        return re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", self.child.before)
+
+
+@pytest.fixture
+def simple(tmp_path: Path) -> Iterator[Typed]:
+    """IPython with its simple prompt, as in a dumb terminal."""
+    typed = Typed(tmp_path, "--simple-prompt")
+    yield typed
+    typed.child.close(force=True)
+
+
+@pytest.mark.slow
+def test_a_session(simple: Typed) -> None:
+    simple.cell("%load_ext fluidnb")
+    simple.cell("%%fluid data", "x = layers.data('x', shape=[4])", "y = layers.data('y', shape=[1])")
+    simple.cell("%%fluid net", "h = layers.fc(x, 8, act='relu')", "pred = layers.fc(h, 1)")
+    simple.cell("%%fluid loss", "loss = layers.mean(layers.square_error_cost(pred, y))",
+                "ops, grads = fluid.optimizer.SGD(0.1).minimize(loss)")  # fmt: skip
+    shown = simple.cell("%fluid show")
+    assert "cell net, line 2" in shown
+    simple.child.sendline("%fluid show")
+    simple.number += 1
+    simple.child.expect_exact(f"In [{simple.number}]:")
+    assert "\x1b[" in simple.child.before, "no colours in a terminal"
+    simple.cell("import numpy as np; X = np.ones((8, 4), 'float32'); Y = np.ones((8, 1), 'float32')")
+    assert "loss" in simple.cell("%fluid run --feed x=X y=Y --fetch loss --steps 2000")
+    assert "built again: loss" in simple.cell(
+        "%%fluid net", "h = layers.fc(x, 9, act='relu')", "pred = layers.fc(h, 1)"
+    )
+    assert "put back: net, loss" in simple.cell("%fluid undo")
+    error = simple.cell("%%fluid net", "h = layers.fc(x, 9, akt='relu')")
+    assert "akt" in error
+    assert "fluidnb/" not in error
+
+
+@pytest.mark.slow
+def test_tab_in_the_terminal(tmp_path: Path) -> None:
+    pyte = pytest.importorskip("pyte")
+    screen = pyte.Screen(130, 50)
+    stream = pyte.Stream(screen)
+    child: Any = pexpect.spawn(
+        sys.executable, ["-m", "IPython", "--no-banner", "--no-confirm-exit"], env=environment(tmp_path),
+        dimensions=(50, 130), encoding="utf-8", timeout=30,
+    )  # fmt: skip
+
+    def wait_for(text: str) -> None:
+        for _ in range(300):
+            try:
+                stream.feed(child.read_nonblocking(65536, 0.1))
+            except pexpect.TIMEOUT:
+                pass
+            if any(text in row for row in screen.display):
+                return
+        raise AssertionError("\n".join(screen.display))
+
+    wait_for("In [1]:")
+    child.send("%load_ext fluidnb\r")
+    wait_for("In [2]:")
+    child.send("%fluid pro\t")
+    wait_for("%fluid programs")
+    child.send("\r")
+    wait_for("In [3]:")
+    child.close(force=True)
+
+
+@pytest.mark.slow
+def test_the_demonstration(tmp_path: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "fluidnb_magics.demo"],
+        env=environment(tmp_path),
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    found = re.search(r"test accuracy (0\.\d+) \(wanted 0.95\), all in ([\d.]+) s", done.stdout)
+    assert found is not None
+    assert float(found[1]) >= 0.95
+    assert float(found[2]) < 60
+    assert "Traceback" not in done.stdout + done.stderr
+    assert "\x1b" not in done.stdout, "colours in a pipe"
+
+
+def test_a_failing_cell_fails_the_demonstration(tmp_path: Path) -> None:
+    code = (
+        "from fluidnb_magics import demo\ndemo.CELLS = (*demo.CELLS[:2], ('', '%%fluid net\\nnope'))\n"
+        "raise SystemExit(demo.main([]))"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], env=environment(tmp_path), capture_output=True, text=True, timeout=60
+    )
+    assert done.returncode == 1
+    assert "nope" in done.stdout + done.stderr

@@ -1,0 +1,39 @@
+"""Every notebook runs from top to bottom in a fresh kernel, and what is stored in it is what it gives."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import nbformat
+import pytest
+from nbclient import NotebookClient
+
+ROOT = Path(__file__).parents[2]
+NOTEBOOKS = sorted((ROOT / "notebooks").rglob("[!.]*.ipynb"))
+
+
+def shape(nb: nbformat.NotebookNode) -> list[list[tuple[str, tuple[str, ...]]]]:
+    """What each code cell puts out, without its numbers: kinds and formats."""
+    return [
+        [(o.output_type, tuple(sorted(o.get("data", {})))) for o in cell.outputs if o.output_type != "stream"]
+        for cell in nb.cells
+        if cell.cell_type == "code"
+    ]
+
+
+@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda p: str(p.relative_to(ROOT / "notebooks")))
+@pytest.mark.filterwarnings("ignore")  # of the machinery around the kernel
+def test_it_runs(path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PYTHONPATH", f"{ROOT}:{ROOT / 'kernels'}:{ROOT / 'magics'}")
+    stored = nbformat.read(path, as_version=4)
+    fresh = nbformat.from_dict(stored)
+    expected = shape(stored)
+    NotebookClient(fresh, timeout=180, kernel_name="python3", resources={"metadata": {"path": str(tmp_path)}}).execute()
+    assert not any(expected) or shape(fresh) == expected
+    assert all(cell.get("outputs", True) or cell.source for cell in stored.cells)
+
+
+def test_the_guide_is_indexed_in_the_readme() -> None:
+    readme = (ROOT / "README.md").read_text()
+    missing = [p.name for p in NOTEBOOKS if f"{p.relative_to(ROOT)}" not in readme]
+    assert not missing

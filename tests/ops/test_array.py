@@ -1,0 +1,75 @@
+"""Arrays of tensors."""
+
+import numpy as np
+import pytest
+
+from fluidnb.errors import EnforceNotMet
+from fluidnb.op import RuleError, make_grad
+from fluidnb.proto.desc import OpDesc
+from fluidnb.testing import OpTest, run_op
+from fluidnb.values import LoDTensorArray
+
+TWO = LoDTensorArray([np.ones(2), np.full((1, 3), 2.0)])
+
+
+class TestWriteToArray(OpTest):
+    op_type, inputs = "write_to_array", {"X": np.ones(2), "I": np.array([0])}
+    outputs = {"Out": LoDTensorArray([np.ones(2)])}
+
+    def test_output(self):
+        self.check_output()
+
+
+class TestReadFromArray(OpTest):
+    op_type, inputs, outputs = "read_from_array", {"X": TWO, "I": np.array([1])}, {"Out": np.full((1, 3), 2.0)}
+
+    def test_output(self):
+        got = run_op(self.op_type, self.inputs)["Out"]
+        assert np.array_equal(got, self.outputs["Out"])
+
+
+class TestLodArrayLength(OpTest):
+    op_type, inputs, outputs = "lod_array_length", {"X": TWO}, {"Out": np.array([2])}
+
+    def test_output(self):
+        self.check_output()
+
+
+def test_a_gap_is_filled_with_empty_tensors():
+    got = run_op("write_to_array", {"X": [5.0], "I": [2]})["Out"]
+    assert len(got) == 3 and got[0].array is None and got[2].array.tolist() == [5]
+
+
+def test_what_is_written_is_a_copy_with_its_lod():
+    x = np.ones((3, 1))
+    got = run_op("write_to_array", {"X": (x, [[1, 2]]), "I": [0]})["Out"]
+    x[...] = 7
+    assert got[0].array.tolist() == [[1], [1], [1]] and got[0].lod_ == ((0, 1, 3),)
+
+
+def test_reading_what_was_never_written():
+    with pytest.raises(EnforceNotMet, match="Cannot read index 5 of X: nothing has been written there") as e:
+        run_op("read_from_array", {"X": TWO, "I": [5]})
+    assert e.value.expected == "0 to 1"
+    got = run_op("read_from_array", {"X": TWO, "I": [5], "X_W": np.ones((2, 2))})["Out"]
+    assert got.tolist() == [[0, 0], [0, 0]]
+
+
+def test_an_index_of_several_elements():
+    for op, x in (("write_to_array", np.ones(2)), ("read_from_array", TWO)):
+        with pytest.raises(RuleError, match="should be 1"):
+            run_op(op, {"X": x, "I": [0, 1]})
+
+
+def test_gradients_are_reads_and_writes():
+    write = OpDesc("write_to_array", {"X": ["x"], "I": ["i"]}, {"Out": ["a"]})
+    (made,) = make_grad(write)
+    assert (made.optype, made.ins, made.outs) == (
+        "read_from_array", {"X": ["a@GRAD"], "I": ["i"], "X_W": ["x"]}, {"Out": ["x@GRAD"]},
+    )  # fmt: skip
+    read = OpDesc("read_from_array", {"X": ["a"], "I": ["i"]}, {"Out": ["x"]})
+    (made,) = make_grad(read)
+    assert (made.optype, made.ins, made.outs) == (
+        "write_to_array", {"X": ["x@GRAD"], "I": ["i"]}, {"Out": ["a@GRAD"]},
+    )  # fmt: skip
+    assert make_grad(write, {"x"}) == make_grad(read, {"a"}) == []

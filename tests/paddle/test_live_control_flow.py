@@ -1,0 +1,56 @@
+"""Loops and branches built by fluidnb run in real PaddlePaddle with the same values."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import fluidnb as fluid
+from fluidnb import layers
+from tests.paddle import fluidnb_side as ours
+from tests.paddle.harness import require_paddle, train_in_paddle
+
+pytestmark = pytest.mark.paddle
+
+
+def powers(limit: float) -> tuple[fluid.Program, str]:
+    """A program that doubles the sum of its input until it exceeds a limit."""
+    main = fluid.Program()
+    with fluid.program_guard(main):
+        x = layers.data("x", shape=[3])
+        total = layers.reshape(layers.reduce_sum(x), [1])
+        bound = layers.fill_constant([1], "float32", limit)
+        below = layers.less_than(total, bound)
+        with layers.While(below).block():
+            layers.assign(layers.scale(total, 2.0), total)
+            layers.less_than(total, bound, cond=below)
+    return main, total.name
+
+
+def magnitude() -> tuple[fluid.Program, str]:
+    """A program that gives the sum of its input, with its sign turned when it is below zero."""
+    main = fluid.Program()
+    with fluid.program_guard(main):
+        x = layers.data("x", shape=[3])
+        total = layers.reshape(layers.reduce_sum(x), [1])
+        out = layers.fill_constant([1], "float32", 0)
+        zero = layers.fill_constant([1], "float32", 0)
+        for condition, factor in ((layers.less_than(total, zero), -1.0), (layers.less_equal(zero, total), 1.0)):
+            with layers.ConditionalBlock([condition], is_scalar_condition=True).block():
+                layers.assign(layers.scale(total, factor), out)
+    return main, out.name
+
+
+@pytest.mark.parametrize("build", [lambda: powers(100.0), magnitude], ids=["while", "conditional_block"])
+def test_control_flow_agrees(build, tmp_path: Path, rng: np.random.Generator) -> None:
+    require_paddle()
+    program, name = build()
+    feeds = {f"{step}/x": rng.standard_normal((1 + step % 3, 3), np.float32) for step in range(8)}
+    if build is not magnitude:
+        feeds = {key: np.abs(array) for key, array in feeds.items()}
+    mine, _ = ours.train(program, {}, feeds, name)
+    theirs = train_in_paddle(tmp_path, program.desc.serialize_to_string(), {}, feeds, [name])
+    np.testing.assert_allclose(mine, theirs.losses, rtol=1e-6)
+    assert len(set(mine)) == 8 and (mine >= (0 if build is magnitude else 100)).all()

@@ -1,0 +1,119 @@
+"""One-operator programs over grids of shapes and attributes, with our gradients, run by us and by real Paddle."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import fluidnb as fluid
+from fluidnb.errors import FluidError
+from fluidnb.op import get_op, has_op
+from tests.paddle.grid import Case, cases
+from tests.paddle.grid_dense import dense_cases
+from tests.paddle.harness import PYTHON, require_paddle
+from tests.tools.sampling import sample
+
+pytestmark = pytest.mark.paddle
+
+
+def build(case: Case) -> tuple[Any, dict[str, Any], list[str]]:
+    """The program of a case with our gradients: program, feeds, names to fetch."""
+    program = fluid.Program()
+    block = program.global_block()
+    feed: dict[str, Any] = {}
+    slots: dict[str, list[str]] = {}
+    for slot, value in case.inputs.items():
+        slots[slot] = []
+        for i, array in enumerate(value if isinstance(value, list) else [value]):
+            name = f"{slot}_{i}"
+            block.create_var(name=name, shape=array.shape, dtype=str(array.dtype), stop_gradient=False)
+            feed[name] = array
+            slots[slot].append(name)
+    updates = get_op(case.op).alias  # batch_norm wants MeanOut to be the very variable Mean
+    outs = {slot: slots[updates[slot]] if slot in updates else [f"out_{slot}"] for slot in (*case.outputs, *case.extra)}
+    for name in (n for slot, row in outs.items() if slot not in updates for n in row):
+        block.create_var(name=name, dtype="float32")
+    block.append_op(type=case.op, inputs=slots, outputs=outs, attrs=case.attrs)
+    fetch = [outs[slot][0] for slot in case.outputs]
+    if case.grads:
+        values = fluid.Executor(fluid.CPUPlace()).run(program, feed=feed, fetch_list=fetch)
+        name, value = [(n, v) for n, v in zip(fetch, values, strict=True) if v.dtype.kind == "f"][case.through]
+        cotangent = block.create_var(name=f"{name}_cot", shape=value.shape, dtype=str(value.dtype))
+        feed[cotangent.name] = np.random.default_rng(value.size).uniform(0.5, 1.5, value.shape).astype(value.dtype)
+        wanted = [block.var(n) for slot in case.grads for n in slots[slot]]
+        with fluid.program_guard(program):
+            fetch += [g.name for g in fluid.gradients([block.var(name)], wanted, [cotangent])]
+    return program, feed, fetch
+
+
+def in_paddle(folder: Path, built: list[tuple[Any, dict[str, Any], list[str]]]) -> list[list[np.ndarray] | str]:
+    """What Paddle makes of the programs: arrays, or why it refused."""
+    for n, (program, feed, _) in enumerate(built):
+        (folder / f"{n}.pb").write_bytes(program.desc.serialize_to_string())
+        np.savez(folder / f"{n}.npz", **feed)
+    (folder / "cases.json").write_text(json.dumps([{"fetch": fetch} for _, _, fetch in built]))
+    env = {k: v for k, v in os.environ.items() if k != "PYTHONPATH"} | {"GLOG_minloglevel": "3", "OMP_NUM_THREADS": "1"}
+    first, results = 0, []
+    while len(results) < len(built):
+        script = str(Path(__file__).with_name("paddle_sweep.py"))
+        command = [str(PYTHON), "-W", "ignore", script, str(folder), str(first)]
+        subprocess.run(command, cwd=folder, env=env, capture_output=True, timeout=600)
+        while len(results) < len(built):
+            out, error = folder / f"{len(results)}.out.npz", folder / f"{len(results)}.error"
+            if out.exists():
+                with np.load(out) as file:
+                    results.append([file[str(i)] for i in range(len(file.files))])
+            elif error.exists():
+                results.append(error.read_text())
+            else:
+                results.append("Paddle lost its process")
+                break
+        first = len(results)
+    return results
+
+
+def difference(case: Case, mine: list[np.ndarray], theirs: list[np.ndarray], fetch: list[str]) -> str:
+    """Where two results differ; an empty text when they agree. 2.6.2 has [] where Fluid has [1]."""
+    wide = any(a.dtype == np.float32 for a in mine + theirs)
+    for name, a, b in zip(fetch, mine, theirs, strict=True):
+        a, b = (v.reshape(()) if v.size == 1 and v.ndim < 2 else v for v in (a, b))
+        if a.shape != b.shape or a.dtype != b.dtype:
+            return f"{name}: {a.dtype}{a.shape} for {b.dtype}{b.shape}"
+        rtol = case.rtol or (2e-4 if wide else 1e-7)
+        if not np.allclose(a.astype("f8"), b.astype("f8"), rtol, 2e-5 if wide else 1e-9, equal_nan=True):
+            return f"{name}: off by {np.nanmax(np.abs(a.astype('f8') - b.astype('f8'))):.2e}"
+    return ""
+
+
+def test_our_operators_agree_with_paddles(tmp_path: Path) -> None:
+    require_paddle()
+    chosen = sample([c for c in (*cases(), *dense_cases()) if has_op(c.op)], 200)
+    ran, built, mine, wrong = [], [], [], []
+    for case in chosen:
+        try:
+            program, feed, fetch = build(case)
+            mine.append(fluid.Executor(fluid.CPUPlace()).run(program, feed=feed, fetch_list=fetch))
+        except FluidError as e:
+            wrong.append(f"{case.id}: we refuse: {str(e).splitlines()[0]}")
+        else:
+            built.append((program, feed, fetch))
+            ran.append(case)
+    for case, (_, _, fetch), ours, theirs in zip(ran, built, mine, in_paddle(tmp_path, built), strict=True):
+        if isinstance(theirs, str):
+            lines = [t for t in theirs.splitlines() if "Error" in t or "rror:" in t] or theirs.splitlines()
+            wrong.append(f"{case.id}: Paddle refuses: {lines[-1][:200]}")
+        elif text := difference(case, ours, theirs, fetch):
+            wrong.append(f"{case.id}: {text}")
+    assert not wrong, f"{len(wrong)} of {len(chosen)} differ:\n" + "\n".join(wrong[:60])
+
+
+def test_there_are_a_thousand_cases() -> None:
+    assert len({c.id for c in cases()}) >= 1000
+    with pytest.raises(FluidError):
+        build(Case("no_such_operator", {}))

@@ -1,0 +1,1 @@
+"""What the tests share: the pytest plugin `session` and its parts."""

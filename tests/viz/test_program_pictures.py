@@ -1,0 +1,164 @@
+"""Programs as text and as SVG."""
+
+from __future__ import annotations
+
+import re
+import xml.etree.ElementTree as ET
+from dataclasses import replace
+
+import pytest
+
+import fluidnb as fluid
+from fluidnb import viz
+from fluidnb.program import Program
+from fluidnb.proto.desc import OpDesc, ProgramDesc
+from fluidnb.viz.model import BlockRow, OpRow, ProgramPicture
+from fluidnb.viz.spans import COLOURS
+from tests.viz.conftest import same_as_golden
+
+SVG = "{http://www.w3.org/2000/svg}"
+
+
+def without_places(block: BlockRow) -> BlockRow:
+    """A block without lines of test files, which move."""
+    ops = (
+        replace(op, place="here, line 1", source="", blocks=tuple(map(without_places, op.blocks))) for op in block.ops
+    )
+    return replace(block, ops=tuple(ops))
+
+
+def picture(program: Program) -> ProgramPicture:
+    """A picture that does not change when a test file does."""
+    made = viz.read_program(program)
+    return replace(made, root=without_places(made.root))
+
+
+@pytest.mark.parametrize("name", ["trained", "looped"])
+def test_text_and_svg_are_golden(name: str, request: pytest.FixtureRequest) -> None:
+    drawn = picture(request.getfixturevalue(name))
+    same_as_golden(f"{name}.txt", viz.plain(viz.program_lines(drawn)))
+    same_as_golden(f"{name}.svg", viz.program_svg(drawn, "g_").replace("><", ">\n<"))
+    same_as_golden(f"{name}.dot", viz.dot_text(drawn, "g_"))
+
+
+def test_svg_is_well_formed_and_complete(looped: Program) -> None:
+    root = ET.fromstring(viz.program_svg(viz.read_program(looped), "u_"))
+    ids = [e.get("id") for e in root.iter() if e.get("id")]
+    assert len(ids) == len(set(ids))
+    ops = {f"u_op_{b.idx}_{i}" for b in looped.desc.blocks for i in range(len(b.ops))}
+    assert ops <= set(ids)
+    assert "u_block_1" in ids
+    assert len(root.findall(f".//{SVG}g[@id='u_op_1_0']/{SVG}title")) == 1
+
+
+def test_ids_differ_between_pictures(looped: Program) -> None:
+    drawn = viz.read_program(looped)
+    first, second = (set(re.findall(r'id="([^"]+)"', viz.program_svg(drawn))) for _ in range(2))
+    assert first
+    assert not first & second
+
+
+def test_roles(trained: Program) -> None:
+    drawn = viz.read_program(trained)
+    roles = [op.role for op in drawn.root.ops]
+    assert [r for r in dict.fromkeys(roles)] == ["forward", "backward", "optimizer"]
+    svg = viz.program_svg(drawn)
+    for role, colour in COLOURS.items():
+        assert svg.count(f'stroke="{colour}"') == roles.count(role)
+
+
+def test_nested_rows_say_where_they_are(looped: Program) -> None:
+    drawn = viz.read_program(looped)
+    assert [(depth, op.type) for depth, op in drawn.root.walk()][-3:] == [
+        (0, "while"), (1, "increment"), (1, "less_than"),
+    ]  # fmt: skip
+    assert drawn.counts == "2 blocks, 6 ops"
+
+
+def test_lines_of_data(trained: Program) -> None:
+    from fluidnb.viz.edges import flows, lanes
+
+    ops = list(enumerate(viz.read_program(trained).root.ops))
+    found = {(name, a, b) for name, a, b in flows(ops)}
+    for name, a, b in found:
+        assert name in {v.name for v in ops[a][1].writes}
+        assert name in {v.name for v in ops[b][1].reads}
+    drawn = lanes(ops)
+    assert {(e.name, e.first, e.last) for e in drawn} <= found
+    for lane in {e.lane for e in drawn}:
+        spans = {(e.first, max(o.last for o in drawn if (o.name, o.first) == (e.name, e.first)))
+                 for e in drawn if e.lane == lane}  # fmt: skip
+        assert all(a[1] <= b[0] or b[1] <= a[0] for a in spans for b in spans if a != b), "lines of two values overlap"
+
+
+def test_large_programs_are_cut() -> None:
+    ops = tuple(OpRow(0, i, "relu", "forward") for i in range(1000))
+    drawn = ProgramPicture(BlockRow(0, -1, ops))
+    assert len(viz.plain(viz.program_lines(drawn, limit=10)).splitlines()) == 13
+    svg = viz.program_svg(drawn, limit=10)
+    assert svg.count("fluidnb-op") <= 10
+    assert "more op" in svg
+
+
+def test_narrow_terminals(trained: Program) -> None:
+    for line in viz.plain(viz.program_lines(viz.read_program(trained), 60)).splitlines():
+        assert len(line) <= 60
+
+
+def test_text_of_users_is_escaped() -> None:
+    desc = ProgramDesc()
+    desc.block(0).append_op(OpDesc("relu", {"X": ["<script>&"]}, {"Out": ['a"b']}))
+    html = viz.program_html(viz.read_program(desc))
+    assert "<script>" not in html
+    ET.fromstring(viz.program_svg(viz.read_program(desc)))
+
+
+def test_a_block_that_runs_itself_is_drawn_once() -> None:
+    desc = ProgramDesc()
+    inner = desc.append_block(desc.block(0))
+    inner.parent_idx = 1
+    op = inner.append_op(OpDesc("while"))
+    op.set_block_attr("sub_block", inner)
+    assert viz.read_program(desc).counts == "2 blocks, 1 op"
+
+
+def test_graphviz_is_used_when_there_is_one(looped: Program, tmp_path: object, monkeypatch: pytest.MonkeyPatch) -> None:
+    from pathlib import Path
+
+    folder = Path(str(tmp_path))
+    monkeypatch.setenv("PATH", str(folder))
+    assert viz.dot_svg(viz.read_program(looped)) is None
+    dot = folder / "dot"
+    dot.write_text('#!/bin/sh\necho \'<?xml?><svg><g id="graph0" class="graph"/><g id="node1"/></svg>\'\n')
+    dot.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{folder}:/bin:/usr/bin")
+    svg = viz.dot_svg(viz.read_program(looped), "u_")
+    assert svg is not None
+    assert 'id="u_graph0"' in svg
+    assert 'id="u_node1"' in svg
+    dot.write_text("#!/bin/sh\nexit 1\n")
+    assert viz.dot_svg(viz.read_program(looped)) is None
+
+
+def test_colours_of_terminals(trained: Program) -> None:
+    lines = viz.program_lines(viz.read_program(trained))
+    coloured = viz.ansi(lines, 200)
+    assert "\x1b[" in coloured
+    bare = re.sub(r"\x1b\[[0-9;]*m", "", coloured)
+    assert [row.rstrip() for row in bare.splitlines()] == viz.plain(lines).splitlines()
+
+
+def test_programs_of_real_paddle_are_drawn() -> None:
+    from pathlib import Path
+
+    found = sorted(Path(__file__).parents[1].joinpath("golden").rglob("*.pb"))
+    drawn = 0
+    for path in found:
+        try:
+            program = viz.read_program(path.read_bytes())
+        except fluid.errors.FluidError:
+            continue
+        ET.fromstring(viz.program_svg(program))
+        assert viz.plain(viz.program_lines(program))
+        drawn += 1
+    assert drawn or not found
