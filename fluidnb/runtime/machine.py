@@ -193,7 +193,8 @@ class Machine:
 
     def _operate(self, frame: Frame, undo: Undo) -> None:
         op = frame.block.ops[frame.pc]
-        for name in op.writes():
+        # what has a side effect may also change what it reads: delete_var
+        for name in (*op.writes(), *op.reads()) if op.definition.side_effect else op.writes():
             variable, _ = frame.scope.cell(name)
             value = variable.value
             tensor = type(value) is LoDTensor
