@@ -131,6 +131,16 @@ _NAMES = {
     "switch_startup_program": "program",
 }
 
+#: Words of the design documents; beside ``__all__``, since ``from fluidnb import *`` must not bring another ``print``.
+_WORDS = {
+    "Var": "compat.constants:var",
+    "get_variable": "compat.constants",
+    "larger": "compat.words:larger_than",
+    "less_equal": "compat.words",
+    "print": "compat.branches:print_message",
+    "switch": "compat.branches",
+}
+
 #: Fluid's names that are to come.
 _NOT_YET = ("AsyncExecutor", "DistributeTranspiler", "DistributeTranspilerConfig", "ParallelExecutor", "transpiler")
 
@@ -138,8 +148,8 @@ __all__ = sorted([*_MODULES, *_NAMES, "load_ipython_extension", "unload_ipython_
 
 
 def __getattr__(name: str) -> Any:
-    if name in _NAMES:
-        module, _, other = _NAMES[name].partition(":")
+    if name in _NAMES or name in _WORDS:
+        module, _, other = (_NAMES.get(name) or _WORDS[name]).partition(":")
         value = getattr(importlib.import_module(f"fluidnb.{module}"), other or name)
     elif name in _MODULES:
         value = importlib.import_module(f"fluidnb.{name}")
@@ -158,7 +168,7 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return [*__all__, "__version__"]
+    return [*__all__, *_WORDS, "__version__"]
 
 
 def load_ipython_extension(shell: Any) -> None:

@@ -1,16 +1,38 @@
-"""What ``import paddle as pd`` gives after `fluidnb.compat.install`.
+"""What ``import paddle as pd`` gives after `fluidnb.compat.install`, with the words of the design documents.
 
 Example:
     >>> from fluidnb.compat import pd
     >>> pd.fluid is fluid, pd.batch is fluid.batch
     (True, True)
+    >>> pd.add(pd.minibatch([10, 20, 30]), pd.var(1)).shape
+    (-1, 1)
 """
 
-import fluidnb as fluid
-from fluidnb.compat.evaluation import evaluate
-from fluidnb.data import batch, dataset, reader
+from typing import Any
 
-__all__ = ["batch", "dataset", "evaluate", "fluid", "reader"]
+import fluidnb as fluid
+from fluidnb.compat import layer
+from fluidnb.compat import layer as operator
+from fluidnb.compat.constants import Variable, get_variable, minibatch, sequence, tensor, var
+from fluidnb.compat.evaluation import evaluate
+from fluidnb.compat.words import add, fc, larger_than, matmul, sigmoid
+from fluidnb.data import batch, dataset, reader
+from fluidnb.errors import near
+from fluidnb.where import warn
+
+__all__ = [
+    "Variable", "add", "add_two", "batch", "dataset", "evaluate", "fc", "fluid", "get_variable", "larger_than",
+    "layer", "matmul", "minibatch", "operator", "reader", "sequence", "sigmoid", "tensor", "var",
+]  # fmt: skip
+
+add_two = add
 
 #: A package in the eyes of the import system; its submodules are aliases.
 __path__: list[str] = []
+
+
+def __getattr__(name: str) -> Any:
+    if name == "Varaible":  # as the first design of Block has it
+        warn('pd.Varaible is a slip of the design document: write "pd.Variable".')
+        return Variable
+    raise AttributeError(f"paddle has no {name} here. {near(name, __all__)}".rstrip())

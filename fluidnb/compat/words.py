@@ -1,0 +1,142 @@
+"""Operations of the design documents under their names there: ``pd.add``, ``layer.fc``, ``operator.softmax``, …"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from fluidnb import layers
+from fluidnb.compat.operands import called, operands
+from fluidnb.errors import OpTypeError, OpValueError
+from fluidnb.op import product
+from fluidnb.param_attr import ParamAttr, ParamAttrLike
+from fluidnb.program import Variable, naming
+
+Layer = Callable[..., Variable]
+
+_DOC = """{formula}; `fluid.layers.{layer}`, with numbers and tensor() as operands too.
+
+Args:
+    x: a variable, a number, or a tensor().
+    y: a variable, a number, or a tensor(); one of the two is a variable. One element goes with every element of ``x``.
+    name: name of the result itself.
+
+Returns:
+    The result.
+
+Raises:
+    OpTypeError: an operand is none.
+"""
+
+
+def _of_two(word: str, formula: str, layer: Layer, square: bool = False) -> Layer:
+    @naming.layer
+    def of_two(x: Any, y: Any, name: str | None = None) -> Variable:
+        return called(layer(*operands(word, x, y, square)), name)
+
+    of_two.__name__ = of_two.__qualname__ = word
+    of_two.__doc__ = _DOC.format(formula=formula, layer=layer.__name__)
+    return of_two
+
+
+add = _of_two("add", "x + y", layers.elementwise_add)
+matmul = _of_two("matmul", "The product x · y", layers.matmul, True)
+larger_than = _of_two("larger_than", "Whether x > y", layers.greater_than)
+less_equal = _of_two("less_equal", "Whether x <= y", layers.less_equal)
+
+
+@naming.layer
+def sigmoid(x: Variable, name: str | None = None) -> Variable:
+    """Logistic function: ``1 / (1 + exp(-x))``; `fluid.layers.sigmoid`.
+
+    Args:
+        x: any shape, float.
+        name: name of the result itself.
+
+    Returns:
+        Shape, dtype and LoD of ``x``.
+
+    Example:
+        >>> sigmoid(fluid.layers.data("x", [3]), name="act").name
+        'act'
+    """
+    return called(layers.sigmoid(x), name)
+
+
+@naming.layer
+def fc(
+    input: Any,
+    size: Any = None,
+    num_flatten_dims: int = 1,
+    params: Sequence[str] | None = None,
+    param_attr: ParamAttrLike = None,
+    bias_attr: ParamAttrLike = None,
+    act: Any = None,
+    name: str | None = None,
+) -> Variable:
+    """The fully connected layer as the design documents write it; `fluid.layers.fc`.
+
+    ``fc(x)`` has as many outputs as inputs. ``fc(a, params=["fc.w", "fc.b"])`` says the parameters' names.
+    ``fc(W, x)`` with two variables is their product x · W and nothing more.
+
+    Args:
+        input: a variable [batch, …], or several; or the weight W: one number, a matrix, or a tensor().
+        size: number of output features, by default the width of the input; or the variable x.
+        num_flatten_dims: how many leading axes stay rows.
+        params: names of the weight and of the bias.
+        param_attr: description of the weight, instead of ``params``.
+        bias_attr: description of the bias, instead of ``params``; False leaves it out.
+        act: activation.
+        name: name of the layer.
+
+    Returns:
+        The output.
+
+    Raises:
+        OpTypeError: an input is not a Variable, or ``params`` is no list of names.
+        OpValueError: ``params`` beside ``param_attr`` or ``bias_attr``, or not one or two names.
+
+    Example:
+        >>> b = fc(fluid.layers.data("x", [20]), params=["fc.w", "fc.b"])
+        >>> b.shape, [p.name for p in b.params]
+        ((-1, 20), ['fc.w', 'fc.b'])
+
+    Source: the design documents on Block and on RNN.
+    """
+    if isinstance(size, Variable):
+        return _product(input, size, name)
+    if params is not None:
+        param_attr, bias_attr = _named(params, param_attr, bias_attr)
+    if size is None:
+        first = input if isinstance(input, Variable) else input[0] if isinstance(input, list | tuple) else None
+        size = product(first.shape[num_flatten_dims:]) if isinstance(first, Variable) else 1
+    return layers.fc(input, size, num_flatten_dims, param_attr, bias_attr, act, name=name)
+
+
+def _product(weight: Any, x: Variable, name: str | None) -> Variable:
+    x, weight = operands("fc", x, weight, True)
+    if product(weight.shape) == 1:
+        return called(layers.elementwise_mul(x, weight), name)
+    return called(layers.mul(x, weight), name)
+
+
+def _named(params: Any, param_attr: ParamAttrLike, bias_attr: ParamAttrLike) -> tuple[ParamAttrLike, ParamAttrLike]:
+    if isinstance(params, str) or not all(isinstance(n, str) for n in params):
+        raise OpTypeError(
+            "params of fc is not a list of names.", expected='for example ["fc.w", "fc.b"]',
+            received=f"{params!r}"[:200],
+        )  # fmt: skip
+    if len(params) not in (1, 2) or param_attr is not None or bias_attr is not None:
+        raise OpValueError(
+            "params of fc names the weight and the bias.", expected='["fc.w", "fc.b"], without param_attr or bias_attr',
+            received=f"params = {list(params)!r}, param_attr = {param_attr!r}, bias_attr = {bias_attr!r}"[:200],
+        )  # fmt: skip
+    weight, bias = ParamAttr(name=params[0]), ParamAttr(name=params[1]) if len(params) > 1 else None
+    return weight, bias
+
+
+#: The documents' names of what has another name in fluid.layers, or takes more.
+WORDS: dict[str, Layer] = {
+    "add": add, "add_scalar": add, "add_two": add, "fc": fc, "larger": larger_than, "larger_than": larger_than,
+    "less_equal": less_equal, "matmul": matmul, "sigmoid": sigmoid,
+}  # fmt: skip
