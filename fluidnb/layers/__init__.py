@@ -137,6 +137,7 @@ from fluidnb.layers.reduce import (
 )
 from fluidnb.layers.search import argmax, argmin, argsort, one_hot, where
 from fluidnb.layers.shape import concat, flatten, rank, reshape, shape, squeeze, transpose, unsqueeze
+from fluidnb.layers.split_merge import merge_lod_tensor, split_lod_tensor
 from fluidnb.layers.switch import Switch
 from fluidnb.layers.tensor import (
     assign,
@@ -153,27 +154,26 @@ from fluidnb.layers.tensor import (
 __all__ = [
     "ConditionalBlock", "Print", "Switch", "While", "abs", "accuracy", "acos", "argmax", "argmin", "argsort",
     "array_length", "array_read", "array_write", "asin", "assign", "atan", "auc", "autoincreased_step_counter",
-    "batch_norm", "bpr_loss", "brelu", "cast", "ceil", "clip", "clip_by_norm", "concat", "conv2d",
-    "conv2d_transpose", "conv3d", "conv3d_transpose", "cos", "cos_sim", "cosine_decay", "create_array",
-    "create_global_var", "create_parameter", "create_tensor", "crop", "cross_entropy", "cumsum", "data", "diag",
-    "dice_loss", "dropout", "elementwise_add", "elementwise_div", "elementwise_floordiv", "elementwise_max",
-    "elementwise_min", "elementwise_mod", "elementwise_mul", "elementwise_pow", "elementwise_sub", "elu",
-    "embedding", "equal", "exp", "expand", "exponential_decay", "fc", "fill_constant",
-    "fill_constant_batch_size_like", "flatten", "floor", "gather", "gaussian_random",
-    "gaussian_random_batch_size_like", "greater_equal", "greater_than", "group_norm", "hard_shrink",
+    "batch_norm", "bpr_loss", "brelu", "cast", "ceil", "clip", "clip_by_norm", "concat", "conv2d", "conv2d_transpose",
+    "conv3d", "conv3d_transpose", "cos", "cos_sim", "cosine_decay", "create_array", "create_global_var",
+    "create_parameter", "create_tensor", "crop", "cross_entropy", "cumsum", "data", "diag", "dice_loss", "dropout",
+    "elementwise_add", "elementwise_div", "elementwise_floordiv", "elementwise_max", "elementwise_min",
+    "elementwise_mod", "elementwise_mul", "elementwise_pow", "elementwise_sub", "elu", "embedding", "equal", "exp",
+    "expand", "exponential_decay", "fc", "fill_constant", "fill_constant_batch_size_like", "flatten", "floor", "gather",
+    "gaussian_random", "gaussian_random_batch_size_like", "greater_equal", "greater_than", "group_norm", "hard_shrink",
     "hard_sigmoid", "has_inf", "has_nan", "huber_loss", "increment", "inverse_time_decay", "is_empty", "isfinite",
     "kldiv_loss", "l2_normalize", "label_smooth", "layer_norm", "leaky_relu", "less_equal", "less_than",
     "linear_lr_warmup", "linspace", "load", "log", "log_loss", "logical_and", "logical_not", "logical_or",
-    "logical_xor", "logsigmoid", "margin_rank_loss", "matmul", "maxout", "mean", "mul", "multiplex",
-    "natural_exp_decay", "noam_decay", "not_equal", "one_hot", "ones", "pad", "pad_constant_like",
-    "piecewise_decay", "polynomial_decay", "pool2d", "pool3d", "pow", "prelu", "range", "rank", "rank_loss",
-    "reciprocal", "reduce_all", "reduce_any", "reduce_max", "reduce_mean", "reduce_min", "reduce_prod",
-    "reduce_sum", "relu", "relu6", "reshape", "reverse", "round", "rsqrt", "sampling_id", "scale", "scatter",
-    "selu", "set_defaults", "shape", "sigmoid", "sigmoid_cross_entropy_with_logits", "sign", "sin", "slice",
-    "smooth_l1", "soft_relu", "softmax", "softmax_with_cross_entropy", "softplus", "softshrink", "softsign",
-    "split", "sqrt", "square", "square_error_cost", "squeeze", "stack", "stanh", "sum", "sums", "swish", "tanh",
-    "tanh_shrink", "thresholded_relu", "topk", "transpose", "uniform_random", "uniform_random_batch_size_like",
-    "unsqueeze", "unstack", "where", "zeros", "zeros_like",
+    "logical_xor", "logsigmoid", "margin_rank_loss", "matmul", "maxout", "mean", "merge_lod_tensor", "mul", "multiplex",
+    "natural_exp_decay", "noam_decay", "not_equal", "one_hot", "ones", "pad", "pad_constant_like", "piecewise_decay",
+    "polynomial_decay", "pool2d", "pool3d", "pow", "prelu", "range", "rank", "rank_loss", "reciprocal", "reduce_all",
+    "reduce_any", "reduce_max", "reduce_mean", "reduce_min", "reduce_prod", "reduce_sum", "relu", "relu6", "reshape",
+    "reverse", "round", "rsqrt", "sampling_id", "scale", "scatter", "selu", "set_defaults", "shape", "sigmoid",
+    "sigmoid_cross_entropy_with_logits", "sign", "sin", "slice", "smooth_l1", "soft_relu", "softmax",
+    "softmax_with_cross_entropy", "softplus", "softshrink", "softsign", "split", "split_lod_tensor", "sqrt", "square",
+    "square_error_cost", "squeeze", "stack", "stanh", "sum", "sums", "swish", "tanh", "tanh_shrink", "thresholded_relu",
+    "topk", "transpose", "uniform_random", "uniform_random_batch_size_like", "unsqueeze", "unstack", "where", "zeros",
+    "zeros_like",
 ]  # fmt: skip
 
 #: Fluid's layers over sequences and branches of rows that are to come.
