@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from fluidnb.errors import OpTypeError, OpValueError
+from fluidnb.errors import FluidError, OpTypeError, OpValueError
 from fluidnb.layer_helper import LayerHelper
 from fluidnb.layers.one_op import check_variable
 from fluidnb.program import Variable, naming
@@ -32,14 +32,14 @@ def _array(helper: LayerHelper, dtype: Any) -> Variable:
     return helper.create_variable(name=f"{helper.name}.out", type=VarType.LOD_TENSOR_ARRAY, dtype=dtype)
 
 
-def _check_array(array: object, layer: str) -> None:
+def _check_array(array: object, layer: str, error: type[FluidError] = OpTypeError) -> None:
     check_variable(array, "array", layer)
     assert isinstance(array, Variable)
     if array.type != VarType.LOD_TENSOR_ARRAY:
-        raise OpTypeError(
+        raise error(
             f"array of {layer} must be an array of tensors.",
             slots=[("array", array.name, dtype_name(array.dtype), array.shape)],
-            expected="a LOD_TENSOR_ARRAY", received=VarType(array.type).name,
+            expected="a LoDTensorArray, type LOD_TENSOR_ARRAY", received=VarType(array.type).name,
             hint="layers.create_array() makes one, and so does layers.array_write() without array.",
         )  # fmt: skip
 
@@ -67,8 +67,8 @@ def array_write(x: Variable, i: Variable, array: Variable | None = None) -> Vari
         The array.
 
     Raises:
-        OpTypeError: ``array`` is not an array of tensors.
-        OpValueError: ``i`` is not an int64 of one element.
+        OpTypeError: an argument is not a Variable.
+        OpValueError: ``array`` is not an array of tensors, or ``i`` not an int64 of one element.
 
     Example:
         >>> i = fluid.layers.zeros([1], "int64")
@@ -81,7 +81,7 @@ def array_write(x: Variable, i: Variable, array: Variable | None = None) -> Vari
     helper = LayerHelper("array_write")
     if array is None:
         array = _array(helper, x.dtype)
-    _check_array(array, "array_write")
+    _check_array(array, "array_write", OpValueError)
     helper.append_op(type="write_to_array", inputs={"X": [x], "I": [i]}, outputs={"Out": [array]})
     return array
 
