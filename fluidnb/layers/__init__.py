@@ -8,7 +8,7 @@ from fluidnb.layers.activation import relu, sigmoid, sign, softmax, sqrt, square
 from fluidnb.layers.array import array_length, array_read, array_write, create_array
 from fluidnb.layers.auc import auc
 from fluidnb.layers.compare import equal, greater_than, less_equal, less_than
-from fluidnb.layers.control import ConditionalBlock, While
+from fluidnb.layers.control_flow import ConditionalBlock, Switch, While
 from fluidnb.layers.conv import conv2d, conv2d_transpose, conv3d, conv3d_transpose
 from fluidnb.layers.cross_entropy import sigmoid_cross_entropy_with_logits, softmax_with_cross_entropy
 from fluidnb.layers.distances import (
@@ -138,7 +138,6 @@ from fluidnb.layers.reduce import (
 from fluidnb.layers.search import argmax, argmin, argsort, one_hot, where
 from fluidnb.layers.shape import concat, flatten, rank, reshape, shape, squeeze, transpose, unsqueeze
 from fluidnb.layers.split_merge import merge_lod_tensor, split_lod_tensor
-from fluidnb.layers.switch import Switch
 from fluidnb.layers.tensor import (
     assign,
     cast,

@@ -16,9 +16,9 @@ from fluidnb.errors import OpTypeError, OpValueError
 from fluidnb.initializer import Constant
 from fluidnb.layer_helper import LayerHelper
 from fluidnb.layers import tensor
+from fluidnb.layers.control_flow.switch import Switch
 from fluidnb.layers.elementwise import elementwise_max, elementwise_min
 from fluidnb.layers.functions import ceil, cos, exp, floor
-from fluidnb.layers.switch import Switch
 from fluidnb.program import OpRole, Variable, default_main_program, naming, unique_name
 
 P = ParamSpec("P")

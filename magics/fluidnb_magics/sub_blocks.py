@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from fluidnb.errors import OpValueError
-from fluidnb.layers.control import reads_and_writes
+from fluidnb.layers.control_flow import reads_and_writes
 from fluidnb.program import Program
 from fluidnb.proto.desc import BlockDesc, OpDesc
 

@@ -10,7 +10,7 @@ import numpy as np
 
 import fluidnb as fluid
 from fluidnb.framework import BlockGuard
-from fluidnb.layers.control import ConditionalBlock, While
+from fluidnb.layers.control_flow import ConditionalBlock, While
 from fluidnb.values import LoDTensorArray
 
 EXE = fluid.Executor(fluid.CPUPlace())

@@ -9,7 +9,7 @@ from typing import Self
 from fluidnb.backward.emit import all_or_nothing
 from fluidnb.errors import OpTypeError, OpValueError
 from fluidnb.layer_helper import LayerHelper
-from fluidnb.layers.control import ConditionalBlock
+from fluidnb.layers.control_flow.conditional import ConditionalBlock
 from fluidnb.layers.logic import logical_and, logical_not
 from fluidnb.program import Block, Variable
 from fluidnb.values.dtypes import dtype_name
@@ -43,20 +43,25 @@ class Switch:
         self._none_held: Variable | None = None
         self._guard: AbstractContextManager[None] | None = None
         self._has_default = False
+        #: what held when the ``with`` began, to go back to when its body raises
+        self._before: tuple[Variable | None, bool] = (None, False)
 
     def block(self) -> Self:
         """The switch itself, for ``with switch.block():``."""
         return self
 
     def __enter__(self) -> Self:
-        self._guard = all_or_nothing(self.helper.main_program)
+        self._guard = all_or_nothing(self.helper.main_program, self.helper.startup_program)
         self._guard.__enter__()
+        self._before = (self._none_held, self._has_default)
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         guard, self._guard = self._guard, None
+        if kind is not None:
+            self._none_held, self._has_default = self._before
         if guard is not None:
             guard.__exit__(kind, error, trace)
 

@@ -1,0 +1,19 @@
+"""Loops, branches and recurrent networks: layers whose operators run blocks of their own."""
+
+from fluidnb.layers.array import array_length, array_read, array_write, create_array
+from fluidnb.layers.compare import equal, less_than
+from fluidnb.layers.control_flow.body import BodyGuard, reads_and_writes
+from fluidnb.layers.control_flow.conditional import ConditionalBlock
+from fluidnb.layers.control_flow.switch import Switch
+from fluidnb.layers.control_flow.while_loop import While, WhileGuard
+from fluidnb.layers.logic import is_empty
+from fluidnb.layers.math import increment
+from fluidnb.layers.metric import topk
+from fluidnb.layers.split_merge import merge_lod_tensor, split_lod_tensor
+from fluidnb.program import BlockGuard
+
+__all__ = [
+    "BlockGuard", "BodyGuard", "ConditionalBlock", "Switch", "While", "WhileGuard", "array_length", "array_read",
+    "array_write", "create_array", "equal", "increment", "is_empty", "less_than", "merge_lod_tensor",
+    "reads_and_writes", "split_lod_tensor", "topk",
+]  # fmt: skip
