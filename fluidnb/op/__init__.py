@@ -5,7 +5,7 @@ from fluidnb.op.binder import Binder
 from fluidnb.op.check import SlotError, check_desc
 from fluidnb.op.compile_context import CompileContext, Spec, infer_compile
 from fluidnb.op.context import EMPTY, GRAD, Context, RuleError
-from fluidnb.op.control import Branch, Control, Loop
+from fluidnb.op.control import Backward, Branch, Control, Loop, sums_of
 from fluidnb.op.define import (
     OpDef,
     Slot,
@@ -34,6 +34,7 @@ __all__ = [
     "EMPTY",
     "GRAD",
     "Attr",
+    "Backward",
     "Binder",
     "Branch",
     "Clock",
@@ -79,6 +80,7 @@ __all__ = [
     "remove_op",
     "same",
     "seed",
+    "sums_of",
     "uniform",
     "unit",
     "values_of",

@@ -64,8 +64,8 @@ class Memory(Protocol):
     def share(self, array: Array) -> None:
         """Note that a buffer has a view."""
 
-    def array(self, name: str) -> LoDTensorArray:
-        """The tensor array that a variable holds."""
+    def array(self, name: str, where: int) -> LoDTensorArray:
+        """The tensor array that a variable of block ``where`` holds; -1 for a user's scope."""
 
     def holder(self, name: str, make: Any) -> Any:
         """An object that keeps its identity over runs while its content changes."""
@@ -225,12 +225,12 @@ class Binder(Context):
             slot: output slot.
 
         Returns:
-            The array; it is emptied when a run starts.
+            The array; it is emptied when a run starts, or when the block is entered that declares it.
         """
         name = self.outputs[slot][0]
-        cell, _ = self.scope.cell(name)
+        cell, owner = self.scope.cell(name)
         if not isinstance(cell.value, LoDTensorArray):
-            cell.value = self.memory.array(name)
+            cell.value = self.memory.array(name, owner.block_index)
         found: LoDTensorArray = cell.value
         return found
 

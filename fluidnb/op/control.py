@@ -1,12 +1,19 @@
 """Operators that run blocks. Their kernel gives an object; both walkers drive the same one.
 
-All state between iterations is the number ``k`` and the variables, so a debugger can leave an iteration, come back to
-it and go the other way.
+All state between iterations is the number ``k`` and what the variables hold, so a debugger can leave an iteration, come
+back to it and go the other way.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from typing import Any
+
+import numpy as np
+
+from fluidnb.op.context import GRAD
+from fluidnb.values.selected_rows import SelectedRows
+from fluidnb.values.tensor import LoDTensor
 
 
 class Control:
@@ -14,14 +21,18 @@ class Control:
 
     Args:
         b: the binder of the operator; its attribute ``sub_block`` names the block to run.
-        steps: the list to which finished iterations are appended (the value of StepScopes).
+        steps: the list of finished iterations (the value of StepScopes).
 
     Attributes:
         scope: the scope in which the operator stands; parent of the scopes of its iterations.
         block_index: index of the block that it runs.
-        walker: who drives it, set by the walker.
+        records: whether finished iterations are appended to ``steps``.
+        walker: who drives it: ``real(shape, dtype)`` gives memory that lasts, ``reopen(scope, step)`` the scope of a
+            finished iteration as seen from another scope.
         roots: what the walker keeps of the block: id of the scope around it -> bound body.
     """
+
+    records = True
 
     def __init__(self, b: Any, steps: list[Any]) -> None:
         self.scope = b.scope
@@ -38,9 +49,49 @@ class Control:
         """The scope around iteration ``k``, or None when there is no such iteration."""
         raise NotImplementedError
 
-    def leave(self, k: int, step: Any) -> None:
-        """Iteration ``k`` is over; ``step`` is its scope."""
-        self.steps.append(step)
+    def prepare(self, k: int, scope: Any) -> None:
+        """Iteration ``k`` is about to run in ``scope``: give it the variables that the operator itself makes."""
+
+    def leave(self, k: int, scope: Any) -> None:
+        """Iteration ``k`` is over; ``scope`` has its variables."""
+
+    def changes(self) -> Iterable[Any]:
+        """The arrays that `leave` writes, so that a debugger can take it back."""
+        return ()
+
+    def sets(self) -> Iterable[Any]:
+        """The runtime variables to which `leave` gives other arrays."""
+        return ()
+
+    def put(self, scope: Any, name: str, value: Any) -> Any:
+        """Give a variable of an iteration's scope a copy of an array; its buffer stays the same over iterations.
+
+        Args:
+            scope: the scope.
+            name: the variable, in this very scope.
+            value: the array.
+
+        Returns:
+            The buffer.
+        """
+        variable = scope.var(name)
+        tensor = variable.value
+        if type(tensor) is not LoDTensor or tensor.array is None or tensor.array.shape != value.shape:
+            tensor = variable.value = LoDTensor(place=self.walker.place)
+            tensor.array = self.walker.real(value.shape, value.dtype)
+        np.copyto(tensor.array, value)
+        return tensor.array
+
+    @staticmethod
+    def held(scope: Any, name: str) -> Any:
+        """What a variable of this very scope holds: an array, rows, or None.
+
+        Args:
+            scope: the scope of an iteration.
+            name: the variable.
+        """
+        variable = scope.vars.get(name)
+        return None if variable is None else getattr(variable.value, "array", variable.value)
 
 
 class Loop(Control):
@@ -55,6 +106,7 @@ class Loop(Control):
     def __init__(self, b: Any, steps: list[Any], condition: Any) -> None:
         super().__init__(b, steps)
         self.condition = condition
+        self.records = not b.attr("is_test", False)
 
     def more(self) -> bool:
         """Whether the condition holds now."""
@@ -79,3 +131,77 @@ class Branch(Control):
 
     def enter(self, k: int) -> Any:
         return self.scope if k == 0 and self.taken() else None
+
+
+class Backward(Control):
+    """Runs a gradient block over the finished iterations of its forward operator, the last first.
+
+    What the block finds under a name is first its own, then what the forward iteration left, then what is around the
+    gradient operator. Gradients of outer variables that several iterations read are summed.
+
+    Args:
+        b: the binder.
+        steps: the iterations of the forward operator.
+        sums: (array, name): to which array the block's variable of that name is added after each iteration.
+    """
+
+    records = False
+
+    def __init__(self, b: Any, steps: list[Any], sums: Sequence[tuple[Any, str]]) -> None:
+        super().__init__(b, steps)
+        self.sums = list(sums)
+
+    def begin(self) -> None:
+        for total, _ in self.sums:
+            total.fill(0)
+
+    def enter(self, k: int) -> Any:
+        n = len(self.steps)
+        return None if k >= n else self.walker.reopen(self.scope, self.steps[n - 1 - k])
+
+    def leave(self, k: int, scope: Any) -> None:
+        for total, name in self.sums:
+            self.add(total, self.held(scope, name))
+
+    def changes(self) -> Iterable[Any]:
+        return [total for total, _ in self.sums]
+
+    @staticmethod
+    def add(total: Any, gradient: Any) -> None:
+        """Add a gradient to a sum of gradients.
+
+        Args:
+            total: the sum, written.
+            gradient: an array of as many elements, rows of it, or None for nothing.
+
+        Example:
+            >>> total = np.ones(2); Backward.add(total, np.ones(2)); Backward.add(total, None); total
+            array([2., 2.])
+        """
+        if isinstance(gradient, SelectedRows):
+            np.add.at(total, gradient.rows_, np.asarray(gradient.value))
+        elif gradient is not None:
+            np.add(total, gradient.reshape(total.shape), total)
+
+
+def sums_of(b: Any, slots: Sequence[str]) -> list[tuple[Any, str]]:
+    """The outputs ``<slot>@GRAD`` of a gradient operator as sums over iterations.
+
+    A gradient that the block does not declare is the outer variable itself: the block reads and rewrites it, and there
+    is nothing to sum.
+
+    Args:
+        b: the binder of the gradient operator.
+        slots: its slots of outer variables.
+
+    Returns:
+        (array, name of the variable inside the block) for each that is wanted.
+    """
+    inside = b.op.desc.block.program.blocks[b.attr("sub_block")].vars
+    found = []
+    for slot in slots:
+        for i, (x, lod) in enumerate(zip(b.all(slot) if b.has(slot) else (), b.lods(slot), strict=True)):
+            name = b.inputs[slot][i] + GRAD
+            if b.wants(slot + GRAD, i) and isinstance(x, np.ndarray) and name in inside:
+                found.append((b.set(slot + GRAD, x.shape, x.dtype, lod, i), name))
+    return found

@@ -11,6 +11,8 @@ from fluidnb import memory
 from fluidnb.op import Clock
 from fluidnb.runtime.layout import has_order, order_of
 from fluidnb.runtime.plan import Plan
+from fluidnb.runtime.scope import Scope
+from fluidnb.runtime.steps import Step
 from fluidnb.values.device_context import DeviceContext, place_of
 from fluidnb.values.tensor import LoDTensorArray
 
@@ -83,7 +85,7 @@ class Bound:
         plan: the plan.
     """
 
-    __slots__ = ("arenas", "buffers", "clock", "pin", "place", "place_kind", "plan", "run", "shared")
+    __slots__ = ("arenas", "buffers", "clock", "pin", "place", "place_kind", "plan", "run", "shared", "views")
 
     def __init__(self, plan: Plan, run: Any) -> None:
         self.plan, self.run = plan, run
@@ -94,6 +96,7 @@ class Bound:
         self.pin = False
         self.buffers: dict[int, Array] = {}
         self.arenas: dict[int, Array] = {}
+        self.views: dict[Any, tuple[Scope, Any]] = {}
 
     def fixed(self, name: str, outer: bool) -> bool:
         """See `fluidnb.op.binder.Memory`."""
@@ -145,12 +148,30 @@ class Bound:
             return False
         return has_order(array, order_of(self.plan.layout, name, array.shape))
 
-    def array(self, name: str) -> LoDTensorArray:
-        """See `fluidnb.op.binder.Memory`; the plan empties it when a run starts."""
+    def array(self, name: str, where: int) -> LoDTensorArray:
+        """See `fluidnb.op.binder.Memory`; it is emptied when a run starts, or when its block is entered."""
         found: LoDTensorArray = self.holder(name, LoDTensorArray) if name in self.plan.captured else LoDTensorArray()
-        if not any(a is found for a in self.plan.arrays):
-            self.plan.arrays.append(found)
+        known = self.plan.inner_arrays[where] if where > 0 else self.plan.arrays
+        if not any(a is found for a in known):
+            known.append(found)
         return found
+
+    def reopen(self, around: Scope, step: Step) -> Scope:
+        """A finished iteration as its gradient operator sees it, with the values of then.
+
+        Args:
+            around: the scope of the gradient operator.
+            step: the iteration.
+
+        Returns:
+            A scope between the two; the same one for iterations that share their buffers.
+        """
+        key = (id(around), id(step.scope), step.signature())
+        found = self.views.get(key)
+        if found is None:
+            found = self.views[key] = (around.showing(step.scope), step.scope)  # kept, so that identities stay unique
+        step.restore(found[0])
+        return found[0]
 
     def holder(self, name: str, make: Any) -> Any:
         """See `fluidnb.op.binder.Memory`."""

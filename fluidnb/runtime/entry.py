@@ -85,6 +85,7 @@ class Entry:
         plan, run = self.plan, self.bound.run
         for array in plan.arrays:
             array.clear()
+        plan.steps.start()
         plan.clock.run, plan.clock.path = run_number, 0
         token = _set(_QUIET)
         run.begin()

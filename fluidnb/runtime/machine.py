@@ -19,6 +19,7 @@ from fluidnb.runtime.layout import order_of
 from fluidnb.runtime.nan_check import checks
 from fluidnb.runtime.plan import Plan, PlanBlock, PlanOp
 from fluidnb.runtime.scope import Scope
+from fluidnb.runtime.steps import keep
 from fluidnb.values.device_context import DeviceContext, place_of
 from fluidnb.values.tensor import LoDTensor, LoDTensorArray
 from fluidnb.values.variable import Variable
@@ -127,13 +128,31 @@ class Machine:
         """See `fluidnb.op.binder.Memory`."""
         raise AssertionError("nothing is shared: may_alias says no")
 
-    def array(self, name: str) -> LoDTensorArray:
+    def array(self, name: str, where: int) -> LoDTensorArray:
         """See `fluidnb.op.binder.Memory`."""
         return LoDTensorArray()
 
     def holder(self, name: str, make: Any) -> Any:
         """See `fluidnb.op.binder.Memory`."""
         return make()
+
+    # ---- what control operators ask of it
+
+    def real(self, shape: tuple[int, ...], dtype: Any) -> Array:
+        """New memory."""
+        return DeviceContext.get(self.place).empty(shape, dtype)
+
+    def reopen(self, around: Scope, step: Scope) -> Scope:
+        """A finished iteration as its gradient operator sees it.
+
+        Args:
+            around: the scope of the gradient operator.
+            step: the scope of the iteration.
+
+        Returns:
+            A scope between the two.
+        """
+        return around.showing(step)
 
     # ---- where it is
 
@@ -187,7 +206,13 @@ class Machine:
         control = frame.control
         assert control is not None, "stepped past the end"
         undo.lists.append((control.steps, list(control.steps)))
+        undo.arrays += [(a, a.copy()) for a in control.changes()]
+        for variable in control.sets():
+            self._note(variable, undo)
         control.leave(frame.k, frame.scope)
+        if control.records:
+            keep(frame.scope, self.plan.kept.get(frame.block.index, ()))
+            control.steps.append(frame.scope)
         self.stack = self.stack[:-1]
         self._enter(control, frame.k + 1)
 
@@ -214,9 +239,19 @@ class Machine:
         if binder.control is None:
             self.stack = (*self.stack[:-1], replace(frame, pc=frame.pc + 1))
         else:
+            binder.control.walker = self
             undo.lists.append((binder.control.steps, list(binder.control.steps)))
             binder.control.begin()
             self._enter(binder.control, 0)
+
+    @staticmethod
+    def _note(variable: Variable, undo: Undo) -> None:
+        """Remember what a variable holds, before it is given something else."""
+        value = variable.value
+        tensor = type(value) is LoDTensor
+        undo.cells.append((variable, value, value.array if tensor else None, value.lod_ if tensor else ()))
+        if isinstance(value, list):
+            undo.lists.append((value, list(value)))
 
     def _enter(self, control: Control, k: int) -> None:
         frame = self.stack[-1]
@@ -227,6 +262,7 @@ class Machine:
             block = self.plan.blocks[control.block_index]
             scope = parent.new_scope()
             scope.block = block
+            control.prepare(k, scope)
             self.stack = (*self.stack, Frame(block, 0, scope, control, k, frame.path * 1000003 + k + 1))
 
     def back(self) -> None:

@@ -13,11 +13,12 @@ from typing import Any
 
 from fluidnb.errors import NotBuiltYet, near
 from fluidnb.memory import flags
-from fluidnb.op import EMPTY, Clock, OpDef, ValuesOf, get_op, has_op
+from fluidnb.op import EMPTY, GRAD, Clock, OpDef, ValuesOf, get_op, has_op
 from fluidnb.op.define import registry
 from fluidnb.proto.desc import BlockDesc, OpDesc, ProgramDesc
 from fluidnb.proto.framework_pb2 import VarType
 from fluidnb.runtime.layout import batch_innermost
+from fluidnb.runtime.steps import Steps, kept_names, loops, saved_names
 from fluidnb.where import Where
 
 
@@ -85,15 +86,35 @@ class PlanBlock:
     def __init__(self, desc: BlockDesc, skip: Iterable[str] = ()) -> None:
         self.desc, self.index, self.forward = desc, desc.idx, desc.forward_block_idx
         self.ops = [PlanOp(o, i, desc.idx) for i, o in enumerate(desc.ops) if o.optype not in skip]
-        gradient = self.forward >= 0
+        # the gradient of an array goes on from iteration to iteration, as far as the array itself does
+        forward = desc.program.blocks[self.forward] if self.forward >= 0 and desc.program is not None else None
         declared = {
             name
             for name, var in desc.vars.items()
-            if not var.persistable() and not (gradient and var.type() == VarType.LOD_TENSOR_ARRAY)
+            if not var.persistable()
+            and not (
+                forward is not None
+                and var.type() == VarType.LOD_TENSOR_ARRAY
+                and name.partition(GRAD)[0] not in forward.vars
+            )
         }
         # what is written without being declared anywhere must not end up in the user's scope
         loose = {n for op in self.ops for n in op.writes() if desc.find_var_recursive(n) is None}
         self.local = frozenset(declared | loose)
+
+
+def control_names(op: PlanOp) -> set[str]:
+    """The variables that an operator which runs a block reads and writes by itself, outside the block and inside.
+
+    Args:
+        op: the operator.
+
+    Returns:
+        Its arguments, the names in its attributes, and the gradients of all these: these keep their memory.
+    """
+    names = {*op.reads(), *op.writes()}
+    names.update(n for value in op.desc.attrs.values() if isinstance(value, list) for n in value if isinstance(n, str))
+    return names | {n + GRAD for n in names}
 
 
 class Plan:
@@ -136,11 +157,9 @@ class Plan:
         self.writes = writes
         self.captured = {n for n, seen in where.items() if len({b for b, _ in seen}) > 1}
         self.pinned = {n for n, seen in where.items() if len(seen) > 1} | set(feeds) | set(fetches)
-        self.saved = {
-            b.forward: sorted({n for op in b.ops for n in op.reads()} & set(desc.blocks[b.forward].vars))
-            for b in self.blocks
-            if b.forward >= 0
-        }
+        self.pinned |= {n for b in self.blocks for op in b.ops if op.definition.control for n in control_names(op)}
+        self.kept = kept_names(self.blocks)
+        self.steps = Steps(saved_names(self.blocks), self.kept, loops(self.blocks))
         self.outer = {
             b.index: sorted({n for op in b.ops for n in (*op.reads(), *op.writes())} - b.local) for b in self.blocks
         }
@@ -160,6 +179,8 @@ class Plan:
         self.bodies: dict[Any, Any] = {}
         self.held: list[Any] = []
         self.arrays: list[Any] = []
+        self.inner_arrays: dict[int, list[Any]] = defaultdict(list)
+        self.steps.forget()
 
     def missing_ops(self) -> None:
         """Raise if the program has operators that are not registered.

@@ -59,9 +59,10 @@ def drain(control: Control) -> None:
     plan, clock = bound.plan, bound.clock
     block = plan.blocks[control.block_index]
     control.begin()
-    if _run_bare(control, bound, block):
+    saved = control.records and plan.steps.needed(block.index)
+    if not saved and _run_bare(control, bound, block):
         return
-    outer_path, random = clock.path, block.index in plan.random
+    outer_path, random, arrays = clock.path, block.index in plan.random, plan.inner_arrays[block.index]
     k = 0
     try:
         while True:
@@ -74,7 +75,13 @@ def drain(control: Control) -> None:
             body = control.roots.get(id(parent))
             if body is None:
                 body = control.roots[id(parent)] = _body(control, block, parent)
-            control.leave(k, walk(body).scope)
+            for array in arrays:
+                array.clear()
+            control.prepare(k, body.scope)
+            end = walk(body).scope
+            control.leave(k, end)
+            if saved:
+                control.steps.append(plan.steps.save(block.index, end))
             k += 1
     finally:
         clock.path = outer_path
@@ -84,6 +91,8 @@ def _run_bare(control: Control, bound: Bound, block: PlanBlock) -> bool:
     """A loop whose body is bound, has no guard and draws nothing needs no bookkeeping: it is run here."""
     body = control.roots.get(id(control.scope))
     if body is None or body.guard is not None or block.index in bound.plan.random or not isinstance(control, Loop):
+        return False
+    if bound.plan.inner_arrays[block.index]:
         return False
     more, run, held = control.condition.value.array.item, body.run, bound.run
     while more():

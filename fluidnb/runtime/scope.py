@@ -26,6 +26,7 @@ class Scope:
         parent: the scope around it.
         kids: scopes made by `new_scope`.
         block: while a program runs, the block of the plan whose variables live here.
+        kept: what outer variables held when the iteration was over that ran here, where its gradient needs it.
 
     Example:
         >>> scope = Scope()
@@ -36,7 +37,7 @@ class Scope:
     Source: design document "Block and Scope", section on the scope hierarchy.
     """
 
-    __slots__ = ("__weakref__", "block", "bound", "kids", "parent", "runs", "vars")
+    __slots__ = ("__weakref__", "block", "bound", "kept", "kids", "parent", "runs", "vars")
 
     def __init__(self, parent: Scope | None = None, block: Any = None) -> None:
         self.vars: dict[str, Variable] = {}
@@ -45,6 +46,7 @@ class Scope:
         self.kids: list[Scope] = []
         self.bound = False
         self.runs: dict[int, int] = {}
+        self.kept: dict[str, Variable] = {}
 
     # ---- Fluid's face
 
@@ -160,6 +162,12 @@ class Scope:
                 value = LoDTensor(value.array, value.lod_, value.place, name)
             twin.vars[name] = Variable(name, value)
         return twin
+
+    def showing(self, other: Scope) -> Scope:
+        """A scope inside this one with another's variables: a finished iteration, seen from its gradient operator."""
+        view = Scope(self, other.block)
+        view.vars = {**other.vars, **other.kept}
+        return view
 
 
 _stack: list[Scope] = [Scope()]

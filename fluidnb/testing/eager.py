@@ -55,7 +55,7 @@ class Fresh:
         """Never called: nothing may be a view."""
         raise AssertionError("nothing is shared: may_alias says no")
 
-    def array(self, name: str) -> LoDTensorArray:
+    def array(self, name: str, where: int) -> LoDTensorArray:
         """A new tensor array."""
         return LoDTensorArray()
 

@@ -52,6 +52,14 @@ class LoDRankTable:
         self._items = sorted(lengths, key=lambda item: -item[1])
         self.coarse_lod, self.level = lod[:level], level
 
+    def become(self, other: LoDRankTable) -> None:
+        """Take over another table's content.
+
+        Args:
+            other: the table.
+        """
+        self._items, self.coarse_lod, self.level = list(other._items), other.coarse_lod, other.level
+
     def items(self) -> list[tuple[int, int]]:
         """(index, length) of each sequence, longest first."""
         return list(self._items)

@@ -1,0 +1,220 @@
+"""recurrent: runs a step net along time, with memories from one step to the next; and its gradient."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable
+from typing import Any
+
+import numpy as np
+
+from fluidnb.errors import EnforceNotMet
+from fluidnb.op import (
+    GRAD,
+    Attr,
+    Backward,
+    Binder,
+    Context,
+    Control,
+    OpDef,
+    OpDesc,
+    grad_desc,
+    grad_names,
+    grad_op,
+    op,
+    sums_of,
+)
+from fluidnb.values import LoDTensor
+
+Array = Any
+
+
+def _check(b: Binder) -> int:
+    """How many steps there are; every sequence must have as many, and every memory its start."""
+    sequences, names = b.all("inputs"), b.inputs["inputs"]
+    lengths = {n: x.shape[0] if x.ndim else 0 for n, x in zip(names, sequences, strict=True)}
+    steps = next(iter(lengths.values()))
+    b.require(
+        all(n == steps for n in lengths.values()),
+        "The sequences of a recurrent operator must have the same length.",
+        expected="the same size of axis 0", received=", ".join(f"{n}: {k}" for n, k in lengths.items()),
+        hint="axis 0 is time: transpose batch-first data.",
+    )  # fmt: skip
+    b.require(steps > 0, "A recurrent operator needs at least one step.", received="0 steps")
+    return steps
+
+
+class _Recurrent(Control):
+    """One iteration a step: slices of the sequences in, copies of the memories on, outputs into their place."""
+
+    def __init__(self, b: Binder, steps: list[Any]) -> None:
+        super().__init__(b, steps)
+        self.count, self.reverse = _check(b), bool(b.attr("reverse"))
+        self.sequences = list(zip(b.inputs["inputs"], b.all("inputs"), strict=True))
+        self.previous, self.states = list(b.attr("ex_states")), list(b.attr("states"))
+        self.starts = b.all("initial_states") if b.has("initial_states") else []
+        self.carried = [b.keep(s.shape, s.dtype) for s in self.starts]
+        self.outputs = [(n, b.scope.cell(n)[0]) for n in b.outputs["outputs"]]
+        self.text, self.where = b.text(), b.where()
+
+    def begin(self) -> None:
+        super().begin()
+        for carried, start in zip(self.carried, self.starts, strict=True):
+            np.copyto(carried, start)
+
+    def enter(self, k: int) -> Any:
+        return self.scope if k < self.count else None
+
+    def at(self, k: int) -> int:
+        """Which place of the sequences iteration ``k`` is about."""
+        return self.count - 1 - k if self.reverse else k
+
+    def prepare(self, k: int, scope: Any) -> None:
+        for name, sequence in self.sequences:
+            self.put(scope, name, sequence[self.at(k)])
+        for name, carried in zip(self.previous, self.carried, strict=True):
+            self.put(scope, name, carried)
+
+    def leave(self, k: int, scope: Any) -> None:
+        for name, carried in zip(self.states, self.carried, strict=True):
+            value = self.held(scope, name)
+            if value.shape != carried.shape:
+                raise EnforceNotMet(
+                    "A memory of a recurrent operator must keep its shape.", op=self.text, where=self.where,
+                    slots=[("states", name, str(value.dtype), value.shape)],
+                    expected=f"shape {list(carried.shape)}, as it starts with", received=f"shape {list(value.shape)}",
+                )  # fmt: skip
+            np.copyto(carried, value)
+        for name, variable in self.outputs:
+            value = self.held(scope, name)
+            tensor, shape = variable.value, (self.count, *value.shape)
+            if type(tensor) is not LoDTensor:
+                tensor = variable.value = LoDTensor(place=self.walker.place)
+            if tensor.array is None or tensor.array.shape != shape or tensor.array.dtype != value.dtype:
+                tensor.array = self.walker.real(shape, value.dtype)
+            tensor.array[self.at(k)] = value
+
+    def changes(self) -> Iterable[Array]:
+        arrays = [getattr(variable.value, "array", None) for _, variable in self.outputs]
+        return [*self.carried, *(a for a in arrays if a is not None)]
+
+    def sets(self) -> Iterable[Any]:
+        return [variable for _, variable in self.outputs]
+
+
+def _grad(desc: OpDesc, definition: OpDef, no_grad: Collection[str]) -> list[OpDesc]:
+    ins = {slot: list(names) for slot, names in (*desc.ins.items(), *desc.outs.items()) if names}
+    ins["outputs" + GRAD] = [n + GRAD for n in desc.outs["outputs"]]
+    slots = [s for s in ("inputs", "initial_states", "parameters") if desc.ins.get(s)]
+    return [grad_desc("recurrent_grad", desc, ins, {s + GRAD: grad_names(desc, s, no_grad) for s in slots})]
+
+
+def _infer(c: Context) -> None:
+    if not c.runtime:
+        c.require(
+            len(c.attr("states")) == len(c.attr("ex_states")) == len(c.inputs.get("initial_states", ())),
+            "Every memory of a recurrent operator has a start, a name and a name for its previous value.",
+            expected="as many initial_states as states and ex_states",
+        )
+
+
+@op(
+    "recurrent",
+    inputs={
+        "inputs*": "sequences, time first; the block sees one step of each under the same name",
+        "initial_states*?": "what the memories start with",
+        "parameters*?": "outer variables that the block reads",
+    },
+    outputs={"outputs*": "what the block computes, stacked along time", "step_scopes": "the scope of each step"},
+    attrs={
+        "sub_block": Attr("block", doc="the step net"),
+        "ex_states": Attr("strings", [], "names of the memories' previous values inside the block"),
+        "states": Attr("strings", [], "names of the memories' new values inside the block"),
+        "has_states": Attr("bool", False, "whether there are memories"),
+        "reverse": Attr("bool", False, "whether to go from the last step to the first"),
+        "is_train": Attr("bool", True, "whether the steps are kept for backward"),
+    },
+    infer=_infer,
+    grad=_grad,
+    unset=("parameters",),
+    side_effect=True,
+    control=True,
+)
+def recurrent(b: Binder) -> Control:
+    """For each step t run the block on x[t] and the memories; outputs[t] is what it computes.
+
+    Source: design document on RNNOp; Fluid's recurrent_op.
+    """
+    return _Recurrent(b, b.put("step_scopes", []))
+
+
+class _Backward(Backward):
+    """The steps in reverse: gradients of outputs and of the next step's memories in, gradients of sequences out.
+
+    A variable that is a memory and an output at once gets the gradient of the one or of the other, never the sum.
+    Layers copy a memory first, so that the two have different names and the gradient block sums them.
+    """
+
+    def __init__(self, b: Binder) -> None:
+        super().__init__(b, b["step_scopes"], sums_of(b, ["parameters"]))
+        self.reverse = bool(b.attr("reverse"))
+        self.states, self.previous = list(b.attr("states")), list(b.attr("ex_states"))
+        self.arriving = dict(zip(b.inputs["outputs"], b.all("outputs" + GRAD), strict=True))
+        self.inputs = self._wanted(b, "inputs")
+        starts = b.all("initial_states") if b.has("initial_states") else []
+        wanted = dict(self._wanted(b, "initial_states", self.previous))
+        self.carried = [
+            wanted[p] if p in wanted else b.keep(s.shape, s.dtype) for p, s in zip(self.previous, starts, strict=True)
+        ]
+
+    @staticmethod
+    def _wanted(b: Binder, slot: str, inside: list[str] | None = None) -> list[tuple[str, Array]]:
+        """(name inside the block, array of the gradient) of the variables of a slot that want one."""
+        names = b.inputs.get(slot, []) if inside is None else inside
+        rows = zip(names, b.all(slot), b.lods(slot), strict=True) if b.has(slot) else ()
+        found = []
+        for i, (name, x, lod) in enumerate(rows):
+            if b.wants(slot + GRAD, i):
+                found.append((name, b.set(slot + GRAD, x.shape, x.dtype, lod, i)))
+        return found
+
+    def begin(self) -> None:
+        super().begin()
+        for array in (*(a for _, a in self.inputs), *self.carried):
+            array.fill(0)
+
+    def at(self, k: int) -> int:
+        """Which place of the sequences the ``k``-th gradient step is about."""
+        return k if self.reverse else len(self.steps) - 1 - k
+
+    def prepare(self, k: int, scope: Any) -> None:
+        arriving = {n: a[self.at(k)] for n, a in self.arriving.items()}
+        for name, carried in zip(self.states, self.carried, strict=True):
+            if k or name not in arriving:  # in Paddle too: what comes from the next step hides what comes from outside
+                arriving[name] = carried
+        for name, gradient in arriving.items():
+            self.put(scope, name + GRAD, gradient)
+
+    def leave(self, k: int, scope: Any) -> None:
+        super().leave(k, scope)
+        for name, array in self.inputs:
+            gradient = self.held(scope, name + GRAD)
+            if gradient is not None:
+                array[self.at(k)] = gradient
+        for name, carried in zip(self.previous, self.carried, strict=True):
+            carried.fill(0)
+            self.add(carried, self.held(scope, name + GRAD))
+
+    def changes(self) -> Iterable[Array]:
+        return [*super().changes(), *(a for _, a in self.inputs), *self.carried]
+
+
+@grad_op(
+    "recurrent_grad",
+    infer=None, unset=("parameters", "outputs", "step_scopes", "step_scopes@GRAD"), control=True,
+)  # fmt: skip
+def recurrent_grad(b: Binder) -> Control:
+    """Backward through time: the gradient block over the steps in reverse.
+
+    Source: design document on RNNOp; Fluid's recurrent_grad.
+    """
+    return _Backward(b)
