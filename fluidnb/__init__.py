@@ -45,6 +45,7 @@ if TYPE_CHECKING:
     from fluidnb import profiler as profiler
     from fluidnb import reader as reader
     from fluidnb import regularizer as regularizer
+    from fluidnb import transpiler as transpiler
     from fluidnb import unique_name as unique_name
     from fluidnb.backward import append_backward as append_backward
     from fluidnb.backward import gradients as gradients
@@ -72,6 +73,9 @@ if TYPE_CHECKING:
     from fluidnb.runtime import scope_guard as scope_guard
     from fluidnb.session import fresh as fresh
     from fluidnb.session import seed as seed
+    from fluidnb.transpiler import memory_optimization_transpiler as memory_optimization_transpiler
+    from fluidnb.transpiler import memory_optimize as memory_optimize
+    from fluidnb.transpiler import release_memory as release_memory
     from fluidnb.values import CPUPlace as CPUPlace
     from fluidnb.values import CUDAPinnedPlace as CUDAPinnedPlace
     from fluidnb.values import CUDAPlace as CUDAPlace
@@ -89,7 +93,7 @@ __version__ = "0.1.0"
 _MODULES = (
     "average", "backward", "clip", "compat", "core", "data", "dataset", "debuger", "debugger", "evaluator", "executor",
     "framework", "initializer", "io", "layer_helper", "layers", "memory", "metrics", "net", "nets", "op", "optimizer",
-    "param_attr", "profiler", "reader", "regularizer", "unique_name",
+    "param_attr", "profiler", "reader", "regularizer", "transpiler", "unique_name",
 )  # fmt: skip
 
 #: name -> module that has it
@@ -121,9 +125,12 @@ _NAMES = {
     "get_flags": "memory",
     "global_scope": "runtime",
     "gradients": "backward",
+    "memory_optimization_transpiler": "transpiler",
+    "memory_optimize": "transpiler",
     "name_scope": "program",
     "program_guard": "program",
     "progress": "viz.progress",
+    "release_memory": "transpiler",
     "scope_guard": "runtime",
     "seed": "session",
     "set_flags": "memory",
@@ -142,7 +149,7 @@ _WORDS = {
 }
 
 #: Fluid's names that are to come.
-_NOT_YET = ("AsyncExecutor", "DistributeTranspiler", "DistributeTranspilerConfig", "ParallelExecutor", "transpiler")
+_NOT_YET = ("AsyncExecutor", "DistributeTranspiler", "DistributeTranspilerConfig", "ParallelExecutor")
 
 __all__ = sorted([*_MODULES, *_NAMES, "load_ipython_extension", "unload_ipython_extension"])
 

@@ -152,6 +152,28 @@ def _reachable(desc: ProgramDesc, top: BlockDesc, needed: set[str], kept_ops: se
     return kept[::-1]
 
 
+def own_blocks(op: OpDesc) -> list[int]:
+    """The blocks that an operator names in its attributes, without those inside them.
+
+    Args:
+        op: the operator.
+
+    Returns:
+        Their indices.
+
+    Example:
+        >>> own_blocks(OpDesc("relu"))
+        []
+    """
+    found: list[int] = []
+    for name in op.attr_names():
+        kind = op.attr_type(name)
+        if kind in (AttrType.BLOCK, AttrType.BLOCKS):
+            value = op.attrs[name]
+            found += [value] if kind == AttrType.BLOCK else value
+    return found
+
+
 def inner_blocks(desc: ProgramDesc, op: OpDesc) -> list[int]:
     """The blocks that an operator runs, and those inside them.
 
@@ -162,17 +184,15 @@ def inner_blocks(desc: ProgramDesc, op: OpDesc) -> list[int]:
     Returns:
         Their indices, each once.
     """
-    found: list[int] = []
-    for name in op.attr_names():
-        kind = op.attr_type(name)
-        if kind in (AttrType.BLOCK, AttrType.BLOCKS):
-            value = op.attrs[name]
-            for index in [value] if kind == AttrType.BLOCK else value:
-                if index not in found and index > 0:
-                    found.append(index)
-                    for inside in desc.blocks[index].ops:
-                        found += [i for i in inner_blocks(desc, inside) if i not in found]
-    return found
+    found: dict[int, None] = {}
+    waiting = own_blocks(op)
+    while waiting:
+        index = waiting.pop()
+        if index > 0 and index not in found:
+            found[index] = None
+            for inside in desc.blocks[index].ops:
+                waiting += own_blocks(inside)
+    return sorted(found)
 
 
 def _remapped(op: OpDesc, new_index: dict[int, int]) -> OpDesc:

@@ -1,0 +1,29 @@
+"""Transpilers: programs in, programs out.
+
+Example:
+    >>> x = fluid.layers.data("x", shape=[4])
+    >>> y = fluid.layers.tanh(fluid.layers.relu(x))
+    >>> memory_optimize(fluid.default_main_program())
+    >>> [op.type for op in fluid.default_main_program().global_block().ops]
+    ['relu', 'tanh', 'delete_var']
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from fluidnb.errors import near
+from fluidnb.transpiler import memory_optimization_transpiler
+from fluidnb.transpiler.memory_optimization_transpiler import memory_optimize, release_memory
+
+__all__ = ["memory_optimization_transpiler", "memory_optimize", "release_memory"]
+
+#: Fluid's transpilers that are to come.
+_NOT_YET = ("DistributeTranspiler", "DistributeTranspilerConfig", "HashName", "InferenceTranspiler", "RoundRobin")
+
+if not TYPE_CHECKING:
+
+    def __getattr__(name: str) -> Any:
+        if name in _NOT_YET:
+            raise AttributeError(f"transpiler.{name} is not part of fluidnb yet.")
+        raise AttributeError(f"fluid.transpiler has no {name}. {near(name, __all__)}".rstrip())

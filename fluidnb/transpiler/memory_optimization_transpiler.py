@@ -1,0 +1,174 @@
+"""memory_optimize and release_memory: variables go as soon as nothing reads them any more."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable
+from typing import Any
+
+from fluidnb.backward.emit import all_or_nothing
+from fluidnb.errors import NotFound, OpTypeError, OpValueError, near
+from fluidnb.program import Program, Variable, origin
+from fluidnb.program.constants import grad_var_name
+from fluidnb.program.prune import own_blocks
+from fluidnb.proto.desc import BlockDesc, OpDesc
+from fluidnb.transpiler.lifetime import Life, lives, size_of
+from fluidnb.transpiler.report import Line, Report
+from fluidnb.transpiler.reuse import Cell, cells
+from fluidnb.transpiler.uses import Uses
+from fluidnb.values.dtypes import VarType
+from fluidnb.where import capture
+
+Names = Iterable["Variable | str"]
+
+
+def memory_optimize(
+    input_program: Program,
+    skip_opt_set: Names | None = None,
+    print_log: bool = False,
+    level: int = 0,
+    skip_grads: bool = True,
+) -> None:
+    """Rewrite a program so that it needs less memory: variables share memory, and go after their last use.
+
+    Where one variable's life is over before another's begins, the second takes the name of the first; ``delete_var``
+    operators drop what nothing reads any more. It is done in every block. What no operator reads is a result and
+    stays, as do parameters and data. A fetch of a variable that is gone raises an error; name it in ``skip_opt_set``.
+
+    Args:
+        input_program: the program, complete with backward and optimizer; it is changed.
+        skip_opt_set: variables or names that have to stay, because they will be fetched for example.
+        print_log: whether to print what was done, and the memory in use at each operator before and after.
+        level: 0 shares memory among variables of the same shape, 1 also with smaller ones.
+        skip_grads: whether the gradients of parameters have to stay, for a fetch of ``w@GRAD``.
+
+    Raises:
+        OpTypeError: not a Program, or names of another kind.
+        OpValueError: another level than 0 or 1.
+        NotFound: the program has no variable of a name in ``skip_opt_set``. Nothing has changed then.
+
+    Example:
+        >>> x = fluid.layers.data("x", shape=[4]); h = fluid.layers.relu(x)
+        >>> loss = fluid.layers.mean(fluid.layers.tanh(h))
+        >>> memory_optimize(fluid.default_main_program(), skip_opt_set=[h], print_log=True)
+        block 0, variables that do not outlive a run, 64 rows to a batch: at most 3.0 KB before, 3.0 KB after
+             0 relu                           2.0 KB     2.0 KB
+             1 tanh                           3.0 KB     3.0 KB
+             2 mean                           3.0 KB     3.0 KB   tanh_0.tmp_0 is dropped
+
+    Source: fluid.memory_optimize; developer guide, section on transpilers.
+    """
+    if level not in (0, 1):
+        raise OpValueError(
+            "only support opt_level 0 or 1.", where=capture(), received=level,
+            expected="0: memory for variables of the same shape, 1: for all that fit",
+        )  # fmt: skip
+    reports = _rewrite(input_program, skip_opt_set, level, skip_grads)
+    if print_log:
+        print(*reports, sep="\n")
+
+
+def release_memory(input_program: Program, skip_opt_set: Names | None = None) -> None:
+    """Insert ``delete_var`` operators that drop variables after their last use; every variable keeps its name.
+
+    Args:
+        input_program: the program, complete with backward and optimizer; it is changed.
+        skip_opt_set: variables or names that have to stay, because they will be fetched for example.
+
+    Raises:
+        OpTypeError: not a Program, or names of another kind.
+        NotFound: the program has no variable of a name in ``skip_opt_set``. Nothing has changed then.
+
+    Example:
+        >>> x = fluid.layers.data("x", shape=[4]); h = fluid.layers.relu(x); y = fluid.layers.tanh(h)
+        >>> release_memory(fluid.default_main_program())
+        >>> op = fluid.default_main_program().global_block().ops[-1]; op.type, op.input("X") == [h.name]
+        ('delete_var', True)
+
+    Source: fluid.release_memory.
+    """
+    _rewrite(input_program, skip_opt_set, None, False)
+
+
+def _rewrite(program: Program, skip_opt_set: Names | None, level: int | None, skip_grads: bool) -> list[Report]:
+    """Do it in all blocks that operators run; ``level`` None shares nothing."""
+    if not isinstance(program, Program):
+        raise OpTypeError(
+            "A transpiler takes a program.", where=capture(2), expected="a fluid.Program",
+            received=f"{program!r} ({type(program).__name__})"[:200],
+        )  # fmt: skip
+    skip = _names(program, skip_opt_set)
+    if skip_grads:
+        skip |= {grad_var_name(v.name()) for b in program.desc.blocks for v in b.vars.values() if v.persistable()}
+    origin.saw_list(program)
+    origin.writing(program)
+    uses = Uses(program.desc)
+    run = {0} | {i for block in program.desc.blocks for op in block.ops for i in own_blocks(op)}
+    reports = []
+    with all_or_nothing(program):
+        for index in sorted(run):
+            reports.append(_rewrite_block(program, program.desc.blocks[index], uses, skip, level))
+    return reports
+
+
+def _rewrite_block(program: Program, block: BlockDesc, uses: Uses, skip: set[str], level: int | None) -> Report:
+    ops = list(block.ops)
+    found = lives(block, uses, skip)
+    before, after = _load(block, uses, []), _load(block, uses, found)
+    made = [Cell([life]) for life in found] if level is None else cells(block, uses, found, after, level)
+    lines = [Line(op.optype, b, a) for op, b, a in zip(ops, before, after, strict=True)]
+    gone: dict[int, list[str]] = defaultdict(list)
+    for cell in made:
+        first = cell.lives[0].name
+        for life in cell.lives[1:]:
+            for op in ops[life.first : life.last + 1]:
+                op.rename(life.name, first)
+            lines[life.first].notes.append(f"{life.name} takes the memory of {first}")
+        gone[cell.last] += cell.names
+        lines[cell.last].notes.append(f"{', '.join(cell.names)} {'is' if len(cell.names) == 1 else 'are'} dropped")
+    for place in sorted(gone, reverse=True):
+        drop = OpDesc("delete_var", {"X": gone[place]})
+        for name in ("op_role", "op_namescope"):
+            if ops[place].has_attr(name):
+                drop.set_attr(name, ops[place].attr(name), ops[place].attr_type(name))
+        program.block(block.idx).put_desc(drop, place + 1)
+    return Report(block.idx, lines)
+
+
+def _load(block: BlockDesc, uses: Uses, found: list[Life]) -> list[int]:
+    """Bytes of the block's variables at each operator, when some go after their last use and the others stay."""
+    begins: dict[str, int] = {}
+    for i, (reads, writes) in enumerate(zip(uses.reads[block.idx], uses.writes[block.idx], strict=True)):
+        for name in reads | writes:
+            begins.setdefault(name, i)
+    change = [0] * (len(block.ops) + 1)
+    for name, i in begins.items():
+        var = block.vars[name]
+        if not var.persistable() and var.type() == VarType.LOD_TENSOR:
+            change[0 if var.need_check_feed() else i] += size_of(var)
+    for life in found:
+        change[life.last + 1] -= life.size
+    load, now = [], 0
+    for step in change[:-1]:
+        now += step
+        load.append(now)
+    return load
+
+
+def _names(program: Program, given: Any) -> set[str]:
+    names = set()
+    for each in [given] if isinstance(given, str | Variable) else given or ():
+        name = each.name if isinstance(each, Variable) else each
+        if not isinstance(name, str):
+            raise OpTypeError(
+                "skip_opt_set has variables and names.", where=capture(3), expected="Variables or names",
+                received=f"{each!r} ({type(each).__name__})"[:200],
+            )  # fmt: skip
+        known = [n for block in program.desc.blocks for n in block.vars]
+        if name not in known:
+            raise NotFound(
+                f'The program has no variable "{name}" to keep.', where=capture(3),
+                expected="a variable of the program", received=name, hint=near(name, known),
+            )  # fmt: skip
+        names.add(name)
+    return names
