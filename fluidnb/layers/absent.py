@@ -1,0 +1,65 @@
+"""Layers of Fluid that fluidnb does not have: a call says why, and what to use instead."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NoReturn
+
+from fluidnb.errors import NotBuiltYet
+
+#: (why, what to use instead) -> the layers of which it is true
+_GROUPS = {
+    (
+        "it belongs to the networks that find boxes in images, whose operators are not built",
+        "the models of the Paddle Book do without; numpy can prepare boxes before they are fed.",
+    ): """anchor_generator bipartite_match box_clip box_coder box_decoder_and_assign collect_fpn_proposals
+        deformable_conv deformable_roi_pooling density_prior_box detection_output distribute_fpn_proposals
+        generate_mask_labels generate_proposal_labels generate_proposals iou_similarity multi_box_head multiclass_nms
+        polygon_box_transform prior_box psroi_pool retinanet_detection_output retinanet_target_assign roi_align
+        roi_perspective_transform roi_pool rpn_target_assign sigmoid_focal_loss ssd_loss target_assign yolo_box
+        yolov3_loss""",
+    (
+        "reading files inside a program needs the reader operators, which are not built",
+        "feed each batch: paddle.batch, fluid.reader and fluid.DataFeeder make it.",
+    ): """Preprocessor batch create_py_reader_by_data double_buffer open_files py_reader random_data_generator read_file
+        shuffle""",
+    (
+        "it wraps a fused kernel of the GPU library cuDNN",
+        "layers.DynamicRNN with lstm_unit, or dynamic_lstm, computes the same.",
+    ): "lstm",
+    (
+        "it serves one kind of model, and its operator is not built",
+        "put it together of other layers, or define an operator with fluidnb.op.",
+    ): """affine_channel affine_grid bilinear_tensor_product continuous_value_model data_norm fsp_matrix
+        grid_sampler hash npair_loss pixel_shuffle random_crop row_conv sampled_softmax_with_cross_entropy
+        sequence_scatter shuffle_channel similarity_focus space_to_depth spectral_norm teacher_student_sigmoid_loss
+        temporal_shift tree_conv unfold""",
+}  # fmt: skip
+
+#: layer -> (why, what to use instead)
+ABSENT = {name: facts for facts, names in _GROUPS.items() for name in names.split()}
+
+
+def absent(name: str) -> Callable[..., NoReturn]:
+    """What stands in the place of a layer that there is not.
+
+    Args:
+        name: one of `ABSENT`.
+
+    Returns:
+        A function that raises, whatever it is given; looking at the name does not.
+
+    Example:
+        >>> fluid.layers.row_conv(fluid.layers.data("x", [3]), 2)
+        Traceback (most recent call last):
+        fluidnb.errors.NotBuiltYet: fluid.layers.row_conv is not part of fluidnb yet: it serves one kind of model, ...
+          ...
+    """
+    why, instead = ABSENT[name]
+
+    def refuse(*args: Any, **kwargs: Any) -> NoReturn:
+        raise NotBuiltYet(f"fluid.layers.{name} is not part of fluidnb yet: {why}.", hint=instead)
+
+    refuse.__name__ = refuse.__qualname__ = name
+    refuse.__doc__ = f"Not part of fluidnb yet: {why}."
+    return refuse
