@@ -35,6 +35,9 @@ class SystemAllocator(Protocol):
 class CPUAllocator:
     """Host memory from anonymous mappings: page aligned, and pages that were never touched cost nothing.
 
+    Only `free` unmaps. What was not freed stays mapped when the allocator is dropped and while the interpreter shuts
+    down, where a thread may be in the middle of a computation and C code may hold an address; the system takes it back.
+
     Args:
         pinned: always lock the pages; otherwise only while FLAGS_use_pinned_memory is set.
 
@@ -49,6 +52,7 @@ class CPUAllocator:
     def __init__(self, pinned: bool = False) -> None:
         self.pinned = pinned
         self._maps: dict[int, mmap.mmap] = {}
+        ctypes.pythonapi.Py_IncRef(ctypes.py_object(self._maps))  # never collected, and so nothing that it holds
 
     def alloc(self, size: int) -> tuple[int, int]:
         """Map `size` bytes.
