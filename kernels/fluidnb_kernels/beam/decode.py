@@ -1,0 +1,138 @@
+"""beam_search_decode: whole sentences from the steps of a beam search."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from fluidnb.op import Attr, Binder, Context, op
+from fluidnb.values import LoDTensorArray
+from fluidnb_kernels.sequences import as_level
+
+Array = Any
+
+#: A sentence: its words and the score after each.
+Sentence = tuple[list[int], list[float]]
+
+
+def sentences(ids: LoDTensorArray, scores: LoDTensorArray, end_id: int) -> list[list[Sentence]]:
+    """The sentences of each source, the best one first.
+
+    Each is followed back from its last word: the LoD of a step says which word of the step before a word came from.
+    An ended sentence is carried along by the search; what it repeats of the end word is left out.
+
+    Args:
+        ids: what `beam_search` selected at each step.
+        scores: the scores with them.
+        end_id: the word that ends a sentence.
+
+    Returns:
+        For each source a list of (words, scores).
+
+    Example:
+        >>> from fluidnb.testing.values import value_of
+        >>> step = [value_of((np.array([[n]]), [[1], [1]])) for n in (1, 5)]
+        >>> sentences(LoDTensorArray(step), LoDTensorArray(step), 0)
+        [[([1, 5], [1, 5])]]
+    """
+    found: list[list[Sentence]] = []
+    steps = [(np.asarray(i).reshape(-1), np.asarray(s).reshape(-1), i.lod_) for i, s in zip(ids, scores, strict=True)]
+    for source in range(len(steps[0][2][0]) - 1):
+        mine: list[Sentence] = []
+        rows: list[int] = []  # the word that each sentence goes on from, in the step before
+        for words, numbers, (sources, counts) in reversed(steps):
+            if not rows:
+                last = range(counts[sources[source]], counts[sources[source + 1]])
+                rows, mine = list(last), [([], []) for _ in last]
+            for row, (text, score) in zip(rows, mine, strict=True):
+                if words[row] != end_id or not text:
+                    text.append(words[row].item())
+                    score.append(numbers[row].item())
+            rows = (np.searchsorted(counts, rows, side="right") - 1).tolist()
+        found.append([(t[::-1], s[::-1]) for t, s in sorted(mine, key=lambda x: -x[1][0])])
+    return found
+
+
+def decode(ids: LoDTensorArray, scores: LoDTensorArray, end_id: int, words: Array, numbers: Array) -> None:
+    """Write all sentences one after the other.
+
+    Args:
+        ids: see `sentences`.
+        scores: see `sentences`.
+        end_id: see `sentences`.
+        words: int64 [n], written where wanted.
+        numbers: [n], written where wanted.
+    """
+    found = [s for source in sentences(ids, scores, end_id) for s in source]
+    for out, column in ((words, 0), (numbers, 1)):
+        if out is not None:
+            out[...] = [w for sentence in found for w in sentence[column]]
+
+
+def _lod(b: Binder) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """The LoD of the result: sentences of each source, words of each sentence."""
+    ids, scores = b["Ids"], b["Scores"]
+    b.require(
+        len(ids), "beam search steps should be larger than 0.", expected="an array with a step in it",
+        received="an empty array", hint="write the initial ids and scores at index 0 before the loop.",
+    )  # fmt: skip
+    b.require(
+        len(ids) == len(scores), "Ids and Scores of beam_search_decode must have as many steps.",
+        expected=len(ids), received=len(scores),
+    )  # fmt: skip
+    for array in (ids, scores):
+        for i, step in enumerate(array):
+            b.require(
+                len(step.lod_) == 2, "Level of LodTensor should be 2: sources, and the sentences of each.",
+                expected="2 levels at every step", received=f"a LoD of {len(step.lod_)} levels at step {i}",
+                hint="write selected_ids and selected_scores of layers.beam_search as they are.",
+            )  # fmt: skip
+    found = sentences(ids, scores, b.attr("end_id"))
+    return as_level([len(s) for s in found]), as_level([len(words) for s in found for words, _ in s])
+
+
+def _infer(c: Context) -> None:
+    if not c.runtime:
+        c.set("SentenceIds", (-1,), np.int64, (None, None))
+        c.set("SentenceScores", (-1,), c["Scores"].dtype, (None, None))
+
+
+@op(
+    "beam_search_decode",
+    inputs={
+        "Ids": "array: the selected_ids of each step of a beam search",
+        "Scores": "array: the selected_scores of each step",
+    },
+    outputs={
+        "SentenceIds": "int64 [words], with two levels of LoD: sentences of each source, words of each sentence",
+        "SentenceScores": "[words], alike: the score after each word",
+    },
+    attrs={
+        "beam_size": Attr("int", doc="the beam_size of the search"),
+        "end_id": Attr("int", doc="the word that ends a sentence"),
+    },
+    infer=_infer,
+    guard=_lod,
+    data_shape=True,
+    host_only=True,
+)
+def beam_search_decode(b: Binder) -> None:
+    """The sentences that a beam search has found, the best of each source first.
+
+    Example:
+        >>> from fluidnb.testing import run_op
+        >>> from fluidnb.testing.values import value_of
+        >>> from fluidnb.values import LoDTensorArray
+        >>> ids = LoDTensorArray([value_of((np.array([[n]]), [[1], [1]])) for n in (1, 5)])
+        >>> scores = LoDTensorArray([value_of((np.array([[n]]), [[1], [1]])) for n in (0.5, 0.25)])
+        >>> run_op("beam_search_decode", {"Ids": ids, "Scores": scores}, {"beam_size": 1, "end_id": 0})["SentenceIds"]
+        LoDTensor(shape=[2], dtype=int64, lod=[[0, 1], [0, 2]], place=CPUPlace)
+
+    Source: design guide, section on dynamic decoding; Fluid's beam_search_decode_op.
+    """
+    lod = _lod(b)
+    steps = b["Scores"]
+    b.set("SentenceIds", (lod[1][-1],), np.int64, lod)
+    b.set("SentenceScores", (lod[1][-1],), np.asarray(steps[0]).dtype, lod)
+    b(decode, b["Ids"], steps, b.attr("end_id"), b["SentenceIds"], b["SentenceScores"])

@@ -1,0 +1,163 @@
+"""sequence_pool: one row from each sequence."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from typing import Any
+
+import numpy as np
+
+from fluidnb.op import Attr, Binder, Context, OpDef, OpDesc, default_grad, grad_op, op, product
+from fluidnb_kernels.emit import zeros
+from fluidnb_kernels.sequences import (
+    column,
+    emit_put,
+    emit_reduce,
+    emit_rows,
+    offsets_of,
+    owners,
+    require_lod,
+)
+from fluidnb_kernels.views import reading, writing, written
+
+Array = Any
+
+KINDS = ("AVERAGE", "SUM", "SQRT", "MAX", "LAST", "FIRST")
+
+
+def _infer(c: Context) -> None:
+    x, lod = c["X"], c.lod("X")
+    require_lod(c)
+    count = len(lod[-1]) - 1 if c.runtime else -1
+    c.set("Out", (count, *x.shape[1:]), x.dtype, lod[:-1])
+    c.set("MaxIndex", (count, *x.shape[1:]), np.int32)
+
+
+def _grad(desc: OpDesc, definition: OpDef, no_grad: Collection[str]) -> list[OpDesc]:
+    index = ("MaxIndex",) if desc.attrs.get("pooltype") == "MAX" else ()
+    return default_grad("X", *index, "Out@GRAD")(desc, definition, no_grad)
+
+
+def pick_highest(parts: list[Array], starts: list[int], outs: list[Array], places: list[Array]) -> None:
+    """The largest element of each column of some arrays, and where it is; the first one of several.
+
+    Args:
+        parts: each [m, …], m at least 1.
+        starts: what is added to the row numbers of each.
+        outs: each […], written.
+        places: each int32 […], written.
+
+    Example:
+        >>> top, row = np.zeros(1), np.zeros(1, int)
+        >>> pick_highest([np.array([[1.0], [3.0], [3.0]])], [10], [top], [row]); top, row
+        (array([3.]), array([11]))
+    """
+    for part, start, out, place in zip(parts, starts, outs, places, strict=True):
+        np.maximum.reduce(part, 0, None, out)
+        place[...] = part.argmax(0)
+        place += start
+
+
+@op(
+    "sequence_pool",
+    inputs={"X": "[n, …] with sequences"},
+    outputs={"Out": "[sequences, …]", "MaxIndex~": "int32, like Out: with MAX the row of each element, else 0"},
+    attrs={
+        "pooltype": Attr("string", "AVERAGE", "what becomes of a sequence", enum=KINDS),
+        "pad_value": Attr("float", 0.0, "what a sequence without rows gives"),
+        "is_test": Attr("bool", False, "kept for old programs; it changes nothing"),
+    },
+    infer=_infer,
+    grad=_grad,
+)
+def sequence_pool(b: Binder) -> None:
+    """Out[i] = the AVERAGE, SUM, SUM / √length (SQRT), MAX, LAST or FIRST of the rows of sequence i of the last level.
+
+    Example:
+        >>> from fluidnb.testing import run_op
+        >>> x = ([[1.0], [3.0], [4.0], [6.0], [5.0]], [[2, 0, 3]])
+        >>> run_op("sequence_pool", {"X": x}, {"pooltype": "SUM"})["Out"].ravel()
+        array([ 4.,  0., 15.])
+        >>> run_op("sequence_pool", {"X": x}, {"pooltype": "MAX"})["MaxIndex"].ravel()
+        array([ 1, -1,  3], dtype=int32)
+
+    Source: Fluid's sequence_pool_op; the pad_value of its later versions.
+    """
+    x, out, index, kind = b["X"], b["Out"], b["MaxIndex"], b.attr("pooltype")
+    offsets, pad = offsets_of(b), b.attr("pad_value")
+    lengths = np.diff(offsets)
+    full, empty = np.flatnonzero(lengths), np.flatnonzero(lengths == 0)
+    if kind == "MAX":
+        if index is None:
+            return emit_reduce(b, np.maximum, x, offsets, out, pad)
+        width = product(x.shape[1:])
+        flat = reading(b, x, (len(x), width))
+        outs, places = (writing(b, a, (len(lengths), width)) for a in (out, index))
+        emit_put(b, b.const(pad, out.dtype), empty, outs)
+        emit_put(b, b.const(-1, index.dtype), empty, places)
+        parts = [flat[offsets[i] : offsets[i + 1]] for i in full]
+        b(pick_highest, parts, offsets[full].tolist(), [outs[i] for i in full], [places[i] for i in full])
+        written(b, out, outs)
+        return written(b, index, places)
+    if index is not None:
+        zeros(b, index)
+    if kind in ("LAST", "FIRST"):
+        emit_put(b, b.const(pad, out.dtype), empty, out)
+        rows = (offsets[1:] - 1 if kind == "LAST" else offsets[:-1])[full]
+        picked = b.tmp((len(full), *out.shape[1:]), out.dtype) if len(empty) else out
+        emit_rows(b, x, rows, picked)
+        return emit_put(b, picked, full, out) if len(empty) else None
+    emit_reduce(b, np.add, x, offsets, out, pad)
+    if kind != "SUM":
+        b(np.divide, out, column(_divisor(lengths, kind), out), out=out)
+    return None
+
+
+def _divisor(lengths: Array, kind: str) -> Array:
+    at_least_one = np.maximum(lengths, 1)
+    return np.sqrt(at_least_one) if kind == "SQRT" else at_least_one
+
+
+def put_highest(dx: Array, index: Array, g: Array, full: Array) -> None:
+    """Zeros, with each gradient where the largest element was.
+
+    Args:
+        dx: [n, width], written.
+        index: int32 [sequences, width]: rows of ``dx``.
+        g: [sequences, width].
+        full: the sequences that have rows.
+
+    Example:
+        >>> dx = np.ones((3, 1)); put_highest(dx, np.array([[2]]), np.array([[5.0]]), np.array([0])); dx.ravel()
+        array([0., 0., 5.])
+    """
+    dx[...] = 0
+    dx[index[full], np.arange(dx.shape[1])] = g[full]
+
+
+@grad_op("sequence_pool_grad", dtype_slot="Out@GRAD")
+def sequence_pool_grad(b: Binder) -> None:
+    """dX = each row's share of its sequence's gradient."""
+    g, dx, kind = b["Out@GRAD"], b["X@GRAD"], b.attr("pooltype", "AVERAGE")
+    offsets = offsets_of(b)
+    lengths = np.diff(offsets)
+    full = np.flatnonzero(lengths)
+    if kind == "MAX":
+        flat = len(g), product(g.shape[1:])
+        index, g = reading(b, b["MaxIndex"], flat), reading(b, g, flat)
+        flat_dx = writing(b, dx, (len(dx), flat[1]))
+        b(put_highest, flat_dx, index, g, full)
+        return written(b, dx, flat_dx)
+    if kind in ("LAST", "FIRST"):
+        rows = (offsets[1:] - 1 if kind == "LAST" else offsets[:-1])[full]
+        zeros(b, dx)
+        if len(full) < len(lengths):
+            kept = b.tmp((len(full), *g.shape[1:]), g.dtype)
+            emit_rows(b, g, full, kept)
+            g = kept
+        return emit_put(b, g, rows, dx)
+    if kind != "SUM":
+        share = b.like(g)
+        b(np.divide, g, column(_divisor(lengths, kind), g), out=share)
+        g = share
+    return emit_rows(b, g, owners(lengths), dx)

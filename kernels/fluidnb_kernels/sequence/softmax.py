@@ -1,0 +1,71 @@
+"""sequence_softmax: probabilities within each sequence."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from fluidnb.op import Attr, Binder, Context, default_grad, grad_op, op
+from fluidnb_kernels.emit import made
+from fluidnb_kernels.sequences import emit_reduce, emit_rows, offsets_of, owners, require_lod
+from fluidnb_kernels.views import reading, writing, written
+
+Array = Any
+
+
+def _infer(c: Context) -> None:
+    x = c["X"]
+    c.require(
+        x.size == x.shape[0] or x.size < 0 and x.shape[1:] in ((), (1,), (-1,)),
+        "The width of each timestep in Input(X) of sequence_softmax should be 1.",
+        expected="[n, 1] or [n]", received=list(x.shape),
+    )  # fmt: skip
+    require_lod(c)
+    c.set("Out", x.shape, x.dtype, c.lod("X"))
+
+
+def _to_rows(b: Binder, ufunc: np.ufunc, x: Array) -> Array:
+    """For each row what its sequence's rows reduce to."""
+    offsets = offsets_of(b)
+    each, out = b.tmp((len(offsets) - 1,), x.dtype), b.tmp(x.shape, x.dtype)
+    emit_reduce(b, ufunc, x, offsets, each)
+    emit_rows(b, each, owners(np.diff(offsets)), out)
+    return out
+
+
+@op(
+    "sequence_softmax",
+    inputs={"X": "[n, 1] or [n] with sequences: logits"},
+    outputs={"Out": "probabilities, like X"},
+    attrs={"data_format": Attr("string", "AnyLayout", "kept for old programs")},
+    infer=_infer,
+    grad=default_grad("X", "Out", "Out@GRAD"),
+)
+def sequence_softmax(b: Binder) -> None:
+    """Out = exp(X - max) / sum(exp(X - max)), with the maximum and the sum of each sequence of the last level.
+
+    Example:
+        >>> from fluidnb.testing import run_op
+        >>> run_op("sequence_softmax", {"X": ([[1.0], [5.0], [5.0]], [[1, 2]])})["Out"].array.ravel()
+        array([1. , 0.5, 0.5])
+
+    Source: Fluid's sequence_softmax_op.
+    """
+    rows = (len(b["X"]),)
+    x, out = reading(b, b["X"], rows), writing(b, b["Out"], rows)
+    t = made(b, np.subtract, x, _to_rows(b, np.maximum, x))
+    b(np.exp, t, out=t)
+    b(np.divide, t, _to_rows(b, np.add, t), out=out)
+    written(b, b["Out"], out)
+
+
+@grad_op("sequence_softmax_grad", dtype_slot="Out@GRAD")
+def sequence_softmax_grad(b: Binder) -> None:
+    """dX = Out · (dOut - the sum of dOut · Out over the sequence)."""
+    rows = (len(b["X"]),)
+    out, g, dx = reading(b, b["Out"], rows), reading(b, b["Out@GRAD"], rows), writing(b, b["X@GRAD"], rows)
+    t = made(b, np.multiply, out, g)
+    b(np.subtract, g, _to_rows(b, np.add, t), out=t)
+    b(np.multiply, t, out, out=dx)
+    written(b, b["X@GRAD"], dx)
