@@ -32,13 +32,27 @@ def _array(helper: LayerHelper, dtype: Any) -> Variable:
     return helper.create_variable(name=f"{helper.name}.out", type=VarType.LOD_TENSOR_ARRAY, dtype=dtype)
 
 
-def _check_array(array: object, layer: str, error: type[FluidError] = OpTypeError) -> None:
-    check_variable(array, "array", layer)
+def check_array(array: object, argument: str, layer: str, error: type[FluidError] = OpTypeError) -> None:
+    """Raise unless an argument of a layer is an array of tensors.
+
+    Args:
+        array: the argument.
+        argument: its name.
+        layer: the layer's name.
+        error: what is raised when it is a variable of another type.
+
+    Raises:
+        OpTypeError: it is not a Variable, or another one.
+
+    Example:
+        >>> check_array(fluid.layers.create_array("float32"), "array", "array_read")
+    """
+    check_variable(array, argument, layer)
     assert isinstance(array, Variable)
     if array.type != VarType.LOD_TENSOR_ARRAY:
         raise error(
-            f"array of {layer} must be an array of tensors.",
-            slots=[("array", array.name, dtype_name(array.dtype), array.shape)],
+            f"{argument} of {layer} must be an array of tensors.",
+            slots=[(argument, array.name, dtype_name(array.dtype), array.shape)],
             expected="a LoDTensorArray, type LOD_TENSOR_ARRAY", received=VarType(array.type).name,
             hint="layers.create_array() makes one, and so does layers.array_write() without array.",
         )  # fmt: skip
@@ -81,7 +95,7 @@ def array_write(x: Variable, i: Variable, array: Variable | None = None) -> Vari
     helper = LayerHelper("array_write")
     if array is None:
         array = _array(helper, x.dtype)
-    _check_array(array, "array_write", OpValueError)
+    check_array(array, "array", "array_write", OpValueError)
     helper.append_op(type="write_to_array", inputs={"X": [x], "I": [i]}, outputs={"Out": [array]})
     return array
 
@@ -107,7 +121,7 @@ def array_read(array: Variable, i: Variable) -> Variable:
         >>> fluid.layers.array_read(a, i).op.type
         'read_from_array'
     """
-    _check_array(array, "array_read")
+    check_array(array, "array", "array_read")
     _check_index(i, "array_read")
     helper = LayerHelper("array_read")
     out = helper.create_tmp_variable(array.dtype)
@@ -132,7 +146,7 @@ def array_length(array: Variable) -> Variable:
         >>> fluid.layers.array_length(fluid.layers.create_array("float32")).shape
         (1,)
     """
-    _check_array(array, "array_length")
+    check_array(array, "array", "array_length")
     helper = LayerHelper("array_length")
     out = helper.create_tmp_variable("int64", stop_gradient=True)
     helper.append_op(type="lod_array_length", inputs={"X": [array]}, outputs={"Out": [out]})

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from fluidnb.values import LoDTensor, LoDTensorArray
+from fluidnb.values.rank_table import LoDRankTable
 
 
 def assert_close(got: Any, want: Any, rtol: float, atol: float, what: str) -> None:
@@ -30,6 +31,9 @@ def assert_close(got: Any, want: Any, rtol: float, atol: float, what: str) -> No
         assert len(got) == len(want), f"{what}: {len(got)} elements for {len(want)}"
         for i, (g, w) in enumerate(zip(got, want, strict=True)):
             assert_close(g, w, rtol, atol, f"{what}[{i}]")
+        return
+    if isinstance(want, LoDRankTable):
+        assert got == want, f"{what}: {got} for {want}"
         return
     assert isinstance(got, LoDTensor), f"{what}: a {type(got).__name__} for a tensor"
     have, expected = np.asarray(got), np.asarray(want)
@@ -64,3 +68,5 @@ def assert_same(one: Mapping[str, Any], two: Mapping[str, Any], how: str) -> Non
             x, y = np.asarray(a), np.asarray(b)
             same = x.shape == y.shape and x.dtype == y.dtype and x.tobytes() == y.tobytes() and a.lod_ == b.lod_
             assert same, f"{name} {how} is {y!r} for {x!r}"
+        elif isinstance(a, LoDRankTable):
+            assert a == b, f"{name} {how} is {b} for {a}"

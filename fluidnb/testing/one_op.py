@@ -14,8 +14,13 @@ from fluidnb.testing.compare import assert_close, assert_same
 from fluidnb.testing.eager import bind_desc
 from fluidnb.testing.values import named
 from fluidnb.values import CPUPlace, LoDTensor, LoDTensorArray, SelectedRows, VarType, dtypes
+from fluidnb.values.rank_table import LoDRankTable
 
-_KINDS = {LoDTensorArray: VarType.LOD_TENSOR_ARRAY, SelectedRows: VarType.SELECTED_ROWS}
+_KINDS = {
+    LoDTensorArray: VarType.LOD_TENSOR_ARRAY,
+    SelectedRows: VarType.SELECTED_ROWS,
+    LoDRankTable: VarType.LOD_RANK_TABLE,
+}
 
 
 class OneOp:
@@ -77,7 +82,8 @@ class OneOp:
                 shape = [-1, *array.shape[1:]] if batch_unknown and array.ndim > 1 else list(array.shape)
                 block.create_var(name=name, shape=shape, dtype=str(array.dtype), lod_level=len(value.lod_))
             else:
-                block.create_var(name=name, type=_KINDS[type(value)], persistable=True, shape=[1], dtype="float32")
+                facts = {} if isinstance(value, LoDRankTable) else {"shape": [1], "dtype": "float32"}
+                block.create_var(name=name, type=_KINDS[type(value)], persistable=True, **facts)
         shared = shared or {}
         outs = {slot: [shared.get(n, n) for n in names] for slot, names in self.outputs.items()}
         for names in outs.values():

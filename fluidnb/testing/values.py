@@ -1,4 +1,4 @@
-"""The values that a test gives an operator: arrays, arrays with lengths, lists of them, tensor arrays."""
+"""The values that a test gives an operator: arrays, arrays with lengths, lists of them, tensor arrays, rank tables."""
 
 from __future__ import annotations
 
@@ -8,9 +8,10 @@ from typing import Any
 import numpy as np
 
 from fluidnb.values import CPUPlace, LoDTensor, LoDTensorArray, SelectedRows
+from fluidnb.values.rank_table import LoDRankTable
 
 #: Values that are taken as they are.
-Held = (LoDTensor, LoDTensorArray, SelectedRows)
+Held = (LoDTensor, LoDTensorArray, SelectedRows, LoDRankTable)
 
 
 def value_of(given: Any) -> Any:
@@ -18,10 +19,10 @@ def value_of(given: Any) -> Any:
 
     Args:
         given: an array, nested list or number; ``(array, lengths)`` with the lengths of its sequences, a list per
-            level; or a LoDTensor, LoDTensorArray or SelectedRows.
+            level; or a LoDTensor, LoDTensorArray, SelectedRows or LoDRankTable.
 
     Returns:
-        A LoDTensor, LoDTensorArray or SelectedRows.
+        A LoDTensor, or the value itself.
 
     Example:
         >>> value_of((np.zeros((3, 1)), [[1, 2]]))

@@ -1,0 +1,81 @@
+"""reorder_lod_tensor_by_rank: sequences in the order of a rank table, and back."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from typing import Any
+
+import numpy as np
+
+from fluidnb.op import EMPTY, GRAD, Binder, Context, OpDef, OpDesc, grad_names, grad_op, op
+from fluidnb.op.grad import grad_desc
+from fluidnb_kernels.lod.cut import cut, sequences
+
+_READS = {"X": "sequences, or a row for each", "RankTable": "a table that lod_rank_table made"}
+
+
+def ranks(b: Binder) -> Any:
+    """The guard of operators that take a rank table: what it says.
+
+    Args:
+        b: the binder.
+
+    Returns:
+        Its items, and the levels above that which was ranked.
+    """
+    table = b["RankTable"]
+    return None if table is None else (tuple(table.items()), table.coarse_lod)
+
+
+def _infer(c: Context) -> None:
+    if not c.runtime:
+        x = c["X"]
+        c.set("Out", x.shape, x.dtype, c.lod("X"))
+
+
+def _grad(desc: OpDesc, definition: OpDef, no_grad: Collection[str]) -> list[OpDesc]:
+    (target,) = grad_names(desc, "X", no_grad)
+    ins = {"Out@GRAD": [n + GRAD for n in desc.outs["Out"]], "RankTable": desc.ins["RankTable"]}
+    return [] if target == EMPTY else [grad_desc("reorder_lod_tensor_by_rank_grad", desc, ins, {"X@GRAD": [target]})]
+
+
+def _reorder(b: Binder, source: str, target: str, back: bool) -> None:
+    x, lod = b[source], b.lod(source)
+    order = [i for i, _ in b["RankTable"].items()]
+    b.require(
+        sequences(lod, len(x)) == len(order),
+        "reorder_lod_tensor_by_rank takes as many sequences as the table has.",
+        expected=len(order), received=f"{sequences(lod, len(x))} in {b.name(source)}",
+    )  # fmt: skip
+    levels, rows = cut(lod, np.argsort(order).tolist() if back else order)
+    b(np.ndarray.take, x, rows, 0, b.set(target, x.shape, x.dtype, levels), "clip")
+
+
+@op(
+    "reorder_lod_tensor_by_rank",
+    inputs=_READS,
+    outputs={"Out": "the same, the longest sequence of the table first"},
+    infer=_infer,
+    grad=_grad,
+    guard=ranks,
+    dtype_slot="X",
+)
+def reorder_lod_tensor_by_rank(b: Binder) -> None:
+    """Out = the sequences of X (its rows, where it has none) in the order of the table.
+
+    Example:
+        >>> from fluidnb.testing import run_op
+        >>> from fluidnb.values.rank_table import LoDRankTable
+        >>> table = LoDRankTable(((0, 1, 4, 6),))
+        >>> run_op("reorder_lod_tensor_by_rank", {"X": [[1.0], [2.0], [3.0]], "RankTable": table})["Out"].ravel()
+        array([2., 3., 1.])
+
+    Source: Fluid's reorder_lod_tensor_by_rank_op.
+    """
+    _reorder(b, "X", "Out", back=False)
+
+
+@grad_op("reorder_lod_tensor_by_rank_grad", infer=None, guard=ranks, dtype_slot="Out@GRAD")
+def reorder_lod_tensor_by_rank_grad(b: Binder) -> None:
+    """dX = dOut with its sequences in the order of X again."""
+    _reorder(b, "Out@GRAD", "X@GRAD", back=True)
