@@ -187,12 +187,13 @@ def _checked(b: Binder, array: LoDTensorArray, table: LoDRankTable) -> Array:
         expected=n, received=len(array),
     )  # fmt: skip
     for t, tensor in enumerate(array):
-        x: Array = tensor.array
+        x = tensor.array
         going_on = sum(length > t for _, length in table.items())
-        b.require(
-            x is not None, f"Nothing has been written to index {t} of {b.name('X')}.",
-            expected=f"a value at each index below {n}", hint="array_write fills it in every step.",
-        )  # fmt: skip
+        if x is None:
+            b.fail(
+                f"Nothing has been written to index {t} of {b.name('X')}.", received="nothing",
+                expected=f"a value at each index below {n}", hint="array_write fills it in every step.",
+            )  # fmt: skip
         b.require(
             x.shape[1:] == first.shape[1:] and x.dtype == first.dtype,
             f"The dimension of the {t}'th element in LoDTensorArray differs from previous ones.",
