@@ -2,7 +2,7 @@
 
 Example:
     >>> from fluidnb.compat import layer
-    >>> layer.softmax is fluid.layers.softmax, layer.add_scalar is layer.add
+    >>> layer.conv2d is fluid.layers.conv2d, layer.add_scalar is layer.add
     (True, True)
 """
 

@@ -108,6 +108,28 @@ def _is_integer(dtype: Any) -> bool:
     return dtypes.dtype_name(dtype) in ("int8", "int16", "int32", "int64", "uint8")
 
 
+def as_float(word: str, x: Any) -> Variable:
+    """A variable for a layer that needs floats.
+
+    Args:
+        word: who asks, for messages.
+        x: the variable.
+
+    Returns:
+        The variable itself, or of integers float32.
+
+    Raises:
+        OpTypeError: not a Variable.
+
+    Example:
+        >>> from fluidnb.compat import pd
+        >>> as_float("softmax", pd.var(1)).dtype.name
+        'FP32'
+    """
+    check_variable(x, "x", word)
+    return layers.cast(x, "float32") if _is_integer(x.dtype) else x
+
+
 def called(result: Variable, name: str | None) -> Variable:
     """A result under the name that the user gave it.
 

@@ -13,6 +13,7 @@ from typing import Any
 import fluidnb as fluid
 from fluidnb.compat import layer
 from fluidnb.compat import layer as operator
+from fluidnb.compat.branches import create_ifelseop, ifelse
 from fluidnb.compat.constants import Variable, get_variable, minibatch, sequence, tensor, var
 from fluidnb.compat.evaluation import evaluate
 from fluidnb.compat.words import add, fc, larger_than, matmul, sigmoid
@@ -21,8 +22,9 @@ from fluidnb.errors import near
 from fluidnb.where import warn
 
 __all__ = [
-    "Variable", "add", "add_two", "batch", "dataset", "evaluate", "fc", "fluid", "get_variable", "larger_than",
-    "layer", "matmul", "minibatch", "operator", "reader", "sequence", "sigmoid", "tensor", "var",
+    "Variable", "add", "add_two", "batch", "create_ifelseop", "dataset", "evaluate", "fc", "fluid", "get_variable",
+    "ifelse", "larger_than", "layer", "matmul", "minibatch", "operator", "reader", "sequence", "sigmoid", "tensor",
+    "var",
 ]  # fmt: skip
 
 add_two = add

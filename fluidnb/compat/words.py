@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from fluidnb import layers
-from fluidnb.compat.operands import called, operands
+from fluidnb.compat.operands import as_float, called, operands
 from fluidnb.errors import OpTypeError, OpValueError
 from fluidnb.op import product
 from fluidnb.param_attr import ParamAttr, ParamAttrLike
@@ -45,22 +45,32 @@ larger_than = _of_two("larger_than", "Whether x > y", layers.greater_than)
 less_equal = _of_two("less_equal", "Whether x <= y", layers.less_equal)
 
 
-@naming.layer
-def sigmoid(x: Variable, name: str | None = None) -> Variable:
-    """Logistic function: ``1 / (1 + exp(-x))``; `fluid.layers.sigmoid`.
+_DOC_OF_ONE = """{formula}; `fluid.layers.{word}`, of integers too.
 
-    Args:
-        x: any shape, float.
-        name: name of the result itself.
+Args:
+    x: a variable.
+    name: name of the result itself.
 
-    Returns:
-        Shape, dtype and LoD of ``x``.
+Returns:
+    Float, shape and LoD of ``x``.
 
-    Example:
-        >>> sigmoid(fluid.layers.data("x", [3]), name="act").name
-        'act'
-    """
-    return called(layers.sigmoid(x), name)
+Raises:
+    OpTypeError: not a Variable.
+"""
+
+
+def _of_one(word: str, formula: str, layer: Layer) -> Layer:
+    @naming.layer
+    def of_one(x: Any, name: str | None = None) -> Variable:
+        return called(layer(as_float(word, x)), name)
+
+    of_one.__name__ = of_one.__qualname__ = word
+    of_one.__doc__ = _DOC_OF_ONE.format(formula=formula, word=word)
+    return of_one
+
+
+sigmoid = _of_one("sigmoid", "1 / (1 + exp(-x))", layers.sigmoid)
+softmax = _of_one("softmax", "exp(x) / sum(exp(x)) over the last axis", layers.softmax)
 
 
 @naming.layer
@@ -76,8 +86,8 @@ def fc(
 ) -> Variable:
     """The fully connected layer as the design documents write it; `fluid.layers.fc`.
 
-    ``fc(x)`` has as many outputs as inputs. ``fc(a, params=["fc.w", "fc.b"])`` says the parameters' names.
-    ``fc(W, x)`` with two variables is their product x · W and nothing more.
+    ``fc(x)`` has as many outputs as inputs; of one number [1] it gives one number. ``fc(a, params=["fc.w", "fc.b"])``
+    says the parameters' names. ``fc(W, x)`` with two variables is their product x · W and nothing more.
 
     Args:
         input: a variable [batch, …], or several; or the weight W: one number, a matrix, or a tensor().
@@ -107,10 +117,13 @@ def fc(
         return _product(input, size, name)
     if params is not None:
         param_attr, bias_attr = _named(params, param_attr, bias_attr)
+    several = isinstance(input, list | tuple)
+    inputs = [as_float("fc", x) for x in (input if several else [input])]
+    flat = [layers.reshape(x, [-1, 1]) if len(x.shape) == 1 else x for x in inputs]
     if size is None:
-        first = input if isinstance(input, Variable) else input[0] if isinstance(input, list | tuple) else None
-        size = product(first.shape[num_flatten_dims:]) if isinstance(first, Variable) else 1
-    return layers.fc(input, size, num_flatten_dims, param_attr, bias_attr, act, name=name)
+        size = product(flat[0].shape[num_flatten_dims:]) if flat else 1
+    out = layers.fc(flat if several else flat[0], size, num_flatten_dims, param_attr, bias_attr, act, name=name)
+    return layers.reshape(out, [-1]) if size == 1 and all(len(x.shape) == 1 for x in inputs) else out
 
 
 def _product(weight: Any, x: Variable, name: str | None) -> Variable:
@@ -138,5 +151,5 @@ def _named(params: Any, param_attr: ParamAttrLike, bias_attr: ParamAttrLike) -> 
 #: The documents' names of what has another name in fluid.layers, or takes more.
 WORDS: dict[str, Layer] = {
     "add": add, "add_scalar": add, "add_two": add, "fc": fc, "larger": larger_than, "larger_than": larger_than,
-    "less_equal": less_equal, "matmul": matmul, "sigmoid": sigmoid,
+    "less_equal": less_equal, "matmul": matmul, "sigmoid": sigmoid, "softmax": softmax,
 }  # fmt: skip

@@ -122,6 +122,14 @@ def test_fc_of_two_variables_is_their_product() -> None:
     assert types()[1:] == ["assign_value", "mul", "fill_constant", "elementwise_mul"]
 
 
+def test_integers_and_single_numbers_reach_layers_of_floats() -> None:
+    x = pd.var(10)
+    assert compat.evaluate([pd.operator.softmax(x), pd.sigmoid(pd.var(0), name="half")])[1].tolist() == [0.5]
+    one = layer.fc(x, param_attr=fluid.initializer.Constant(3.0))
+    assert one.shape == (1,) and compat.evaluate(one).tolist() == [30]
+    assert layer.fc(pd.var(1), size=4).shape == (1, 4)
+
+
 def test_get_variable_looks_outwards() -> None:
     w = L.create_parameter([2], "float32", name="fc.w")
     with fluid.framework.BlockGuard(fluid.default_main_program()) as inner:
@@ -142,7 +150,7 @@ def test_the_slip_of_the_pen_is_taken_and_named() -> None:
 
 
 def test_layer_and_operator_have_every_layer() -> None:
-    assert layer.softmax is pd.operator.softmax is L.softmax and layer.add_scalar is pd.operator.add is pd.add_two
+    assert layer.conv2d is pd.operator.conv2d is L.conv2d and layer.add_scalar is pd.operator.add is pd.add_two
     assert {"fc", "add_scalar", "conv2d"} <= set(dir(pd.layer))
     with pytest.raises(AttributeError, match="softmaxx"):
         layer.softmaxx  # noqa: B018
