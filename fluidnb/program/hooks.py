@@ -56,3 +56,8 @@ run_block: Callable[[Any, Any, Any], Any] | None = None
 
 #: ``eval_block(block, targets, scope, place)`` runs what the targets need and gives their values. Set by the runtime.
 eval_block: Callable[[Any, Any, Any, Any], Any] | None = None
+
+#: ``body_ends(block, opener, role)`` is called at the end of the body of a ``with`` that fills a block, before the
+#: operator that runs the block is appended. ``opener`` is the object whose block it is, a While for example, ``role``
+#: says which one where it has several. It may append to the block. Set by the magics while a cell runs.
+body_ends: Callable[[Any, Any, str], object] | None = None

@@ -10,7 +10,7 @@ from types import TracebackType
 from fluidnb.backward.emit import all_or_nothing
 from fluidnb.layer_helper import LayerHelper
 from fluidnb.op import EMPTY
-from fluidnb.program import Block, BlockGuard, Program
+from fluidnb.program import Block, BlockGuard, Program, hooks
 from fluidnb.proto.desc import OpDesc
 from fluidnb.values.dtypes import VarType
 
@@ -76,6 +76,9 @@ class BodyGuard(BlockGuard):
     ) -> None:
         super().__init__(helper.main_program)
         self._finish, self._abandon = complete, abandon
+        #: the object whose block it is, and which of its blocks where it has several
+        self.opener: object = getattr(complete, "__self__", None)
+        self.role = ""
         self._startup = helper.startup_program
 
     def __enter__(self) -> Block:
@@ -89,6 +92,8 @@ class BodyGuard(BlockGuard):
     ) -> None:
         if kind is None:
             try:
+                if hooks.body_ends is not None:
+                    hooks.body_ends(self._body, self.opener, self.role)
                 self._finish(self._body)
             except BaseException:
                 self._leave(*sys.exc_info())

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from fluidnb.errors import OpTypeError
 from fluidnb.layer_helper import LayerHelper
 from fluidnb.layers.control_flow.body import BodyGuard, reads_and_writes, step_scopes
-from fluidnb.program import Block, BlockGuard, Operator, Variable
+from fluidnb.program import Block, Operator, Variable
 
 
 class ConditionalBlock:
@@ -44,7 +44,7 @@ class ConditionalBlock:
         self.inputs = list(inputs)
         self.is_scalar_condition = is_scalar_condition
 
-    def block(self) -> BlockGuard:
+    def block(self) -> BodyGuard:
         """The block to fill: ``with branch.block(): …``; at its end the conditional_block operator is appended."""
         return BodyGuard(self.helper, self.complete)
 

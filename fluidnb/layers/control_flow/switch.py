@@ -93,7 +93,7 @@ class Switch:
             otherwise = logical_and(before, otherwise)
             held = logical_and(before, condition)
         self._none_held = otherwise
-        return ConditionalBlock([held], is_scalar_condition=True).block()
+        return self._branch(held, "case")
 
     def default(self) -> AbstractContextManager[Block]:
         """The block that runs when no case held, to fill in a ``with``; it comes last.
@@ -110,7 +110,12 @@ class Switch:
                 "there should be at least one condition", expected="a case before default()", received="no case"
             )
         self._has_default = True
-        return ConditionalBlock([self._none_held], is_scalar_condition=True).block()
+        return self._branch(self._none_held, "default")
+
+    def _branch(self, condition: Variable, role: str) -> AbstractContextManager[Block]:
+        branch = ConditionalBlock([condition], is_scalar_condition=True).block()
+        branch.opener, branch.role = self, role
+        return branch
 
     def _check_place(self, what: str) -> None:
         if self._guard is None:
