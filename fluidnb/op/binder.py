@@ -406,6 +406,8 @@ class Binder(Context):
             hint = "run the startup program first, in the same scope: exe.run(fluid.default_startup_program())."
         elif var is not None and var.need_check_feed():
             hint = f'feed it: exe.run(feed={{"{name}": ...}}).'
+        elif block is not None and any(o.optype == "delete_var" and name in o.input_arg_names() for o in block.ops):
+            hint = f"delete_var has dropped {name}: memory_optimize and release_memory come last, after minimize."
         else:
             hint = f"no operator before this one has written {name}, and it was not fed."
         dtype, shape = (None, None) if var is None else (dtypes.dtype_name(var.dtype()), tuple(var.shape()))
