@@ -12,6 +12,8 @@ BIN := $(VENV)/bin
 PIP := -m pip --quiet --disable-pip-version-check
 PYTEST_ARGS = $(patsubst -R,-k,$(patsubst -V,-v,$(ARGS)))
 export FLUIDNB_VENVS := $(abspath $(VENVS))
+# A crash says where, also one that comes after the last test, while the interpreter ends.
+test test-full: export PYTHONFAULTHANDLER := 1
 
 .DEFAULT_GOAL := help
 .PHONY: help demo lab test test-full bench lint paddle clean

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+import operator
 import threading
 from bisect import bisect_left, insort
 from collections import deque
-from typing import SupportsIndex
 
 from fluidnb.errors import EnforceNotMet, OpTypeError, OpValueError
 from fluidnb.memory.stats import Span, Stats, size_text
@@ -71,8 +71,10 @@ class BuddyAllocator:
             OpValueError: a negative size.
             OutOfMemory: neither the arena nor the system has that much.
         """
-        if not isinstance(size, SupportsIndex):
-            raise OpTypeError(f"Cannot allocate {size!r} on {self.label}.", expected="a number of bytes")
+        try:
+            size = operator.index(size)
+        except TypeError:
+            raise OpTypeError(f"Cannot allocate {size!r} on {self.label}.", expected="a number of bytes") from None
         if size < 0:
             raise OpValueError(f"Cannot allocate {size} bytes on {self.label}.", expected="a size of 0 or more")
         rounded = -(-size // self.min_chunk) * self.min_chunk or self.min_chunk

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -175,6 +177,39 @@ def test_a_pass_that_is_left_leaves_no_threads(decorate: Callable[[reader.Reader
             if sample >= 3:
                 break
     assert wait_for(lambda: readers_alive() == 0)
+
+
+def end_with_a_pass_left_open(decorated: str, wait: str, patience: float) -> tuple[int, str, str]:
+    """Exit code, output and errors of a program that reads one sample; each later one takes ``wait``."""
+    program = f"""
+import time
+from fluidnb.data import reader
+
+def source():
+    try:
+        while True:
+            yield 1
+            {wait}
+    finally:
+        print("closed")
+
+reader.threads.PATIENCE = {patience}
+left = iter({decorated}())
+next(left)
+"""
+    env = {"PYTHONPATH": ":".join(sys.path)}
+    done = subprocess.run([sys.executable, "-c", program], env=env, capture_output=True, text=True, timeout=60)
+    return done.returncode, done.stdout, done.stderr
+
+
+@pytest.mark.parametrize("wait", ["pass", "time.sleep(0.01)"], ids=["ready", "reading"])
+@pytest.mark.parametrize("decorated", ["reader.buffered(source, 50)", "reader.xmap_readers(abs, source, 2, 2)"])
+def test_the_end_of_the_program_closes_the_sources_of_passes_left_open(decorated: str, wait: str) -> None:
+    assert end_with_a_pass_left_open(decorated, wait, 30) == (0, "closed\n", "")
+
+
+def test_a_source_that_hangs_does_not_hold_up_the_end_of_the_program() -> None:
+    assert end_with_a_pass_left_open("reader.buffered(source, 2)", "time.sleep(1000)", 0.1) == (0, "", "")
 
 
 @pytest.mark.parametrize("order", [True, False])

@@ -2,23 +2,33 @@
 
 from __future__ import annotations
 
+import atexit
 import queue
 import threading
+import time
 from collections import deque
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from itertools import islice
-from typing import Any
+from typing import Any, TypeAlias
+from weakref import WeakKeyDictionary
 
 from fluidnb.data.reader.decorators import Reader, check_count, check_reader
 from fluidnb.errors import NotBuiltYet
+
+_Ready: TypeAlias = "queue.Queue[tuple[Any, BaseException | None, bool]]"
+
+#: Seconds that the end of the program waits for the threads that read ahead; one whose source hangs is left behind.
+PATIENCE = 2.0
+#: The threads that read ahead, and how each is told that its pass was left.
+_reading: WeakKeyDictionary[threading.Thread, tuple[threading.Event, _Ready]] = WeakKeyDictionary()
 
 
 def buffered(reader: Reader, size: int) -> Reader:
     """Read ahead in a thread, up to `size` samples.
 
-    An error of the source is raised where its sample would have come. A pass that is left early stops its thread at
-    the next sample.
+    An error of the source is raised where its sample would have come. A pass that is left early, or open
+    when the program ends, stops its thread at the next sample.
 
     Args:
         reader: the source.
@@ -35,7 +45,7 @@ def buffered(reader: Reader, size: int) -> Reader:
     check_count("size", size)
 
     def ahead() -> Iterator[Any]:
-        ready: queue.Queue[tuple[Any, BaseException | None, bool]] = queue.Queue(size)
+        ready: _Ready = queue.Queue(size)
         left = threading.Event()
 
         def read() -> None:
@@ -49,7 +59,9 @@ def buffered(reader: Reader, size: int) -> Reader:
                 last = (None, e, False)
             ready.put(last)
 
-        threading.Thread(target=read, name="fluidnb reader", daemon=True).start()
+        thread = threading.Thread(target=read, name="fluidnb reader", daemon=True)
+        _reading[thread] = left, ready
+        thread.start()
         try:
             while True:
                 sample, error, more = ready.get()
@@ -59,11 +71,26 @@ def buffered(reader: Reader, size: int) -> Reader:
                     return
                 yield sample
         finally:
-            left.set()
-            while not ready.empty():  # lets a thread that waits for room go on and see that it is over
-                ready.get_nowait()
+            _leave(left, ready)
 
     return ahead
+
+
+def _leave(left: threading.Event, ready: _Ready) -> None:
+    left.set()
+    while not ready.empty():  # lets a thread that waits for room go on and see that it is over
+        ready.get_nowait()
+
+
+@atexit.register
+def _leave_all() -> None:
+    """End the passes under way before Python ends their threads, which it would do anywhere, locks and files open."""
+    threads = {thread: how for thread, how in list(_reading.items()) if thread.is_alive()}  # not so in a forked child
+    for how in threads.values():
+        _leave(*how)
+    until = time.monotonic() + PATIENCE
+    for thread in threads:
+        thread.join(max(0.0, until - time.monotonic()))
 
 
 def xmap_readers(
