@@ -6,7 +6,7 @@ from fluidnb.errors import near
 from fluidnb.initializer import set_defaults
 from fluidnb.layers.absent import ABSENT, absent
 from fluidnb.layers.activation import relu, sigmoid, sign, softmax, sqrt, square, tanh
-from fluidnb.layers.array import array_length, array_read, array_write, create_array
+from fluidnb.layers.array import array_length, array_read, array_write, create_array, tensor_array_to_tensor
 from fluidnb.layers.auc import auc
 from fluidnb.layers.beam import beam_search, beam_search_decode
 from fluidnb.layers.compare import equal, greater_than, less_equal, less_than
@@ -69,6 +69,7 @@ from fluidnb.layers.learning_rate_scheduler import (
     polynomial_decay,
 )
 from fluidnb.layers.lengths import clip_by_norm, cos_sim, cumsum, l2_normalize
+from fluidnb.layers.levels import lod_reset
 from fluidnb.layers.logic import (
     greater_equal,
     has_inf,
@@ -182,19 +183,19 @@ __all__ = [
     "gaussian_random_batch_size_like", "get_tensor_from_selected_rows", "greater_equal", "greater_than", "group_norm",
     "hard_shrink", "hard_sigmoid", "has_inf", "has_nan", "huber_loss", "increment", "inverse_time_decay", "is_empty",
     "isfinite", "kldiv_loss", "l2_normalize", "label_smooth", "layer_norm", "leaky_relu", "less_equal", "less_than",
-    "linear_lr_warmup", "linspace", "load", "lod_rank_table", "lod_tensor_to_array", "log", "log_loss", "logical_and",
-    "logical_not", "logical_or", "logical_xor", "logsigmoid", "margin_rank_loss", "matmul", "max_sequence_len",
-    "maxout", "mean", "merge_lod_tensor", "merge_selected_rows", "mul", "multiplex", "natural_exp_decay", "noam_decay",
-    "not_equal", "one_hot", "ones", "pad", "pad_constant_like", "piecewise_decay", "polynomial_decay", "pool2d",
-    "pool3d", "pow", "prelu", "range", "rank", "rank_loss", "reciprocal", "reduce_all", "reduce_any", "reduce_max",
-    "reduce_mean", "reduce_min", "reduce_prod", "reduce_sum", "relu", "relu6", "reorder_lod_tensor_by_rank", "reshape",
-    "reverse", "round", "rsqrt", "sampling_id", "scale", "scatter", "selu", "sequence_expand", "sequence_expand_as",
-    "sequence_first_step", "sequence_last_step", "sequence_pool", "sequence_softmax", "set_defaults", "shape",
-    "shrink_memory", "sigmoid", "sigmoid_cross_entropy_with_logits", "sign", "sin", "slice", "smooth_l1", "soft_relu",
-    "softmax", "softmax_with_cross_entropy", "softplus", "softshrink", "softsign", "split", "split_lod_tensor", "sqrt",
-    "square", "square_error_cost", "squeeze", "stack", "stanh", "sum", "sums", "swish", "tanh", "tanh_shrink",
-    "thresholded_relu", "topk", "transpose", "uniform_random", "uniform_random_batch_size_like", "unsqueeze", "unstack",
-    "where", "zeros", "zeros_like",
+    "linear_lr_warmup", "linspace", "load", "lod_rank_table", "lod_reset", "lod_tensor_to_array", "log", "log_loss",
+    "logical_and", "logical_not", "logical_or", "logical_xor", "logsigmoid", "margin_rank_loss", "matmul",
+    "max_sequence_len", "maxout", "mean", "merge_lod_tensor", "merge_selected_rows", "mul", "multiplex",
+    "natural_exp_decay", "noam_decay", "not_equal", "one_hot", "ones", "pad", "pad_constant_like", "piecewise_decay",
+    "polynomial_decay", "pool2d", "pool3d", "pow", "prelu", "range", "rank", "rank_loss", "reciprocal", "reduce_all",
+    "reduce_any", "reduce_max", "reduce_mean", "reduce_min", "reduce_prod", "reduce_sum", "relu", "relu6",
+    "reorder_lod_tensor_by_rank", "reshape", "reverse", "round", "rsqrt", "sampling_id", "scale", "scatter", "selu",
+    "sequence_expand", "sequence_expand_as", "sequence_first_step", "sequence_last_step", "sequence_pool",
+    "sequence_softmax", "set_defaults", "shape", "shrink_memory", "sigmoid", "sigmoid_cross_entropy_with_logits",
+    "sign", "sin", "slice", "smooth_l1", "soft_relu", "softmax", "softmax_with_cross_entropy", "softplus", "softshrink",
+    "softsign", "split", "split_lod_tensor", "sqrt", "square", "square_error_cost", "squeeze", "stack", "stanh", "sum",
+    "sums", "swish", "tanh", "tanh_shrink", "tensor_array_to_tensor", "thresholded_relu", "topk", "transpose",
+    "uniform_random", "uniform_random_batch_size_like", "unsqueeze", "unstack", "where", "zeros", "zeros_like",
 ]  # fmt: skip
 
 #: Fluid's layers over sequences and branches of rows that are to come.

@@ -7,6 +7,7 @@ from typing import Any
 from fluidnb.errors import FluidError, OpTypeError, OpValueError
 from fluidnb.layer_helper import LayerHelper
 from fluidnb.layers.one_op import check_variable
+from fluidnb.layers.several import several
 from fluidnb.program import Variable, naming
 from fluidnb.values.dtypes import VarType, dtype_name
 
@@ -151,3 +152,34 @@ def array_length(array: Variable) -> Variable:
     out = helper.create_tmp_variable("int64", stop_gradient=True)
     helper.append_op(type="lod_array_length", inputs={"X": [array]}, outputs={"Out": [out]})
     return out
+
+
+@naming.layer
+def tensor_array_to_tensor(input: Variable, axis: int = 1, name: str | None = None) -> tuple[Variable, Variable]:
+    """The elements of an array as one tensor.
+
+    Args:
+        input: the array; its elements differ in one size at most.
+        axis: the dimension along which they follow each other.
+        name: name of the layer.
+
+    Returns:
+        (the tensor, int32 [number of elements] with the size of each along the axis).
+
+    Raises:
+        OpTypeError: ``input`` is not an array of tensors.
+        RuleError: there is no such dimension.
+
+    Example:
+        >>> i = fluid.layers.zeros([1], "int64")
+        >>> array = fluid.layers.array_write(fluid.layers.ones([2, 3], "float32"), i)
+        >>> whole, sizes = fluid.layers.tensor_array_to_tensor(array, axis=0)
+        >>> whole.shape, sizes.shape
+        ((-1, 3), (-1,))
+    """
+    check_array(input, "input", "tensor_array_to_tensor")
+    outputs = {"Out": input.dtype, "OutIndex": "int32"}
+    whole, sizes = several(
+        "tensor_array_to_tensor", {"X": input}, outputs, {"axis": axis}, name=name, constant=("OutIndex",)
+    )
+    return whole, sizes

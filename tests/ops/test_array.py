@@ -3,11 +3,12 @@
 import numpy as np
 import pytest
 
+import fluidnb as fluid
 from fluidnb.errors import EnforceNotMet
 from fluidnb.op import RuleError, make_grad
 from fluidnb.proto.desc import OpDesc
 from fluidnb.testing import OpTest, run_op
-from fluidnb.values import LoDTensorArray
+from fluidnb.values import LoDTensor, LoDTensorArray
 
 TWO = LoDTensorArray([np.ones(2), np.full((1, 3), 2.0)])
 
@@ -73,3 +74,56 @@ def test_gradients_are_reads_and_writes():
         "write_to_array", {"X": ["x@GRAD"], "I": ["i"]}, {"Out": ["a@GRAD"]},
     )  # fmt: skip
     assert make_grad(write, {"x"}) == make_grad(read, {"a"}) == []
+
+
+class TestTensorArrayToTensor(OpTest):
+    op_type, attrs = "tensor_array_to_tensor", {"axis": 0}
+    inputs = {"X": LoDTensorArray([np.ones((1, 2)), np.full((3, 2), 2.0)])}
+    outputs = {"Out": np.array([[1.0] * 2] + [[2.0] * 2] * 3), "OutIndex": np.array([1, 3], "int32")}
+
+    def test_output(self):
+        got = run_op(self.op_type, self.inputs, self.attrs)
+        assert got.keys() == self.outputs.keys()
+        for slot, want in self.outputs.items():
+            assert np.array_equal(got[slot], want) and got[slot].dtype == want.dtype
+
+
+class TestTensorArrayToTensorOfColumns(TestTensorArrayToTensor):
+    attrs, inputs = {"axis": -1}, {"X": LoDTensorArray([np.ones((2, 1)), np.full((2, 3), 2.0)])}
+    outputs = {"Out": np.array([[1.0, 2.0, 2.0, 2.0]] * 2), "OutIndex": np.array([1, 3], "int32")}
+
+
+class TestTensorArrayToTensorStacked(TestTensorArrayToTensor):
+    attrs, inputs = {"axis": 1, "use_stack": True}, {"X": LoDTensorArray([np.ones(2), np.zeros(2), np.ones(2)])}
+    outputs = {"Out": np.array([[1.0, 0.0, 1.0]] * 2), "OutIndex": np.array([1, 1, 1], "int32")}
+
+
+def test_elements_that_cannot_be_joined():
+    for elements, words in (
+        ([], "There's no element in the input array."),
+        ([np.ones(2), LoDTensor()], "Nothing has been written to index 1 of X"),
+        ([np.ones((1, 2)), np.ones((1, 3))], "The dimension of the 1'th element in LoDTensorArray differs"),
+        ([np.ones(2), np.ones(2, int)], "The dimension of the 1'th element in LoDTensorArray differs"),
+    ):
+        with pytest.raises(EnforceNotMet, match=words):
+            run_op("tensor_array_to_tensor", {"X": LoDTensorArray(elements)})
+
+
+@pytest.mark.parametrize("keep", [False, True])
+@pytest.mark.parametrize("axis", [0, 1])
+def test_a_joined_array_and_its_gradients(axis, keep):
+    layers, exe = fluid.layers, fluid.Executor(fluid.CPUPlace())
+    shape = [2, -1] if axis else [-1, 2]
+    xs = [layers.data(n, shape, dtype="float64", append_batch_size=False, stop_gradient=False) for n in "abc"]
+    array = layers.create_array("float64")
+    for i, x in enumerate(xs):
+        layers.array_write(x, layers.fill_constant([1], "int64", i), array)
+    whole, sizes = layers.tensor_array_to_tensor(array, axis=axis)
+    grads = fluid.gradients(layers.reduce_sum(layers.square(whole)), xs)
+    rng = np.random.default_rng(1)
+    for lengths in ((1, 2, 3), (3, 1, 1), (1, 2, 3)):
+        values = [rng.normal(size=(2, n) if axis else (n, 2)) for n in lengths]
+        got = exe.run(feed=dict(zip("abc", values, strict=True)), fetch_list=[whole, sizes, *grads], keep_scopes=keep)
+        assert np.array_equal(got[0], np.concatenate(values, axis)) and got[1].tolist() == list(lengths)
+        for have, x in zip(got[2:], values, strict=True):
+            assert np.array_equal(have, 2 * x)

@@ -10,6 +10,7 @@ import numpy as np
 from fluidnb.op import EMPTY, GRAD, Binder, Context, OpDef, OpDesc, grad_names, op
 from fluidnb.values import LoDTensor, LoDTensorArray
 from fluidnb.values.rank_table import LoDRankTable
+from fluidnb_kernels.array.elements import fill, shapes_of
 from fluidnb_kernels.lod.cut import Offsets, cut, offsets
 from fluidnb_kernels.lod.rank_table import steps
 from fluidnb_kernels.lod.reorder import ranks
@@ -43,16 +44,6 @@ def at_step(table: LoDRankTable, starts: Sequence[int], step: int) -> list[int]:
         [2, 5]
     """
     return [starts[i] + step for i, length in table.items() if length > step]
-
-
-def fill(array: LoDTensorArray, tensors: list[LoDTensor]) -> None:
-    """Let an array hold these tensors and no others.
-
-    Example:
-        >>> a = LoDTensorArray([np.ones(3)]); fill(a, [LoDTensor(np.ones(2))]); a
-        LoDTensorArray([LoDTensor(shape=[2], dtype=float64, place=CPUPlace)])
-    """
-    array[:] = tensors
 
 
 def _to_array_infer(c: Context) -> None:
@@ -118,10 +109,7 @@ def _ranked(b: Binder, table: LoDRankTable, lod: Offsets, starts: tuple[int, ...
 
 def _elements(b: Binder) -> Any:
     """The guard: what the table says, and what is in the array."""
-    array = b["X"]
-    if array is None:
-        return None
-    return ranks(b), tuple((t.array.shape, t.array.dtype, t.lod_) if t.array is not None else None for t in array)
+    return ranks(b), shapes_of(b)
 
 
 def place(array: LoDTensorArray, step: int, rows: Array, out: Array) -> None:
@@ -180,7 +168,7 @@ def array_to_lod_tensor(b: Binder) -> None:
 
 def _checked(b: Binder, array: LoDTensorArray, table: LoDRankTable) -> Array:
     """The first element, after a look at whether the others are like it and the table is theirs."""
-    first = array[0].array
+    first: Array = array[0].array
     n = steps(table)
     b.require(
         len(array) == n, f"{b.name('X')} has not as many elements as the longest sequence of the table has steps.",

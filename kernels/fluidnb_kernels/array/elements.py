@@ -1,0 +1,52 @@
+"""What several operators do with the elements of an array of tensors."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from fluidnb.op import Binder
+from fluidnb.values import LoDTensor, LoDTensorArray
+
+Array = Any
+
+
+def shapes_of(b: Binder) -> Any:
+    """The guard of operators that read the whole array X: shape, dtype and LoD of each of its elements.
+
+    Args:
+        b: the binder.
+
+    Returns:
+        A row for each element, None for one that was never written; None where there is no array.
+    """
+    array = b["X"]
+    if array is None:
+        return None
+    return tuple((t.array.shape, t.array.dtype, t.lod_) if t.array is not None else None for t in array)
+
+
+def fill(array: LoDTensorArray, tensors: list[LoDTensor]) -> None:
+    """Let an array hold these tensors and no others.
+
+    Example:
+        >>> a = LoDTensorArray([np.ones(3)]); fill(a, [LoDTensor(np.ones(2))]); a
+        LoDTensorArray([LoDTensor(shape=[2], dtype=float64, place=CPUPlace)])
+    """
+    array[:] = tensors
+
+
+def copy_element(array: LoDTensorArray, index: int, out: Array) -> None:
+    """Copy an element of an array.
+
+    Args:
+        array: the array.
+        index: from 0.
+        out: of the element's shape, written.
+
+    Example:
+        >>> x = np.zeros(2); copy_element(LoDTensorArray([np.ones(2)]), 0, x); x
+        array([1., 1.])
+    """
+    np.copyto(out, np.asarray(array[index]))

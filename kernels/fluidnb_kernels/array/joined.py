@@ -1,0 +1,104 @@
+"""tensor_array_to_tensor: the elements of an array as one tensor."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from fluidnb.op import Attr, Binder, Context, default_grad, grad_op, op
+from fluidnb.values import LoDTensor
+from fluidnb_kernels.array.elements import copy_element, fill, shapes_of
+from fluidnb_kernels.emit import of_paddle2
+from fluidnb_kernels.rules import one_axis
+
+Array = Any
+
+
+def _infer(c: Context) -> None:
+    if c.runtime:
+        return
+    x, stack = c["X"], c.attr("use_stack")
+    axis = one_axis(c, c.attr("axis"), x.ndim + stack)
+    c.set("Out", (*x.shape[:axis], -1, *x.shape[axis + (not stack) :]), x.dtype)
+    c.set("OutIndex", (-1,), np.int32)
+
+
+def _parts(b: Binder, whole: Array, sizes: list[int], axis: int) -> list[Array]:
+    """The part of the whole that is each element, a view."""
+    before = (slice(None),) * axis
+    if b.attr("use_stack"):
+        return [whole[(*before, i)] for i in range(len(sizes))]
+    ends = np.cumsum([0, *sizes]).tolist()
+    return [whole[(*before, slice(start, end))] for start, end in zip(ends, ends[1:], strict=False)]
+
+
+def _layout(b: Binder) -> tuple[list[Array], int, list[int]]:
+    """The elements, the dimension along which they are joined, and their sizes along it."""
+    elements = [t.array for t in b["X"]]
+    b.require(elements, "There's no element in the input array.", expected="at least one")
+    for i, x in enumerate(elements):
+        b.require(
+            x is not None, f"Nothing has been written to index {i} of {b.name('X')}.",
+            expected="a value at each index", hint="array_write fills it; indices start at 0.",
+        )  # fmt: skip
+    first, stack = elements[0], b.attr("use_stack")
+    axis = one_axis(b, b.attr("axis"), first.ndim + stack)
+    for i, x in enumerate(elements):
+        shape = x.shape if stack or x.ndim != first.ndim else (*x.shape[:axis], first.shape[axis], *x.shape[axis + 1 :])
+        b.require(
+            shape == first.shape and x.dtype == first.dtype,
+            f"The dimension of the {i}'th element in LoDTensorArray differs from previous ones.",
+            expected=f"{first.dtype}{list(first.shape)}" + ("" if stack else f", but for dimension {axis}"),
+            received=f"{x.dtype}{list(x.shape)}",
+        )  # fmt: skip
+    return elements, axis, [1 if stack else x.shape[axis] for x in elements]
+
+
+@op(
+    "tensor_array_to_tensor",
+    inputs={"X": "an array of tensors that differ in one size at most"},
+    outputs={"Out": "all of them, one after another", "OutIndex": "int32: the size of each along the axis"},
+    attrs={
+        "axis": Attr("int", 0, "the dimension along which they follow each other"),
+        "use_stack": Attr("bool", False, "whether that is a new dimension"),
+    },
+    infer=_infer,
+    grad=default_grad("X", "Out@GRAD"),
+    guard=shapes_of,
+)
+def tensor_array_to_tensor(b: Binder) -> None:
+    """Out = the elements of X one after another along ``axis``; OutIndex says where each ends.
+
+    Example:
+        >>> from fluidnb.testing import run_op
+        >>> from fluidnb.values import LoDTensorArray
+        >>> run_op("tensor_array_to_tensor", {"X": LoDTensorArray([np.array([1.0]), np.array([2.0, 3.0])])})
+        {'Out': array([1., 2., 3.]), 'OutIndex': array([1, 2], dtype=int32)}
+
+    Source: Fluid's tensor_array_to_tensor_op.
+    """
+    elements, axis, sizes = _layout(b)
+    shape = list(elements[0].shape)
+    if b.attr("use_stack"):
+        shape.insert(axis, len(sizes))
+    else:
+        shape[axis] = sum(sizes)
+    for i, part in enumerate(_parts(b, b.set("Out", shape, elements[0].dtype), sizes, axis)):
+        b(copy_element, b["X"], i, part)
+    if of_paddle2(b):  # it leaves OutIndex without a value, which reads as an empty tensor
+        b.set("OutIndex", (0,), np.float64)
+    elif b.wants("OutIndex"):
+        b(np.copyto, b.set("OutIndex", (len(sizes),), np.int32), np.array(sizes, np.int32))
+
+
+@grad_op("tensor_array_to_tensor_grad", infer=None, guard=shapes_of)
+def tensor_array_to_tensor_grad(b: Binder) -> None:
+    """dX[i] = the part of dOut that is X[i]."""
+    elements, axis, sizes = _layout(b)
+    tensors = []
+    for x, source, part in zip(b["X"], elements, _parts(b, b["Out@GRAD"], sizes, axis), strict=True):
+        tensor = LoDTensor(b.keep(source.shape, source.dtype), x.lod_, b.memory.place)
+        b(np.copyto, tensor.array, part)
+        tensors.append(tensor)
+    b(fill, b.array("X@GRAD"), tensors)
