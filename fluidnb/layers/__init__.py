@@ -10,7 +10,7 @@ from fluidnb.layers.array import array_length, array_read, array_write, create_a
 from fluidnb.layers.auc import auc
 from fluidnb.layers.beam import beam_search, beam_search_decode
 from fluidnb.layers.compare import equal, greater_than, less_equal, less_than
-from fluidnb.layers.control_flow import ConditionalBlock, IfElse, Switch, While
+from fluidnb.layers.control_flow import ConditionalBlock, DynamicRNN, IfElse, StaticRNN, Switch, While
 from fluidnb.layers.conv import conv2d, conv2d_transpose, conv3d, conv3d_transpose
 from fluidnb.layers.cross_entropy import sigmoid_cross_entropy_with_logits, softmax_with_cross_entropy
 from fluidnb.layers.distances import (
@@ -156,6 +156,19 @@ from fluidnb.layers.sequence import (
     sequence_pool,
     sequence_softmax,
 )
+from fluidnb.layers.sequence_conv import row_conv, sequence_conv
+from fluidnb.layers.sequence_parts import (
+    im2sequence,
+    sequence_concat,
+    sequence_enumerate,
+    sequence_mask,
+    sequence_pad,
+    sequence_reshape,
+    sequence_reverse,
+    sequence_scatter,
+    sequence_slice,
+    sequence_unpad,
+)
 from fluidnb.layers.shape import concat, flatten, rank, reshape, shape, squeeze, transpose, unsqueeze
 from fluidnb.layers.split_merge import merge_lod_tensor, split_lod_tensor
 from fluidnb.layers.tensor import (
@@ -171,37 +184,38 @@ from fluidnb.layers.tensor import (
 )
 
 __all__ = [
-    "ConditionalBlock", "IfElse", "Print", "Switch", "While", "abs", "accuracy", "acos", "argmax", "argmin", "argsort",
-    "array_length", "array_read", "array_to_lod_tensor", "array_write", "asin", "assign", "atan", "auc",
-    "autoincreased_step_counter", "batch_norm", "beam_search", "beam_search_decode", "bpr_loss", "brelu", "cast",
-    "ceil", "clip", "clip_by_norm", "concat", "conv2d", "conv2d_transpose", "conv3d", "conv3d_transpose", "cos",
+    "ConditionalBlock", "DynamicRNN", "IfElse", "Print", "StaticRNN", "Switch", "While", "abs", "accuracy", "acos",
+    "argmax", "argmin", "argsort", "array_length", "array_read", "array_to_lod_tensor", "array_write", "asin", "assign",
+    "atan", "auc", "autoincreased_step_counter", "batch_norm", "beam_search", "beam_search_decode", "bpr_loss", "brelu",
+    "cast", "ceil", "clip", "clip_by_norm", "concat", "conv2d", "conv2d_transpose", "conv3d", "conv3d_transpose", "cos",
     "cos_sim", "cosine_decay", "create_array", "create_global_var", "create_parameter", "create_tensor", "crop",
     "cross_entropy", "cumsum", "data", "diag", "dice_loss", "dropout", "elementwise_add", "elementwise_div",
     "elementwise_floordiv", "elementwise_max", "elementwise_min", "elementwise_mod", "elementwise_mul",
     "elementwise_pow", "elementwise_sub", "elu", "embedding", "equal", "exp", "expand", "exponential_decay", "fc",
     "fill_constant", "fill_constant_batch_size_like", "flatten", "floor", "gather", "gaussian_random",
     "gaussian_random_batch_size_like", "get_tensor_from_selected_rows", "greater_equal", "greater_than", "group_norm",
-    "hard_shrink", "hard_sigmoid", "has_inf", "has_nan", "huber_loss", "increment", "inverse_time_decay", "is_empty",
-    "isfinite", "kldiv_loss", "l2_normalize", "label_smooth", "layer_norm", "leaky_relu", "less_equal", "less_than",
-    "linear_lr_warmup", "linspace", "load", "lod_rank_table", "lod_reset", "lod_tensor_to_array", "log", "log_loss",
-    "logical_and", "logical_not", "logical_or", "logical_xor", "logsigmoid", "margin_rank_loss", "matmul",
+    "hard_shrink", "hard_sigmoid", "has_inf", "has_nan", "huber_loss", "im2sequence", "increment", "inverse_time_decay",
+    "is_empty", "isfinite", "kldiv_loss", "l2_normalize", "label_smooth", "layer_norm", "leaky_relu", "less_equal",
+    "less_than", "linear_lr_warmup", "linspace", "load", "lod_rank_table", "lod_reset", "lod_tensor_to_array", "log",
+    "log_loss", "logical_and", "logical_not", "logical_or", "logical_xor", "logsigmoid", "margin_rank_loss", "matmul",
     "max_sequence_len", "maxout", "mean", "merge_lod_tensor", "merge_selected_rows", "mul", "multiplex",
     "natural_exp_decay", "noam_decay", "not_equal", "one_hot", "ones", "pad", "pad_constant_like", "piecewise_decay",
     "polynomial_decay", "pool2d", "pool3d", "pow", "prelu", "range", "rank", "rank_loss", "reciprocal", "reduce_all",
     "reduce_any", "reduce_max", "reduce_mean", "reduce_min", "reduce_prod", "reduce_sum", "relu", "relu6",
-    "reorder_lod_tensor_by_rank", "reshape", "reverse", "round", "rsqrt", "sampling_id", "scale", "scatter", "selu",
-    "sequence_expand", "sequence_expand_as", "sequence_first_step", "sequence_last_step", "sequence_pool",
-    "sequence_softmax", "set_defaults", "shape", "shrink_memory", "sigmoid", "sigmoid_cross_entropy_with_logits",
-    "sign", "sin", "slice", "smooth_l1", "soft_relu", "softmax", "softmax_with_cross_entropy", "softplus", "softshrink",
-    "softsign", "split", "split_lod_tensor", "sqrt", "square", "square_error_cost", "squeeze", "stack", "stanh", "sum",
-    "sums", "swish", "tanh", "tanh_shrink", "tensor_array_to_tensor", "thresholded_relu", "topk", "transpose",
-    "uniform_random", "uniform_random_batch_size_like", "unsqueeze", "unstack", "where", "zeros", "zeros_like",
+    "reorder_lod_tensor_by_rank", "reshape", "reverse", "round", "row_conv", "rsqrt", "sampling_id", "scale", "scatter",
+    "selu", "sequence_concat", "sequence_conv", "sequence_enumerate", "sequence_expand", "sequence_expand_as",
+    "sequence_first_step", "sequence_last_step", "sequence_mask", "sequence_pad", "sequence_pool", "sequence_reshape",
+    "sequence_reverse", "sequence_scatter", "sequence_slice", "sequence_softmax", "sequence_unpad", "set_defaults",
+    "shape", "shrink_memory", "sigmoid", "sigmoid_cross_entropy_with_logits", "sign", "sin", "slice", "smooth_l1",
+    "soft_relu", "softmax", "softmax_with_cross_entropy", "softplus", "softshrink", "softsign", "split",
+    "split_lod_tensor", "sqrt", "square", "square_error_cost", "squeeze", "stack", "stanh", "sum", "sums", "swish",
+    "tanh", "tanh_shrink", "tensor_array_to_tensor", "thresholded_relu", "topk", "transpose", "uniform_random",
+    "uniform_random_batch_size_like", "unsqueeze", "unstack", "where", "zeros", "zeros_like",
 ]  # fmt: skip
 
 #: Fluid's layers over sequences and branches of rows that are to come.
 _NOT_YET = (
-    "DynamicRNN", "StaticRNN", "crf_decoding", "dynamic_gru", "dynamic_lstm", "dynamic_lstmp", "gru_unit",
-    "linear_chain_crf", "lstm_unit", "sequence_conv", "sequence_reshape",
+    "crf_decoding", "dynamic_gru", "dynamic_lstm", "dynamic_lstmp", "gru_unit", "linear_chain_crf", "lstm_unit",
 )  # fmt: skip
 
 if not TYPE_CHECKING:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from fluidnb.errors import OpTypeError
 from fluidnb.layer_helper import LayerHelper
 from fluidnb.layers.control_flow.body import BodyGuard, reads_and_writes, step_scopes
+from fluidnb.layers.control_flow.checks import operand
 from fluidnb.program import Block, Variable
 from fluidnb.values.dtypes import dtype_name
 from fluidnb.where import warn
@@ -40,14 +41,13 @@ class While:
                 "condition should be a variable", expected="bool[1]", received=f"{cond!r} ({type(cond).__name__})",
                 hint="layers.less_than() and its like make one.",
             )  # fmt: skip
-        operand = ("cond", cond.name, dtype_name(cond.dtype), cond.shape)
         if dtype_name(cond.dtype) != "bool":
             raise OpTypeError(
-                "condition should be a bool variable", slots=[operand], expected="bool[1]",
+                "condition should be a bool variable", slots=[operand("cond", cond)], expected="bool[1]",
                 received=dtype_name(cond.dtype), hint="layers.less_than() and its like make one.",
             )  # fmt: skip
         if any(size != 1 for size in cond.shape):
-            raise OpTypeError("condition should be a bool scalar", slots=[operand], expected="bool[1]",
+            raise OpTypeError("condition should be a bool scalar", slots=[operand("cond", cond)], expected="bool[1]",
                               received=f"shape {list(cond.shape)}",
                               hint="a loop has one condition; a choice for each row is made by IfElse.")  # fmt: skip
         self.helper = LayerHelper("while", name=name)
