@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Sequence
 
 from fluidnb.backward.emit import Callback, all_or_nothing, emit, free_name
-from fluidnb.backward.path import dependents, is_floating, names_of, wanting
+from fluidnb.backward.path import Wanted, dependents, is_floating, names_of
 from fluidnb.backward.walk import Part, Walk
 from fluidnb.errors import NotBuiltYet, OpTypeError, OpValueError
 from fluidnb.op import GRAD, check_desc, get_op
@@ -52,7 +52,7 @@ def append_backward(
         OpTypeError: the loss is not a Variable, or a list holds something else than variables and names.
         OpValueError: the loss is not one float, nothing computes it, an operator on the way has no gradient, or a value
             that a gradient needs is overwritten. The program is then as it was.
-        NotBuiltYet: a loop or branch is on the way.
+        NotBuiltYet: the loss is computed inside a loop or branch.
 
     Example:
         >>> x = fluid.layers.data("x", [2, 3, 4], append_batch_size=False)
@@ -70,7 +70,7 @@ def append_backward(
         raise OpTypeError("callbacks is a list of functions.", expected="[callback, …]", received=repr(callbacks))
     origin.saw_list(block.program)
     with all_or_nothing(block.program):
-        walk = Walk(block.desc, wanting(block.desc, no_grad, chosen or (), None), free_name(block.desc))
+        walk = Walk(block.desc, Wanted(block.desc, no_grad, chosen or (), None), free_name(block.desc))
         seed = _fill(walk, loss, 1.0)
         seed.set_attr("op_role", int(OpRole.Backward | OpRole.Loss))
         walk.run()
@@ -102,7 +102,7 @@ def gradients(
         OpTypeError: something is not a Variable.
         OpValueError: targets are in different blocks, lengths differ, an input is not of a floating dtype, an operator
             on the way has no gradient, or a value that a gradient needs is overwritten. The program is then as it was.
-        NotBuiltYet: a loop or branch is on the way.
+        NotBuiltYet: the targets are inside a loop or branch.
 
     Example:
         >>> x = fluid.layers.data("x", [3], append_batch_size=False)
@@ -121,7 +121,7 @@ def gradients(
     origin.saw_list(block.program)
     with all_or_nothing(block.program):
         reachable = dependents(block.desc.ops, asked)
-        walk = Walk(block.desc, wanting(block.desc, no_grad, asked, reachable), free_name(block.desc))
+        walk = Walk(block.desc, Wanted(block.desc, no_grad, asked, reachable), free_name(block.desc))
         for target, gradient in zip(target_list, given, strict=True):
             if gradient is not None:
                 walk.seed(target.name, Part(gradient.name))

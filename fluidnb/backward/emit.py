@@ -6,10 +6,10 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 
 from fluidnb.backward.walk import Walk
-from fluidnb.op import EMPTY
+from fluidnb.op import EMPTY, GRAD
 from fluidnb.program import Block, Program, unique_name
 from fluidnb.program.constants import OpRole
-from fluidnb.proto.desc import BlockDesc
+from fluidnb.proto.desc import BlockDesc, OpDesc
 from fluidnb.values.dtypes import VarType
 
 #: ``callback(block, context)`` is called after each gradient operator; ``context``: name of a gradient -> its variable,
@@ -78,7 +78,7 @@ def free_name(block: BlockDesc) -> Callable[[str], str]:
 
 
 def emit(block: Block, walk: Walk, callbacks: Sequence[Callback]) -> None:
-    """Append the gradient operators of a walk.
+    """Append the gradient operators of a walk, each gradient block before the operator that runs it.
 
     Args:
         block: the block.
@@ -88,12 +88,32 @@ def emit(block: Block, walk: Walk, callbacks: Sequence[Callback]) -> None:
     variable_of = {**walk.part_of, **walk.variable_of}
     with block.program.role_guard(OpRole.Backward):
         for desc in walk.ops:
+            inner = walk.inner.get(id(desc))
+            if inner is not None:
+                _emit_block(block, desc, inner, callbacks)
             for name in desc.output_arg_names():
-                if name != EMPTY and not block.desc.has_var(name):
+                if name in variable_of and name not in walk.outer and not block.desc.has_var(name):
                     _declare(block, name, variable_of[name])
             block.put_desc(desc, strict=False)
             for callback in callbacks:
                 callback(block, walk.variable_of)
+
+
+def _emit_block(block: Block, desc: OpDesc, inner: Walk, callbacks: Sequence[Callback]) -> None:
+    for name in desc.output_arg_names() + desc.input_arg_names():  # the block reads and writes some of these itself
+        variable = name.partition(GRAD)[0]
+        if name != EMPTY and name != variable and not block.desc.has_var_recursive(name):
+            _declare(block, name, variable)
+    gradient = block.program.create_block(block.idx)
+    try:
+        gradient.set_forward_block_idx(inner.block.idx)
+        for name in sorted(inner.outer):  # what the operator puts into the scope of each step
+            if not gradient.desc.has_var_recursive(name):
+                _declare(gradient, name, name.partition(GRAD)[0])
+        emit(gradient, inner, callbacks)
+        desc.set_attr("sub_block", gradient.desc)
+    finally:
+        block.program.rollback()
 
 
 def _declare(block: Block, name: str, variable: str) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Collection, Iterable
 
 from fluidnb.errors import OpTypeError
 from fluidnb.program import Parameter, Variable
@@ -52,37 +52,60 @@ def is_floating(block: BlockDesc, name: str) -> bool:
     return var is not None and var.type() in _DIFFERENTIABLE and dtypes.is_floating(var.dtype())
 
 
-def wanting(
-    block: BlockDesc, no_grad: Collection[str], asked: Collection[str], reachable: Collection[str] | None
-) -> Callable[[str], bool]:
-    """The rule that says whether a variable wants a gradient.
+def is_array(block: BlockDesc, name: str) -> bool:
+    """Whether a variable is an array of tensors.
+
+    Args:
+        block: a block that sees the variable.
+        name: its name.
+    """
+    var = block.find_var_recursive(name)
+    return var is not None and var.type() == VarType.LOD_TENSOR_ARRAY
+
+
+class Wanted:
+    """The rule that says whether a variable wants a gradient: ``wanted(name)`` is a bool.
 
     Args:
         block: the block.
         no_grad: names of those that do not.
         asked: names for which the user asked; their ``stop_gradient`` does not count.
         reachable: None, or the names that depend on what the user asked for; others need no gradient.
-
-    Returns:
-        The rule, name to bool.
     """
-    known: dict[str, bool] = {}
 
-    def wanted(name: str) -> bool:
-        answer = known.get(name)
+    def __init__(
+        self, block: BlockDesc, no_grad: Collection[str], asked: Collection[str], reachable: set[str] | None
+    ) -> None:
+        self._block, self._no_grad, self._asked, self._reachable = block, no_grad, asked, reachable
+        self._known: dict[str, bool] = {}
+
+    def __call__(self, name: str) -> bool:
+        answer = self._known.get(name)
         if answer is None:
-            var = block.find_var_recursive(name)
-            answer = (
+            var = self._block.find_var_recursive(name)
+            answer = self._known[name] = (
                 var is not None
-                and name not in no_grad
-                and (reachable is None or name in reachable)
-                and (name in asked or not (var.stop_gradient() or _frozen(var.view)))
-                and is_floating(block, name)
+                and name not in self._no_grad
+                and (self._reachable is None or name in self._reachable)
+                and (name in self._asked or not (var.stop_gradient() or _frozen(var.view)))
+                and is_floating(self._block, name)
             )
-            known[name] = answer
         return answer
 
-    return wanted
+    def inside(self, block: BlockDesc, also: Iterable[str]) -> Wanted:
+        """The same rule for a block inside.
+
+        Args:
+            block: the block.
+            also: its variables that depend on what the user asked for, beside those that its operators tell.
+
+        Returns:
+            The rule.
+        """
+        found = self._reachable
+        if found is not None:
+            found = found | dependents(block.ops, found.union(also))
+        return Wanted(block, self._no_grad, self._asked, found)
 
 
 def _frozen(view: object) -> bool:

@@ -3,22 +3,24 @@
 Each variable's gradient is the sum of what its readers contribute. The walk meets all readers of a value before its
 writer, so when it comes to the writer the contributions are complete. That also holds for a variable that is written
 several times: at each writer the count starts anew. An array of tensors is the exception: a writer replaces one
-element, and the gradients of the others are still on their way to theirs.
+element, and the gradients of the others are still on their way to theirs. Its gradient is one array from the last
+reader to the first writer: who reads an element adds to its gradient, who writes one takes the gradient out.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 
-from fluidnb.backward.path import is_floating
+from fluidnb.backward.blocks import through, undo
+from fluidnb.backward.path import Wanted, is_array, is_floating
 from fluidnb.backward.stale import Freshness
-from fluidnb.errors import NotBuiltYet, OpValueError
+from fluidnb.errors import OpValueError
 from fluidnb.op import EMPTY, GRAD, OpDef, check_desc, get_op, make_grad
+from fluidnb.program import unique_name
 from fluidnb.program.append import operands
 from fluidnb.program.constants import OpRole
 from fluidnb.proto.desc import BlockDesc, OpDesc
-from fluidnb.values.dtypes import VarType
 
 
 @dataclass(slots=True)
@@ -53,23 +55,39 @@ class Walk:
         block: the block.
         wanted: whether a variable wants a gradient.
         free: gives a name that is not taken yet, as close to the given one as possible.
+        nested: whether the block is inside another one that is walked.
 
     Attributes:
         ops: the gradient operators, in the order in which they run.
         gradient_of: variable -> name of its gradient.
         variable_of: name of a gradient -> its variable.
-        part_of: name of a contribution to a gradient -> its variable.
+        part_of: name of a contribution to a gradient, or of another helper -> the variable that it looks like.
+        outer: names of gradients that belong to the block around this one.
+        inner: id of a gradient operator that runs a gradient block -> the walk that makes this block.
+        inner_of: id of a forward operator that runs a block -> the same walk.
+        undone: ids of counting operators that have been taken back.
     """
 
     block: BlockDesc
-    wanted: Callable[[str], bool]
+    wanted: Wanted
     free: Callable[[str], str]
+    nested: bool = False
     ops: list[OpDesc] = field(default_factory=list)
     gradient_of: dict[str, str] = field(default_factory=dict)
     variable_of: dict[str, str] = field(default_factory=dict)
     part_of: dict[str, str] = field(default_factory=dict)
+    outer: set[str] = field(default_factory=set)
+    inner: dict[int, Walk] = field(default_factory=dict)
+    inner_of: dict[int, Walk] = field(default_factory=dict)
+    undone: set[int] = field(default_factory=set)
     _parts: dict[str, list[Part]] = field(default_factory=dict)
     _own: set[str] = field(default_factory=set)
+    _kept: dict[str, str] = field(default_factory=dict)
+    _fresh: Freshness = field(init=False)
+    _position: int = -1
+
+    def __post_init__(self) -> None:
+        self._fresh = Freshness(self.block)
 
     def seed(self, variable: str, part: Part) -> None:
         """Start from a variable whose gradient is known.
@@ -87,23 +105,205 @@ class Walk:
 
         Raises:
             OpValueError: one that lies on the way has no gradient, or its gradient needs a value that is overwritten.
-            NotBuiltYet: one that lies on the way runs a block.
         """
-        fresh = Freshness(self.block)
         for position in range(len(self.block.ops) - 1, -1, -1):
             op = self.block.ops[position]
             if op.attrs.get("op_role", 0) & (OpRole.Optimize | OpRole.LRSched):
                 continue  # parameters are leaves, whatever updates them
+            self._position = position
+            if self.nested and not any(map(self.block.has_var, op.output_arg_names())):
+                undo(self, op)  # a counter of the blocks around runs down again, as the iterations do
             arrived = {n: self._complete(n) for n in dict.fromkeys(op.output_arg_names()) if n in self._parts}
-            if arrived:
-                definition = get_op(op.optype)
-                for gradient in self._differentiate(op, definition, arrived):
-                    fresh.check(position, op, definition, gradient)
+            definition = get_op(op.optype)
+            if definition.control and (arrived or op.optype == "while"):
+                through(self, position, op, arrived)
+            elif arrived:
+                self._differentiate(op, definition, arrived)
                 for variable, name in arrived.items():
-                    if self._is_array(variable):  # a write leaves the other elements, so their gradient goes on
-                        self._parts.setdefault(variable, []).insert(0, Part(name))
-        for name in list(self._parts):
-            self._complete(name)
+                    if is_array(self.block, variable):  # a write leaves the other elements, so their gradient goes on
+                        self.pass_on(variable, name)
+        if not self.nested:
+            for name in list(self._parts):
+                self._complete(name)
+            for name, copy in self._kept.items():
+                self._append(OpDesc("assign", {"X": [copy]}, {"Out": [name]}))
+
+    # ---- what blocks inside ask for
+
+    def inside(self, block: BlockDesc, outer: set[str], also: Iterable[str]) -> Walk:
+        """A walk over a block inside this one.
+
+        Args:
+            block: the block.
+            outer: names of gradients that it may use under their own name.
+            also: variables of the block that depend on what is asked for, beside those that its operators tell.
+
+        Returns:
+            The walk.
+        """
+        taken = set(outer)
+
+        def free(wish: str) -> str:
+            name = wish
+            while name in taken or block.has_var(name):
+                name = unique_name.generate(wish)
+            taken.add(name)
+            return name
+
+        return Walk(block, self.wanted.inside(block, also), free, nested=True, outer=set(outer))
+
+    def hand_in(self, variable: str, gradient: str) -> None:
+        """Start from the gradient of an outer variable under the name that it has outside.
+
+        Args:
+            variable: its name.
+            gradient: the name of its gradient.
+        """
+        self.seed(variable, Part(gradient))
+        self.gradient_of[variable] = gradient
+
+    def hand_out(self, variable: str, gradient: str) -> None:
+        """At the end of the block, let an outer gradient be what it is before the block.
+
+        Args:
+            variable: the variable.
+            gradient: its gradient's name, as handed in.
+        """
+        parts = self._parts.pop(variable, [])
+        if parts:
+            self._join(variable, parts, gradient)
+        elif not is_array(self.block, variable):  # it is written here whatever it was before
+            self._append(OpDesc("fill_zeros_like", {"X": [gradient]}, {"Out": [gradient]}))
+
+    def finish(self, variable: str) -> bool:
+        """At the end of the block, give the gradient of a variable that it reads the name under which it is looked for.
+
+        Args:
+            variable: the variable.
+
+        Returns:
+            Whether it has a gradient.
+        """
+        parts = self._parts.pop(variable, [])
+        if not parts:
+            return False
+        name = variable + GRAD
+        self._join(variable, parts, name)
+        self.gradient_of[variable] = name
+        self.variable_of[name] = variable
+        return True
+
+    def array_gradient(self, variable: str) -> str:
+        """The one array that holds the gradients of an array's elements; whoever reads an element adds to it.
+
+        Args:
+            variable: the array.
+
+        Returns:
+            Its gradient's name.
+        """
+        name = self._complete(variable) if variable in self._parts else self.free(variable + GRAD)
+        self.pass_on(variable, name)
+        return name
+
+    def zeros(self, variable: str) -> str:
+        """A gradient of zeros for a variable to which none has arrived.
+
+        Args:
+            variable: its name.
+
+        Returns:
+            The gradient's name.
+        """
+        name = self.free(variable + GRAD)
+        self.part_of[name] = variable
+        self._append(OpDesc("fill_zeros_like", {"X": [variable]}, {"Out": [name]}))
+        return name
+
+    def pass_on(self, variable: str, gradient: str) -> None:
+        """Let a gradient go on, under its name, to what came before.
+
+        Args:
+            variable: the variable.
+            gradient: its gradient's name.
+        """
+        parts = self._parts.setdefault(variable, [])
+        if all(p.name != gradient for p in parts):
+            parts.insert(0, Part(gradient))
+        self.gradient_of[variable] = gradient
+        self.variable_of[gradient] = variable
+
+    def keep(self, variable: str) -> None:
+        """Make sure that a counter which backward takes back shows its last value again in the end.
+
+        Args:
+            variable: the counter.
+        """
+        if not self.nested and variable not in self._kept:
+            self._kept[variable] = copy = self.free(variable + "@KEPT")
+            self.part_of[copy] = variable
+            self._append(OpDesc("assign", {"X": [variable]}, {"Out": [copy]}))
+
+    def add(self, gradient: OpDesc, leaving: Mapping[str, str]) -> None:
+        """Append a gradient operator.
+
+        Args:
+            gradient: the operator.
+            leaving: names among its outputs -> the variables whose gradient they contribute to.
+        """
+        self._fresh.check(self._position, gradient, self)
+        if gradient.optype == "read_from_array":
+            gradient.set_attr("consume", True)  # the element's value before the write has a gradient of its own
+        self.ops.append(gradient)
+        for slot, names in list(gradient.outs.items()):
+            for i, n in enumerate(names):
+                if n not in leaving:
+                    continue
+                variable = leaving[n]
+                if gradient.optype == "write_to_array":
+                    gradient.set_output(slot, [self.array_gradient(variable)])
+                    gradient.set_attr("accumulate", True)
+                else:
+                    self._parts.setdefault(variable, []).append(Part(n, gradient, slot, i))
+
+    def arrive(self, op: OpDesc, gradient: OpDesc, arrived: dict[str, str]) -> None:
+        """Give a gradient operator the gradients that arrived; a float output without one counts as zero.
+
+        Args:
+            op: the forward operator.
+            gradient: its gradient operator, with raw names.
+            arrived: variable -> name of its gradient; those that are made here are added.
+        """
+        definition = get_op(op.optype)
+        raw = {n + GRAD: n for n in op.output_arg_names()}
+        for slot, names in list(gradient.ins.items()):
+            if not any(n in raw for n in names):  # slots say nothing: the gradient of scale is a scale
+                continue
+            forward = definition.outputs.get(slot.removesuffix(GRAD))
+            variables = [raw.get(n, n) for n in names]
+            needless = forward is not None and forward.intermediate
+            if not any(v in arrived for v in variables) and (needless or not is_floating(self.block, variables[0])):
+                gradient.remove_input(slot)
+                continue
+            for v in variables:
+                if v not in arrived and v != EMPTY:
+                    arrived[v] = self.zeros(v)
+            gradient.set_input(slot, [arrived.get(v, v) for v in variables])
+
+    # ---- sums
+
+    def _append(self, op: OpDesc) -> None:
+        check_desc(get_op(op.optype), op)
+        self.ops.append(op)
+
+    def _join(self, variable: str, parts: list[Part], name: str) -> None:
+        """Let contributions become one gradient of a given name."""
+        if len(parts) > 1:
+            self._sum(variable, parts, name)
+        elif parts[0].op is not None:
+            parts[0].rename(name)
+        elif parts[0].name != name:
+            self._append(OpDesc("assign", {"X": [parts[0].name]}, {"Out": [name]}))
 
     def _complete(self, variable: str) -> str:
         """Join the contributions to a variable's gradient; gives its name."""
@@ -123,69 +323,29 @@ class Walk:
         self.variable_of[name] = variable
         return name
 
-    def _is_array(self, variable: str) -> bool:
-        var = self.block.find_var_recursive(variable)
-        return var is not None and var.type() == VarType.LOD_TENSOR_ARRAY
-
     def _sum(self, variable: str, parts: list[Part], name: str) -> None:
         for k, part in enumerate(parts):
             if part.op is not None:
                 part.rename(self.free(f"{variable}{GRAD}@RENAME@block{self.block.idx}@{k}"))
                 self.part_of[part.name] = variable
-        total = OpDesc("sum", {"X": [p.name for p in parts]}, {"Out": [name]})
-        check_desc(get_op("sum"), total)
-        self.ops.append(total)
+        self._append(OpDesc("sum", {"X": [p.name for p in parts]}, {"Out": [name]}))
 
-    def _differentiate(self, op: OpDesc, definition: OpDef, arrived: dict[str, str]) -> Iterator[OpDesc]:
-        """Add the gradient operators of one operator, and give them."""
+    def _differentiate(self, op: OpDesc, definition: OpDef, arrived: dict[str, str]) -> None:
+        """Add the gradient operators of one operator."""
         reads = dict.fromkeys(op.input_arg_names())
         leaving = {n + GRAD: n for n in reads if self.wanted(n)}
         if not leaving:
             return
-        route = f"on the way from the loss to {', '.join(leaving.values())}"
-        if definition.control:
-            raise NotBuiltYet(
-                f"{op.optype} is {route}, and gradients through loops and branches are not part of fluidnb yet.",
-                op=op.label(), hint="set stop_gradient on what the block writes, or compute the loss without it.",
-            )  # fmt: skip
         if definition.grad is None:
             raise OpValueError(
-                f"{op.optype} has no gradient, and it is {route}.", op=op.label(), slots=operands(self.block, op),
-                where=None if op.view is None else op.view.where, expected="an operator with a gradient",
-                received=op.optype,
+                f"{op.optype} has no gradient, and it is on the way from the loss to {', '.join(leaving.values())}.",
+                op=op.label(), slots=operands(self.block, op), where=None if op.view is None else op.view.where,
+                expected="an operator with a gradient", received=op.optype,
                 hint="set stop_gradient on its output or on its inputs, or leave it out of the loss.",
             )  # fmt: skip
         for gradient in make_grad(op, [n for n in reads if n + GRAD not in leaving]):
-            parts = [
-                (leaving[n], Part(n, gradient, slot, i))
-                for slot, names in gradient.outs.items()
-                for i, n in enumerate(names)
-                if n in leaving
-            ]
-            if parts:
-                self._arrive(op, definition, gradient, arrived)
+            if any(n in leaving for n in gradient.output_arg_names()):
+                self.arrive(op, gradient, arrived)
                 if "op_namescope" in op.attrs:
                     gradient.set_attr("op_namescope", op.attrs["op_namescope"])
-                self.ops.append(gradient)
-                for variable, part in parts:
-                    self._parts.setdefault(variable, []).append(part)
-                yield gradient
-
-    def _arrive(self, op: OpDesc, definition: OpDef, gradient: OpDesc, arrived: dict[str, str]) -> None:
-        """Give a gradient operator the gradients that arrived; a float output without one counts as zero."""
-        raw = {n + GRAD: n for n in op.output_arg_names()}
-        for slot, names in list(gradient.ins.items()):
-            if not any(n in raw for n in names):  # slots say nothing: the gradient of scale is a scale
-                continue
-            forward = definition.outputs.get(slot.removesuffix(GRAD))
-            variables = [raw.get(n, n) for n in names]
-            needless = forward is not None and forward.intermediate
-            if not any(v in arrived for v in variables) and (needless or not is_floating(self.block, variables[0])):
-                gradient.remove_input(slot)
-                continue
-            for v in variables:
-                if v not in arrived and v != EMPTY:
-                    arrived[v] = zero = self.free(v + GRAD)
-                    self.part_of[zero] = v
-                    self.ops.append(OpDesc("fill_zeros_like", {"X": [v]}, {"Out": [zero]}))
-            gradient.set_input(slot, [arrived.get(v, v) for v in variables])
+                self.add(gradient, leaving)

@@ -229,7 +229,8 @@ class Machine:
         binder = Binder(op, self, frame.scope)
         try:
             binder.bind()
-            undo.arrays += [(a, a.copy()) for a in binder.overwrites]
+            undo.arrays += [(a, a.copy()) for a in binder.overwrites if isinstance(a, np.ndarray)]
+            undo.lists += [(a, list(a)) for a in binder.overwrites if isinstance(a, list)]
             calls = binder.calls + (checks(binder) if self.plan.check_nan else [])
             with np.errstate(all="ignore"):
                 for function, args, kw in calls:

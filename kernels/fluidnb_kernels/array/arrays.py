@@ -24,7 +24,9 @@ def _index_rule(c: Context) -> None:
     )  # fmt: skip
 
 
-def write_item(array: LoDTensorArray, index: Array, x: Array, lod: Any, spare: dict[int, LoDTensor]) -> None:
+def write_item(
+    array: LoDTensorArray, index: Array, x: Array, lod: Any, spare: dict[int, LoDTensor], accumulate: bool = False
+) -> None:
     """Put a copy of a tensor into an array; the array grows to hold it.
 
     Args:
@@ -33,17 +35,20 @@ def write_item(array: LoDTensorArray, index: Array, x: Array, lod: Any, spare: d
         x: the value.
         lod: its LoD.
         spare: the tensors that this call wrote in the run before, by index; their memory serves again.
+        accumulate: whether to add to what is there.
 
     Example:
         >>> a = LoDTensorArray(); write_item(a, np.array([1]), np.ones(2), (), {}); len(a), a[1]
         (2, LoDTensor(shape=[2], dtype=float64, place=CPUPlace))
     """
     i = index.item()
-    tensor = spare.get(i)
-    if tensor is None or i < len(array) and array[i] is tensor:
+    tensor, before = spare.get(i), held(array, i)
+    if tensor is None or before is tensor or tensor.array is None or tensor.array.shape != x.shape:
         tensor = spare[i] = LoDTensor(DeviceContext.get(_CPU).from_host(x), lod)
     else:
         np.copyto(np.asarray(tensor), x)
+    if accumulate and before is not None and before.array is not None:
+        np.add(tensor.array, before.array.reshape(x.shape), tensor.array)
     array.write(i, tensor)
 
 
@@ -71,6 +76,8 @@ def _write_grad(desc: OpDesc, definition: OpDef, no_grad: Collection[str]) -> li
 def write_to_array(b: Binder) -> None:
     """Out[I] = X, with its LoD. The gradient reads the array of gradients at I.
 
+    With the attribute ``accumulate``, which backward sets, X is added to what is there.
+
     Example:
         >>> from fluidnb.testing import run_op
         >>> run_op("write_to_array", {"X": [1.0, 2.0], "I": [0]})["Out"]
@@ -78,7 +85,7 @@ def write_to_array(b: Binder) -> None:
 
     Source: Fluid's write_to_array_op.
     """
-    b(write_item, b.array("Out"), b["I"], b["X"], b.lod("X"), {})
+    b(write_item, b.array("Out"), b["I"], b["X"], b.lod("X"), {}, bool(b.attr("accumulate", False)))
 
 
 def held(array: LoDTensorArray | None, index: int) -> LoDTensor | None:
@@ -113,6 +120,20 @@ def read_item(array: LoDTensorArray, index: Array, out: Array) -> None:
     np.copyto(out, array[index.item()].array)
 
 
+def take_out(array: LoDTensorArray, index: Array) -> None:
+    """Leave nothing at an index of an array.
+
+    Args:
+        array: the array, changed.
+        index: int64, one element.
+
+    Example:
+        >>> a = LoDTensorArray([np.ones(2)]); take_out(a, np.array([0])); a
+        LoDTensorArray([LoDTensor(no value)])
+    """
+    array[index.item()] = LoDTensor()
+
+
 def _read_infer(c: Context) -> None:
     _index_rule(c)
     if not c.runtime:
@@ -138,6 +159,8 @@ def _read_grad(desc: OpDesc, definition: OpDef, no_grad: Collection[str]) -> lis
 def read_from_array(b: Binder) -> None:
     """Out = X[I], with its LoD; zeros like X_W where nothing has been written, as backward through time begins.
 
+    With the attribute ``consume``, which backward sets, X has nothing at I afterwards.
+
     Example:
         >>> from fluidnb.testing import run_op
         >>> from fluidnb.values import LoDTensorArray
@@ -149,7 +172,11 @@ def read_from_array(b: Binder) -> None:
     found = _element(b)
     if found is not None:
         shape, dtype, lod = found
-        return b(read_item, b["X"], b["I"], b.set("Out", shape, dtype, lod))
+        b(read_item, b["X"], b["I"], b.set("Out", shape, dtype, lod))
+        if b.attr("consume", False):
+            b.overwrites.append(b["X"])
+            b(take_out, b["X"], b["I"])
+        return None
     like = b["X_W"]
     if like is None:
         raise EnforceNotMet(

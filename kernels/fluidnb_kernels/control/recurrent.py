@@ -150,13 +150,13 @@ def recurrent(b: Binder) -> Control:
 class _Backward(Backward):
     """The steps in reverse: gradients of outputs and of the next step's memories in, gradients of sequences out.
 
-    A variable that is a memory and an output at once gets the gradient of the one or of the other, never the sum.
-    Layers copy a memory first, so that the two have different names and the gradient block sums them.
+    In Paddle a variable that is a memory and an output at once gets the gradient of the one or of the other, never the
+    sum. Its layers copy a memory first, so that the two have different names. Our backward asks for the sum.
     """
 
     def __init__(self, b: Binder) -> None:
         super().__init__(b, b["step_scopes"], sums_of(b, ["parameters"]))
-        self.reverse = bool(b.attr("reverse"))
+        self.reverse, self.sum_states = bool(b.attr("reverse")), bool(b.attr("sum_states", False))
         self.states, self.previous = list(b.attr("states")), list(b.attr("ex_states"))
         self.arriving = dict(zip(b.inputs["outputs"], b.all("outputs" + GRAD), strict=True))
         self.inputs = self._wanted(b, "inputs")
@@ -189,7 +189,9 @@ class _Backward(Backward):
     def prepare(self, k: int, scope: Any) -> None:
         arriving = {n: a[self.at(k)] for n, a in self.arriving.items()}
         for name, carried in zip(self.states, self.carried, strict=True):
-            if k or name not in arriving:  # in Paddle too: what comes from the next step hides what comes from outside
+            if self.sum_states and name in arriving:
+                arriving[name] = arriving[name] + carried
+            elif k or name not in arriving:  # Paddle's way: what the next step sends hides what comes from outside
                 arriving[name] = carried
         for name, gradient in arriving.items():
             self.put(scope, name + GRAD, gradient)

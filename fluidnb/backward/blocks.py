@@ -1,0 +1,161 @@
+"""Backward through an operator that runs a block: a gradient block for its block, and a gradient operator that runs it.
+
+Outer variables come in three kinds. A gradient that *arrives* at a variable which the block writes is handed through:
+the gradient block reads and rewrites the outer gradient itself, so that what an iteration leaves untouched passes on to
+what came before. The same goes for what a loop carries from one iteration to the next, and for arrays, whose elements
+are gradients of their own. What the block only *reads* has a gradient inside the block that the operator sums over
+iterations.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+from fluidnb.backward.path import is_array
+from fluidnb.op import EMPTY, GRAD, check_desc, get_op, grad_desc, make_grad
+from fluidnb.proto.desc import BlockDesc, OpDesc
+
+if TYPE_CHECKING:
+    from fluidnb.backward.walk import Walk
+
+#: Slots of outer variables that the block reads, by operator.
+_READS = {"while": ("X",), "conditional_block": ("Input", "Cond")}
+
+
+def through(walk: Walk, position: int, op: OpDesc, arrived: dict[str, str]) -> None:
+    """Add the gradient of an operator that runs a block to a walk.
+
+    Args:
+        walk: the walk over the block in which the operator stands.
+        position: the operator's index there.
+        op: the operator.
+        arrived: variable that the operator writes -> name of the gradient that has arrived.
+    """
+    if op.optype == "recurrent":
+        _recurrent(walk, op, arrived)
+    else:
+        _block(walk, position, op, arrived)
+
+
+def restored(walk: Walk, op: OpDesc, name: str) -> bool:
+    """Whether the gradient of an operator takes back everything that the operator does to a variable.
+
+    Args:
+        walk: the walk that has passed the operator.
+        op: the operator.
+        name: the variable.
+    """
+    if _counts(op):
+        return id(op) in walk.undone
+    inner = walk.inner_of.get(id(op))
+    return inner is not None and all(restored(inner, o, name) for o in inner.block.ops if name in o.output_arg_names())
+
+
+def undo(walk: Walk, op: OpDesc) -> bool:
+    """Add the operator that takes a counter back, if that can be done.
+
+    Args:
+        walk: the walk.
+        op: a forward operator.
+
+    Returns:
+        Whether it can.
+    """
+    if not _counts(op):
+        return False
+    if id(op) not in walk.undone:
+        walk.undone.add(id(op))
+        (back,) = make_grad(op)
+        check_desc(get_op(back.optype), back)
+        walk.keep(op.output_arg_names()[0])
+        walk.ops.append(back)
+    return True
+
+
+def _counts(op: OpDesc) -> bool:
+    """Whether an operator adds a number to a variable in place."""
+    return op.optype == "increment" and op.ins["X"] == op.outs["Out"]
+
+
+def _block(walk: Walk, position: int, op: OpDesc, arrived: dict[str, str]) -> None:
+    forward = _forward(walk, op)
+    reads = [n for slot in _READS[op.optype] for n in op.ins.get(slot, []) if walk.wanted(n)]
+    writes = set(op.output_arg_names())
+    if not reads and not any(_lives_before(walk, position, n) for n in arrived):
+        return
+    carried = dict(arrived)
+    for name in dict.fromkeys(reads):
+        if name in carried:
+            continue
+        if is_array(walk.block, name):
+            carried[name] = walk.array_gradient(name)
+        elif name in writes and op.optype == "while":  # the last value of the loop is not used, earlier ones are
+            carried[name] = walk.zeros(name)
+    inner = walk.inside(forward, set(carried.values()), ())
+    for name, outside in carried.items():
+        inner.hand_in(name, outside)
+    inner.run()
+    for name, outside in carried.items():
+        inner.hand_out(name, outside)
+    sums = [n for n in dict.fromkeys(reads) if n not in carried and inner.finish(n)]
+    if not inner.ops:
+        return
+    names = list(dict.fromkeys(n for n in op.outs["Out"] if n in carried))
+    ins = {slot: list(rows) for slot, rows in (*op.ins.items(), *op.outs.items()) if slot != "Condition"}
+    ins["Out" + GRAD] = [carried[n] for n in names]
+    outs = {
+        slot + GRAD: [carried.get(n, n + GRAD if n in sums else EMPTY) for n in op.ins[slot]]
+        for slot in _READS[op.optype]
+        if op.ins.get(slot)
+    }
+    gradient = grad_desc(op.optype + "_grad", op, {s: n for s, n in ins.items() if n}, outs)
+    gradient.set_attr("original_output_grad", ins["Out" + GRAD])
+    for name in writes:
+        if any(restored(inner, o, name) for o in forward.ops if name in o.output_arg_names()):
+            walk.keep(name)
+    _add(walk, op, gradient, inner, sums)
+    for name, handed in carried.items():
+        walk.pass_on(name, handed)
+
+
+def _recurrent(walk: Walk, op: OpDesc, arrived: dict[str, str]) -> None:
+    reads = [n for n in dict.fromkeys(op.input_arg_names()) if walk.wanted(n)]
+    if not reads:
+        return
+    states: list[str] = op.attrs.get("states", [])
+    previous: list[str] = op.attrs.get("ex_states", [])
+    inner = walk.inside(_forward(walk, op), {n + GRAD for n in (*arrived, *states)}, previous)
+    for name in dict.fromkeys((*arrived, *states)):
+        inner.hand_in(name, name + GRAD)
+    inner.run()
+    for name in dict.fromkeys((*previous, *reads)):
+        inner.finish(name)
+    (gradient,) = make_grad(op, [n for n in op.input_arg_names() if n not in reads])
+    if set(states) & set(op.outs["outputs"]):
+        gradient.set_attr("sum_states", True)
+    walk.arrive(op, gradient, arrived)
+    _add(walk, op, gradient, inner, reads)
+
+
+def _forward(walk: Walk, op: OpDesc) -> BlockDesc:
+    program = walk.block.program
+    assert program is not None
+    block: BlockDesc = program.blocks[op.attrs["sub_block"]]
+    return block
+
+
+def _lives_before(walk: Walk, position: int, name: str) -> bool:
+    """Whether a variable may hold something that wants a gradient before an operator writes it."""
+    if not walk.block.has_var(name):
+        return True
+    return walk.wanted(name) and any(name in o.output_arg_names() for o in walk.block.ops[:position])
+
+
+def _add(walk: Walk, op: OpDesc, gradient: OpDesc, inner: Walk, sums: Iterable[str]) -> None:
+    if "op_namescope" in op.attrs:
+        gradient.set_attr("op_namescope", op.attrs["op_namescope"])
+    walk.inner[id(gradient)] = walk.inner_of[id(op)] = inner
+    walk.add(gradient, {n + GRAD: n for n in sums})
+
+
