@@ -9,6 +9,7 @@ Example:
     // operators
 """
 
-from fluidnb.program.printing import index_view, pprint_block_codes, pprint_program_codes
+from fluidnb.program.index_view import index_view
+from fluidnb.program.printing import pprint_block_codes, pprint_program_codes
 
 __all__ = ["index_view", "pprint_block_codes", "pprint_program_codes"]

@@ -1,4 +1,4 @@
-"""Programs as text: protobuf text, the pseudo code of Fluid's debugger, the listing by index of the design papers."""
+"""Programs as text: protobuf text, the pseudo code of Fluid's debugger."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ from typing import Any
 from fluidnb.program import codes
 from fluidnb.program.constants import OpRole
 from fluidnb.proto.desc import BlockDesc, OpDesc, ProgramDesc
-from fluidnb.proto.framework_pb2 import AttrType
 from fluidnb.proto.text import to_text
 from fluidnb.proto.wire import uninitialized
 
@@ -101,64 +100,3 @@ def pprint_program_codes(program_desc: Any, show_backward: bool = False) -> str:
     """
     desc: ProgramDesc = getattr(program_desc, "desc", program_desc)
     return "\n".join(pprint_block_codes(block, show_backward) for block in desc.blocks)
-
-
-def index_view(program: Any) -> str:
-    """A program in which variables are numbers, as the design papers list it.
-
-    Args:
-        program: a Program or ProgramDesc.
-
-    Returns:
-        For each block its variables by index, then its operators. A variable of a block around it is written by name.
-
-    Example:
-        >>> from fluidnb.program import Program
-        >>> p = Program(); b = p.global_block()
-        >>> x = b.create_var(name="x", shape=[1], dtype="float32")
-        >>> op = b.append_op("scale", {"X": x}, {"Out": "y"}, {"scale": 2.0, "bias": 0.0, "bias_after_scale": True})
-        >>> print(index_view(p), end="")
-        block 0 {
-          vars = { 0: x, 1: y }
-          op 0 {
-            type = "scale"
-            inputs = {0}
-            outputs = {1}
-            attrs = { "bias": 0, "bias_after_scale": True, "scale": 2 }
-          }
-        }
-
-    Source: listings of a step net in the design of Block.
-    """
-    desc: ProgramDesc = getattr(program, "desc", program)
-    return "".join(line + "\n" for block in desc.blocks for line in _indexed(block))
-
-
-def _indexed(block: BlockDesc) -> Iterator[str]:
-    places = {name: i for i, name in enumerate(block.vars)}
-
-    def listed(slots: dict[str, list[str]]) -> str:
-        return ", ".join(str(places.get(n, n)) for names in slots.values() for n in names)
-
-    yield f"block {block.idx} {{"
-    yield f"  vars = {{ {', '.join(f'{i}: {n}' for n, i in places.items())} }}"
-    for i, op in enumerate(block.ops):
-        yield f"  op {i} {{"
-        yield f'    type = "{op.optype}"'
-        yield f"    inputs = {{{listed(op.ins)}}}"
-        yield f"    outputs = {{{listed(op.outs)}}}"
-        attrs = [_indexed_attr(op, n, places) for n in sorted(op.attr_names()) if n not in codes.BOOKKEEPING]
-        if attrs:
-            yield f"    attrs = {{ {', '.join(attrs)} }}"
-        yield "  }"
-    yield "}"
-
-
-def _indexed_attr(op: OpDesc, name: str, places: dict[str, int]) -> str:
-    value = op.attrs[name]
-    if op.attr_type(name) == AttrType.BLOCK:
-        # The papers call an RNN's block its step net.
-        return f'"{"step_net" if op.optype == "recurrent" else name}": {value}'
-    if op.attr_type(name) == AttrType.STRINGS and value and all(v in places for v in value):
-        return f'"{name}": {{{", ".join(str(places[v]) for v in value)}}}'
-    return f'"{name}": {codes.value_code(value)}'

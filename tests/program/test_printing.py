@@ -6,7 +6,8 @@ import pytest
 
 from fluidnb.program import Program
 from fluidnb.program.codes import op_code, value_code, var_code
-from fluidnb.program.printing import index_view, pprint_block_codes, pprint_program_codes
+from fluidnb.program.index_view import index_view
+from fluidnb.program.printing import pprint_block_codes, pprint_program_codes
 from fluidnb.proto.desc import OpDesc
 from fluidnb.values.dtypes import VarType
 
@@ -75,14 +76,22 @@ def test_index_view_lists_variables_by_number(program: Program) -> None:
 
 def test_index_view_of_a_recurrent_operator_speaks_of_states_and_step_net() -> None:
     program = Program()
-    block = program.global_block()
+    step = program.create_block()
     for name in ("x", "h", "fc_out", "hidden_out", "sum", "act"):
+        step.create_var(name=name, shape=[1], dtype="float32")
+    block = program.global_block()
+    for name in ("boot", "act", "hidden_out"):
         block.create_var(name=name, shape=[1], dtype="float32")
-    desc = OpDesc("recurrent", {"inputs": ["x"]}, {"outputs": ["act", "hidden_out"]}, {"states": ["h"]})
+    inputs, outputs = {"inputs": ["x"], "initial_states": ["boot"]}, {"outputs": ["act", "hidden_out"]}
+    desc = OpDesc("recurrent", inputs, outputs, {"ex_states": ["h"], "states": ["act"]})
     desc.set_block_attr("sub_block", 1)
     block.desc.append_op(desc)
     text = index_view(program.desc)
-    assert "outputs = {5, 3}" in text and '"states": {1}' in text and '"step_net": 1' in text
+    assert '    inputs = {0}\n    initial_states = {0}\n    outputs = {5, 3}\n' in text
+    assert 'attrs = { "new_states": {5}, "states": {1}, "step_net": 1 }' in text
+    assert "  vars = { 0: x, 1: h, 2: fc_out, 3: hidden_out, 4: sum, 5: act }\n" in text
+    desc.set_block_attr("sub_block", 7)  # one that is not there
+    assert "    outputs = {1, 2}\n" in index_view(program.desc)
 
 
 def test_lines_of_other_kinds() -> None:
