@@ -71,17 +71,18 @@ def test_a_comparison_ends_the_way_without_a_word():
     assert "cast" not in [op.type for op in fluid.default_main_program().global_block().ops if op.attr("op_role") == 1]
 
 
-def test_a_loop_on_the_way():
-    h = L.mean(hidden())
-    total = L.scale(h, 1.0)
+def test_an_operator_without_gradient_inside_a_loop():
+    x, label, total = L.data("x", [3]), L.data("label", [1], dtype="int64"), L.zeros([1], "float32")
+    total.stop_gradient = False
+    score = L.fc(x, 4)
     i, n = L.zeros([1], "int64"), L.ones([1], "int64")
     cond = L.less_than(i, n)
     with L.While(cond).block():
-        L.sums([total, h], out=total)
+        L.sums([total, _differentiable_accuracy(score, label)], out=total)
         L.increment(i)
         L.less_than(i, n, cond=cond)
-    said = refused(NotBuiltYet, L.scale(total, 2.0))
-    assert "while is on the way" in said and "(while) in block 0" in said
+    said = refused(OpValueError, L.scale(total, 2.0))
+    assert "accuracy has no gradient" in said and "(accuracy) in block 1" in said and "stop_gradient" in said
 
 
 def test_a_loop_beside_the_way_is_no_matter():
