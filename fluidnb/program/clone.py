@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Mapping
 
 from fluidnb.op import get_op, has_op
 from fluidnb.program import origin
@@ -70,16 +71,19 @@ def _stop_counters(block: BlockDesc) -> None:
             block.remove_op(i)
 
 
-def copy_facts(source: Program, target: Program) -> None:
+def copy_facts(source: Program, target: Program, blocks: Mapping[int, int] | None = None) -> None:
     """Take over what only Python knows of variables: a parameter's learning rate, clipping, regularizer and the like.
 
     Args:
         source: where it is known.
         target: a clone, pruned or not; variables are found by name.
+        blocks: block of the source -> the same block in the target; by default all blocks have kept their numbers.
     """
     skip = {"block", "desc", "origin", "_op", "_params"}
-    for ours, theirs in zip(source.desc.blocks, target.desc.blocks, strict=False):
-        for name, desc in ours.vars.items():
+    count = min(len(source.desc.blocks), len(target.desc.blocks))
+    for old, new in ({i: i for i in range(count)} if blocks is None else blocks).items():
+        theirs = target.desc.blocks[new]
+        for name, desc in source.desc.blocks[old].vars.items():
             twin = theirs.vars.get(name)
             if desc.view is not None and twin is not None:
                 facts = {k: v for k, v in desc.view.__dict__.items() if k not in skip}

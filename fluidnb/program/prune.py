@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from typing import Any
 
 from fluidnb.errors import NotFound, OpTypeError, OpValueError, near
 from fluidnb.program import origin
 from fluidnb.program.clone import copy_facts
+from fluidnb.program.inner import inner_blocks, outer_names
 from fluidnb.program.operator import Operator
 from fluidnb.program.program import Program
 from fluidnb.program.variable import Variable
@@ -16,19 +17,20 @@ from fluidnb.proto.framework_pb2 import AttrType
 from fluidnb.where import capture
 
 
-def prune(program: Program, targets: Any) -> Program:
+def prune(program: Program, targets: Any, feeds: Collection[str] = ()) -> Program:
     """A program with only what some targets need.
 
     Args:
         program: the program; it does not change.
         targets: variables, operators or names; one, or a list.
+        feeds: names of variables that will be fed, so that what computes them is not needed.
 
     Returns:
         A new program.
 
     Raises:
         OpTypeError: a target of another kind.
-        OpValueError: a target that the program does not have.
+        OpValueError: a target that block 0 does not have.
 
     Example:
         >>> p = Program(); b = p.global_block()
@@ -45,7 +47,7 @@ def prune(program: Program, targets: Any) -> Program:
     wanted, kept = set(), set()
     for item in items:
         if isinstance(item, Operator):
-            kept.add(item.idx)
+            kept.add(_index_of(program, item))
         elif isinstance(item, Variable | str):
             wanted.add(item if isinstance(item, str) else item.name)
         else:
@@ -54,10 +56,10 @@ def prune(program: Program, targets: Any) -> Program:
                 expected="a Variable, an Operator or a name", received=f"{item!r} ({type(item).__name__})"[:200],
                 hint="give what shall still be computed, for example prune([loss]).",
             )  # fmt: skip
-    desc, places = _pruned(program.desc, wanted, kept)
+    desc, places = _pruned(program.desc, wanted, kept, feeds)
     made = Program(desc)
     made._random_seed = program._random_seed
-    copy_facts(program, made)
+    copy_facts(program, made, {old.idx: new.idx for old, new, _ in places})
     for _, new_block, ops in places:
         block = made.block(new_block.idx)
         for op, twin in zip(ops, new_block.ops, strict=True):
@@ -87,10 +89,24 @@ def prune_desc(desc: ProgramDesc, targets: Iterable[str]) -> ProgramDesc:
     return _pruned(desc, set(targets), set())[0]
 
 
+def _index_of(program: Program, operator: Operator) -> int:
+    """The place of an operator of block 0."""
+    block = operator.desc.block
+    if block is not program.desc.blocks[0]:
+        raise OpValueError(
+            f"prune() cannot start from {operator.desc.label()}.", where=capture(2), received=operator.desc.label(),
+            expected="an operator of block 0 of this very program",
+            hint="give the operator that runs the block, or a variable of block 0 that it writes.",
+        )  # fmt: skip
+    return operator.idx
+
+
 _Places = list[tuple[BlockDesc, BlockDesc, list[OpDesc]]]
 
 
-def _pruned(desc: ProgramDesc, targets: set[str], kept_ops: set[int]) -> tuple[ProgramDesc, _Places]:
+def _pruned(
+    desc: ProgramDesc, targets: set[str], kept_ops: set[int], feeds: Collection[str] = ()
+) -> tuple[ProgramDesc, _Places]:
     top = desc.blocks[0]
     for name in targets:
         if name not in top.vars:
@@ -99,7 +115,7 @@ def _pruned(desc: ProgramDesc, targets: set[str], kept_ops: set[int]) -> tuple[P
                 hint=near(name, top.vars) or "program.global_block().vars has them all.",
             )  # fmt: skip
     _check_feeds(top)
-    kept = _reachable(desc, top, set(targets), kept_ops)
+    kept = _reachable(desc, top, set(targets), kept_ops, feeds)
     # Blocks of operators that stay, in their old order, so that parents come before children.
     ops = {0: kept}
     for op in kept:
@@ -112,7 +128,8 @@ def _pruned(desc: ProgramDesc, targets: set[str], kept_ops: set[int]) -> tuple[P
     places: _Places = []
     for index in old:
         source = desc.blocks[index]
-        block = made.blocks[0] if index == 0 else made.append_block(made.blocks[new_index[source.parent_idx]])
+        around = next((b.idx for b in source.chain() if b is not source and b.idx in new_index), 0)
+        block = made.blocks[0] if index == 0 else made.append_block(made.blocks[new_index[around]])
         forward = source.forward_block_idx
         if forward >= 0:
             block.forward_block_idx = new_index.get(forward, -1)
@@ -137,62 +154,20 @@ def _check_feeds(top: BlockDesc) -> None:
         )  # fmt: skip
 
 
-def _reachable(desc: ProgramDesc, top: BlockDesc, needed: set[str], kept_ops: set[int]) -> list[OpDesc]:
+def _reachable(
+    desc: ProgramDesc, top: BlockDesc, needed: set[str], kept_ops: Collection[int] = (), feeds: Collection[str] = ()
+) -> list[OpDesc]:
     kept = []
+    needed.difference_update(feeds)
     for index in range(len(top.ops) - 1, -1, -1):
         op = top.ops[index]
-        fetched = op.optype == "fetch" and needed.intersection(op.input_arg_names())
-        if op.is_target() or fetched or index in kept_ops or needed.intersection(op.output_arg_names()):
+        reads, writes = outer_names(desc, top, op)
+        fetched = op.optype == "fetch" and needed.intersection(reads)
+        if op.is_target() or fetched or index in kept_ops or needed.intersection(writes):
             kept.append(op)
             # An earlier writer stays needed: the operator may write only a part, as array_write does.
-            needed.update(op.input_arg_names())
-            for inner in inner_blocks(desc, op):
-                for inside in desc.blocks[inner].ops:
-                    needed.update(inside.input_arg_names())
+            needed.update(reads.difference(feeds))
     return kept[::-1]
-
-
-def own_blocks(op: OpDesc) -> list[int]:
-    """The blocks that an operator names in its attributes, without those inside them.
-
-    Args:
-        op: the operator.
-
-    Returns:
-        Their indices.
-
-    Example:
-        >>> own_blocks(OpDesc("relu"))
-        []
-    """
-    found: list[int] = []
-    for name in op.attr_names():
-        kind = op.attr_type(name)
-        if kind in (AttrType.BLOCK, AttrType.BLOCKS):
-            value = op.attrs[name]
-            found += [value] if kind == AttrType.BLOCK else value
-    return found
-
-
-def inner_blocks(desc: ProgramDesc, op: OpDesc) -> list[int]:
-    """The blocks that an operator runs, and those inside them.
-
-    Args:
-        desc: the program.
-        op: one of its operators.
-
-    Returns:
-        Their indices, each once.
-    """
-    found: dict[int, None] = {}
-    waiting = own_blocks(op)
-    while waiting:
-        index = waiting.pop()
-        if index > 0 and index not in found:
-            found[index] = None
-            for inside in desc.blocks[index].ops:
-                waiting += own_blocks(inside)
-    return sorted(found)
 
 
 def _remapped(op: OpDesc, new_index: dict[int, int]) -> OpDesc:

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from fluidnb.errors import NotFound, near
-from fluidnb.program.prune import _reachable, _remapped, inner_blocks
+from fluidnb.program.inner import inner_blocks
+from fluidnb.program.prune import _reachable, _remapped
 from fluidnb.proto.desc import BlockDesc, OpDesc, ProgramDesc
 from fluidnb.where import capture
 
@@ -45,7 +46,7 @@ def prune_block(desc: BlockDesc, targets: Iterable[str]) -> BlockDesc:
                 f"prune() cannot reach {name}.", where=capture(), expected=f"a variable that block {desc.idx} sees",
                 received=name, hint=near(name, known) or "block.vars has them all.",
             )  # fmt: skip
-    kept = _reachable(program, desc, set(wanted), set())
+    kept = _reachable(program, desc, set(wanted))
     around = list(desc.chain())
     ops: dict[int, list[OpDesc]] = {block.idx: [] for block in around}
     ops[desc.idx] = kept

@@ -9,6 +9,8 @@ from typing import Any
 from fluidnb.errors import EnforceNotMet, NotFound, OpTypeError, OpValueError, near
 from fluidnb.program import Program, Variable, default_main_program
 from fluidnb.program.clone import clone
+from fluidnb.program.inner import outer_names
+from fluidnb.program.prune import prune
 from fluidnb.runtime.executor import Executor
 from fluidnb.runtime.save_load import is_persistable, load_vars, path_of, save_vars
 from fluidnb.values import VarType
@@ -86,8 +88,7 @@ def save_inference_model(
     names = [t.name for t in targets]
     made = clone(program, for_test=True, warn=False)
     if export_for_deployment:
-        _cut_before(made, feeds)
-        made = made.prune(names)
+        made = prune(made, names, feeds)
     _check_reaches(made, feeds, names)
     parameters = [v for v in made.list_vars() if is_persistable(v)]
     if not program_only:
@@ -180,28 +181,20 @@ def _check_ends(program: Program, feeds: list[Any], targets: list[Any]) -> None:
             raise OpTypeError("target_vars should be Variables.", expected="Variable", received=repr(target)[:80])
 
 
-def _cut_before(program: Program, feeds: list[str]) -> None:
-    """What computes a variable that will be fed is not needed."""
-    block = program.global_block()
-    for index in range(len(block.desc.ops) - 1, -1, -1):
-        written = [n for n in block.desc.ops[index].output_arg_names() if n in feeds]
-        if written and len(written) == len(block.desc.ops[index].output_arg_names()):
-            block.remove_op(index)
-
-
 def _check_reaches(program: Program, feeds: list[str], targets: list[str]) -> None:
     block = program.global_block().desc
     known = set(feeds) | {n for n, v in block.vars.items() if v.persistable()}
     for op in block.ops:
-        for name in op.input_arg_names():
+        reads, writes = outer_names(program.desc, block, op)
+        for name in sorted(reads - known):
             var = block.vars.get(name)
-            if name not in known and var is not None and var.need_check_feed():
+            if var is not None and var.need_check_feed():
                 ends = f"{', '.join(targets)} cannot be computed from {', '.join(feeds) or 'nothing'}"
                 raise OpValueError(
                     f"{ends}: it also needs {name}.",
                     op=op.label(), expected=f"{name} among feeded_var_names", received=", ".join(feeds),
                 )  # fmt: skip
-        known.update(op.output_arg_names())
+        known |= writes
 
 
 def _add_ends(program: Program, feeds: list[str], targets: list[str]) -> None:

@@ -10,7 +10,7 @@ from fluidnb.backward.emit import all_or_nothing
 from fluidnb.errors import NotFound, OpTypeError, OpValueError, near
 from fluidnb.program import Program, Variable, origin
 from fluidnb.program.constants import grad_var_name
-from fluidnb.program.prune import own_blocks
+from fluidnb.program.inner import own_blocks
 from fluidnb.proto.desc import BlockDesc, OpDesc
 from fluidnb.transpiler.lifetime import Life, lives, size_of
 from fluidnb.transpiler.report import Line, Report

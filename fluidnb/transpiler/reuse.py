@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from math import prod
 
 from fluidnb.op import OpDef, ValuesOf, get_op, has_op
-from fluidnb.program.prune import own_blocks
+from fluidnb.program.inner import own_blocks
 from fluidnb.proto.desc import BlockDesc, VarDesc
 from fluidnb.transpiler.lifetime import Life
 from fluidnb.transpiler.uses import Uses, mentioned

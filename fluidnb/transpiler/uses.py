@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Iterator
 
 from fluidnb.op import EMPTY
-from fluidnb.program.prune import inner_blocks, own_blocks
+from fluidnb.program.inner import inner_blocks, own_blocks
 from fluidnb.proto.desc import BlockDesc, OpDesc, ProgramDesc
 
 
