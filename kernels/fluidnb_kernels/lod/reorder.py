@@ -35,20 +35,20 @@ def _infer(c: Context) -> None:
 
 def _grad(desc: OpDesc, definition: OpDef, no_grad: Collection[str]) -> list[OpDesc]:
     (target,) = grad_names(desc, "X", no_grad)
-    ins = {"Out@GRAD": [n + GRAD for n in desc.outs["Out"]], "RankTable": desc.ins["RankTable"]}
-    return [] if target == EMPTY else [grad_desc("reorder_lod_tensor_by_rank_grad", desc, ins, {"X@GRAD": [target]})]
+    ins = {"X": [n + GRAD for n in desc.outs["Out"]], "RankTable": desc.ins["RankTable"]}
+    return [] if target == EMPTY else [grad_desc("reorder_lod_tensor_by_rank_grad", desc, ins, {"Out": [target]})]
 
 
-def _reorder(b: Binder, source: str, target: str, back: bool) -> None:
-    x, lod = b[source], b.lod(source)
+def _reorder(b: Binder, back: bool) -> None:
+    x, lod = b["X"], b.lod("X")
     order = [i for i, _ in b["RankTable"].items()]
     b.require(
         sequences(lod, len(x)) == len(order),
         "reorder_lod_tensor_by_rank takes as many sequences as the table has.",
-        expected=len(order), received=f"{sequences(lod, len(x))} in {b.name(source)}",
+        expected=len(order), received=f"{sequences(lod, len(x))} in {b.name('X')}",
     )  # fmt: skip
     levels, rows = cut(lod, np.argsort(order).tolist() if back else order)
-    b(np.ndarray.take, x, rows, 0, b.set(target, x.shape, x.dtype, levels), "clip")
+    b(np.ndarray.take, x, rows, 0, b.set("Out", x.shape, x.dtype, levels), "clip")
 
 
 @op(
@@ -72,10 +72,10 @@ def reorder_lod_tensor_by_rank(b: Binder) -> None:
 
     Source: Fluid's reorder_lod_tensor_by_rank_op.
     """
-    _reorder(b, "X", "Out", back=False)
+    _reorder(b, back=False)
 
 
-@grad_op("reorder_lod_tensor_by_rank_grad", infer=None, guard=ranks, dtype_slot="Out@GRAD")
+@grad_op("reorder_lod_tensor_by_rank_grad", infer=None, guard=ranks, dtype_slot="X")
 def reorder_lod_tensor_by_rank_grad(b: Binder) -> None:
-    """dX = dOut with its sequences in the order of X again."""
-    _reorder(b, "Out@GRAD", "X@GRAD", back=True)
+    """Out = X with its sequences in the order that they had before; X and Out are the gradients of Out and X."""
+    _reorder(b, back=True)

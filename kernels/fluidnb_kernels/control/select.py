@@ -1,0 +1,117 @@
+"""select_input, select_output: one of several ways, by a number."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from typing import Any
+
+import numpy as np
+
+from fluidnb.op import EMPTY, GRAD, Binder, Context, OpDef, OpDesc, grad_names, op
+
+_MASK = {"Mask": "int32 of one element: which, from 0"}
+
+
+def _check_mask(c: Context) -> None:
+    mask = c["Mask"]
+    c.require(
+        mask.size in (1, -1) and mask.dtype.kind in "biu", f"The mask of {c.definition.type} should be one number.",
+        expected="int32 of shape [1]", received=f"{mask.dtype} of shape {list(mask.shape)}",
+    )  # fmt: skip
+
+
+def _which(b: Binder) -> int | None:
+    """The guard: which way it goes."""
+    mask = b["Mask"]
+    return None if mask is None or mask.size != 1 else int(mask.item())
+
+
+def _chosen(b: Binder, slot: str, ways: int) -> int:
+    which = int(b["Mask"].item())
+    b.require(
+        0 <= which < ways, f"The mask of {b.definition.type} names no {slot}.",
+        expected=f"0 to {ways - 1}", received=which,
+    )  # fmt: skip
+    return which
+
+
+def _copy(b: Binder, x: Any, lod: Any, i: int = 0) -> None:
+    out = b.set("Out", x.shape, x.dtype, lod, i)
+    if out is not None:
+        b(np.copyto, out, x)
+
+
+def _input_infer(c: Context) -> None:
+    _check_mask(c)
+    if not c.runtime:
+        x = c["X"]
+        same = all(v.shape == x.shape for v in c.all("X"))
+        c.set("Out", x.shape if same else [-1] * x.ndim, x.dtype, c.lod("X"))
+
+
+def _input_grad(desc: OpDesc, definition: OpDef, no_grad: Collection[str]) -> list[OpDesc]:
+    targets = grad_names(desc, "X", no_grad)
+    ins = {"X": [n + GRAD for n in desc.outs["Out"]], "Mask": desc.ins["Mask"]}
+    return [] if all(n == EMPTY for n in targets) else [OpDesc("select_output", ins, {"Out": targets})]
+
+
+@op(
+    "select_input",
+    inputs={"X*": "tensors; those that are not chosen may hold nothing", **_MASK},
+    outputs={"Out": "the one that is chosen"},
+    infer=_input_infer,
+    grad=_input_grad,
+    guard=_which,
+    unset=("X",),
+    dtype_slot="X",
+)
+def select_input(b: Binder) -> None:
+    """Out = X[Mask], with its LoD. The gradient goes to that X alone, the others get none.
+
+    Example:
+        >>> from fluidnb.testing import run_op
+        >>> run_op("select_input", {"X": [np.array([1.0]), np.array([2.0])], "Mask": [1]})["Out"]
+        array([2.])
+
+    Source: Paddle's select_input_op.
+    """
+    i = _chosen(b, "X", len(b.all("X")))
+    x = b.all("X")[i]
+    b.require(x is not None, f"{b.name('X', i)}, which select_input chooses, has no value.", expected="a value")
+    _copy(b, x, b.lod("X", i))
+
+
+def _output_infer(c: Context) -> None:
+    _check_mask(c)
+    if not c.runtime:
+        x = c["X"]
+        for i in range(len(c.outputs["Out"])):
+            c.set("Out", x.shape, x.dtype, c.lod("X"), i)
+
+
+def _output_grad(desc: OpDesc, definition: OpDef, no_grad: Collection[str]) -> list[OpDesc]:
+    (target,) = grad_names(desc, "X", no_grad)
+    ins = {"X": [n + GRAD for n in desc.outs["Out"]], "Mask": desc.ins["Mask"]}
+    return [] if target == EMPTY else [OpDesc("select_input", ins, {"Out": [target]})]
+
+
+@op(
+    "select_output",
+    inputs={"X": "a tensor", **_MASK},
+    outputs={"Out*": "variables, of which the one that is chosen gets X"},
+    infer=_output_infer,
+    grad=_output_grad,
+    guard=_which,
+    dtype_slot="X",
+)
+def select_output(b: Binder) -> None:
+    """Out[Mask] = X, with its LoD; the others stay without a value.
+
+    Example:
+        >>> from fluidnb.testing import run_op
+        >>> run_op("select_output", {"X": [1.0], "Mask": [1]}, outputs={"Out": 2})["Out"][1]
+        array([1.])
+
+    Source: Paddle's select_output_op.
+    """
+    _copy(b, b["X"], b.lod("X"), _chosen(b, "Out", len(b.outputs["Out"])))
