@@ -1,0 +1,95 @@
+"""Loops that step through sequences of different lengths: what is bound for one batch must serve the next."""
+
+import numpy as np
+import pytest
+
+import fluidnb as fluid
+
+WIDTH = 2
+
+
+def network():
+    """h[t] = tanh(x[t] w + h[t-1]), written with the layers under DynamicRNN; gives the steps as sequences."""
+    layers = fluid.layers
+    x = layers.data("x", [WIDTH], dtype="float64", lod_level=1)
+    h0 = layers.data("h", [WIDTH], dtype="float64")
+    table = layers.lod_rank_table(x)
+    steps = layers.max_sequence_len(table)
+    inputs = layers.lod_tensor_to_array(x, table)
+    i = layers.zeros([1], "int64")
+    memory = layers.array_write(layers.reorder_lod_tensor_by_rank(h0, table), i)
+    outputs = layers.create_array("float64")
+    cond = layers.less_than(i, steps)
+    with layers.While(cond).block():
+        h = layers.shrink_memory(layers.array_read(memory, i), i, table)
+        h = layers.tanh(layers.elementwise_add(layers.array_read(inputs, i), h))
+        layers.array_write(h, i, outputs)
+        layers.increment(i)
+        layers.array_write(h, i, memory)
+        layers.less_than(i, steps, cond=cond)
+    return layers.array_to_lod_tensor(outputs, table)
+
+
+def expected(rows, h0, lengths):
+    out, at = [], 0
+    for start, n in zip(h0, lengths, strict=True):
+        h = start
+        for x in rows[at : at + n]:
+            h = np.tanh(x + h)
+            out.append(h)
+        at += n
+    return np.array(out).reshape(-1, WIDTH)
+
+
+@pytest.mark.parametrize("keep", [False, True])
+def test_every_batch_has_other_lengths(keep):
+    out, exe, rng = network(), fluid.Executor(fluid.CPUPlace()), np.random.default_rng(0)
+    for lengths in ([2, 3], [1, 1, 1], [2, 3], [4, 0, 2], [5], [3, 2], [1, 1, 1]):
+        rows, h0 = rng.normal(size=(sum(lengths), WIDTH)), rng.normal(size=(len(lengths), WIDTH))
+        feed = {"x": fluid.create_lod_tensor(rows, [lengths], fluid.CPUPlace()), "h": h0}
+        (got,) = exe.run(feed=feed, fetch_list=[out], return_numpy=False, keep_scopes=keep)
+        assert np.allclose(got, expected(rows, h0, lengths), atol=1e-15)
+        assert got.recursive_sequence_lengths() == [lengths]
+
+
+def test_both_walkers_give_the_same_bits():
+    out, exe, rng = network(), fluid.Executor(fluid.CPUPlace()), np.random.default_rng(0)
+    rows, h0 = rng.normal(size=(9, WIDTH)), rng.normal(size=(3, WIDTH))
+    feed = {"x": fluid.create_lod_tensor(rows, [[2, 4, 3]], fluid.CPUPlace()), "h": h0}
+    runs = [
+        exe.run(feed=feed, fetch_list=[out], return_numpy=False, keep_scopes=keep)[0] for keep in (False, False, True)
+    ]
+    assert len({np.asarray(r).tobytes() for r in runs}) == 1
+
+
+def nested():
+    """The last row of each inner sequence, step by step over the outer ones, summed up along them."""
+    layers = fluid.layers
+    x = layers.data("x", [WIDTH], dtype="float64", lod_level=2)
+    table = layers.lod_rank_table(x, level=0)
+    steps, inputs = layers.max_sequence_len(table), layers.lod_tensor_to_array(x, table)
+    i, outputs = layers.zeros([1], "int64"), layers.create_array("float64")
+    cond = layers.less_than(i, steps)
+    with layers.While(cond).block():
+        inner = layers.array_read(inputs, i)
+        order = layers.lod_rank_table(inner)
+        first = layers.array_read(layers.lod_tensor_to_array(inner, order), layers.zeros([1], "int64"))
+        layers.array_write(layers.scale(first, scale=2.0), i, outputs)
+        layers.increment(i)
+        layers.less_than(i, steps, cond=cond)
+    return outputs
+
+
+@pytest.mark.parametrize("keep", [False, True])
+def test_a_table_made_inside_a_loop(keep):
+    out, exe, rng = nested(), fluid.Executor(fluid.CPUPlace()), np.random.default_rng(0)
+    for outer, inner in (([2, 1], [1, 3, 2]), ([1, 2], [2, 1, 3]), ([2, 1], [1, 3, 2]), ([3], [1, 1, 2])):
+        rows = rng.normal(size=(sum(inner), WIDTH))
+        feed = {"x": fluid.create_lod_tensor(rows, [outer, inner], fluid.CPUPlace())}
+        (got,) = exe.run(feed=feed, fetch_list=[out], return_numpy=False, keep_scopes=keep)
+        starts, groups = np.cumsum([0, *inner]), np.cumsum([0, *outer])
+        ranked = sorted(range(len(outer)), key=lambda g: -outer[g])
+        for t, element in enumerate(got):
+            sequences = [groups[g] + t for g in ranked if outer[g] > t]
+            sequences.sort(key=lambda s: -inner[s])
+            assert np.array_equal(element, 2 * rows[[starts[s] for s in sequences]])
