@@ -92,7 +92,7 @@ def _block(walk: Walk, position: int, op: OpDesc, arrived: dict[str, str]) -> No
             carried[name] = walk.array_gradient(name)
         elif name in writes and op.optype == "while":  # the last value of the loop is not used, earlier ones are
             carried[name] = walk.zeros(name)
-    inner = walk.inside(forward, set(carried.values()), ())
+    inner = walk.inside(forward, outer=carried.values())
     for name, outside in carried.items():
         inner.hand_in(name, outside)
     inner.run()
@@ -125,7 +125,8 @@ def _recurrent(walk: Walk, op: OpDesc, arrived: dict[str, str]) -> None:
         return
     states: list[str] = op.attrs.get("states", [])
     previous: list[str] = op.attrs.get("ex_states", [])
-    inner = walk.inside(_forward(walk, op), {n + GRAD for n in (*arrived, *states)}, previous)
+    given = [n + GRAD for n in dict.fromkeys((*arrived, *states))]
+    inner = walk.inside(_forward(walk, op), given=given, also=previous)
     for name in dict.fromkeys((*arrived, *states)):
         inner.hand_in(name, name + GRAD)
     inner.run()

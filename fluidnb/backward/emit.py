@@ -107,9 +107,8 @@ def _emit_block(block: Block, desc: OpDesc, inner: Walk, callbacks: Sequence[Cal
     gradient = block.program.create_block(block.idx)
     try:
         gradient.set_forward_block_idx(inner.block.idx)
-        for name in sorted(inner.outer):  # what the operator puts into the scope of each step
-            if not gradient.desc.has_var_recursive(name):
-                _declare(gradient, name, name.partition(GRAD)[0])
+        for name in sorted(inner.given):
+            _declare(gradient, name, name.partition(GRAD)[0])
         emit(gradient, inner, callbacks)
         desc.set_attr("sub_block", gradient.desc)
     finally:

@@ -63,6 +63,7 @@ class Walk:
         variable_of: name of a gradient -> its variable.
         part_of: name of a contribution to a gradient, or of another helper -> the variable that it looks like.
         outer: names of gradients that belong to the block around this one.
+        given: names of gradients that come with the scope in which the gradient block runs.
         inner: id of a gradient operator that runs a gradient block -> the walk that makes this block.
         inner_of: id of a forward operator that runs a block -> the same walk.
         undone: ids of counting operators that have been taken back.
@@ -77,6 +78,7 @@ class Walk:
     variable_of: dict[str, str] = field(default_factory=dict)
     part_of: dict[str, str] = field(default_factory=dict)
     outer: set[str] = field(default_factory=set)
+    given: set[str] = field(default_factory=set)
     inner: dict[int, Walk] = field(default_factory=dict)
     inner_of: dict[int, Walk] = field(default_factory=dict)
     undone: set[int] = field(default_factory=set)
@@ -130,18 +132,21 @@ class Walk:
 
     # ---- what blocks inside ask for
 
-    def inside(self, block: BlockDesc, outer: set[str], also: Iterable[str]) -> Walk:
+    def inside(
+        self, block: BlockDesc, outer: Iterable[str] = (), given: Iterable[str] = (), also: Iterable[str] = ()
+    ) -> Walk:
         """A walk over a block inside this one.
 
         Args:
             block: the block.
-            outer: names of gradients that it may use under their own name.
+            outer: names of gradients that it uses under the name that they have outside.
+            given: names of gradients that the gradient operator puts into the scope of each iteration.
             also: variables of the block that depend on what is asked for, beside those that its operators tell.
 
         Returns:
             The walk.
         """
-        taken = set(outer)
+        taken = {*outer, *given}
 
         def free(wish: str) -> str:
             name = wish
@@ -150,7 +155,7 @@ class Walk:
             taken.add(name)
             return name
 
-        return Walk(block, self.wanted.inside(block, also), free, nested=True, outer=set(outer))
+        return Walk(block, self.wanted.inside(block, also), free, nested=True, outer=set(outer), given=set(given))
 
     def hand_in(self, variable: str, gradient: str) -> None:
         """Start from the gradient of an outer variable under the name that it has outside.

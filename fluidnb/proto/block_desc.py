@@ -235,15 +235,15 @@ class BlockDesc:
     def find_var_recursive(self, name: str) -> VarDesc | None:
         """The variable as an operation here sees it: declared here, else in the blocks around, or None.
 
-        A block that walks another one backwards sees what that one declares too.
+        A block that walks another one backwards sees what that one declares before it sees what is around it: so do the
+        scopes when it runs.
         """
         for block in self.chain():
             if name in block.vars:
                 return block.vars[name]
-        for block in self.chain():
             forward = block.pb.forward_block_idx
-            if 0 <= forward < block.pb.idx:
-                return self.program.blocks[forward].find_var_recursive(name)
+            if 0 <= forward < block.pb.idx and name in self.program.blocks[forward].vars:
+                return self.program.blocks[forward].vars[name]
         return None
 
     def has_var(self, name: str) -> bool:
