@@ -11,6 +11,7 @@ from importlib.machinery import ModuleSpec
 from types import ModuleType
 
 from fluidnb.errors import FluidError
+from fluidnb.program import Variable
 
 #: Paddle's name -> ours; what is inside follows (``paddle.fluid.layers`` is ``fluidnb.layers``).
 ALIASES = {
@@ -25,6 +26,9 @@ ALIASES = {
     "paddle.v2.framework": "fluidnb",
     "paddle.v2.reader": "fluidnb.data.reader",
 }
+
+#: Words of the design documents that are methods of variables while paddle's names are ours.
+_METHODS = ("as_step_input",)
 
 
 class _SameModule(Loader):
@@ -82,7 +86,7 @@ def is_installed() -> bool:
 
 
 def install(force: bool = False) -> None:
-    """Let ``import paddle`` and its like mean this package, in this process.
+    """Let ``import paddle`` and its like mean this package, in this process; variables get ``as_step_input()``.
 
     Args:
         force: whether to do so although a real paddle is installed.
@@ -113,6 +117,8 @@ def install(force: bool = False) -> None:
     pd = sys.modules["paddle"]
     # Importing a submodule binds it in its parent; paddle.batch is the function all the same.
     vars(pd)["batch"] = sys.modules["paddle.reader"].batch
+    for word in _METHODS:
+        setattr(Variable, word, getattr(pd, word))
 
 
 def uninstall() -> None:
@@ -124,6 +130,8 @@ def uninstall() -> None:
     if not is_installed():
         return
     sys.meta_path.remove(_finder)
+    for word in _METHODS:
+        delattr(Variable, word)
     for name in [n for n in sys.modules if _is_paddles(n)]:
         del sys.modules[name]
     sys.modules.update(_hidden)

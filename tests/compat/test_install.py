@@ -76,10 +76,12 @@ def test_nothing_stays_behind() -> None:
     compat.install(force=True)
     compat.install()  # a second time is nothing
     importlib.import_module("paddle.fluid.layers")
+    assert hasattr(fluid.Variable, "as_step_input")
     compat.uninstall()
     compat.uninstall()
     assert {n for n in sys.modules if n.startswith("paddle")} == {n for n in before[0] if n.startswith("paddle")}
     assert sys.meta_path == before[1] and not compat.is_installed()
+    assert not hasattr(fluid.Variable, "as_step_input")
 
 
 FAKE = """

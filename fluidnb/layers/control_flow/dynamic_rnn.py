@@ -128,7 +128,8 @@ class DynamicRNN:
         home.append_op(
             type="lod_tensor_to_array", inputs={"X": [x], "RankTable": [self.lod_rank_table]}, outputs={"Out": [array]}
         )
-        self._first_input = self._first_input or array
+        if self._first_input is None:
+            self._first_input = array
         return array_read(array=array, i=self.step_idx)
 
     def _rank(self, x: Variable, level: int) -> None:
