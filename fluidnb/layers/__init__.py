@@ -156,7 +156,7 @@ from fluidnb.layers.sequence import (
     sequence_pool,
     sequence_softmax,
 )
-from fluidnb.layers.sequence_conv import row_conv, sequence_conv
+from fluidnb.layers.sequence_filters import row_conv, sequence_conv
 from fluidnb.layers.sequence_parts import (
     im2sequence,
     sequence_concat,

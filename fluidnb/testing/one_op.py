@@ -47,6 +47,7 @@ class OneOp:
     ) -> None:
         self.type, self.attrs, self.outputs = type, dict(attrs), dict(outputs)
         self.inputs = named(inputs)
+        self._lods: dict[str, Any] = {}
         self._executor = Executor(CPUPlace())
         self._scope = Scope()
         for name, value in self._values():
@@ -118,6 +119,7 @@ class OneOp:
                     array = np.asarray(results[n])
                     noise = rng.uniform(-1, 1, array.shape) if n in used else np.zeros(array.shape)
                     cotangents[n + "@GRAD"] = noise.astype(array.dtype)
+                    self._lods[n + "@GRAD"] = results[n].lod_  # a gradient has the sequences of its variable
                     block.create_var(name=n + "@GRAD", shape=list(array.shape), dtype=str(array.dtype))
         without = no_grad | {n for n, v in self._values() if not _is_floating(v)}
         for desc in make_grad(forward, without):
@@ -148,7 +150,9 @@ class OneOp:
             name -> value.
         """
         names = list(fetch or [n for row in self.outputs.values() for n in row if n != EMPTY])
-        given = {n: v for n, v in self._values() if isinstance(v, LoDTensor)} | dict(feed or {})
+        given = {n: v for n, v in self._values() if isinstance(v, LoDTensor)} | {
+            n: LoDTensor(v, self._lods[n]) if n in self._lods else v for n, v in (feed or {}).items()
+        }
         with np.errstate(all="ignore"):
             values = self._executor.run(
                 program, feed=given, fetch_list=names, scope=self._scope, return_numpy=False, keep_scopes=keep_scopes

@@ -1,0 +1,99 @@
+"""Each row together with its neighbours in the sequence: what sequence_conv and row_conv share."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from fluidnb.op import Binder
+from fluidnb_kernels.sequences import emit_put, emit_rows, emit_sum_rows
+
+Array = Any
+
+
+class Neighbours:
+    """Which rows lie around each row.
+
+    Args:
+        offsets: of the sequences.
+        start: the first neighbour, counted from the row itself (-1 is the row before).
+        count: how many neighbours.
+
+    Attributes:
+        rows: int64 [n · count]: the neighbours of each row; some row where ``outside`` says that there is none.
+        outside: where in ``rows`` the sequence has no such row.
+        beyond: for each of these the row of padding that stands there: first those before the sequence.
+
+    Example:
+        >>> n = Neighbours(np.array([0, 2, 3]), -1, 2)
+        >>> n.rows, n.outside
+        (array([0, 0, 0, 1, 2, 2]), array([0, 4]))
+    """
+
+    def __init__(self, offsets: Array, start: int, count: int) -> None:
+        lengths = np.diff(offsets)
+        first = np.repeat(offsets[:-1], lengths)[:, None]
+        behind = np.repeat(offsets[1:], lengths)[:, None]
+        wanted = np.arange(offsets[-1])[:, None] + np.arange(start, start + count)
+        before, after = wanted < first, wanted >= behind
+        self.start, self.count = start, count
+        self.rows = np.where(before, first, np.where(after, behind - 1, wanted)).reshape(-1)
+        self.outside = np.flatnonzero(before | after)
+        above = max(-start, 0)
+        beyond = np.where(before, wanted - first + above, wanted - behind + above)
+        self.beyond = beyond.reshape(-1)[self.outside]
+
+    def emit(self, b: Binder, x: Array, padding: Array | None = None) -> Array:
+        """Emit the neighbours of each row.
+
+        Args:
+            b: the binder.
+            x: [n, width].
+            padding: [rows before and after, width]: what stands outside a sequence; None for zeros.
+
+        Returns:
+            A workspace [n · count, width].
+        """
+        out = b.tmp((len(self.rows), x.shape[1]), x.dtype)
+        emit_rows(b, x, self.rows, out)
+        if padding is None:
+            emit_put(b, b.const(0, x.dtype), self.outside, out)
+        elif len(self.outside):
+            missing = b.tmp((len(self.outside), x.shape[1]), x.dtype)
+            emit_rows(b, padding, self.beyond, missing)
+            emit_put(b, missing, self.outside, out)
+        return out
+
+    def emit_grad(self, b: Binder, g: Array, dx: Array) -> None:
+        """Emit the gradient of the rows from that of their neighbourhoods.
+
+        Args:
+            b: the binder.
+            g: [n · count, width], the gradient of what `emit` gave; what is outside the sequences is set to zero.
+            dx: [n, width], written.
+        """
+        # row r is neighbour k of row r - start - k, where that row has it
+        n, ks = len(dx), np.arange(self.count)
+        home = np.arange(n)[:, None] - self.start - ks
+        places = home * self.count + ks
+        inside = (home >= 0) & (home < n)
+        inside[inside] = self.rows[places[inside]] == np.broadcast_to(np.arange(n)[:, None], places.shape)[inside]
+        emit_put(b, b.const(0, g.dtype), self.outside, g)
+        shares = b.tmp((n, self.count, g.shape[1]), g.dtype)
+        flat = shares.reshape(n * self.count, g.shape[1])
+        emit_rows(b, g, np.where(inside, places, 0).reshape(-1), flat)
+        emit_put(b, b.const(0, g.dtype), np.flatnonzero(~inside), flat)
+        b(np.add.reduce, shares, 1, None, dx)
+
+    def emit_padding_grad(self, b: Binder, g: Array, dpadding: Array) -> None:
+        """Emit the gradient of the padding; before `emit_grad`, which clears what it reads.
+
+        Args:
+            b: the binder.
+            g: see `emit_grad`.
+            dpadding: [rows before and after, width], written.
+        """
+        outside = b.tmp((len(self.outside), g.shape[1]), g.dtype)
+        emit_rows(b, g, self.outside, outside)
+        emit_sum_rows(b, outside, self.beyond, dpadding)

@@ -1,0 +1,139 @@
+"""im2sequence: the windows of each image, as a sequence."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from fluidnb.op import Attr, Binder, Context, default_grad, grad_op, op, product, values_of
+from fluidnb_kernels.emit import zeros
+from fluidnb_kernels.sequences import as_level
+from fluidnb_kernels.sliding import Axis, padded, slide
+from fluidnb_kernels.views import reading
+
+Array = Any
+
+
+def _windows(c: Context, height: int, width: int) -> tuple[Axis, ...]:
+    up, left, down, right = c.attr("paddings", [0, 0, 0, 0])
+    return slide([height, width], c.attr("kernels"), c.attr("strides", [1, 1]), [up, down, left, right])
+
+
+def _sizes(c: Context) -> list[tuple[Axis, ...]]:
+    """The windows of each image; with Y, as far as its real size goes."""
+    n, _, height, width = c["X"].shape
+    if not c.has("Y") or n == 1:
+        return [_windows(c, height, width)] * n
+    steps = c.attr("out_stride", [1, 1])
+    real = [[-(-int(size) // step) for size, step in zip(row, steps, strict=True)] for row in np.asarray(c["Y"])]
+    return [_windows(c, h, w) for h, w in real]
+
+
+def _infer(c: Context) -> None:
+    x, kernels = c["X"], c.attr("kernels")
+    c.require(
+        x.ndim == 4, "Input(X) of im2sequence should have 4 dimensions, in NCHW format.", expected="[n, c, h, w]",
+        received=list(x.shape),
+    )  # fmt: skip
+    c.require(
+        not c.has("Y") or c["Y"].ndim == 2 and c["Y"].shape[1] in (2, -1) and x.shape[0] in (-1, c["Y"].shape[0]),
+        "Input(Y) of im2sequence must have height and width of each image.",
+        expected=[x.shape[0], 2], received=list(c["Y"].shape) if c.has("Y") else None,
+    )  # fmt: skip
+    row = product((x.shape[1], *kernels))
+    if not c.runtime:
+        return c.set("Out", (-1, row), x.dtype, (None,))
+    sizes = _sizes(c)
+    whole = _windows(c, *x.shape[2:])
+    for axes in sizes:
+        c.require(
+            all(0 < axis.out <= most.out for axis, most in zip(axes, whole, strict=True)),
+            "Each image of im2sequence must hold at least one window, and no more than Input(X) has room for.",
+            expected=f"1 to {[axis.out for axis in whole]} windows", received=[axis.out for axis in axes],
+        )  # fmt: skip
+    level = as_level([product([axis.out for axis in axes]) for axes in sizes])
+    return c.set("Out", (level[-1], row), x.dtype, (level,))
+
+
+def _tap(image: Array, axes: tuple[Axis, ...], i: int, j: int) -> Array:
+    """Element (i, j) of every window: [h, w, c]."""
+    return np.moveaxis(image[:, axes[0].tap(i), axes[1].tap(j)], 0, -1)
+
+
+def _each(b: Binder, rows: Array, whole: Array) -> list[tuple[Array, Array]]:
+    """Pairs of windows as rows and as parts of the padded images, element by element of the windows."""
+    pairs, first = [], 0
+    kh, kw = b.attr("kernels")
+    for image, axes in zip(whole, _sizes(b), strict=True):
+        h, w = (axis.out for axis in axes)
+        mine = rows[first : first + h * w].reshape(h, w, whole.shape[1], kh, kw)
+        first += h * w
+        pairs += [(mine[..., i, j], _tap(image, axes, i, j)) for i in range(kh) for j in range(kw)]
+    return pairs
+
+
+def copy_all(pairs: list[tuple[Array, Array]]) -> None:
+    """Copy arrays: the second of each pair into the first.
+
+    Example:
+        >>> a = np.zeros(2); copy_all([(a, np.ones(2))]); a
+        array([1., 1.])
+    """
+    for target, source in pairs:
+        np.copyto(target, source)
+
+
+def add_all(pairs: list[tuple[Array, Array]]) -> None:
+    """Add arrays: the first of each pair onto the second.
+
+    Example:
+        >>> a = np.ones(2); add_all([(np.ones(2), a)]); a
+        array([2., 2.])
+    """
+    for source, target in pairs:
+        target += source
+
+
+@op(
+    "im2sequence",
+    inputs={"X": "images [n, c, h, w]", "Y?": "[n, 2]: their real heights and widths"},
+    outputs={"Out": "[windows, c · kernel height · kernel width], a sequence for each image"},
+    attrs={
+        "kernels": Attr("ints", doc="height and width of a window", gt=0),
+        "strides": Attr("ints", [1, 1], "from window to window", gt=0),
+        "paddings": Attr("ints", [0, 0, 0, 0], "zeros above, left, below, right", ge=0),
+        "out_stride": Attr("ints", [1, 1], "with Y: by how much X is smaller than the real images", gt=0),
+    },
+    infer=_infer,
+    grad=default_grad("X", "Y", "Out@GRAD", wrt=["X"]),
+    guard=values_of("Y"),
+)
+def im2sequence(b: Binder) -> None:
+    """Out = the windows of each image, from left to right and from top to bottom, each flattened.
+
+    Example:
+        >>> from fluidnb.testing import run_op
+        >>> x = np.arange(4.0).reshape(1, 1, 2, 2)
+        >>> run_op("im2sequence", {"X": x}, {"kernels": [1, 2]})["Out"].array
+        array([[0., 1.],
+               [2., 3.]])
+
+    Source: Fluid's im2sequence_op.
+    """
+    x = b["X"]
+    whole, inside = padded(b, x, _windows(b, *x.shape[2:]), 0, False)
+    if inside is not None:
+        b(np.copyto, inside, x)
+    b(copy_all, _each(b, b["Out"], whole))
+
+
+@grad_op("im2sequence_grad", guard=values_of("Y"), dtype_slot="Out@GRAD")
+def im2sequence_grad(b: Binder) -> None:
+    """dX = the sum of the gradients of all windows that see an element."""
+    g, dx = b["Out@GRAD"], b["X@GRAD"]
+    whole, inside = padded(b, dx, _windows(b, *dx.shape[2:]), None, False)
+    zeros(b, whole)
+    b(add_all, _each(b, reading(b, g, (g.size,)).reshape(g.shape), whole))
+    if inside is not None:
+        b(np.copyto, dx, inside)
