@@ -246,8 +246,8 @@ class IfElse:
         """A side is filled."""
         side = self._side("")
         wanted = self._output_num
-        if not side.results or None in side.results or wanted not in (None, len(side.results)):
-            given = sum(v is not None for v in side.results)
+        given = sum(v is not None for v in side.results)
+        if not given or given != len(side.results) or wanted not in (None, given):
             raise OpValueError(
                 "Must set output inside block", expected=f"{wanted or 'some'} by ie.output(…) in the {side.name}",
                 received=f"{given} outputs" if given else "no output",

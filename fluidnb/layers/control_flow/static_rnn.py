@@ -168,7 +168,8 @@ class StaticRNN:
     def _constant(self, shape: list[int], ref: Variable, value: float, axis: int, ref_axis: int) -> Variable:
         """What a memory starts with, made outside from the sequence whose step ``ref`` is."""
         home = self._home()
-        check_made_outside(home, home.find_var_recursive(ref.name) or ref, "batch_ref", "memory")
+        whole = home.find_var_recursive(ref.name)  # a step has the name of its sequence
+        check_made_outside(home, ref if whole is None else whole, "batch_ref", "memory")
         boot = home.create_var(
             name=unique_name.generate(f"{self.helper.name}@memory_boot"), shape=shape, dtype=ref.dtype
         )
@@ -254,28 +255,27 @@ class StaticRNN:
                     expected="rnn.update_memory(memory, value)", received="a memory without a new value",
                 )  # fmt: skip
         home = body.program.block(body.parent_idx)
-        results = self._own_names(body)
+        # an operator has an output; without one of the user's a copy that nobody gets serves as it
+        results = self._own_names(body, self._results or self.inputs[:1])
         states = self._states(body, {r.name for r in results})
         reads, _ = reads_and_writes(body)
-        self.outputs = [
-            home.create_var(name=r.name, shape=(self.seq_len or -1, *r.shape), dtype=r.dtype) for r in results
-        ]
+        outs = [home.create_var(name=r.name, shape=(self.seq_len or -1, *r.shape), dtype=r.dtype) for r in results]
         links = list(self.memories.values())
         home.append_op(
             type="recurrent",
             inputs={"inputs": [i.name for i in self.inputs], "initial_states": [m.init for m in links],
                     "parameters": reads},
-            outputs={"outputs": self.outputs, "step_scopes": [step_scopes(home)]},
+            outputs={"outputs": outs, "step_scopes": [step_scopes(home)]},
             attrs={"ex_states": [m.pre_mem.name for m in links], "states": states, "has_states": bool(links),
                    "sub_block": body},
         )  # fmt: skip
-        self.status = self.AFTER_RNN_BLOCK
+        self.outputs, self.status = outs if self._results else [], self.AFTER_RNN_BLOCK
 
-    def _own_names(self, body: Block) -> list[Variable]:
-        """The results, each under a name that only the step block has: that of what it becomes outside."""
+    def _own_names(self, body: Block, results: Sequence[Variable]) -> list[Variable]:
+        """Results, each under a name that only the step block has: that of what it becomes outside."""
         taken = {i.name for i in self.inputs} | set(self.memories)
         found: list[Variable] = []
-        for result in self._results:
+        for result in results:
             if result.block is not body or result.name in taken:
                 result = assign(result)
             taken.add(result.name)
