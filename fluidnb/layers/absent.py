@@ -31,7 +31,7 @@ _GROUPS = {
         "it serves one kind of model, and its operator is not built",
         "put it together of other layers, or define an operator with fluidnb.op.",
     ): """affine_channel affine_grid bilinear_tensor_product continuous_value_model data_norm fsp_matrix
-        grid_sampler hash npair_loss pixel_shuffle random_crop row_conv sampled_softmax_with_cross_entropy
+        grid_sampler hash npair_loss pixel_shuffle random_crop sampled_softmax_with_cross_entropy
         sequence_scatter shuffle_channel similarity_focus space_to_depth spectral_norm teacher_student_sigmoid_loss
         temporal_shift tree_conv unfold""",
 }  # fmt: skip
@@ -50,9 +50,9 @@ def absent(name: str) -> Callable[..., NoReturn]:
         A function that raises, whatever it is given; looking at the name does not.
 
     Example:
-        >>> fluid.layers.row_conv(fluid.layers.data("x", [3]), 2)
+        >>> fluid.layers.tree_conv(None, None, 6)
         Traceback (most recent call last):
-        fluidnb.errors.NotBuiltYet: fluid.layers.row_conv is not part of fluidnb yet: it serves one kind of model, ...
+        fluidnb.errors.NotBuiltYet: fluid.layers.tree_conv is not part of fluidnb yet: it serves one kind of model, ...
           ...
     """
     why, instead = ABSENT[name]

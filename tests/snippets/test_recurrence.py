@@ -1,4 +1,5 @@
-"""The block design documents' snippets of RNNs and of names across blocks (S0.3, S0.4, S0.6 to S0.8, S2.3, S2.4, …)."""
+"""The block design documents' snippets of RNNs and of names across blocks (S0.3, S0.4, S0.6 to S0.8, S2.3 to S2.8),
+and the figures of the developer guide's DynamicRNN (S1.13)."""
 
 from __future__ import annotations
 
@@ -200,3 +201,22 @@ def test_s2_3_over_several_sequences() -> None:
     np.testing.assert_allclose(np.array(b).ravel()[:4], [0, *O2], atol=1e-6)
     hidden = 1 / (1 + np.exp(-6.28))
     np.testing.assert_allclose(np.array(b).ravel()[4:], [0, 0.375 * hidden], atol=1e-6)
+
+
+def test_s1_13_the_figures_of_dynamic_rnn() -> None:
+    layers = fluid.layers
+    x = layers.data("x", shape=[2], lod_level=1)
+    table = layers.lod_rank_table(x)
+    steps = layers.lod_tensor_to_array(x, table)
+    rnn = layers.DynamicRNN()
+    with rnn.block():
+        rnn.output(rnn.step_input(x))
+    rows = np.stack([np.arange(14), -np.arange(14)], axis=1).astype("float32")
+    feed = {"x": fluid.create_lod_tensor(rows, [[5, 3, 2, 4]], fluid.CPUPlace())}
+    executor = fluid.Executor(fluid.CPUPlace())
+    ranks, array, out = executor.run(feed=feed, fetch_list=[table, steps, rnn()], return_numpy=False)
+    assert list(ranks.items()) == [(0, 5), (3, 4), (1, 3), (2, 2)]
+    assert [t.shape()[0] for t in array] == [4, 4, 3, 2, 1]
+    assert np.array(array[0])[:, 0].tolist() == [0, 10, 5, 8]
+    np.testing.assert_array_equal(np.array(out), rows)
+    assert out.lod() == [[0, 5, 8, 10, 14]]
