@@ -32,7 +32,7 @@ _GROUPS = {
         "put it together of other layers, or define an operator with fluidnb.op.",
     ): """affine_channel affine_grid bilinear_tensor_product continuous_value_model data_norm fsp_matrix
         grid_sampler hash npair_loss pixel_shuffle random_crop sampled_softmax_with_cross_entropy
-        sequence_scatter shuffle_channel similarity_focus space_to_depth spectral_norm teacher_student_sigmoid_loss
+        shuffle_channel similarity_focus space_to_depth spectral_norm teacher_student_sigmoid_loss
         temporal_shift tree_conv unfold""",
 }  # fmt: skip
 
