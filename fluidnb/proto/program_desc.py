@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from fluidnb.errors import OpValueError
 from fluidnb.proto import framework_pb2 as pb2
 from fluidnb.proto.block_desc import BlockDesc
@@ -24,7 +26,7 @@ class ProgramDesc:
         ProgramDesc(1 blocks, 1 ops)
     """
 
-    __slots__ = ("__weakref__", "blocks", "pb", "version", "view")
+    __slots__ = ("__weakref__", "blocks", "pb", "prepared", "version", "view")
 
     #: The message without its blocks.
     pb: pb2.ProgramDesc
@@ -33,9 +35,11 @@ class ProgramDesc:
     version: int
     #: The Program over it.
     view: object
+    #: What others prepare from it, such as plans, and keep as long as it lives.
+    prepared: dict[Any, Any]
 
     def __init__(self, other: ProgramDesc | None = None) -> None:
-        self.version, self.view = 0, None
+        self.version, self.view, self.prepared = 0, None, {}
         if other is not None:
             self._take(other.to_pb())
             return
@@ -167,7 +171,7 @@ class ProgramDesc:
         if why:
             raise OpValueError(f"Fail to parse program_desc from binary string. {why}")
         self = cls.__new__(cls)
-        self.version, self.view = 0, None
+        self.version, self.view, self.prepared = 0, None, {}
         self._take(message)
         return self
 

@@ -31,7 +31,6 @@ from fluidnb.where import capture
 
 #: description of a block -> scope -> the version of the program for which its variables were created there
 _ready: WeakKeyDictionary[BlockDesc, WeakKeyDictionary[Scope, int]] = WeakKeyDictionary()
-_plans: WeakKeyDictionary[ProgramDesc, dict[Any, Plan]] = WeakKeyDictionary()
 #: description of a block -> targets -> (version of the program, what they need)
 _pruned: WeakKeyDictionary[BlockDesc, dict[tuple[str, ...], tuple[int, Block]]] = WeakKeyDictionary()
 
@@ -173,7 +172,7 @@ def plan_of(block: Block, place: Place) -> Plan:
         The plan, the same one until the program, the registry or the NaN check changes.
     """
     desc = block.desc.program
-    prepared = _plans.setdefault(desc, {})
+    prepared: dict[Any, Plan] = desc.prepared.setdefault("block plans", {})
     key = (place, flags.values["check_nan_inf"])
     plan = prepared.get(key)
     if plan is None or plan.version != desc.version or plan.registry_version != registry.version:

@@ -33,7 +33,6 @@ from fluidnb.values.tensor import LoDTensor, LoDTensorArray
 #: Entries and held objects of one plan before it starts afresh.
 _MOST_ENTRIES, _MOST_HELD = 32, 4096
 
-_plans: WeakKeyDictionary[ProgramDesc, dict[Any, Plan]] = WeakKeyDictionary()
 _runs: WeakKeyDictionary[ProgramDesc, tuple[WeakKeyDictionary[Scope, int], dict[int, int]]] = WeakKeyDictionary()
 
 
@@ -246,7 +245,7 @@ class Executor:
             raise OpTypeError(text, expected=", ".join(words), received=name, hint=hint)
 
     def _plan(self, desc: ProgramDesc, feeds: tuple[str, ...], fetches: tuple[str, ...], seed: int) -> Plan:
-        prepared = _plans.setdefault(desc, {})
+        prepared: dict[Any, Plan] = desc.prepared.setdefault("plans", {})
         key = (feeds, fetches, self.place, flags.values["check_nan_inf"])
         plan = prepared.get(key)
         if plan is None or plan.version != desc.version or plan.registry_version != registry.version:

@@ -3,17 +3,13 @@
 from __future__ import annotations
 
 from typing import Any
-from weakref import WeakKeyDictionary
 
 import numpy as np
 
 from fluidnb.program import hooks
-from fluidnb.proto.desc import ProgramDesc
 from fluidnb.runtime.plan import Plan
 from fluidnb.runtime.scope import global_scope
 from fluidnb.values.tensor import LoDTensor
-
-_recent: WeakKeyDictionary[ProgramDesc, list[Plan]] = WeakKeyDictionary()
 
 
 def remember(program: Any, plan: Plan) -> None:
@@ -23,7 +19,7 @@ def remember(program: Any, plan: Plan) -> None:
         program: the program.
         plan: the plan; its ``latest`` has the fetched values.
     """
-    plans = _recent.setdefault(program.desc, [])
+    plans = program.desc.prepared.setdefault("recent", [])
     if plan in plans:
         plans.remove(plan)
     plans.append(plan)
@@ -40,7 +36,7 @@ def latest_array(variable: Any) -> Any:
         The array that was fetched last, or the one that the global scope holds, or None.
     """
     name = variable.name
-    for plan in reversed(_recent.get(variable.block.program.desc, [])):
+    for plan in reversed(variable.block.program.desc.prepared.get("recent", [])):
         if name in plan.fetches and plan.latest is not None:
             return plan.latest[plan.fetches.index(name)]
     held = global_scope().find_var(name)

@@ -66,9 +66,8 @@ def program(channels: int = 11, **attrs: Any) -> tuple[Any, dict[str, Any]]:
 
 def plan_of(fetch: Any) -> str:
     """The text of the plan that ran last for a fetch."""
-    from fluidnb.runtime import executor
 
-    plans: list[Plan] = list(executor._plans[fluid.default_main_program().desc].values())
+    plans: list[Plan] = list(fluid.default_main_program().desc.prepared["plans"].values())
     return next(p for p in reversed(plans) if p.fetches == (fetch.name,)).describe()
 
 

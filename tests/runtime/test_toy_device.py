@@ -167,9 +167,8 @@ def test_transforms_are_visible_in_the_plan(toy: ToyPlace) -> None:
 
 
 def _plans(program: fluid.Program) -> list[Any]:
-    from fluidnb.runtime import executor
 
-    return list(executor._plans[program.desc].values())
+    return list(program.desc.prepared["plans"].values())
 
 
 def test_memory_is_the_devices_own(toy: ToyPlace) -> None:

@@ -47,8 +47,9 @@ def write_item(
         tensor = spare[i] = LoDTensor(DeviceContext.get(_CPU).from_host(x), lod)
     else:
         np.copyto(np.asarray(tensor), x)
-    if accumulate and before is not None and before.array is not None:
-        np.add(tensor.array, before.array.reshape(x.shape), tensor.array)
+    if accumulate and before is not None:
+        total = np.asarray(tensor)
+        np.add(total, np.asarray(before).reshape(x.shape), total)
     array.write(i, tensor)
 
 
