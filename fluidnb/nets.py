@@ -12,7 +12,7 @@ from fluidnb.param_attr import ParamAttrLike
 from fluidnb.program import Variable, naming
 from fluidnb.values.dtypes import dtype_name
 
-__all__ = ["glu", "img_conv_group", "scaled_dot_product_attention", "simple_img_conv_pool"]
+__all__ = ["glu", "img_conv_group", "scaled_dot_product_attention", "sequence_conv_pool", "simple_img_conv_pool"]
 
 Sizes = int | Sequence[int]
 
@@ -150,6 +150,45 @@ def img_conv_group(
             if drop > 0:
                 y = layers.dropout(y, dropout_prob=drop)
     return layers.pool2d(y, pool_size, pool_type, pool_stride, use_cudnn=use_cudnn)
+
+
+@naming.layer
+def sequence_conv_pool(
+    input: Variable,
+    num_filters: int,
+    filter_size: int,
+    param_attr: ParamAttrLike = None,
+    act: Any = "sigmoid",
+    pool_type: str = "max",
+    bias_attr: ParamAttrLike = None,
+) -> Variable:
+    """Filters over the rows of sequences, and one row from each sequence.
+
+    Args:
+        input: [rows, width] with one level of LoD.
+        num_filters: how many filters.
+        filter_size: how many rows a filter sees.
+        param_attr: description of the filters [filter_size · width, num_filters].
+        act: activation between the two.
+        pool_type: ``"max"``, ``"average"``, ``"sum"``, ``"sqrt"``, ``"last"`` or ``"first"``.
+        bias_attr: description of the bias; False leaves it out.
+
+    Returns:
+        [sequences, num_filters].
+
+    Raises:
+        OpTypeError: the input is not a Variable.
+        OpValueError: the width is not known, or ``pool_type`` is another word.
+
+    Example:
+        >>> word = fluid.layers.data("word", [1], dtype="int64", lod_level=1)
+        >>> text = fluid.layers.embedding(word, size=[100, 32])
+        >>> y = fluid.nets.sequence_conv_pool(text, num_filters=16, filter_size=3, act="tanh", pool_type="sqrt")
+        >>> y.shape, y.lod_level
+        ((-1, 16), 0)
+    """
+    conv = layers.sequence_conv(input, num_filters, filter_size, param_attr=param_attr, bias_attr=bias_attr, act=act)
+    return layers.sequence_pool(conv, pool_type)
 
 
 @naming.layer
