@@ -17,6 +17,7 @@ from fluidnb.values import dtypes
 from fluidnb.where import Where
 
 _TENSORS = (VarType.LOD_TENSOR, VarType.SELECTED_ROWS, VarType.LOD_TENSOR_ARRAY)
+_LEVELED = (VarType.LOD_TENSOR, VarType.LOD_TENSOR_ARRAY)
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +92,7 @@ class CompileContext(Context):
         out: list[Lod] = []
         for n in self.inputs.get(slot, []):
             var = self._var(n)
-            out.append((None,) * var.lod_level() if var.type() == VarType.LOD_TENSOR else ())
+            out.append((None,) * var.lod_level() if var.type() in _LEVELED else ())
         return out
 
     def set(self, slot: str, shape: Any, dtype: Any, lod: Lod = (), i: int = 0) -> None:
@@ -103,7 +104,7 @@ class CompileContext(Context):
             var.set_shape(dims)
         if var.dtype() != number:
             var.set_dtype(number)
-        if var.type() == VarType.LOD_TENSOR and var.lod_level() != len(lod):
+        if var.type() in _LEVELED and var.lod_level() != len(lod):
             var.set_lod_level(len(lod))
 
     def is_rows(self, slot: str) -> bool:

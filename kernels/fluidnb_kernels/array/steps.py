@@ -49,7 +49,7 @@ def at_step(table: LoDRankTable, starts: Sequence[int], step: int) -> list[int]:
 def _to_array_infer(c: Context) -> None:
     if not c.runtime:
         x = c["X"]
-        c.set("Out", (-1, *x.shape[1:]), x.dtype)
+        c.set("Out", (-1, *x.shape[1:]), x.dtype, c.lod("X")[1:])
 
 
 @op(
@@ -131,7 +131,7 @@ def place(array: LoDTensorArray, step: int, rows: Array, out: Array) -> None:
 def _from_array_infer(c: Context) -> None:
     if not c.runtime:
         x = c["X"]
-        c.set("Out", (-1, *x.shape[1:]), x.dtype, (None,))
+        c.set("Out", (-1, *x.shape[1:]), x.dtype, (None, *c.lod("X")))
 
 
 @op(
