@@ -8,6 +8,7 @@ from typing import Any
 
 from fluidnb.program.bindings import Bound
 from fluidnb.program.delta import Delta
+from fluidnb.program.held import Held
 from fluidnb.program.origin import Origin
 from fluidnb.program.reads import Reads
 from fluidnb.program.world import Settings, World
@@ -46,6 +47,7 @@ class Fragment:
         counters: (generator, key) -> the number after it.
         settings: the settings after it.
         bound: Python names that it bound.
+        held: objects of layers that were there and that it changed: before, after.
         ran: whether it ran a program.
         loose: whether it is not a cell but edits made between cells.
         stale: why it is not part of the program now; empty while it is.
@@ -58,6 +60,7 @@ class Fragment:
     counters: dict[Any, int]
     settings: Settings
     bound: Bound
+    held: list[tuple[Held, Held]] = field(default_factory=list)
     ran: bool = False
     loose: bool = False
     stale: str = ""

@@ -7,7 +7,7 @@ way leaves all as it was.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, MutableMapping
+from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, MutableMapping
 from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
@@ -21,6 +21,9 @@ from fluidnb.program.program import Program
 from fluidnb.program.world import World
 
 __all__ = ["Fragment", "FragmentLog", "Report", "Task"]
+
+#: No cells.
+NOTHING: Mapping[Hashable, Any] = {}
 
 #: What is wrong with a cell that cannot be put back and must not run again by itself.
 _RAN = "it ran a program while building; run it again yourself"
@@ -103,7 +106,15 @@ class FragmentLog:
 
     # Changes.
 
-    def run(self, key: Hashable, source: Any, title: str | None = None) -> Report:
+    def run(
+        self,
+        key: Hashable,
+        source: Any,
+        title: str | None = None,
+        cause: str = "",
+        others: Mapping[Hashable, Any] = NOTHING,
+        last: bool = False,
+    ) -> Report:
         """Run a cell: for the first time at the end, or again in its place.
 
         A cell that had become stale because an earlier one went is run at the end.
@@ -112,6 +123,9 @@ class FragmentLog:
             key: what identifies the cell.
             source: what the host needs to run it.
             title: how people call it; the key when left out.
+            cause: what the user ran, where that is only a part of the cell; the title when left out.
+            others: cells that change with it: their new sources, None for those that go.
+            last: whether a cell that ran before moves to the end.
 
         Returns:
             What happened to the later cells.
@@ -120,22 +134,32 @@ class FragmentLog:
             BaseException: what the cell, or a later one that runs again, raises; all is as it was then.
         """
         task = Task(key, str(key) if title is None else title, source)
+        cause = cause or task.title
         self._settled()
-        with self._change(task.title) as report:
+        with self._change(cause) as report:
             # What broke without an earlier cell is out of the program; running it is a first run, at the end.
             self._fragments = [f for f in self._fragments if f.key != key or not f.stale or f.ran]
-            place = next((i for i, f in enumerate(self._fragments) if f.key == key), len(self._fragments))
-            tail = self._take_off(place, f'was replaced when cell "{task.title}" was run again; use the new one')
-            self._run(task, report)
-            self._put_back(tail[1:], task.title, report)
+            edits = {**others, key: source}
+            fate = f'was replaced when cell "{cause}" was run again; use the new one'
+            tail = self._take_off(self._first(edits), fate)
+            rest = [f for f in tail if f.key != key]
+            place = len(rest) if last else next((i for i, f in enumerate(tail) if f.key == key), len(rest))
+            self._put_back(rest[:place], cause, report, edits=edits)
+            self._run(task)
+            report.executed.insert(0, task.title)
+            self._put_back(rest[place:], cause, report, edits=edits)
         return report
 
-    def drop(self, *keys: Hashable, keep_going: bool = False) -> Report:
+    def drop(
+        self, *keys: Hashable, keep_going: bool = False, cause: str = "", others: Mapping[Hashable, Any] = NOTHING
+    ) -> Report:
         """Remove cells.
 
         Args:
             keys: their keys.
             keep_going: whether later cells that raise without them become stale, instead of keeping all as it was.
+            cause: what the user removed, where that is only a part of a cell; the titles when left out.
+            others: cells that only change: their new sources.
 
         Returns:
             What happened to the later cells.
@@ -145,15 +169,13 @@ class FragmentLog:
             BaseException: what a later cell raises without them; all is as it was then.
         """
         self._settled()
-        gone = [self.find(key) for key in keys]
-        if not gone:
+        edits = {**others, **dict.fromkeys(keys)}
+        titles = cause or ", ".join(self.find(key).title for key in keys)
+        if not edits:
             return Report()
-        titles = ", ".join(f.title for f in gone)
         with self._change(titles) as report:
-            place = min(self._fragments.index(f) for f in gone)
-            tail = self._take_off(place, f'went when cell "{titles}" was removed')
-            report.removed += [f.title for f in tail if f.key in keys]
-            self._put_back([f for f in tail if f.key not in keys], titles, report, keep_going)
+            tail = self._take_off(self._first(edits), f'went when cell "{titles}" was removed')
+            self._put_back(tail, titles, report, keep_going, edits)
         return report
 
     def undo(self) -> Report:
@@ -171,7 +193,7 @@ class FragmentLog:
         moment = self._history.pop()
         now = self._fragments
         self._go_back(moment)
-        self._last = world.take(self._known)
+        self._last = self._world()
         for fragment in now:
             if fragment.origin not in [f.origin for f in self._fragments]:
                 fragment.origin.fate = f'was undone; run cell "{fragment.title}" again'
@@ -184,16 +206,15 @@ class FragmentLog:
         """The fragments, after edits made between cells have become a fragment of their own."""
         if origin.recorder is not None:
             raise OpValueError("a cell cannot run cells.", hint="end the cell first.")
-        before, now = self._last, world.take(self._known)
+        before, now = self._last, self._world()
         recorder = Recorder(Origin(None, "edits outside cells"))
-        deltas = self._deltas(before, now, recorder)
-        if deltas or now.settings != before.settings:
+        if self._deltas(before, now, recorder) or now.settings != before.settings:
             for generator, ids in before.counters.items():
                 changed = {k for k in generator.ids if generator.ids[k] != ids.get(k, 0)}
                 recorder.counters.update({(generator, k): ids.get(k, 0) for k in changed})
             task = Task(recorder.origin, recorder.origin.title, None)
             self._remember(Moment(before, self.fragments, dict(self._namespace), task.title))
-            self._fragments.append(self._fragment(task, recorder, deltas, before, {}, {}, loose=True))
+            self._fragments.append(self._fragment(task, recorder, before, now, {}, {}, loose=True))
         self._last = now
         return self._fragments
 
@@ -207,9 +228,16 @@ class FragmentLog:
         except BaseException:
             self._go_back(moment)
             raise
-        self._last = world.take(self._known)
+        self._last = self._world()
         self._remember(moment)
         self._settle_fates()
+
+    def _world(self) -> World:
+        return world.take(self._known, self._namespace.values())
+
+    def _first(self, keys: Collection[Hashable]) -> int:
+        """The place of the first of some cells; the end when there is none of them."""
+        return next((i for i, f in enumerate(self._fragments) if f.key in keys), len(self._fragments))
 
     def _settle_fates(self) -> None:
         for fragment in self._fragments:
@@ -240,14 +268,29 @@ class FragmentLog:
                     if not number:
                         del generator.ids[key]
                 world.set_settings(fragment.reads.settings)
+                for before, _ in fragment.held:
+                    before.put_back()
                 tail[i] = replace(fragment, bound=bindings.take_back(self._namespace, fragment.bound))
         del self._fragments[place:]
         return tail
 
-    def _put_back(self, tail: list[Fragment], cause: str, report: Report, keep_going: bool = False) -> None:
-        """Put fragments back in order: as they are, by running them again, or as stale."""
+    def _put_back(
+        self,
+        tail: list[Fragment],
+        cause: str,
+        report: Report,
+        keep_going: bool = False,
+        edits: Mapping[Hashable, Any] = NOTHING,
+    ) -> None:
+        """Put fragments back in order: as they are, by running them again, perhaps with a new source, or as stale."""
         for fragment in tail:
-            if fragment.reads.hold(self.lineage, self._namespace) and all(d.fits() for d in fragment.deltas):
+            edited = fragment.key in edits
+            if edited and edits[fragment.key] is None:
+                report.removed.append(fragment.title)
+                continue
+            if edited:
+                fragment = replace(fragment, task=replace(fragment.task, source=edits[fragment.key]))
+            if not edited and self._fits(fragment):
                 self._put_on(fragment)
                 report.kept.append(fragment.title)
             elif fragment.ran or fragment.loose:
@@ -256,6 +299,9 @@ class FragmentLog:
                 # What reads a stale cell cannot be built either; the user runs that one again, then this one.
                 self._run_again(fragment, cause, report, keep_going or bool(report.stale))
 
+    def _fits(self, fragment: Fragment) -> bool:
+        return fragment.reads.hold(self.lineage, self._namespace) and all(d.fits() for d in fragment.deltas)
+
     def _put_on(self, fragment: Fragment) -> None:
         fragment.origin.fate = ""
         for change in fragment.deltas:
@@ -263,6 +309,8 @@ class FragmentLog:
         for (generator, key), number in fragment.counters.items():
             generator.ids[key] = number
         world.set_settings(fragment.settings)
+        for _, after in fragment.held:
+            after.put_back()
         bound = bindings.give_again(self._namespace, fragment.bound)
         self._fragments.append(replace(fragment, bound=bound, stale=""))
 
@@ -274,9 +322,10 @@ class FragmentLog:
         report.stale[fragment.title] = why
 
     def _run_again(self, fragment: Fragment, cause: str, report: Report, keep_going: bool) -> None:
-        before, names = world.take(self._known), dict(self._namespace)
+        before, names = self._world(), dict(self._namespace)
         try:
-            self._run(replace(fragment.task, again=True), report)
+            self._run(replace(fragment.task, again=True))
+            report.executed.append(fragment.title)
         except BaseException as error:
             if keep_going and isinstance(error, Exception):
                 world.restore(before)
@@ -286,8 +335,8 @@ class FragmentLog:
             error.add_note(f'Cell "{fragment.title}" ran again because it reads what cell "{cause}" had made.')
             raise
 
-    def _run(self, task: Task, report: Report) -> None:
-        before, names = world.take(self._known), dict(self._namespace)
+    def _run(self, task: Task) -> None:
+        before, names = self._world(), dict(self._namespace)
         read = set(self._uses(task)) if self._uses is not None else set()
         uses = {name: names.get(name, reads.MISSING) for name in read}
         recorder = origin.recorder = Recorder(Origin(task.key, task.title), known=set(before.shots))
@@ -297,10 +346,8 @@ class FragmentLog:
             origin.recorder = None
             self._meet(recorder, before)
         bound = bindings.made(names, self._namespace, set(self._binds(task)) if self._binds is not None else ())
-        deltas = self._deltas(before, world.take(self._known), recorder)
         task = replace(task, again=False)
-        self._fragments.append(self._fragment(task, recorder, deltas, before, uses, bound))
-        report.executed.append(task.title)
+        self._fragments.append(self._fragment(task, recorder, before, self._world(), uses, bound))
 
     def _meet(self, recorder: Recorder, before: World) -> None:
         """Keep an eye from now on on programs made outside cells that a cell edits."""
@@ -323,16 +370,19 @@ class FragmentLog:
         self,
         task: Task,
         recorder: Recorder,
-        deltas: list[Delta],
         before: World,
+        now: World,
         uses: Mapping[str, Any],
         bound: bindings.Bound,
         loose: bool = False,
     ) -> Fragment:
-        collected = reads.collect(recorder, deltas, before, self.lineage, uses)
+        deltas = self._deltas(before, now, recorder)
+        then = {id(thing.thing): thing for thing in now.held}
+        held = [(h, then[id(h.thing)]) for h in before.held if id(h.thing) in then and not h.same(then[id(h.thing)])]
+        collected = reads.collect(recorder, deltas, before, self.lineage, uses, [h for h, _ in held])
         counters = {(generator, key): generator.ids.get(key, 0) for generator, key in recorder.counters}
         return Fragment(
-            task, recorder.origin, deltas, collected, counters, world.settings(), bound, recorder.ran, loose
+            task, recorder.origin, deltas, collected, counters, world.settings(), bound, held, recorder.ran, loose
         )
 
 

@@ -7,7 +7,8 @@ concerns it.
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -24,10 +25,7 @@ class Origin:
     Args:
         key: what identifies the cell for the host, for example the front end's cell id.
         title: how people call the cell.
-
-    Attributes:
-        fate: empty while what the run made is part of its program; else what became of it, as the end of the sentence
-            ``variable h …``.
+        whole: the run of which this one is a part, where cells run as one; it decides the fate of both.
 
     Example:
         >>> o = Origin("a1b2", "net"); o.fate = 'was replaced when cell "net" was run again; use the new one'
@@ -35,12 +33,22 @@ class Origin:
         'a1b2'
     """
 
-    __slots__ = ("fate", "key", "title")
+    __slots__ = ("_fate", "key", "title", "whole")
 
-    def __init__(self, key: Hashable, title: str) -> None:
+    def __init__(self, key: Hashable, title: str, whole: Origin | None = None) -> None:
         self.key = key
         self.title = title
-        self.fate = ""
+        self.whole: Origin = self if whole is None else whole.whole
+        self._fate = ""
+
+    @property
+    def fate(self) -> str:
+        """Empty while what the run made is part of its program, or what became of it: ``variable h …``."""
+        return self.whole._fate
+
+    @fate.setter
+    def fate(self, fate: str) -> None:
+        self.whole._fate = fate
 
 
 @dataclass(eq=False, slots=True)
@@ -116,9 +124,33 @@ def writing(program: Program) -> None:
     Args:
         program: the program.
     """
-    if recorder is not None and program not in recorder.known and program.origin is not recorder.origin:
+    if recorder is not None and program not in recorder.known and not _own(program):
         recorder.known.add(program)
         recorder.met[program] = program.snapshot()
+
+
+def _own(program: Program) -> bool:
+    """Whether the run that goes on made a program."""
+    return recorder is not None and program.origin is not None and program.origin.whole is recorder.origin.whole
+
+
+@contextmanager
+def part(key: Hashable, title: str) -> Iterator[Origin]:
+    """What is made inside the ``with`` belongs to another cell, which runs as a part of the one that runs.
+
+    Args:
+        key: what identifies that cell.
+        title: how people call it.
+
+    Yields:
+        Its run.
+    """
+    assert recorder is not None, "no cell runs"
+    around, recorder.origin = recorder.origin, Origin(key, title, recorder.origin)
+    try:
+        yield recorder.origin
+    finally:
+        recorder.origin = around
 
 
 def ran(program: Program) -> None:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from fluidnb.program import held
 from fluidnb.program.constants import EMPTY_VAR_NAME
 from fluidnb.program.delta import Delta
+from fluidnb.program.held import Held
 from fluidnb.program.live import block_lives, op_lives
 from fluidnb.program.names import UniqueNameGenerator
 from fluidnb.program.origin import Origin, Recorder
@@ -66,6 +68,7 @@ class Reads:
         lineages: programs of which it saw whole lists, and the runs that had made them.
         uses: Python names that it read, and their values then.
         settings: the settings under which it ran.
+        held: objects of layers that it read by name or changed, as they were then.
     """
 
     lookups: list[Lookup]
@@ -75,6 +78,7 @@ class Reads:
     lineages: list[tuple[Program, tuple[Origin, ...]]]
     uses: dict[str, Any]
     settings: Settings
+    held: list[Held]
 
     def hold(self, lineage: Lineage, namespace: Mapping[str, Any]) -> bool:
         """Whether the cell would read the same now.
@@ -91,6 +95,7 @@ class Reads:
             and all(generator.ids.get(key, 0) == number for generator, key, number in self.counters)
             and all(program_lives(p) and lineage(p) == runs for p, runs in self.lineages)
             and all(same_value(namespace.get(name, MISSING), value) for name, value in self.uses.items())
+            and all(thing.holds() for thing in self.held)
         )
 
 
@@ -115,7 +120,12 @@ def same_value(now: object, then: object) -> bool:
 
 
 def collect(
-    recorder: Recorder, deltas: list[Delta], before: World, lineage: Lineage, uses: Mapping[str, Any]
+    recorder: Recorder,
+    deltas: list[Delta],
+    before: World,
+    lineage: Lineage,
+    uses: Mapping[str, Any],
+    changed: Collection[Held] = (),
 ) -> Reads:
     """What a run read, from what its recorder and its operators say.
 
@@ -125,6 +135,7 @@ def collect(
         before: the world before it.
         lineage: the runs that had made a program what it was then.
         uses: the Python names that it read.
+        changed: objects of layers that it changed, as they were.
 
     Returns:
         The reads; what the run made itself does not count.
@@ -139,6 +150,7 @@ def collect(
             for name in (*op.input_arg_names(), *op.output_arg_names()):
                 if op.block is not None and name != EMPTY_VAR_NAME:
                     lookups.setdefault((op.block, name, True), op.block.find_var_recursive(name))
+    read = {id(thing.thing) for thing in (*held.take(uses.values()), *changed)}
     kept: dict[tuple[BlockDesc, str, bool], VarDesc | None] = {}
     for (block, name, around), found in lookups.items():
         if found is not None and found not in old_data:
@@ -160,6 +172,7 @@ def collect(
         [(p, lineage(p)) for p in recorder.listed if p in old_programs],
         dict(uses),
         before.settings,
+        [thing for thing in before.held if id(thing.thing) in read],
     )
 
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from fluidnb.program import defaults, names, snapshot
+from fluidnb.program import defaults, held, names, snapshot
+from fluidnb.program.held import Held
 from fluidnb.program.names import UniqueNameGenerator
 from fluidnb.program.program import Program, programs
 from fluidnb.program.snapshot import Snapshot
@@ -54,6 +55,7 @@ class World:
         shots: a snapshot of each program.
         counters: generator -> its counters.
         settings: the settings.
+        held: objects of layers, an IfElse for example, as they were.
 
     Example:
         >>> before = take(); program = Program()
@@ -63,13 +65,15 @@ class World:
     shots: dict[Program, Snapshot]
     counters: dict[UniqueNameGenerator, dict[str, int]]
     settings: Settings
+    held: list[Held]
 
 
-def take(known: Iterable[Program] = ()) -> World:
+def take(known: Iterable[Program] = (), values: Iterable[object] = ()) -> World:
     """The world now: the default programs, those that cells made, and others.
 
     Args:
         known: the others.
+        values: values among which objects of layers are kept as they are.
 
     Returns:
         The world; programs that nobody asked for, an Executor's copies for example, are not in it.
@@ -77,7 +81,8 @@ def take(known: Iterable[Program] = ()) -> World:
     wanted = settings()
     made = [p for p in list(programs) if p.origin is not None and not p.origin.fate]
     tracked = dict.fromkeys([wanted.main, wanted.startup, *known, *made])
-    return World({p: snapshot.take(p) for p in tracked}, {g: dict(g.ids) for g in list(names.generators)}, wanted)
+    counters = {g: dict(g.ids) for g in list(names.generators)}
+    return World({p: snapshot.take(p) for p in tracked}, counters, wanted, held.take(values))
 
 
 def restore(world: World) -> None:
@@ -93,3 +98,5 @@ def restore(world: World) -> None:
         generator.ids.clear()
         generator.ids.update(ids)
     set_settings(world.settings)
+    for thing in world.held:
+        thing.put_back()

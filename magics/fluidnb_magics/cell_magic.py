@@ -45,7 +45,7 @@ class FluidCells(Magics):
     @magic_arguments("%fluid")  # IPython puts one % in front
     @argument("name", nargs="?", help="what to call the cell; it may be left out where the front end knows its cells")
     @argument("--program", metavar="NAME", help="build into this program of the session instead of the default one")
-    @argument("--in", dest="block", metavar="BLOCK", help="go on with a block: its index, or the cell that opened it")
+    @argument("--in", dest="block", metavar="BLOCK", help="go on with a block: an index, a name, a cell")
     @argument("--append", action="store_true", help="add to what the cell made before instead of replacing it")
     @argument("--show", action="store_true", help="draw the program afterwards")
     @argument("--run", action="store_true", help="run the program afterwards and show what the cell named")
@@ -76,15 +76,16 @@ class FluidCells(Magics):
         bench = self._bench
         cell = self._cell(args, source)
         report = bench.run_cell(cell)
-        fragment = next(f for f in bench.cells if f.key == cell.key)
-        lines = report_lines(bench, report, fragment)
+        placed = bench.placed(cell.key)
+        assert placed is not None
+        lines = report_lines(bench, report, placed)
         if self._front_end.cell_id is None and args.name is None:
             lines.append(_advice(cell))
         show(self.shell, lines)
         if args.show:
-            COMMANDS["show"](bench, args.program or "")
+            COMMANDS["show"](bench, placed.program or "")
         if args.run:
-            self._run(args.program, [after for _, after in fragment.bound.values()])
+            self._run(placed.program, [after for _, after in placed.fragment.bound.values()])
 
     def _cell(self, args: Namespace, source: str) -> Cell:
         """The cell that runs: known by its name, else by the front end's id, else new each time."""

@@ -16,7 +16,7 @@ _OPTIONS = {
     "run": ("--feed", "--fetch", "--steps", "--keep", "--startup", "--program"),
     "train": ("--passes", "--batch", "--watch", "--feed", "--program"),
     "reset": ("--params",),
-    "block": ("--program",),
+    "block": ("open", "close", "--program", "--in"),
 }
 _CELL_OPTIONS = ("--program", "--in", "--append", "--show", "--run", "--help")
 
@@ -58,6 +58,8 @@ class Completion:
         Returns:
             Words, sorted the way they are listed.
         """
+        if words[-1] == "--in":
+            return self._blocks()
         if words[0] == "%%fluid":
             return [*_CELL_OPTIONS, *self._cells()]
         if len(words) == 1:
@@ -65,6 +67,8 @@ class Completion:
         options = list(_OPTIONS.get(words[1], ()))
         if words[1] in ("show", "drop"):
             options += self._cells()
+        if words[1] == "block":
+            options += self._blocks()
         if words[1] in ("run", "train"):
             options += list(self._bench.program()[0].desc.blocks[0].vars)
         if words[1] in ("scope", "set"):
@@ -72,4 +76,7 @@ class Completion:
         return options
 
     def _cells(self) -> list[str]:
-        return [fragment.title for fragment in self._bench.cells]
+        return [placed.title for placed in self._bench.cells]
+
+    def _blocks(self) -> list[str]:
+        return [name for main, _ in self._bench.programs.values() for name in self._bench.blocks.names(main)]

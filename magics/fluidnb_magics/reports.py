@@ -2,38 +2,43 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from fluidnb.program.fragments import Fragment, Report
+from fluidnb.program.origin import fragment_key
 from fluidnb.runtime import global_scope
 from fluidnb.viz.model import plural
 from fluidnb.viz.spans import Line
+from fluidnb_magics.groups import Placed
 from fluidnb_magics.workbench import Workbench
 
 
-def report_lines(bench: Workbench, report: Report, fragment: Fragment | None = None) -> list[Line]:
+def report_lines(bench: Workbench, report: Report, cell: Placed | None = None) -> list[Line]:
     """The lines shown after a cell ran, or after cells went.
 
     Args:
         bench: the session.
         report: what happened.
-        fragment: what the cell that ran is now, or None.
+        cell: the cell that ran, or None.
 
     Returns:
         The lines; none when there is nothing to say.
     """
     lines: list[Line] = []
-    if fragment is not None:
-        cell = fragment.task.source
+    if cell is not None:
         main, _ = bench.program(cell.program)
         whole = plural(sum(len(b.ops) for b in main.desc.blocks), "op")
         called = "program" if cell.program is None else f"program {cell.program}"
-        made = contents(bench, fragment)
-        lines.append([(fragment.title, "name"), (f"  {made}", ""), (f"   {called}: {whole}", "dim")])
-    again = report.executed[1:] if fragment is not None else report.executed
+        made = contents(bench, cell.fragment, cell) + place(bench, cell)
+        lines.append([(cell.title, "name"), (f"  {made}", ""), (f"   {called}: {whole}", "dim")])
+    again = report.executed[1:] if cell is not None else report.executed
     for words, titles in (("built again", again), ("removed", report.removed)):
         if titles:
             lines.append([(f"  {words}: {', '.join(titles)}", "")])
     for title, reason in report.stale.items():
         lines.append([("  stale: ", "warn"), (f"{title}, {reason}", "")])
+    for title, wanted, index in drifted(bench):
+        lines.append([("  --in: ", "warn"), (f"{title} says block {wanted}, its block is block {index} now", "")])
     names = anew(bench)
     if names and (again or report.removed or report.executed):
         shown = ", ".join(names[:6]) + (f" and {plural(len(names) - 6, 'other')}" if len(names) > 6 else "")
@@ -41,24 +46,65 @@ def report_lines(bench: Workbench, report: Report, fragment: Fragment | None = N
     return lines
 
 
-def contents(bench: Workbench, fragment: Fragment) -> str:
+def contents(bench: Workbench, fragment: Fragment, cell: Placed | None = None) -> str:
     """What a fragment holds, in words; operators that give parameters their first values are not counted.
 
     Args:
         bench: knows which programs are startup programs.
         fragment: the fragment.
+        cell: the cell of the fragment that counts; all of them when left out.
 
     Returns:
         For example ``3 ops, 2 parameters``.
     """
-    grown = [v for d in fragment.deltas for g in getattr(d, "growths", ()) for v in g.vars]
+
+    def counts(view: Any) -> bool:
+        key = fragment.key if view is None or view.origin is None else fragment_key(view.origin)
+        return cell is None or key == cell.key
+
+    grown = [v for d in fragment.deltas for g in getattr(d, "growths", ()) for v in g.vars if counts(v.view)]
     parameters = {v.name() for v in grown if v.is_parameter()}
     startups = [startup for _, startup in bench.programs.values()]
-    ops = sum(1 for d in fragment.deltas if d.program not in startups for _ in d.ops())
+    ops = sum(counts(op.view) for d in fragment.deltas if d.program not in startups for op in d.ops())
     words = [plural(ops, "op")]
     if parameters:
         words.append(plural(len(parameters), "parameter"))
     return ", ".join(words)
+
+
+def place(bench: Workbench, cell: Placed) -> str:
+    """Where a cell goes on with a block, and whether it is a block that is open, in words.
+
+    Args:
+        bench: knows the blocks.
+        cell: the cell.
+
+    Returns:
+        For example `` in block 1 of loop``; empty for a cell of its own.
+    """
+    words = ""
+    if cell.owner is not None:
+        block = bench.block_of(cell)
+        words = f" in {'a block' if block is None else f'block {block.idx}'} of {cell.owner.cell.title}"
+    return words + (f", {cell.group.state}" if cell.group.state else "")
+
+
+def drifted(bench: Workbench) -> list[tuple[str, str, int]]:
+    """The cells that go on with a block which no longer has the index that they give.
+
+    Args:
+        bench: the session.
+
+    Returns:
+        Title, the index that the cell gives, the index that the block has.
+    """
+    found = []
+    for cell in bench.cells:
+        block = bench.block_of(cell)
+        wanted = cell.cell.block or ""
+        if block is not None and wanted.isdecimal() and int(wanted) != block.idx:
+            found.append((cell.title, wanted, block.idx))
+    return found
 
 
 def anew(bench: Workbench) -> list[str]:

@@ -5,29 +5,24 @@ Nothing here parses a magic's line or prints; the magics do.
 
 from __future__ import annotations
 
-import weakref
-from collections.abc import Hashable, Iterator
-from contextlib import contextmanager, nullcontext
+from collections.abc import Hashable, Iterable
+from contextlib import nullcontext
+from dataclasses import replace
 from typing import Any
 
-from IPython.utils.capture import capture_output
-
-from fluidnb.errors import NotFound, OpValueError, near
-from fluidnb.program import Program, default_main_program, default_startup_program, hooks, program_guard
-from fluidnb.program.fragments import Fragment, FragmentLog, Report, Task
-from fluidnb.runtime import Executor, Scope
-from fluidnb.values import epoch
-from fluidnb_magics import sub_blocks
+from fluidnb.errors import OpValueError, near
+from fluidnb.program import program_guard
+from fluidnb.program.fragments import FragmentLog, Report, Task
+from fluidnb.proto.desc import BlockDesc
+from fluidnb_magics.building import Building
 from fluidnb_magics.cell_names import names_bound, names_read
-from fluidnb_magics.cells import Cell, Compiled, compile_cell, run_cell
-from fluidnb_magics.name_hints import NameHints
-from fluidnb_magics.parameters import FirstValues
-
-#: How the default program is called.
-DEFAULT = "default"
+from fluidnb_magics.cells import Cell, Compiled, compile_cell
+from fluidnb_magics.groups import CLOSED, OPEN, Group, Placed, Spot, placed
+from fluidnb_magics.opened import OpenedBlocks
+from fluidnb_magics.session_programs import DEFAULT, SessionPrograms
 
 
-class Workbench:
+class Workbench(SessionPrograms):
     """Cells, programs and parameters of one shell.
 
     Args:
@@ -35,25 +30,23 @@ class Workbench:
 
     Attributes:
         log: the fragments that cells appended.
-        named: name -> main and startup program.
-        values: first values of parameters.
+        blocks: the blocks that cells opened.
     """
 
     def __init__(self, shell: Any) -> None:
+        super().__init__()
         self.shell = shell
-        self.named: dict[str, tuple[Program, Program]] = {}
-        self.values = FirstValues()
+        self.blocks = OpenedBlocks()
         self.log = FragmentLog(self._execute, shell.user_ns, self._reads, self._binds)
         self._compiled: dict[Cell, Compiled] = {}
-        self._executor: Executor | None = None
-        self._filling = False
-        self._pairs: list[tuple[Program, Program]] = []
-        self._checked: weakref.WeakKeyDictionary[Program, Any] = weakref.WeakKeyDictionary()
+        self._heard: Hashable | None = None
 
     # Cells.
 
     def run_cell(self, cell: Cell) -> Report:
         """Run a cell: at the end when it is new, in its place when it ran before.
+
+        A cell that goes on with a block runs inside the cell that opened it, which runs again.
 
         Args:
             cell: the cell.
@@ -67,15 +60,19 @@ class Workbench:
         self.program(cell.program)
         self._compiled[cell] = compile_cell(self.shell, cell)
         try:
-            return self.log.run(cell.key, cell, cell.title)
+            return self._run(*self._grouped(cell))
         finally:
-            alive = {f.task.source for f in self.cells}
+            alive = {p.cell for p in self.cells}
             self._compiled = {c: code for c, code in self._compiled.items() if c in alive}
 
     @property
-    def cells(self) -> list[Fragment]:
-        """The fragments of cells in program order; stale ones too, edits made between cells not."""
-        return [f for f in self.log.fragments if not f.loose]
+    def cells(self) -> list[Placed]:
+        """The cells in program order, those that go on with a block behind the one that opened it; stale ones too."""
+        return [p for f in self.log.fragments if not f.loose for p in placed(f)]
+
+    def placed(self, key: Hashable) -> Placed | None:
+        """A cell where it stands, or None."""
+        return next((p for p in self.cells if p.key == key), None)
 
     def key(self, cell_id: str | None, name: str | None) -> Hashable:
         """What identifies a cell that is about to run: its name, else the front end's id.
@@ -93,8 +90,8 @@ class Workbench:
         Raises:
             OpValueError: the name belongs to another cell, and this cell has built something under another name.
         """
-        by_name = [f.key for f in self.cells if name is not None and f.task.source.name == name]
-        by_id = [f.key for f in self.cells if cell_id is not None and f.task.source.cell_id == cell_id]
+        by_name = [p.key for p in self.cells if name is not None and p.cell.name == name]
+        by_id = [p.key for p in self.cells if cell_id is not None and p.cell.cell_id == cell_id]
         if by_name and by_id and by_name != by_id:
             raise OpValueError(
                 f'the name "{name}" belongs to another cell.', expected="a name of its own",
@@ -103,30 +100,29 @@ class Workbench:
         found = by_name or by_id
         return found[0] if found else cell_id if cell_id is not None else name
 
-    def find(self, name: str) -> Fragment:
-        """The fragment of a cell.
+    def find(self, name: str) -> Placed:
+        """A cell.
 
         Args:
             name: what ``%fluid cells`` calls it, or its number ``3`` for ``In[3]``.
 
         Returns:
-            The fragment.
+            The cell where it stands.
 
         Raises:
             OpValueError: there is none.
         """
-        for fragment in self.cells:
-            cell: Cell = fragment.task.source
-            if name in (cell.name, cell.title, str(cell.number)):
-                return fragment
-        names = [f.title for f in self.cells]
+        for each in self.cells:
+            if name in (each.cell.name, each.title, str(each.cell.number)):
+                return each
+        names = [p.title for p in self.cells]
         raise OpValueError(
             f"there is no cell {name}.", expected=", ".join(names) or "no cells yet", received=name,
             hint=near(name, names) or "%fluid cells lists them.",
         )  # fmt: skip
 
     def drop(self, names: list[str]) -> Report:
-        """Remove cells.
+        """Remove cells, and with each those that go on with its blocks.
 
         Args:
             names: what `find` takes.
@@ -134,7 +130,7 @@ class Workbench:
         Returns:
             What happened to the later cells.
         """
-        return self.log.drop(*[self.find(name).key for name in names])
+        return self._drop([self.find(name) for name in names])
 
     def drop_deleted(self, ids: list[str]) -> Report:
         """Remove the cells that the front end deleted; a later cell that fails without them becomes stale.
@@ -145,136 +141,177 @@ class Workbench:
         Returns:
             What happened to the later cells.
         """
-        return self.log.drop(*[f.key for f in self.cells if f.task.source.cell_id in ids], keep_going=True)
+        return self._drop([p for p in self.cells if p.cell.cell_id in ids], keep_going=True)
 
     def reset(self) -> Report:
         """Remove all cells."""
-        return self.log.drop(*[f.key for f in self.cells])
+        return self._drop(self.cells)
 
     def free_name(self, name: str) -> str:
         """The first of ``name``, ``name_1``, … that no cell has."""
-        taken = {f.task.source.name for f in self.cells}
+        taken = {p.cell.name for p in self.cells}
         number, free = 0, name
         while free in taken:
             number += 1
             free = f"{name}_{number}"
         return free
 
-    # Programs.
+    # Blocks.
 
-    def program(self, name: str | None = None) -> tuple[Program, Program]:
-        """A pair of programs.
+    def open_block(self, cell: Cell) -> Report:
+        """Open a block that stays open, or open it again.
 
         Args:
-            name: the pair's name, made if need be; the default programs when left out.
+            cell: the cell to run: a ``with`` that does nothing.
 
         Returns:
-            The main and the startup program.
+            What happened.
         """
-        if name in (None, DEFAULT):
-            pair = default_main_program(), default_startup_program()
-        else:
-            pair = self.named.setdefault(str(name), (Program(), Program()))
-        if pair not in self._pairs:
-            self._pairs.append(pair)
-        return pair
+        group, owner = self._grouped(cell)
+        return self._run(replace(group, state=OPEN), owner)
 
-    def existing(self, name: str | None = None) -> tuple[Program, Program]:
-        """A pair of programs that a cell has made.
+    def close_block(self, name: str) -> Report:
+        """Append the operator that runs a block which is open.
 
         Args:
-            name: the pair's name; the default programs when left out.
+            name: how it was called when it was opened.
 
         Returns:
-            The main and the startup program.
+            What happened.
 
         Raises:
-            NotFound: there is no such pair.
+            OpValueError: no such block is open.
         """
-        if name is not None and name not in self.programs:
-            raise NotFound(
-                f"there is no program {name}.", expected=", ".join(self.programs), received=name,
-                hint=near(name, self.programs) or f"%%fluid --program {name} makes one.",
+        opened = [p for p in self.cells if p.group.state == OPEN]
+        found = next((p for p in opened if p.cell.name == name), None)
+        if found is None:
+            names = [p.cell.name for p in opened]
+            raise OpValueError(
+                f"no block {name} is open.", expected=", ".join(names) or "none is open", received=name,
+                hint=near(name, names) or "a `with` closes its block itself; %fluid block lists the blocks.",
             )  # fmt: skip
-        return self.program(name)
+        return self._run(replace(found.group, state=CLOSED), None if found.owner is None else found.owner.key)
 
-    @property
-    def programs(self) -> dict[str, tuple[Program, Program]]:
-        """name -> main and startup program; the default ones, which may change, are called ``default``."""
-        return {DEFAULT: self.program(), **self.named}
-
-    # Running.
-
-    @property
-    def executor(self) -> Executor:
-        """The executor of the magics, on the CPU."""
-        if self._executor is None:
-            self._executor = Executor()
-        return self._executor
-
-    def before_run(self, program: Program, scope: Scope) -> None:
-        """The hook of executors: give parameters that have none their first values.
+    def block_of(self, cell: Placed) -> BlockDesc | None:
+        """The block with which a cell goes on; None for a cell of its own, and while the block is not there.
 
         Args:
-            program: the program that is about to run.
-            scope: where its persistable variables live.
+            cell: the cell.
         """
-        startups = [startup for _, startup in self._pairs]
-        if self._filling or program in startups or self._checked.get(program) == _state(program, startups, scope):
-            return
-        wanted = {n for n, v in program.desc.blocks[0].vars.items() if v.persistable()}
-        self._filling = True  # first values come from a run, too
+        if cell.owner is None or cell.group.spot is None:
+            return None
+        program, _ = self.program(cell.program)
+        return self.blocks.block_at(program, cell.owner.key, cell.group.spot)
+
+    # How a change is made.
+
+    def _grouped(self, cell: Cell) -> tuple[Group, Hashable | None]:
+        """A cell with what goes on with it, and the cell with whose block it goes on itself."""
+        old = self.placed(cell.key)
+        parts = () if old is None else old.group.parts
+        if cell.block in (None, "0"):
+            return Group(cell, parts), None
+        if old is not None and old.owner is not None and old.cell.block == cell.block:
+            return Group(cell, parts, old.group.spot), old.owner.key
+        owner, spot = self._look_for(cell, () if old is None else [g.key for g in old.group.walk()])
+        return Group(cell, parts, spot), owner
+
+    def _look_for(self, cell: Cell, apart: Iterable[Hashable]) -> tuple[Hashable, Spot]:
+        """The block that a cell's ``--in`` means: of its program, else of the default one, else of any."""
+        refused: OpValueError | None = None
+        apart = list(apart)
+        for name in [cell.program] if cell.program else self.programs:
+            try:
+                return self.blocks.find(cell.block or "", self.program(name)[0], self.cells, apart)
+            except OpValueError as error:
+                refused = refused or error
+        assert refused is not None
+        raise refused
+
+    def _run(self, group: Group, owner: Hashable | None) -> Report:
+        """Run a cell where it belongs: for itself, or inside the one with whose block it goes on."""
+        cell, old, home = group.cell, self.placed(group.key), None if owner is None else self.placed(owner)
+        root = group if home is None else home.fragment.task.source.with_part(owner, group)
+        others: dict[Hashable, Group | None] = {}
+        if old is not None and old.fragment.key != root.key:  # it moves
+            whole = old.fragment.task.source
+            others[whole.key] = None if whole.key == group.key else whole.without(group.key)
+        if home is not None and home.fragment.ran:
+            raise OpValueError(
+                f'cell "{home.title}" ran a program while building, so that it cannot run again by itself.',
+                expected="a cell that only builds", received="an Executor in it",
+                hint="run programs in a cell of their own, then others can go on with its blocks.",
+            )  # fmt: skip
+        moves = root.state == OPEN and (old is None or bool(others)) or group.state == CLOSED
+        self._heard = group.key
         try:
-            for main, startup in self._pairs:
-                self.values.fill(main, startup, scope, wanted)
+            report = self.log.run(
+                root.key, root, root.cell.title, cell.title, others, moves and not self._is_read(root.key)
+            )
+        except NameError as error:
+            self._point_out(error, root)
+            raise
         finally:
-            self._filling = False
-        self._checked[program] = _state(program, startups, scope)
+            self._heard = None
+        report.executed[0] = cell.title
+        report.removed.clear()
+        return report
 
-    def forget_values(self, scope: Scope) -> list[str]:
-        """Drop the values of parameters and of all else that startup programs initialise; the next run starts over.
+    def _is_read(self, key: Hashable) -> bool:
+        """Whether a later cell reads names that a cell binds, so that it cannot move behind them."""
+        fragments = list(self.log.fragments)
+        place = next((i for i, f in enumerate(fragments) if f.key == key), len(fragments))
+        return any(f.reads.uses.keys() & fragments[place].bound.keys() for f in fragments[place + 1 :])
 
-        Args:
-            scope: where they live.
+    def _point_out(self, error: NameError, root: Group) -> None:
+        """Say where a name comes from that a cell does not see because it runs inside an earlier one."""
+        order = [p for p in self.cells if p.depth == 0]
+        place = next((i for i, p in enumerate(order) if p.key == root.key), len(order))
+        later = next((p for p in order[place + 1 :] if error.name in p.fragment.bound), None)
+        if later is not None:
+            error.add_note(
+                f'Cell "{later.title}" binds {error.name}, and comes after cell "{root.cell.title}", inside which this '
+                f"cell runs: build {error.name} before that one."
+            )
 
-        Returns:
-            The names of the variables that had a value.
-        """
-        self._checked.clear()
-        return [name for _, startup in self._pairs for name in self.values.forget(startup, scope)]
+    def _drop(self, cells: list[Placed], keep_going: bool = False) -> Report:
+        if not cells:
+            return Report()
+        gone, before = {p.key for p in cells}, self.cells
+        roots: list[Hashable] = []
+        others: dict[Hashable, Group] = {}
+        for whole in (p.group for p in before if p.depth == 0):
+            if whole.key in gone:
+                roots.append(whole.key)
+                continue
+            rest = whole
+            for key in gone:
+                rest = rest.without(key)
+            if rest != whole:
+                others[whole.key] = rest
+        titles = ", ".join(p.title for p in cells)
+        report = self.log.drop(*roots, keep_going=keep_going, cause=titles, others=others)
+        report.removed = [p.title for p in before if self.placed(p.key) is None]
+        return report
 
     # How a cell runs; the fragments call these.
 
     def _execute(self, task: Task) -> None:
-        cell: Cell = task.source
-        with self._building(cell), capture_output() if task.again else nullcontext():
-            run_cell(self.shell, cell, self._code(cell), display=not task.again)
+        group: Group = task.source
+        main, startup = self.program(group.cell.program)
+        heard = None if task.again else self._heard
+        # A cell that builds into the default programs may put others in their place.
+        with nullcontext() if group.cell.program in (None, DEFAULT) else program_guard(main, startup):
+            Building(self.shell, group, self._code, self.blocks, heard).run()
 
     def _reads(self, task: Task) -> set[str]:
-        return names_read(self._code(task.source).code, self.shell.user_ns)
+        codes = [self._code(group.cell).code for group in task.source.walk()]
+        return {name for code in codes for name in names_read(code, self.shell.user_ns)}
 
     def _binds(self, task: Task) -> set[str]:
-        return names_bound(self._code(task.source).code)
+        return {name for group in task.source.walk() for name in names_bound(self._code(group.cell).code)}
 
     def _code(self, cell: Cell) -> Compiled:
         if cell not in self._compiled:
             self._compiled[cell] = compile_cell(self.shell, cell)
         return self._compiled[cell]
-
-    @contextmanager
-    def _building(self, cell: Cell) -> Iterator[None]:
-        """The programs, the block and the names into which a cell builds."""
-        main, startup = self.program(cell.program)
-        hint, hooks.name_hint = hooks.name_hint, NameHints(cell.name)
-        try:
-            # A cell that builds into the default programs may put others in their place.
-            with nullcontext() if cell.program in (None, DEFAULT) else program_guard(main, startup):
-                with nullcontext() if cell.block is None else sub_blocks.continued(self, main, cell.block):
-                    yield
-        finally:
-            hooks.name_hint = hint
-
-
-def _state(program: Program, startups: list[Program], scope: Scope) -> tuple[Any, ...]:
-    """What first values depend on: nothing is missing that was not while this stays."""
-    return (program.version, *(startup.version for startup in startups), id(scope), epoch.value)

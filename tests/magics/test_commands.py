@@ -47,7 +47,8 @@ def test_show(session: Session) -> None:
 
 def test_blocks(session: Session) -> None:
     session.run(LOOP)
-    assert "in block 0, 2 ops" in session.run("%fluid block")
+    shown = session.run("%fluid block")
+    assert "block 1  in block 0        while  turns  from cell loop  2 ops, 0 variables" in shown
     assert "i = increment(i)" in session.run("%fluid block 1")
     error, _ = session.fail("%fluid block 7")
     assert "no block 7" in str(error)

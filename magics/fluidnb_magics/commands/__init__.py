@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from fluidnb_magics.commands.blocks import block
 from fluidnb_magics.commands.cells import cells, drop, reset, undo
-from fluidnb_magics.commands.pictures import block, programs, scope, show
+from fluidnb_magics.commands.pictures import programs, scope, show
 from fluidnb_magics.commands.run import run, train
 from fluidnb_magics.commands.settings import seed, set_value
 

@@ -7,9 +7,10 @@ from IPython.core.magic_arguments import argument, magic_arguments, parse_argstr
 from fluidnb.program.fragments import Fragment
 from fluidnb.runtime import global_scope
 from fluidnb.viz.model import plural
-from fluidnb.viz.spans import Line, columns
+from fluidnb.viz.spans import Line, Span, columns
 from fluidnb_magics.expressions import unquoted
-from fluidnb_magics.reports import contents, report_lines
+from fluidnb_magics.groups import Placed, placed
+from fluidnb_magics.reports import contents, place, report_lines
 from fluidnb_magics.showing import show, width
 from fluidnb_magics.workbench import Workbench
 
@@ -18,7 +19,12 @@ from fluidnb_magics.workbench import Workbench
 def cells(bench: Workbench, line: str) -> None:
     """List the cells in program order: what each one made, and which ones are stale."""
     parse_argstring(cells, line)
-    rows = [_row(bench, fragment) for fragment in bench.log.fragments]
+    rows: list[list[Line]] = []
+    for fragment in bench.log.fragments:
+        if fragment.loose:
+            rows.append([[("(edits outside cells)", "dim")], [_state(bench, fragment)], [("", "")]])
+        else:
+            rows += [_row(bench, cell) for cell in placed(fragment)]
     none: list[Line] = [[("no cells yet: write one that starts with %%fluid", "dim")]]
     show(bench.shell, columns(rows, width(bench.shell)) or none)
 
@@ -54,12 +60,15 @@ def reset(bench: Workbench, line: str) -> None:
         show(bench.shell, report_lines(bench, bench.reset()))
 
 
-def _row(bench: Workbench, fragment: Fragment) -> list[Line]:
-    state: Line = [("stale: " + fragment.stale, "warn")] if fragment.stale else [(contents(bench, fragment), "")]
-    if fragment.loose:
-        return [[("(edits outside cells)", "dim")], state, [("", "")]]
-    cell = fragment.task.source
-    if cell.program:
+def _row(bench: Workbench, cell: Placed) -> list[Line]:
+    state = [_state(bench, cell.fragment, cell)]
+    if cell.program and cell.owner is None:
         state.append((f"  in program {cell.program}", "dim"))
-    first = next((text.strip() for text in cell.source.splitlines() if text.strip()), "")
-    return [[(fragment.title, "name")], state, [(first[:60], "dim")]]
+    first = next((text.strip() for text in cell.cell.source.splitlines() if text.strip()), "")
+    return [[("  " * cell.depth + cell.title, "name")], state, [(first[:60], "dim")]]
+
+
+def _state(bench: Workbench, fragment: Fragment, cell: Placed | None = None) -> Span:
+    if fragment.stale:
+        return "stale: " + fragment.stale, "warn"
+    return contents(bench, fragment, cell) + ("" if cell is None else place(bench, cell)), ""

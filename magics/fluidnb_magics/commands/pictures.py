@@ -1,4 +1,4 @@
-"""``%fluid show``, ``block``, ``scope``, ``programs``: looking at programs and values."""
+"""``%fluid show``, ``scope``, ``programs``: looking at programs and values."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from IPython.core.magic_arguments import argument, magic_arguments, parse_argstr
 
 from fluidnb.errors import NotFound, near
 from fluidnb.program import Block, Operator, Program, Variable
+from fluidnb.program.origin import fragment_key
 from fluidnb.runtime import global_scope
 from fluidnb.viz import (
     BlockRow,
@@ -51,26 +52,6 @@ def show(bench: Workbench, line: str) -> None:
         display(bench.shell, lines, lambda: graph or program_html(picture, limit=args.limit))
 
 
-@magic_arguments("fluid block")
-@argument("index", nargs="?", type=int, help="the block; all blocks if left out")
-@argument("--program", help="a program of this session")
-def block(bench: Workbench, line: str) -> None:
-    """Draw one block of a program, or list its blocks."""
-    args = parse_argstring(block, line)
-    main, _ = bench.existing(args.program)
-    if args.index is not None:
-        row = read_block(main.block(args.index))
-        picture = ProgramPicture(row, title=f"block {args.index}")
-        display(bench.shell, program_lines(picture, width(bench.shell)), lambda: program_html(picture))
-        return
-    lines = []
-    for b in main.desc.blocks:
-        where = f"in block {b.parent_idx}" if b.parent_idx >= 0 else "the global block"
-        facts = f"  {where}, {plural(len(b.ops), 'op')}, {plural(len(b.vars), 'variable')}"
-        lines.append([(f"block {b.idx}", "name"), (facts, "")])
-    display(bench.shell, lines)
-
-
 @magic_arguments("fluid scope")
 @argument("name", nargs="?", help="a variable; all of them if left out")
 def scope(bench: Workbench, line: str) -> None:
@@ -108,7 +89,7 @@ def _picture(bench: Workbench, what: str, startup: bool) -> ProgramPicture | Non
     if not what or what in bench.programs:
         program = bench.program(what or None)[startup]
         return read_program(program, ("startup program" if startup else "program") + (f" {what}" if what else ""))
-    names = {name for f in bench.cells for name in (f.task.source.name, f.title)}
+    names = {name for placed in bench.cells for name in (placed.cell.name, placed.title)}
     if what in names:
         return _cell_picture(bench, what, startup)
     thing = evaluate(what, bench.shell.user_ns)
@@ -122,13 +103,15 @@ def _picture(bench: Workbench, what: str, startup: bool) -> ProgramPicture | Non
 
 
 def _cell_picture(bench: Workbench, name: str, startup: bool) -> ProgramPicture:
-    """Only the operators that a cell made."""
-    fragment = bench.find(name)
-    program = bench.program(fragment.task.source.program)[startup]
-    mine = {id(op) for d in fragment.deltas if d.program is program for op in d.ops()}
-    root = read_program(program).root
-    shown = [row for row, op in zip(root.ops, program.desc.blocks[0].ops, strict=True) if id(op) in mine]
-    return ProgramPicture(BlockRow(0, -1, tuple(shown)), title=f"cell {fragment.title}")
+    """Only the operators that a cell made, in its own block, with the blocks inside them."""
+    cell = bench.find(name)
+    program = bench.program(cell.program)[startup]
+    inner = None if startup else bench.block_of(cell)
+    block = program.block(0 if inner is None else inner.idx)
+    made = [op for d in cell.fragment.deltas if d.program is program for op in d.ops()]
+    mine = {op for op in made if op.view is None or fragment_key(op.view.origin) in (cell.key, None)}
+    shown = [row for row, op in zip(read_block(block).ops, block.desc.ops, strict=True) if op in mine]
+    return ProgramPicture(BlockRow(block.idx, block.parent_idx, tuple(shown)), title=f"cell {cell.title}")
 
 
 def _held(top: Any, name: str) -> Any:

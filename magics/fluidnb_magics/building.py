@@ -1,0 +1,163 @@
+"""One run of a cell together with the cells that go on with its blocks."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Hashable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+from IPython.utils.capture import capture_output
+
+from fluidnb.errors import OpValueError
+from fluidnb.program import Block, held, hooks, origin, world
+from fluidnb.program.origin import Origin
+from fluidnb.program.world import World
+from fluidnb_magics.cells import Cell, Compiled, run_cell
+from fluidnb_magics.groups import OPEN, Group
+from fluidnb_magics.name_hints import NameHints
+from fluidnb_magics.opened import Opened, OpenedBlocks, labels
+
+
+class StillOpen(BaseException):
+    """Leaves the ``with`` of a block that stays open: what it built so far is put back behind it.
+
+    Args:
+        frame: the run of the cell that opened it.
+        block: the block.
+        world: all as it is at the end of the body.
+    """
+
+    def __init__(self, frame: Frame, block: Block, world: World) -> None:
+        super().__init__()
+        self.frame, self.block, self.world = frame, block, world
+
+
+@dataclass(eq=False)
+class Frame:
+    """A cell that runs.
+
+    Args:
+        group: the cell with its parts.
+        made_by: the run, to which its blocks point.
+
+    Attributes:
+        waiting: the parts that have not run yet.
+        names: how many blocks of each name have ended.
+    """
+
+    group: Group
+    made_by: Origin | None
+    waiting: list[Group] = field(default_factory=list)
+    names: Counter[str] = field(default_factory=Counter)
+
+
+class Building:
+    """Runs a cell; where a block of it ends, the cells that go on with the block.
+
+    Args:
+        shell: the IPython shell.
+        group: the cell with its parts.
+        code: gives the code of a cell.
+        blocks: notes which blocks there are.
+        heard: key of the cell whose output and values are shown; what the others print is dropped.
+    """
+
+    def __init__(
+        self,
+        shell: Any,
+        group: Group,
+        code: Callable[[Cell], Compiled],
+        blocks: OpenedBlocks,
+        heard: Hashable | None,
+    ) -> None:
+        self._shell = shell
+        self._group = group
+        self._code = code
+        self._blocks = blocks
+        self._heard = heard
+        self._frames: list[Frame] = []
+        self._silence: capture_output | None = None
+
+    def run(self) -> None:
+        """Run it."""
+        before, hooks.body_ends = hooks.body_ends, self._body_ends
+        try:
+            self._run(self._group)
+        finally:
+            hooks.body_ends = before
+
+    def _run(self, group: Group) -> None:
+        cell = group.cell
+        frame = Frame(group, origin.current(), list(group.parts))
+        things = held.take(self._shell.user_ns.values()) if group.state == OPEN else []
+        hint, hooks.name_hint = hooks.name_hint, NameHints(cell.name)
+        self._frames.append(frame)
+        heard = self._heard is not None and cell.key == self._heard
+        try:
+            with self._sound(heard):
+                run_cell(self._shell, cell, self._code(cell), display=heard)
+        except StillOpen as still:
+            if still.frame is not frame:
+                raise
+            world.restore(still.world)
+            still.block.program.current_block_idx = still.block.parent_idx
+            for thing in things:
+                thing.put_back()
+        else:
+            if group.state == OPEN:
+                raise _opens_nothing(cell)
+        finally:
+            self._frames.pop()
+            hooks.name_hint = hint
+        if frame.waiting:
+            lost = frame.waiting[0].cell
+            raise OpValueError(
+                f'cell "{lost.title}" goes on with a block that cell "{cell.title}" no longer opens.',
+                expected=f"a block {lost.block}", received="a cell without it",
+                hint=f'%fluid drop "{lost.title}" removes what goes on; or run it with another --in.',
+            )  # fmt: skip
+
+    def _body_ends(self, block: Block, opener: object, role: str) -> None:
+        """The hook: a block is filled, its operator not yet appended."""
+        frame = self._frames[-1]
+        if block.origin is not frame.made_by:
+            return
+        earlier = block.program.desc.blocks[1 : block.idx]
+        number = 1 + sum(b.view is not None and b.view.origin is frame.made_by for b in earlier)
+        names = labels(self._shell.user_ns, block, opener, role)
+        frame.names.update(names)
+        opened = Opened(frame.group.key, number, {name: frame.names[name] for name in names})
+        self._blocks.note(block.desc, opened)
+        for part in [p for p in frame.waiting if p.spot is not None and opened.is_at(p.spot)]:
+            frame.waiting.remove(part)
+            with origin.part(part.key, part.cell.title):
+                self._run(part)
+        if frame.group.state == OPEN and number == 1:
+            raise StillOpen(frame, block, world.take([block.program]))
+
+    @contextmanager
+    def _sound(self, heard: bool) -> Iterator[None]:
+        """Let what is shown through, or drop it."""
+        before = self._silence is None
+        self._switch(heard)
+        try:
+            yield
+        finally:
+            self._switch(before)
+
+    def _switch(self, heard: bool) -> None:
+        if heard and self._silence is not None:
+            self._silence.__exit__(None, None, None)
+            self._silence = None
+        elif not heard and self._silence is None:
+            self._silence = capture_output()
+            self._silence.__enter__()
+
+
+def _opens_nothing(cell: Cell) -> OpValueError:
+    return OpValueError(
+        f"{cell.name} opens no block.", expected="what fills a block in a `with`, like loop.block() or rnn.step()",
+        received=cell.source.splitlines()[0], hint=f"for example %fluid block open {cell.name}=ie.true_block()",
+    )  # fmt: skip

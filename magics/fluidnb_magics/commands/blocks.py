@@ -1,0 +1,109 @@
+"""``%fluid block``: the tree of blocks; a block opened in one cell, filled in others, closed in a third."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from IPython.core.error import UsageError
+from IPython.core.magic_arguments import argument, magic_arguments, parse_argstring
+
+from fluidnb.errors import OpValueError
+from fluidnb.program import Block
+from fluidnb.viz import ProgramPicture, lines_html, program_html, program_lines, read_block
+from fluidnb_magics.block_tree import read_tree, tree_lines
+from fluidnb_magics.cells import Cell
+from fluidnb_magics.expressions import evaluate
+from fluidnb_magics.groups import Placed
+from fluidnb_magics.reports import report_lines
+from fluidnb_magics.showing import show, width
+from fluidnb_magics.workbench import Workbench
+
+
+@magic_arguments("fluid block")
+@argument("what", nargs="*", help="a block to draw; open NAME[=EXPR], close NAME; the tree of all blocks if left out")
+@argument("--program", help="a program of this session")
+@argument("--in", dest="block", metavar="BLOCK", help="open: the block around the new one, the global one if left out")
+def block(bench: Workbench, line: str) -> None:
+    """List the blocks of a program, draw one, open one or close one.
+
+    A block is called by its index, by a Python name of what opened it (turns, ie.true_block), or by its cell.
+    ``%fluid block open turns`` opens the block of turns = layers.While(cond), ``%fluid block open yes=ie.true_block()``
+    that of an expression. ``%%fluid --in turns`` cells fill it; ``%fluid block close turns`` appends its operator.
+    """
+    args = parse_argstring(block, line)
+    if args.what[:1] == ["open"]:
+        _open(bench, " ".join(args.what[1:]), args.program, args.block)
+    elif args.what[:1] == ["close"]:
+        _close(bench, " ".join(args.what[1:]))
+    elif args.block:
+        raise UsageError("--in belongs to %fluid block open NAME.")
+    elif args.what:
+        _draw(bench, " ".join(args.what), args.program)
+    else:
+        main, _ = bench.existing(args.program)
+        lines = tree_lines(read_tree(bench, main), width(bench.shell))
+        show(bench.shell, lines, lambda: lines_html(lines))
+
+
+def _draw(bench: Workbench, wanted: str, program: str | None) -> None:
+    main, _ = bench.existing(program)
+    found: Block = main.block(int(wanted)) if wanted.isdecimal() else _named(bench, main, wanted)
+    picture = ProgramPicture(read_block(found), title=f"block {found.idx}")
+    show(bench.shell, program_lines(picture, width(bench.shell)), lambda: program_html(picture))
+
+
+def _named(bench: Workbench, main: Any, wanted: str) -> Block:
+    key, spot = bench.blocks.find(wanted, main, bench.cells)
+    desc = bench.blocks.block_at(main, key, spot)
+    assert desc is not None, "only blocks that are there are found"
+    return Block.over(main, desc)
+
+
+def _open(bench: Workbench, text: str, program: str | None, around: str | None) -> None:
+    found = re.fullmatch(r"\s*(\w+)\s*(?:=(?!=)\s*(.+))?", text)
+    if found is None:
+        raise UsageError("%fluid block open takes NAME or NAME=EXPR, for example yes=ie.true_block().")
+    name, expression = found.groups()
+    old = next((p for p in bench.cells if p.cell.name == name), None)
+    if old is not None and not old.group.state:
+        raise OpValueError(
+            f"{name} is a cell.", expected="a name of its own", received=f"%fluid block open {name}",
+            hint=f"%%fluid --in {name} goes on with the block that the cell opened.",
+        )  # fmt: skip
+    if expression is None:
+        expression = _guard(bench, name, program, old)
+    cell = Cell(("block", name), name, f"with {expression}:\n    pass\n", "", program, around, skipped=0, title=name)
+    _report(bench, bench.open_block(cell), cell)
+
+
+def _guard(bench: Workbench, name: str, program: str | None, old: Placed | None) -> str:
+    """The expression for the block of a Python name's object."""
+    main, _ = bench.existing(program)
+    if old is None and name in bench.blocks.names(main):
+        raise OpValueError(
+            f"{name} has its block already.", expected="an object whose block is not filled yet", received=name,
+            hint=f"%%fluid --in {name} goes on with it.",
+        )  # fmt: skip
+    thing = evaluate(name, bench.shell.user_ns)
+    for method in ("block", "step"):
+        if callable(getattr(thing, method, None)):
+            return f"{name}.{method}()"
+    raise OpValueError(
+        f"{name} has no block to open.", expected="a While, a ConditionalBlock or an RNN",
+        received=f"{name} ({type(thing).__name__})",
+        hint="say which `with` fills it: %fluid block open yes=ie.true_block()",
+    )  # fmt: skip
+
+
+def _close(bench: Workbench, name: str) -> None:
+    if not name.strip():
+        raise UsageError("%fluid block close takes the NAME with which the block was opened.")
+    report = bench.close_block(name.strip())
+    _report(bench, report, bench.find(name.strip()).cell)
+
+
+def _report(bench: Workbench, report: Any, cell: Cell) -> None:
+    placed = bench.placed(cell.key)
+    assert placed is not None
+    show(bench.shell, report_lines(bench, report, placed))
