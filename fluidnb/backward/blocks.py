@@ -104,11 +104,13 @@ def _block(walk: Walk, position: int, op: OpDesc, arrived: dict[str, str]) -> No
     names = list(dict.fromkeys(n for n in op.outs["Out"] if n in carried))
     ins = {slot: list(rows) for slot, rows in (*op.ins.items(), *op.outs.items()) if slot != "Condition"}
     ins["Out" + GRAD] = [carried[n] for n in names]
-    outs = {
-        slot + GRAD: [carried.get(n, n + GRAD if n in sums else EMPTY) for n in op.ins[slot]]
-        for slot in _READS[op.optype]
-        if op.ins.get(slot)
-    }
+    outs: dict[str, list[str]] = {}
+    for slot in _READS[op.optype]:
+        if op.ins.get(slot):
+            # Rows that decide and are read stand in two slots; their gradient counts once.
+            given = {n for row in outs.values() for n in row}
+            gradients = [carried.get(n, n + GRAD if n in sums else EMPTY) for n in op.ins[slot]]
+            outs[slot + GRAD] = [EMPTY if n in given else n for n in gradients]
     gradient = grad_desc(op.optype + "_grad", op, {s: n for s, n in ins.items() if n}, outs)
     gradient.set_attr("original_output_grad", ins["Out" + GRAD])
     for name in writes:
