@@ -405,6 +405,7 @@ class _SideGuard(BodyGuard):
         self._parts = dict(ifelse._parts)
         super().__init__(ifelse.helper, ifelse._close, self._forget)
         self.role = self._side.name
+        self.role = self._side.name
 
     def __enter__(self) -> Block:
         self._side.body = super().__enter__()
