@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -53,6 +54,7 @@ class Model:
         """Bytes at the peak of a run that nobody planned: the machine gives every tensor a block of its own."""
         scope, pool = self.scope(), memory.pool(CPU)
         plan = Plan(self.main.desc, tuple(self.feed), tuple(self.fetch), CPU, self.main.random_seed)
+        gc.collect()
         before = memory.used(CPU)
         pool.reset_peak()
         machine = Executor.machine(plan, scope, {name: (array, ()) for name, array in self.feed.items()})
@@ -64,6 +66,7 @@ class Model:
     def arena(self) -> int:
         """Bytes that a planned run takes: its arenas, and what has a block of its own."""
         scope = self.scope()
+        gc.collect()
         before = memory.used(CPU)
         exe = fluid.Executor(CPU)
         exe.run(self.main, feed=self.feed, fetch_list=self.fetch, scope=scope)
