@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Collection
 from typing import Any
+from weakref import WeakKeyDictionary
 
 import numpy as np
 
@@ -86,6 +87,9 @@ def show(x: Array | None, lod: Any, name: str, attrs: dict[str, Any], count: Arr
     print("\n".join(parts), flush=True)
 
 
+#: How often each operator has printed, whoever walks it, and however often a loop binds it.
+_counts: WeakKeyDictionary[OpDesc, Array] = WeakKeyDictionary()
+
 _SHOWN = ("name", "type", "shape", "layout", "lod")
 
 
@@ -124,6 +128,8 @@ def print_tensor(b: Binder) -> None:
     x = b["In"]
     if b.attr("print_phase").upper() in ("BOTH", "FORWARD" if b.attr("is_forward") else "BACKWARD"):
         attrs = {name: b.attr(name) for name in b.definition.attrs}
-        b(show, x, b.lod("In"), b.name("In"), attrs, b.keep((), np.int64))
+        count = _counts.setdefault(b.op.desc, np.zeros((), np.int64))
+        b.overwrites.append(count)
+        b(show, x, b.lod("In"), b.name("In"), attrs, count)
     if x is not None and b.wants("Out") and b["Out"] is not x:
         b(np.copyto, b["Out"], x)
