@@ -254,11 +254,12 @@ class IfElse:
             )  # fmt: skip
         self._sides[side.holds] = side
         if self._cond is not None:
+            self._give(side)
             self._append(side)
         self._open = None
 
-    def _append(self, side: Side) -> None:
-        """Complete a side's block, and append the operator that runs it."""
+    def _give(self, side: Side) -> None:
+        """Complete a side's block: its results go to outer variables."""
         assert side.body is not None and self._cond is not None
         program, one, home = side.body.program, rows.is_one(self._cond), self._home()
         other = self._sides.get(not side.holds)
@@ -275,9 +276,13 @@ class IfElse:
             if k < len(shared):
                 out.desc.set_shape(shape)
             side.outs.append(out)
-        with inside(program, home):
+
+    def _append(self, side: Side) -> None:
+        """Append the operator that runs a side's block."""
+        assert side.body is not None and self._cond is not None
+        with inside(side.body.program, self._home()):
             deciding = self._decider(side)
-        append_branch(side.body, [deciding], scalar=one)
+        append_branch(side.body, [deciding], scalar=rows.is_one(self._cond))
 
     def _decider(self, side: Side) -> Variable:
         """What tells whether a side runs: one bool, or rows that it must have."""
@@ -348,6 +353,7 @@ class IfElse:
                 for name, (true, false) in parts.items():
                     self._split(home.var_recursive(name), true, false)
                 for side in self._ordered():
+                    self._give(side)
                     self._split_what_it_reads(side)
                 for side in self._ordered():
                     self._append(side)
