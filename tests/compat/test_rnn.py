@@ -213,3 +213,30 @@ def test_outputs_are_counted_where_their_number_is_said() -> None:
     with pytest.raises(OpValueError, match="gives other results") as caught, rnn.step():
         rnn.output(rnn.step_input(x))
     assert "expected: 2 by rnn.output(…)" in str(caught.value) and "received: 1 outputs" in str(caught.value)
+
+
+@pytest.mark.parametrize("lod", [False, True])
+@pytest.mark.parametrize("n", [1, 2])
+@pytest.mark.filterwarnings("ignore:The step of the RNN uses x")
+def test_gradients_pass_through_steps_and_memories(lod: bool, n: int) -> None:
+    x = pd.sequence([[1.0], [1, 2, 3], [2, 3]], name="x") if lod else pd.Variable([3, 1], name="x")
+    feed = {} if lod else {"x": floats(1, 2, 3)}
+    w, u, start = pd.var(0.314, param=True), pd.var(0.375, param=True), pd.var(0.5, param=True)
+    rnn = pd.rnn() if lod else pd.create_rnn(inputs=[x])
+    with rnn.step():
+        h = rnn.memory(init=start)
+        before = h.pre(n)
+        act = pd.sigmoid(pd.add(pd.layer.fc(w, x if lod else rnn.set_inputs(0)), pd.layer.fc(u, before)))
+        h.update(act)
+        rnn.output(act)
+    loss = L.reduce_sum(rnn())
+    gradients = fluid.gradients(loss, [w, u, start])
+    found = pd.evaluate([loss, *gradients], feed)
+    for parameter, gradient in zip((w, u, start), found[1:], strict=True):
+        held = fluid.global_scope().find_var(parameter.name).get_tensor()
+        value, sums = np.array(held), []
+        for step in (1e-2, -1e-2):
+            held.set(value + np.float32(step), fluid.CPUPlace())
+            sums.append(pd.evaluate(loss, feed).item())
+        held.set(value, fluid.CPUPlace())
+        assert gradient.item() == pytest.approx((sums[0] - sums[1]) / 2e-2, rel=1e-3)
