@@ -241,6 +241,7 @@ class DynamicRNN:
         assert array is not None
         start = self._declare("mem_init", dtype=dtype)
         rows = self._declare("in0", dtype=array.dtype)
+        start.stop_gradient = rows.stop_gradient = True
         home.append_op(type="read_from_array", inputs={"X": [array], "I": [self._first()]}, outputs={"Out": [rows]})
         home.append_op(
             type="fill_constant_batch_size_like", inputs={"Input": [rows]}, outputs={"Out": [start]},

@@ -171,8 +171,9 @@ class StaticRNN:
         whole = home.find_var_recursive(ref.name)  # a step has the name of its sequence
         check_made_outside(home, ref if whole is None else whole, "batch_ref", "memory")
         boot = home.create_var(
-            name=unique_name.generate(f"{self.helper.name}@memory_boot"), shape=shape, dtype=ref.dtype
-        )
+            name=unique_name.generate(f"{self.helper.name}@memory_boot"), shape=shape, dtype=ref.dtype,
+            stop_gradient=True,
+        )  # fmt: skip
         home.append_op(
             type="fill_constant_batch_size_like", inputs={"Input": [ref.name]}, outputs={"Out": [boot]},
             attrs={
