@@ -62,6 +62,43 @@ def test_both_walkers_give_the_same_bits():
     assert len({np.asarray(r).tobytes() for r in runs}) == 1
 
 
+def slopes(rows, h0, lengths, weights):
+    """Central differences of the weighted sum of what is expected."""
+    found = []
+    for given in (rows, h0):
+        slope = np.empty_like(given)
+        for at in np.ndindex(given.shape):
+            sides = []
+            for step in (1e-6, -1e-6):
+                kept, given[at] = given[at], given[at] + step
+                sides.append((expected(rows, h0, lengths) * weights).sum())
+                given[at] = kept
+            slope[at] = (sides[0] - sides[1]) / 2e-6
+        found.append(slope)
+    return found
+
+
+@pytest.mark.parametrize("keep", [False, True])
+def test_gradients_of_every_batch(keep):
+    layers = fluid.layers
+    out, exe, rng = network(), fluid.Executor(fluid.CPUPlace()), np.random.default_rng(0)
+    block = fluid.default_main_program().global_block()
+    weights = layers.data("weights", [WIDTH], dtype="float64", lod_level=1)
+    x, h0 = block.var("x"), block.var("h")
+    x.stop_gradient = h0.stop_gradient = False
+    grads = fluid.gradients(layers.reduce_sum(layers.elementwise_mul(out, weights)), [x, h0])
+    assert [g.shape for g in grads] == [(-1, WIDTH)] * 2
+    for lengths in ([2, 3], [1, 1, 1], [2, 3], [4, 0, 2], [5], [3, 2]):
+        rows, start, w = (rng.normal(size=(n, WIDTH)) for n in (sum(lengths), len(lengths), sum(lengths)))
+        feed = {"h": start}
+        for name, value in (("x", rows), ("weights", w)):
+            feed[name] = fluid.create_lod_tensor(value, [lengths], fluid.CPUPlace())
+        got = exe.run(feed=feed, fetch_list=grads, return_numpy=False, keep_scopes=keep)
+        for have, want in zip(got, slopes(rows, start, lengths, w), strict=True):
+            assert np.allclose(have, want, atol=1e-8), lengths
+        assert got[0].recursive_sequence_lengths() == [lengths]
+
+
 def nested():
     """The last row of each inner sequence, step by step over the outer ones, summed up along them."""
     layers = fluid.layers

@@ -102,7 +102,10 @@ def held(array: LoDTensorArray | None, index: int) -> LoDTensor | None:
 
 def _element(b: Binder) -> Any:
     """Shape, dtype and LoD of the element that will be read; None where nothing has been written."""
-    found = held(b["X"], int(b["I"].item()))
+    array = b["X"]
+    if array is None:  # it may have been made since the binder looked: a gradient block reads before it writes
+        array = b.scope.cell(b.inputs["X"][0])[0].value
+    found = held(array, int(b["I"].item()))
     return None if found is None or found.array is None else (found.array.shape, found.array.dtype, found.lod_)
 
 
