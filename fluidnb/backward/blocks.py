@@ -127,18 +127,28 @@ def _recurrent(walk: Walk, op: OpDesc, arrived: dict[str, str]) -> None:
         return
     states: list[str] = op.attrs.get("states", [])
     previous: list[str] = op.attrs.get("ex_states", [])
+    carried = {n: walk.array_gradient(n) for n in op.ins.get("parameters", []) if n in reads and is_array(walk.block, n)}
     given = [n + GRAD for n in dict.fromkeys((*arrived, *states))]
-    inner = walk.inside(_forward(walk, op), given=given, also=previous)
+    inner = walk.inside(_forward(walk, op), outer=carried.values(), given=given, also=previous)
     for name in dict.fromkeys((*arrived, *states)):
         inner.hand_in(name, name + GRAD)
+    for name, outside in carried.items():
+        inner.hand_in(name, outside)
     inner.run()
-    for name in dict.fromkeys((*previous, *reads)):
-        inner.finish(name)
+    for name, outside in carried.items():
+        inner.hand_out(name, outside)
+    found = {n for n in dict.fromkeys((*previous, *reads)) if n not in carried and inner.finish(n)}
     (gradient,) = make_grad(op, [n for n in op.input_arg_names() if n not in reads])
+    inside = {"inputs": op.ins["inputs"], "initial_states": previous, "parameters": op.ins.get("parameters", [])}
+    for slot, names in inside.items():  # what the step net reads beside the way to its outputs has no gradient there
+        rows = zip(names, gradient.outs.get(slot + GRAD, []), strict=False)
+        gradient.set_output(slot + GRAD, [carried.get(n, g if n in found else EMPTY) for n, g in rows])
     if set(states) & set(op.outs["outputs"]):
         gradient.set_attr("sum_states", True)
     walk.arrive(op, gradient, arrived)
     _add(walk, op, gradient, inner, reads)
+    for name, handed in carried.items():
+        walk.pass_on(name, handed)
 
 
 def _forward(walk: Walk, op: OpDesc) -> BlockDesc:
