@@ -5,6 +5,8 @@ from __future__ import annotations
 from fluidnb.proto.desc import BlockDesc, OpDesc, ProgramDesc
 from fluidnb.proto.framework_pb2 import AttrType
 
+_BLOCK, _BLOCKS = AttrType.BLOCK, AttrType.BLOCKS
+
 
 def own_blocks(op: OpDesc) -> list[int]:
     """The blocks that an operator names in its attributes, without those inside them.
@@ -22,9 +24,10 @@ def own_blocks(op: OpDesc) -> list[int]:
     found: list[int] = []
     for name in op.attr_names():
         kind = op.attr_type(name)
-        if kind in (AttrType.BLOCK, AttrType.BLOCKS):
-            value = op.attrs[name]
-            found += [value] if kind == AttrType.BLOCK else value
+        if kind == _BLOCK:
+            found.append(op.attrs[name])
+        elif kind == _BLOCKS:
+            found += op.attrs[name]
     return found
 
 

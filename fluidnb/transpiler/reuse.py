@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from math import prod
+from heapq import heappop, heappush
+from typing import Any
 
 from fluidnb.op import OpDef, ValuesOf, get_op, has_op
 from fluidnb.program.inner import own_blocks
@@ -15,7 +16,7 @@ from fluidnb.transpiler.uses import Uses, mentioned
 from fluidnb.values.dtypes import VarType
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class Cell:
     """Memory that one variable after the other lives in, under the name of the first.
 
@@ -72,29 +73,30 @@ def cells(block: BlockDesc, uses: Uses, lives: Sequence[Life], load: list[int], 
     plain = _plain(block, uses)
     peak = max(load, default=0)
     found: list[Cell] = []
-    free: list[Cell] = []
-    for life in lives:
-        cell = None
-        if life.name in plain and segment[life.first] == segment[life.last]:
-            for other in reversed(free):
-                gap = range(other.last + 1, life.first)
-                if (
-                    other.last < life.first
-                    and segment[other.last] == segment[life.first]
-                    and _fits(life.var, other.lives[0].var, level)
-                    and all(load[i] + other.lives[0].size <= peak for i in gap)
-                ):
-                    cell = other
-                    for i in gap:
-                        load[i] += other.lives[0].size
-                    break
-            if cell is None:
-                free.append(Cell([life]))
-                found.append(free[-1])
-            else:
-                cell.lives.append(life)
+    kinds: dict[Any, tuple[list[tuple[int, int, Cell]], list[Cell]]] = defaultdict(lambda: ([], []))
+    for i, life in enumerate(lives):
+        cell = Cell([life])
+        kind = _kind(life.var, level)
+        if kind is None or life.name not in plain or segment[life.first] != segment[life.last]:
+            found.append(cell)
+            continue
+        busy, free = kinds[kind, segment[life.first]]
+        while busy and busy[0][0] < life.first:
+            free.append(heappop(busy)[2])
+        places = range(len(free))[::-1]
+        for at in places if level else places[:1]:  # of equal ones the last to end is held for the shortest time
+            other = free[at]
+            size, gap = other.lives[0].size, range(other.last + 1, life.first)
+            if life.size <= size and all(load[k] + size <= peak for k in gap):
+                for k in gap:
+                    load[k] += size
+                del free[at]
+                other.lives.append(life)
+                cell = other
+                break
         else:
-            found.append(Cell([life]))
+            found.append(cell)
+        heappush(busy, (life.last, i, cell))
     return found
 
 
@@ -131,11 +133,9 @@ def _plain(block: BlockDesc, uses: Uses) -> set[str]:
     return {n for n in found - uses.inside[block.idx] if n.partition("@")[0] not in called}
 
 
-def _fits(var: VarDesc, cell: VarDesc, level: int) -> bool:
-    kinds = {(v.type(), v.dtype(), v.lod_level()) for v in (var, cell)}
-    mine, there = var.shape(), cell.shape()
-    if len(kinds) > 1 or var.type() != VarType.LOD_TENSOR or max(len(mine), len(there)) > 3 or not mine or not there:
-        return False
-    if any(n < 0 for n in (*mine[1:], *there[1:])) or (mine[0] < 0) != (there[0] < 0):
-        return False
-    return mine == there or level == 1 and abs(prod(mine)) <= abs(prod(there))
+def _kind(var: VarDesc, level: int) -> tuple[Any, ...] | None:
+    """What two variables must have in common to share memory; None for one that shares it with none."""
+    shape = var.shape()
+    if var.type() != VarType.LOD_TENSOR or not 0 < len(shape) <= 3 or min(shape[1:], default=0) < 0:
+        return None
+    return var.dtype(), var.lod_level(), shape[0] < 0 if level else tuple(shape)

@@ -215,3 +215,15 @@ def test_fluids_names() -> None:
             getattr(fluid.transpiler, name)
     with pytest.raises(AttributeError, match='no memory_optimise.*"memory_optimize"'):
         _ = fluid.transpiler.memory_optimise
+
+
+def test_outputs_of_one_operator_that_end_together() -> None:
+    x = L.data("x", [8])
+    for _ in range(3):
+        x = L.concat([L.scale(part, scale=2.0) for part in L.split(x, 2, dim=1)], axis=1)
+    (before,) = fluid.Executor(CPU).run(feed={"x": np.ones((2, 8), "float32")}, fetch_list=[x])
+    fluid.memory_optimize(fluid.default_main_program())
+    written = [n for op in fluid.default_main_program().global_block().ops for n in op.output_arg_names]
+    assert len(set(written)) < len(written)
+    (after,) = fluid.Executor(CPU).run(feed={"x": np.ones((2, 8), "float32")}, fetch_list=[x])
+    assert after.tobytes() == before.tobytes()
