@@ -52,7 +52,7 @@ def _target(b: Binder) -> Any:
         "append": Attr("bool", False, "whether the offsets become one more level below those of X"),
     },
     infer=_infer,
-    grad=default_grad("X", "Out@GRAD"),
+    grad=default_grad("X", "Out@GRAD", wrt=["X"]),
     guard=_Offsets("Y"),
     dtype_slot="X",
 )
