@@ -6,6 +6,18 @@ Example:
     True
 """
 
-from fluidnb.debugger import index_view, pprint_block_codes, pprint_program_codes
+from fluidnb.debugger import (
+    draw_block_graphviz,
+    index_view,
+    op_repr_handlers,
+    pprint_block_codes,
+    pprint_program_codes,
+    repr_attr,
+    repr_op,
+    repr_var,
+)
 
-__all__ = ["index_view", "pprint_block_codes", "pprint_program_codes"]
+__all__ = [
+    "draw_block_graphviz", "index_view", "op_repr_handlers", "pprint_block_codes", "pprint_program_codes", "repr_attr",
+    "repr_op", "repr_var",
+]  # fmt: skip

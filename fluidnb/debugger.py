@@ -10,6 +10,17 @@ Example:
 """
 
 from fluidnb.program.index_view import index_view
-from fluidnb.program.printing import pprint_block_codes, pprint_program_codes
+from fluidnb.program.printing import (
+    op_repr_handlers,
+    pprint_block_codes,
+    pprint_program_codes,
+    repr_attr,
+    repr_op,
+    repr_var,
+)
+from fluidnb.viz.block_dot import draw_block_graphviz
 
-__all__ = ["index_view", "pprint_block_codes", "pprint_program_codes"]
+__all__ = [
+    "draw_block_graphviz", "index_view", "op_repr_handlers", "pprint_block_codes", "pprint_program_codes", "repr_attr",
+    "repr_op", "repr_var",
+]  # fmt: skip

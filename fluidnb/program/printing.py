@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from fluidnb.program import codes
@@ -76,14 +76,84 @@ def _block(block: BlockDesc, show_backward: bool) -> Iterator[str]:
     yield "// operators"
     for op in block.ops:
         if show_backward or not is_backward(op):
-            yield _pseudo(op)
+            yield repr_op(op)
 
 
-def _pseudo(op: OpDesc) -> str:
-    attrs = codes.attr_codes(op)
+#: ``handler(type, inputs, outputs, attrs)`` gives the line of an operator, or None where another one is to decide:
+#: inputs as ``X=x``, the names of outputs, attribute -> value. Users put their own in.
+op_repr_handlers: list[Callable[[str, list[str], list[str], dict[str, Any]], str | None]] = []
+
+
+def repr_op(op_desc: Any) -> str:
+    """An operator as a line of pseudo code.
+
+    Args:
+        op_desc: an Operator or OpDesc.
+
+    Returns:
+        What the first of `op_repr_handlers` says that has something to say, else ``out = type(X=x) [{attr=value}]``.
+
+    Example:
+        >>> from fluidnb.proto.desc import OpDesc
+        >>> scale = OpDesc("scale", {"X": ["x"]}, {"Out": ["y"]}, {"scale": 2.0})
+        >>> repr_op(scale)
+        'y = scale(X=x) [{scale=2}]'
+        >>> op_repr_handlers.append(lambda type, ins, outs, attrs: f"{outs[0]} is scaled" if type == "scale" else None)
+        >>> repr_op(scale)
+        'y is scaled'
+        >>> gone = op_repr_handlers.pop()
+
+    Source: fluid.debugger.repr_op.
+    """
+    op: OpDesc = getattr(op_desc, "desc", op_desc)
     outs = [n for _, names in sorted(op.outs.items()) for n in names]
+    for handler in op_repr_handlers:
+        ins = [codes.slot_code({slot: names}) for slot, names in sorted(op.ins.items()) if names]
+        line = handler(op.optype, ins, list(outs), dict(op.attrs))
+        if line:
+            return line
     left = f"{', '.join(outs)} = " if outs else ""
-    return f"{left}{op.optype}({codes.slot_code(op.ins)}) [{{{','.join(attrs)}}}]"
+    return f"{left}{op.optype}({codes.slot_code(op.ins)}) [{{{','.join(codes.attr_codes(op))}}}]"
+
+
+def repr_attr(op_desc: Any, name: str) -> str:
+    """An attribute of an operator as ``name=value``.
+
+    Args:
+        op_desc: an Operator or OpDesc.
+        name: the attribute.
+
+    Returns:
+        The text.
+
+    Raises:
+        FluidError: the operator has no such attribute.
+
+    Example:
+        >>> from fluidnb.proto.desc import OpDesc
+        >>> repr_attr(OpDesc("scale", {}, {}, {"scale": 0.1}), "scale")
+        'scale=0.1'
+    """
+    op: OpDesc = getattr(op_desc, "desc", op_desc)
+    return f"{name}={codes.value_code(op.attr(name))}"
+
+
+def repr_var(var_desc: Any) -> str:
+    """A variable as a line of pseudo code.
+
+    Args:
+        var_desc: a Variable or VarDesc.
+
+    Returns:
+        The line.
+
+    Example:
+        >>> repr_var(fluid.layers.data("x", [13]))
+        'var x : LOD_TENSOR.shape(-1, 13).dtype(float32)  // stop_gradient'
+
+    Source: fluid.debugger.repr_var.
+    """
+    return codes.var_code(getattr(var_desc, "desc", var_desc))
 
 
 def pprint_program_codes(program_desc: Any, show_backward: bool = False) -> str:

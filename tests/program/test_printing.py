@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import pytest
 
+from fluidnb.errors import FluidError
 from fluidnb.program import Program
 from fluidnb.program.codes import op_code, value_code, var_code
 from fluidnb.program.index_view import index_view
-from fluidnb.program.printing import pprint_block_codes, pprint_program_codes
+from fluidnb.program.printing import pprint_block_codes, pprint_program_codes, repr_attr, repr_op, repr_var
 from fluidnb.proto.desc import OpDesc
 from fluidnb.values.dtypes import VarType
 
@@ -112,3 +113,18 @@ def test_reprs_are_one_line(program: Program) -> None:
     assert repr(block.ops[0]).startswith("Operator fc_0.tmp_0 = t_product(X=x, Y=fc_0.w_0)  # test_printing.py:")
     assert block.ops[0].to_string().startswith("inputs {")
     assert block.var("x").to_string(True, True).endswith("fragment: None\n")
+
+
+def test_own_lines_for_operators(monkeypatch: pytest.MonkeyPatch, program: Program) -> None:
+    def short(optype: str, inputs: list[str], outputs: list[str], attrs: dict[str, object]) -> str | None:
+        return f"{outputs} from {inputs}" if optype == "t_product" else None
+
+    before = pprint_program_codes(program)
+    monkeypatch.setattr("fluidnb.program.printing.op_repr_handlers", [short])
+    after = pprint_program_codes(program)
+    assert "['fc_0.tmp_0'] from ['X=x', 'Y=fc_0.w_0']\n" in after
+    assert len(before.splitlines()) == len(after.splitlines())
+    assert repr_op(program.global_block().ops[0]) == "['fc_0.tmp_0'] from ['X=x', 'Y=fc_0.w_0']"
+    assert repr_var(program.global_block().var("x")) == var_code(program.global_block().var("x").desc)
+    with pytest.raises(FluidError):
+        repr_attr(program.global_block().ops[0], "nothing")
