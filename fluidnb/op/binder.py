@@ -15,6 +15,7 @@ from fluidnb.errors import EnforceNotMet
 from fluidnb.op.context import EMPTY, Context, Lod
 from fluidnb.op.define import OpDef
 from fluidnb.op.lane import lane
+from fluidnb.op.one import assign, on_one
 from fluidnb.op.rng import Clock, Stream
 from fluidnb.op.select import select
 from fluidnb.op.transform import LAYOUT_COPIES, copy, copy_between, layout_shape
@@ -102,7 +103,7 @@ class Binder(Context):
     """
 
     __slots__ = (
-        "_inputs", "_kernel_place", "_outputs", "_post", "_target", "attrs", "calls", "control", "definition",
+        "_inputs", "_kernel_place", "_outputs", "_post", "_same", "_target", "attrs", "calls", "control", "definition",
         "inputs", "memory", "op",
         "outputs", "overwrites", "runtime", "scope", "transforms", "uses_rng",
     )  # fmt: skip
@@ -113,6 +114,7 @@ class Binder(Context):
         self.runtime = True
         self.calls: list[Call] = []
         self._post: list[Call] = []
+        self._same: list[Array] = []  # arrays of one element that go in and out
         self._target: Any = None
         self._kernel_place = memory.place_kind
         self.overwrites: list[Array] = []
@@ -175,7 +177,7 @@ class Binder(Context):
         outer = owner is not self.scope
         fits = current is not None and current.shape == shape and current.dtype == dtype
         read = fits and any(v is current for row in self._inputs.values() for v, _ in row)
-        inplace = self.definition.inplace and current is not None and current.size > 1  # numpy is slow on one in place
+        inplace = self.definition.inplace
         if fits and self.memory.fixed(name, outer):
             self.overwrites.append(current)
             array = current
@@ -188,6 +190,8 @@ class Binder(Context):
         else:
             array = tensor.array = self.memory.alloc(shape, dtype, name, outer, None, owner.block_index)
         tensor.lod_ = lod
+        if read and current is not None and array is current and current.size == 1:
+            self._same.append(current)
         if self._target is not None:
             array = self._target(array)
         row = self._outputs.setdefault(slot, [])
@@ -200,7 +204,7 @@ class Binder(Context):
         """The call that copies within this place."""
         here = self.memory.place_kind
         if here == "cpu" or self._target is not None:  # an assignment costs half of what np.copyto does on one element
-            return np.ndarray.__setitem__, (target, ..., source), {}
+            return *assign(target, source), {}
         return copy_between(here, here), (source, target), {}
 
     def put(self, slot: str, value: Any) -> Any:
@@ -350,7 +354,20 @@ class Binder(Context):
                 args = tuple([a.reshape(()) if a.size == 1 and a.ndim else a for a in args])
                 if function is np.maximum or function is np.minimum:
                     args = tuple([a if a.ndim or a.flags.writeable else lane(a, out) for a in args])
+            elif self._kernel_place == "cpu" and out.size == 1:
+                return self._emit_one(function, args, kw, out)
         self.calls.append((function, args, kw))
+
+    def _emit_one(self, function: np.ufunc, args: tuple[Any, ...], kw: dict[str, Any], out: Array) -> None:
+        call = None if kw else on_one(function, args)
+        if call is not None:
+            self.calls.append((*call, {}))
+        elif any(out is array for array in self._same):  # numpy is slow where one element goes in and out
+            result = self.tmp(out.shape, out.dtype)
+            self.calls.append((function, args, {"out": result}) if kw else (function, (*args[:-1], result), {}))
+            self.calls.append((*assign(out, result), {}))
+        else:
+            self.calls.append((function, args, kw))
 
     def bind(self) -> list[Call]:
         """Run the shape rule and the kernel.

@@ -46,6 +46,23 @@ def add_rows(total: Array, index: Array, rows: Array, axis: int) -> None:
     np.add.at(np.moveaxis(total, axis, 0), index, np.moveaxis(rows, axis, 0))
 
 
+def row(x: Array, index: Array, out: Array) -> None:
+    """Copy one row; for a number or a few of them numpy needs a third of the time of ``take``.
+
+    Args:
+        x: rows along its first dimension.
+        index: int [], which row; negative ones count from the end.
+        out: of the row's shape, written.
+
+    Example:
+        >>> out = np.zeros(2)
+        >>> row(np.array([[1.0, 2.0], [3.0, 4.0]]), np.array(1), out)
+        >>> out
+        array([3., 4.])
+    """
+    out[()] = x[index]
+
+
 @op(
     "gather",
     inputs={"X": "at least one dimension", "Index": "int32 or int64 [n] or [n, 1]: which rows"},
@@ -67,7 +84,11 @@ def gather(b: Binder) -> None:
 
     Source: Fluid's gather_op.
     """
-    b(np.ndarray.take, b["X"], b["Index"].reshape(-1), b.attr("axis"), b["Out"])
+    x, index, out, axis = b["X"], b["Index"], b["Out"], b.attr("axis")
+    if index.size == 1 and axis == 0:
+        b(row, x, index.reshape(()), out[0, ...])
+    else:
+        b(np.ndarray.take, x, index.reshape(-1), axis, out)
 
 
 @grad_op("gather_grad", dtype_slot="X")
