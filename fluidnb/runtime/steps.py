@@ -13,7 +13,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from fluidnb import memory
 from fluidnb.proto.framework_pb2 import VarType
+from fluidnb.runtime.arena import ALIGN
 from fluidnb.runtime.scope import Scope
 from fluidnb.values.rank_table import LoDRankTable
 from fluidnb.values.tensor import LoDTensor, LoDTensorArray
@@ -125,10 +127,11 @@ class Step:
         self._tensors: list[tuple[Any, Any]] = []
         self._others: list[tuple[Any, Any]] = []
         self._outer: dict[str, tuple[Any, Any]] = {}
-        for name in names:
-            value = scope.vars[name].value if name in scope.vars else None
-            if type(value) is LoDTensor and value.array is not None:
-                self._tensors.append((value.array, np.empty_like(value.array)))
+        values = [scope.vars[n].value for n in names if n in scope.vars]
+        tensors = [v for v in values if type(v) is LoDTensor and v.array is not None]
+        if tensors:
+            copies = _alike([t.array for t in tensors], tensors[0].place)
+            self._tensors = [(t.array, copy) for t, copy in zip(tensors, copies, strict=True)]
 
     def save(self) -> None:
         """Copy what the buffers hold now."""
@@ -170,6 +173,20 @@ class Step:
             if variable.value is None:
                 variable.value = LoDTensor(np.empty_like(array), lod, name=name)
             np.copyto(variable.value.array, array)
+
+
+def _alike(arrays: Sequence[Any], place: Any) -> list[Any]:
+    """Arrays of the same shapes, dtypes and memory orders, in one block of the place's pool."""
+    sizes = [-(-a.nbytes // ALIGN) * ALIGN for a in arrays]
+    block = memory.raw(place, max(sum(sizes), ALIGN))
+    memory.tag(block, "steps kept for backward")
+    made, at = [], 0
+    for a, size in zip(arrays, sizes, strict=True):
+        order = sorted(range(a.ndim), key=lambda i: -a.strides[i])
+        packed = np.ndarray([a.shape[i] for i in order], a.dtype, block, at)
+        made.append(packed.transpose(np.argsort(order)) if a.ndim > 1 else packed)
+        at += size
+    return made
 
 
 def _copied(value: Any) -> Any:
