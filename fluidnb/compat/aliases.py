@@ -18,6 +18,7 @@ ALIASES = {
     "paddle": "fluidnb.compat.pd",
     "paddle.v2": "fluidnb.compat.pd",
     "paddle.batch": "fluidnb.data.reader",
+    "paddle.compat": "fluidnb.compat.texts",
     "paddle.dataset": "fluidnb.data.dataset",
     "paddle.fluid": "fluidnb",
     "paddle.reader": "fluidnb.data.reader",

@@ -1,0 +1,115 @@
+"""Paddle's ``paddle.compat``: texts, bytes and numbers as scripts for Python 2 and 3 asked for them.
+
+Example:
+    >>> from fluidnb.compat import texts
+    >>> texts.to_text(b"cat"), texts.round(2.5)
+    ('cat', 3.0)
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from fluidnb.errors import OpTypeError
+
+__all__ = ["floor_division", "get_exception_message", "int_type", "long_type", "round", "to_bytes", "to_text"]
+
+int_type = long_type = int
+
+
+def to_text(obj: Any, encoding: str = "utf-8", inplace: bool = False) -> Any:
+    """Bytes as text, also inside lists and sets.
+
+    Args:
+        obj: bytes, a text, a list or set of them; anything else stays what it is.
+        encoding: how the bytes are written.
+        inplace: whether a list or set is changed itself.
+
+    Returns:
+        The text, or the list or set.
+
+    Example:
+        >>> to_text([b"a", "b", None])
+        ['a', 'b', None]
+    """
+    return _each(obj, lambda v: v.decode(encoding) if isinstance(v, bytes) else v, inplace)
+
+
+def to_bytes(obj: Any, encoding: str = "utf-8", inplace: bool = False) -> Any:
+    """Texts as bytes, also inside lists and sets; arguments as `to_text`.
+
+    Example:
+        >>> to_bytes("a"), to_bytes(None)
+        (b'a', None)
+    """
+    return _each(obj, lambda v: v.encode(encoding) if isinstance(v, str) else v, inplace)
+
+
+def _each(obj: Any, change: Any, inplace: bool) -> Any:
+    if not isinstance(obj, list | set):
+        return change(obj)
+    changed = [change(v) for v in obj]
+    if not inplace:
+        return type(obj)(changed)
+    obj.clear()
+    (obj.extend if isinstance(obj, list) else obj.update)(changed)
+    return obj
+
+
+def round(x: float, d: int = 0) -> float:
+    """A number rounded as Python 2 did: halves away from zero.
+
+    Args:
+        x: the number.
+        d: how many digits behind the point stay.
+
+    Returns:
+        The rounded number.
+
+    Example:
+        >>> round(0.5), round(-2.5), round(0.125, 2)
+        (1.0, -3.0, 0.13)
+    """
+    power = 10**d
+    return math.copysign(math.floor(abs(x) * power + 0.5) / power, x)
+
+
+def floor_division(x: float, y: float) -> float:
+    """``x // y``.
+
+    Args:
+        x: dividend.
+        y: divisor.
+
+    Returns:
+        The quotient, rounded down.
+
+    Example:
+        >>> floor_division(7, 2)
+        3
+    """
+    return x // y
+
+
+def get_exception_message(exc: BaseException) -> str:
+    """What an exception says.
+
+    Args:
+        exc: the exception.
+
+    Returns:
+        Its text.
+
+    Raises:
+        OpTypeError: not an exception.
+
+    Example:
+        >>> get_exception_message(ValueError("no"))
+        'no'
+    """
+    if not isinstance(exc, BaseException):
+        raise OpTypeError(
+            "get_exception_message takes an exception.", expected="an exception", received=repr(exc)[:200]
+        )
+    return str(exc)
