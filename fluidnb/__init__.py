@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from fluidnb import dataset as dataset
     from fluidnb import debuger as debuger
     from fluidnb import debugger as debugger
+    from fluidnb import default_scope_funcs as default_scope_funcs
     from fluidnb import evaluator as evaluator
     from fluidnb import executor as executor
     from fluidnb import framework as framework
@@ -38,6 +39,7 @@ if TYPE_CHECKING:
     from fluidnb import memory as memory
     from fluidnb import metrics as metrics
     from fluidnb import net as net
+    from fluidnb import net_drawer as net_drawer
     from fluidnb import nets as nets
     from fluidnb import op as op
     from fluidnb import optimizer as optimizer
@@ -91,9 +93,10 @@ __version__ = "0.1.0"
 
 #: Modules that are attributes of the package.
 _MODULES = (
-    "average", "backward", "clip", "compat", "core", "data", "dataset", "debuger", "debugger", "evaluator", "executor",
-    "framework", "initializer", "io", "layer_helper", "layers", "memory", "metrics", "net", "nets", "op", "optimizer",
-    "param_attr", "profiler", "reader", "regularizer", "transpiler", "unique_name",
+    "average", "backward", "clip", "compat", "core", "data", "dataset", "debuger", "debugger", "default_scope_funcs",
+    "evaluator", "executor", "framework", "initializer", "io", "layer_helper", "layers", "memory", "metrics", "net",
+    "net_drawer", "nets", "op", "optimizer", "param_attr", "profiler", "reader", "regularizer", "transpiler",
+    "unique_name",
 )  # fmt: skip
 
 #: name -> module that has it

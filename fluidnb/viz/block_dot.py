@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -45,20 +45,44 @@ def block_dot(block: Any, highlights: Iterable[str] | None = None) -> str:
     return "\n".join([f"digraph block_{desc.idx} {{", *("  " + line for line in _lines(desc, marked)), "}"])
 
 
-def _lines(block: BlockDesc, marked: list[re.Pattern[str]]) -> Iterator[str]:
+def programs_dot(programs: Mapping[str, Any]) -> str:
+    """Programs in the DOT language, a cluster for each block.
+
+    Args:
+        programs: title -> Program or ProgramDesc.
+
+    Returns:
+        The graph's text.
+
+    Example:
+        >>> y = fluid.layers.relu(fluid.layers.ones([1], "float32"))
+        >>> print(programs_dot({"main": fluid.default_main_program()}).splitlines()[1:3])
+        ['  subgraph cluster_0_0 {', '    label="main, block 0"']
+    """
+    lines = ["digraph programs {"]
+    for i, (title, program) in enumerate(programs.items()):
+        for block in getattr(program, "desc", program).blocks:
+            prefix = f"p{i}_b{block.idx}_"
+            lines += [f"  subgraph cluster_{i}_{block.idx} {{", f"    label={_quoted(f'{title}, block {block.idx}')}"]
+            lines += [f"    {line}" for line in _lines(block, [], prefix)]
+            lines.append("  }")
+    return "\n".join([*lines, "}"])
+
+
+def _lines(block: BlockDesc, marked: list[re.Pattern[str]], prefix: str = "") -> Iterator[str]:
     used = [n for op in block.ops for n in (*op.input_arg_names(), *op.output_arg_names())]
     numbers = {n: i for i, n in enumerate(dict.fromkeys(n for n in (*block.vars, *used) if n != EMPTY))}
     for name, i in numbers.items():
         var = block.find_var_recursive(name)
         kind = codes.kind_code(var) if var is not None else "not declared"
         style = f' style=filled fillcolor="{_MARKED}"' if any(p.search(name) for p in marked) else ""
-        yield f"var_{i} [label={_quoted(name)} tooltip={_quoted(kind)} shape=ellipse{style}]"
+        yield f"{prefix}var_{i} [label={_quoted(name)} tooltip={_quoted(kind)} shape=ellipse{style}]"
     for i, op in enumerate(block.ops):
         colour = COLOURS[role_of(op)]
-        yield f'op_{i} [label={_quoted(op.optype)} shape=box color="{colour}" fontcolor="{colour}"]'
-        for slots, edge in ((op.ins, "var_{0} -> op_{1}"), (op.outs, "op_{1} -> var_{0}")):
-            for slot, names in sorted(slots.items()):
-                yield from (f"{edge.format(numbers[n], i)} [label={_quoted(slot)}]" for n in names if n != EMPTY)
+        yield f'{prefix}op_{i} [label={_quoted(op.optype)} shape=box color="{colour}" fontcolor="{colour}"]'
+        for slots, edge in ((op.ins, "{0}var_{1} -> {0}op_{2}"), (op.outs, "{0}op_{2} -> {0}var_{1}")):
+            for slot, name in ((s, n) for s, names in sorted(slots.items()) for n in names if n != EMPTY):
+                yield f"{edge.format(prefix, numbers[name], i)} [label={_quoted(slot)}]"
 
 
 def draw_block_graphviz(block: Any, highlights: Iterable[str] | None = None, path: str = "./temp.dot") -> None:

@@ -6,6 +6,7 @@ import ast
 import importlib
 import subprocess
 import sys
+import threading
 from pathlib import Path
 
 import numpy as np
@@ -16,7 +17,10 @@ from fluidnb import core, executor, framework
 from fluidnb.errors import EnforceNotMet, NotFound, OpTypeError
 from fluidnb.proto.framework_pb2 import OpProto
 
-THIN = ["core", "framework", "executor", "unique_name", "debugger", "debuger", "reader", "dataset"]
+THIN = [
+    "core", "framework", "executor", "unique_name", "debugger", "debuger", "reader", "dataset", "default_scope_funcs",
+    "net_drawer",
+]  # fmt: skip
 
 
 def declared_for_editors() -> set[str]:
@@ -168,3 +172,51 @@ def test_fetch_var_reads_a_scope() -> None:
         executor.fetch_var("v", scope)
     with pytest.raises(OpTypeError):
         executor.fetch_var(3, scope)
+
+
+# ---- default_scope_funcs
+
+
+def test_local_scopes_come_and_go() -> None:
+    scopes = fluid.default_scope_funcs
+    root = scopes.get_cur_scope()
+    outside = scopes.var("outside")
+
+    def inside() -> str:
+        scopes.var("inside")
+        assert scopes.find_var("outside") is outside and scopes.get_cur_scope().parent is root
+        return "done"
+
+    assert scopes.scoped_function(inside) == "done"
+    with pytest.raises(ZeroDivisionError):
+        scopes.scoped_function(lambda: 1 // 0)
+    assert scopes.get_cur_scope() is root and root.kids == [] and scopes.find_var("inside") is None
+    root.erase(["outside"])
+    with pytest.raises(ValueError, match="no local scope to leave"):
+        scopes.leave_local_scope()
+
+
+def test_every_thread_has_scopes_of_its_own() -> None:
+    found: list[object] = []
+    thread = threading.Thread(target=lambda: found.append(fluid.default_scope_funcs.get_cur_scope()))
+    thread.start()
+    thread.join()
+    assert len(found) == 1 and found[0] is not fluid.default_scope_funcs.get_cur_scope()
+
+
+# ---- net_drawer
+
+
+def test_two_programs_are_one_graph(tmp_path: Path) -> None:
+    y = fluid.layers.fc(fluid.layers.data("x", [3]), 1)
+    with fluid.framework.BlockGuard(fluid.default_main_program()):
+        fluid.layers.relu(y)
+    file = tmp_path / "net.dot"
+    startup, main = fluid.default_startup_program(), fluid.default_main_program()
+    text = fluid.net_drawer.draw_graph(startup, main, filename=str(file), graph="net")
+    assert file.read_text() == text + "\n"
+    labels = [line.strip() for line in text.splitlines() if line.strip().startswith("label=")]
+    assert labels == ['label="startup, block 0"', 'label="net, block 0"', 'label="net, block 1"']
+    nodes = [line.split()[0] for line in text.splitlines() if "_op_" in line and "->" not in line]
+    ops = sum(len(block.ops) for program in (startup, main) for block in program.blocks)
+    assert len(nodes) == len(set(nodes)) == ops
