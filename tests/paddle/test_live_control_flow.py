@@ -11,6 +11,7 @@ import fluidnb as fluid
 from fluidnb import layers
 from tests.paddle import fluidnb_side as ours
 from tests.paddle.harness import require_paddle, train_in_paddle
+from tests.paddle.programs_control_flow import PROGRAMS, SHAPE, trained
 
 pytestmark = pytest.mark.paddle
 
@@ -54,3 +55,18 @@ def test_control_flow_agrees(build, tmp_path: Path, rng: np.random.Generator) ->
     theirs = train_in_paddle(tmp_path, program.desc.serialize_to_string(), {}, feeds, [name])
     np.testing.assert_allclose(mine, theirs.losses, rtol=1e-6)
     assert len(set(mine)) == 8 and (mine >= (0 if build is magnitude else 100)).all()
+
+
+@pytest.mark.parametrize("build", PROGRAMS, ids=lambda build: build.__name__)
+def test_training_through_control_flow_agrees(build, tmp_path: Path, rng: np.random.Generator) -> None:
+    """Our backward of loops, branches and recurrent networks, run by Paddle: the same losses and parameters."""
+    require_paddle()
+    main, startup, loss = trained(build)
+    feeds = {f"{step}/x": rng.standard_normal(SHAPE, np.float32) for step in range(5)}
+    params = ours.initial(main, startup)
+    mine, after = ours.train(main, params, feeds, loss)
+    theirs = train_in_paddle(tmp_path, main.desc.serialize_to_string(), params, feeds, [loss])
+    np.testing.assert_allclose(mine, theirs.losses, rtol=1e-5, atol=1e-7)
+    for name, value in after.items():
+        np.testing.assert_allclose(value, theirs.after[name], rtol=1e-5, atol=1e-6, err_msg=name)
+    assert any(np.abs(after[n] - params[n]).max() > 1e-3 for n in params)

@@ -1,0 +1,121 @@
+"""Programs with loops, branches and recurrent networks, to train here and in Paddle."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import fluidnb as fluid
+from fluidnb import layers
+
+L: Any = layers
+
+#: What each program is fed in a step.
+SHAPE = (6, 2)
+
+#: Sequences that the rows of a step are cut into, as offsets.
+OFFSETS = [0, 3, 4, 6]
+
+
+def _number(value: float, dtype: str = "int64") -> Any:
+    return L.fill_constant([1], dtype, value)
+
+
+def _rows() -> Any:
+    x = L.data("x", shape=list(SHAPE), append_batch_size=False)
+    x.stop_gradient = False  # Paddle's recurrent_grad knows no sequence without gradient
+    return x
+
+
+def while_over_an_array() -> Any:
+    """h = tanh(h · w), four times over."""
+    i, n = L.zeros([1], "int64"), _number(4)
+    array = L.array_write(L.fc(_rows(), 3), i)
+    below = L.less_than(i, n)
+    with L.While(below).block():
+        more = L.fc(L.array_read(array, i), 3, act="tanh")
+        i = L.increment(i)
+        L.array_write(more, i, array=array)
+        L.less_than(i, n, cond=below)
+    return L.array_read(array, i)
+
+
+def _if_else(limit: float) -> Any:
+    x = _rows()
+    total = L.reduce_sum(x, dim=1, keep_dim=True)
+    bound = L.fill_constant_batch_size_like(x, [-1, 1], "float32", limit)
+    ie = L.IfElse(L.less_than(total, bound))
+    with ie.true_block():
+        ie.output(L.fc(ie.input(x), 3, act="tanh"))
+    with ie.false_block():
+        ie.output(L.fc(ie.input(x), 3, act="sigmoid"))
+    return ie()[0]
+
+
+def if_else() -> Any:
+    """Some rows go each way."""
+    return _if_else(0.0)
+
+
+def if_else_with_an_empty_side() -> Any:
+    """All rows go one way."""
+    return _if_else(-100.0)
+
+
+def switch() -> Any:
+    """The sum of a batch decides."""
+    x = L.fc(_rows(), 3)
+    total, zero = L.reshape(L.reduce_sum(x), [1]), _number(0.0, "float32")
+    out = L.scale(x, 0.5)
+    with L.Switch() as cases:
+        with cases.case(L.less_than(total, zero)):
+            L.assign(L.tanh(x), output=out)
+        with cases.default():
+            L.assign(L.square(x), output=out)
+    return out
+
+
+def static_rnn() -> Any:
+    """Time first: six steps of one row of one number, for a batch of two."""
+    x = L.fc(L.reshape(_rows(), [6, 2, 1]), 2, num_flatten_dims=2)
+    rnn = L.StaticRNN()
+    with rnn.step():
+        now, before = rnn.step_input(x), rnn.memory(shape=[-1, 3], batch_ref=x)
+        hidden = L.fc([now, before], 3, act="tanh")
+        rnn.update_memory(before, hidden)
+        rnn.output(hidden, L.scale(hidden, 2.0))
+    return L.elementwise_add(*rnn())
+
+
+def dynamic_rnn() -> Any:
+    """Sequences of three lengths."""
+    x = L.lod_reset(_rows(), target_lod=OFFSETS)
+    rnn = L.DynamicRNN()
+    with rnn.block():
+        now, before = rnn.step_input(x), rnn.memory(shape=[3], value=0.1)
+        hidden = L.fc([now, before], 3, act="tanh")
+        rnn.update_memory(before, hidden)
+        rnn.output(hidden)
+    return rnn()
+
+
+PROGRAMS: list[Callable[[], Any]] = [
+    while_over_an_array, if_else, if_else_with_an_empty_side, switch, static_rnn, dynamic_rnn
+]  # fmt: skip
+
+
+def trained(build: Callable[[], Any]) -> tuple[fluid.Program, fluid.Program, str]:
+    """A program with our backward and an optimizer.
+
+    Args:
+        build: gives what is squared for the loss.
+
+    Returns:
+        The main program, the startup program and the loss's name.
+    """
+    main, startup = fluid.Program(), fluid.Program()
+    main.random_seed = startup.random_seed = 3
+    with fluid.program_guard(main, startup), fluid.unique_name.guard():
+        loss = L.mean(L.square(build()))
+        fluid.optimizer.SGD(0.1).minimize(loss)
+    return main, startup, loss.name
