@@ -22,6 +22,9 @@ if TYPE_CHECKING:
 #: Slots of outer variables that the block reads, by operator.
 _READS = {"while": ("X",), "conditional_block": ("Input", "Cond")}
 
+#: Operators that run a block through which gradients go.
+RUN_BLOCKS = frozenset({*_READS, "recurrent"})
+
 
 def through(walk: Walk, position: int, op: OpDesc, arrived: dict[str, str]) -> None:
     """Add the gradient of an operator that runs a block to a walk.
@@ -30,12 +33,13 @@ def through(walk: Walk, position: int, op: OpDesc, arrived: dict[str, str]) -> N
         walk: the walk over the block in which the operator stands.
         position: the operator's index there.
         op: the operator.
-        arrived: variable that the operator writes -> name of the gradient that has arrived.
+        arrived: variable that the operator writes -> name of the gradient that has arrived; without any, counters are
+            taken back at most.
     """
-    if op.optype == "recurrent":
-        _recurrent(walk, op, arrived)
-    else:
+    if op.optype != "recurrent":
         _block(walk, position, op, arrived)
+    elif arrived:
+        _recurrent(walk, op, arrived)
 
 
 def restored(walk: Walk, op: OpDesc, name: str) -> bool:
@@ -49,21 +53,38 @@ def restored(walk: Walk, op: OpDesc, name: str) -> bool:
     if _counts(op):
         return id(op) in walk.undone
     inner = walk.inner_of.get(id(op))
-    return inner is not None and all(restored(inner, o, name) for o in inner.block.ops if name in o.output_arg_names())
+    if inner is None or name in inner.replaced:
+        return False
+    return all(restored(inner, o, name) for o in inner.block.ops if name in o.output_arg_names())
 
 
-def undo(walk: Walk, op: OpDesc) -> bool:
+def counted(block: BlockDesc, name: str) -> bool:
+    """Whether a block, with those inside, does nothing to a variable but add numbers in place.
+
+    Args:
+        block: the block.
+        name: the variable.
+    """
+    return all(_counts(op) or _runs_counting(op, name) for op in block.ops if name in op.output_arg_names())
+
+
+def undo(walk: Walk, position: int, name: str) -> bool:
     """Add the operator that takes a counter back, if that can be done.
 
     Args:
         walk: the walk.
-        op: a forward operator.
+        position: index of a forward operator, in the block of the walk.
+        name: the counter, which it writes.
 
     Returns:
         Whether it can.
     """
+    op = walk.block.ops[position]
     if not _counts(op):
-        return False
+        if id(op) in walk.inner_of or not _runs_counting(op, name):
+            return False
+        _block(walk, position, op, {}, counts=True)
+        return restored(walk, op, name)
     if id(op) not in walk.undone:
         walk.undone.add(id(op))
         (back,) = make_grad(op)
@@ -78,11 +99,30 @@ def _counts(op: OpDesc) -> bool:
     return op.optype == "increment" and op.ins["X"] == op.outs["Out"]
 
 
-def _block(walk: Walk, position: int, op: OpDesc, arrived: dict[str, str]) -> None:
+def counts_for_all(walk: Walk, name: str) -> bool:
+    """Whether a variable of the blocks around is counted on by every iteration of a walk's block, and by nothing else.
+
+    Args:
+        walk: the walk, over a block inside another.
+        name: the variable.
+    """
+    return not walk.block.has_var(name) and counted(walk.block, name)
+
+
+def _runs_counting(op: OpDesc, name: str) -> bool:
+    """Whether an operator runs a block that does nothing to a variable but count, and whose steps are kept."""
+    if op.optype not in _READS or op.attrs.get("is_test", False):
+        return False
+    assert op.block is not None and op.block.program is not None
+    return counted(op.block.program.blocks[op.attrs["sub_block"]], name)
+
+
+def _block(walk: Walk, position: int, op: OpDesc, arrived: dict[str, str], counts: bool = False) -> None:
     forward = _forward(walk, op)
-    reads = [n for slot in _READS[op.optype] for n in op.ins.get(slot, []) if walk.wanted(n)]
+    reads = [n for slot in _READS[op.optype] for n in op.ins.get(slot, []) if arrived and walk.wanted(n)]
     writes = set(op.output_arg_names())
-    if not reads and not any(_lives_before(walk, position, n) for n in arrived):
+    counts = counts or (walk.nested and any(counts_for_all(walk, n) and _runs_counting(op, n) for n in writes))
+    if not counts and not reads and not any(_lives_before(walk, position, n) for n in arrived):
         return
     carried = dict(arrived)
     for name in dict.fromkeys(reads):
@@ -127,7 +167,8 @@ def _recurrent(walk: Walk, op: OpDesc, arrived: dict[str, str]) -> None:
         return
     states: list[str] = op.attrs.get("states", [])
     previous: list[str] = op.attrs.get("ex_states", [])
-    carried = {n: walk.array_gradient(n) for n in op.ins.get("parameters", []) if n in reads and is_array(walk.block, n)}
+    arrays = [n for n in op.ins.get("parameters", []) if n in reads and is_array(walk.block, n)]
+    carried = {n: walk.array_gradient(n) for n in arrays}
     given = [n + GRAD for n in dict.fromkeys((*arrived, *states))]
     inner = walk.inside(_forward(walk, op), outer=carried.values(), given=given, also=previous)
     for name in dict.fromkeys((*arrived, *states)):

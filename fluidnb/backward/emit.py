@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 
+from fluidnb.backward.path import is_array
 from fluidnb.backward.walk import Walk
 from fluidnb.op import EMPTY, GRAD
 from fluidnb.program import Block, Program, unique_name
@@ -104,15 +105,29 @@ def _emit_block(block: Block, desc: OpDesc, inner: Walk, callbacks: Sequence[Cal
         variable = name.partition(GRAD)[0]
         if name != EMPTY and name != variable and not block.desc.has_var_recursive(name):
             _declare(block, name, variable)
+    _emit_copies(block.program.block(inner.block.idx), inner)
     gradient = block.program.create_block(block.idx)
     try:
         gradient.set_forward_block_idx(inner.block.idx)
-        for name in sorted(inner.given):
+        # Paddle wants the gradients of arrays declared inside too; they are the outer ones all the same
+        arrays = {name for name in inner.outer if is_array(block.desc, name.partition(GRAD)[0])}
+        for name in sorted(inner.given | arrays):
             _declare(gradient, name, name.partition(GRAD)[0])
         emit(gradient, inner, callbacks)
         desc.set_attr("sub_block", gradient.desc)
     finally:
         block.program.rollback()
+
+
+def _emit_copies(forward: Block, walk: Walk) -> None:
+    """Let a forward block make the copies that its gradient block reads."""
+    with forward.program.role_guard(OpRole.Forward):
+        for (variable, _), copy in walk.copies.made.items():
+            _declare(forward, copy.name, variable)
+            desc = OpDesc("assign", {"X": [variable]}, {"Out": [copy.name]})
+            place = next(i for i, op in enumerate(forward.desc.ops) if op is copy.beside)
+            view = copy.beside.view
+            forward.put_desc(desc, place + copy.after).where = None if view is None else view.where
 
 
 def _declare(block: Block, name: str, variable: str) -> None:

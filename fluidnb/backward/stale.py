@@ -1,7 +1,8 @@
 """Values that a gradient needs but that a later operator has overwritten.
 
-Fluid computes such gradients from the new value and says nothing. Here it is an error, except for a parameter that an
-optimizer has already changed, which earns a warning.
+Fluid computes such gradients from the new value and says nothing. Here a counter is counted back, inside loops and
+branches the forward block makes a copy of the value, and else it is an error, except for a parameter that an optimizer
+has already changed, which earns a warning.
 """
 
 from __future__ import annotations
@@ -9,7 +10,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-from fluidnb.backward.blocks import restored, undo
+from fluidnb.backward.blocks import counted, restored, undo
+from fluidnb.backward.saved import use_copy
 from fluidnb.errors import Operand, OpValueError
 from fluidnb.op import EMPTY, get_op
 from fluidnb.program.constants import OpRole
@@ -59,7 +61,7 @@ class Freshness:
                 self.writers.setdefault(name, []).append(position)
 
     def check(self, position: int, gradient: OpDesc, walk: Walk) -> None:
-        """Raise when a gradient operator would read a value that is gone; take counters back so that it does not.
+        """See to it that a gradient operator reads what its forward operator saw.
 
         Args:
             position: index of the forward operator in the block.
@@ -67,14 +69,44 @@ class Freshness:
             walk: the walk to which the gradient operator will be added.
 
         Raises:
-            OpValueError: one of them is overwritten by the operator itself or by a later one.
+            OpValueError: in the global block, a value is overwritten by the operator itself or by a later one.
         """
         op = self.block.ops[position]
-        for slot, name, after in self._needs(position, op, gradient, walk):
-            for writer in reversed(self.writers.get(name, ())):
-                later = self.block.ops[writer]
-                if writer > after and not restored(walk, later, name) and not undo(walk, later):
-                    self._report(name, slot, position, op, writer)
+        for slot, name, after in list(self._needs(position, op, gradient, walk)):
+            last = self._overwritten(walk, name, after)
+            if last is None and not self._counts_on_a_copy(walk, gradient, name):
+                continue
+            if walk.nested and self._is_tensor(name):
+                versions = [w for w in self.writers.get(name, ()) if w <= after]
+                copy = walk.copies.of(name, versions[-1] if versions else -1, position, after == position)
+                inner = walk.inner.get(id(gradient))
+                if inner is None:
+                    gradient.set_input(slot, [copy if n == name else n for n in gradient.ins[slot]])
+                else:
+                    use_copy(inner, gradient, name, copy)
+            elif last is not None:
+                self._report(name, slot, position, op, last)
+
+    def _overwritten(self, walk: Walk, name: str, after: int) -> int | None:
+        """The last operator that overwrites a variable past a position, after all counting has been taken back."""
+        counts = not walk.nested or self.block.has_var(name) or counted(self.block, name)
+        for writer in reversed(self.writers.get(name, ())):
+            if writer <= after:
+                break
+            if not restored(walk, self.block.ops[writer], name) and not (counts and undo(walk, writer, name)):
+                return writer
+        return None
+
+    def _counts_on_a_copy(self, walk: Walk, gradient: OpDesc, name: str) -> bool:
+        """Whether a gradient block counts a variable back that this block, in a loop, sets in other ways too."""
+        inner = walk.inner.get(id(gradient))
+        if inner is None or not walk.nested or self.block.has_var(name) or counted(self.block, name):
+            return False
+        return name in _touched(inner)[1]
+
+    def _is_tensor(self, name: str) -> bool:
+        var = self.block.find_var_recursive(name)
+        return var is not None and var.type() == VarType.LOD_TENSOR
 
     def _needs(self, position: int, op: OpDesc, gradient: OpDesc, walk: Walk) -> Iterable[tuple[str, str, int]]:
         """(slot, variable, the last position that may write it) of the forward values that a gradient reads."""
@@ -99,7 +131,7 @@ class Freshness:
 
     def _report(self, name: str, slot: str, position: int, op: OpDesc, last: int) -> None:
         var = self.block.find_var_recursive(name)
-        if var is None or var.type() != VarType.LOD_TENSOR:  # an array keeps what was written at other places
+        if var is None or not self._is_tensor(name):  # an array keeps what was written at other places
             return
         writer = self.block.ops[last]
         if writer.attrs.get("op_role", 0) & OpRole.Optimize:

@@ -12,8 +12,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 
-from fluidnb.backward.blocks import through, undo
+from fluidnb.backward.blocks import RUN_BLOCKS, counts_for_all, through, undo
 from fluidnb.backward.path import Wanted, is_array, is_floating
+from fluidnb.backward.saved import Copies
 from fluidnb.backward.stale import Freshness
 from fluidnb.errors import OpValueError
 from fluidnb.op import EMPTY, GRAD, OpDef, check_desc, get_op, make_grad
@@ -67,6 +68,9 @@ class Walk:
         inner: id of a gradient operator that runs a gradient block -> the walk that makes this block.
         inner_of: id of a forward operator that runs a block -> the same walk.
         undone: ids of counting operators that have been taken back.
+        finished: variables whose gradient the operator that runs the block looks for inside.
+        replaced: variables of the blocks around in whose place the gradient block works on a copy.
+        copies: the copies that the block has to make for its gradient.
     """
 
     block: BlockDesc
@@ -82,6 +86,9 @@ class Walk:
     inner: dict[int, Walk] = field(default_factory=dict)
     inner_of: dict[int, Walk] = field(default_factory=dict)
     undone: set[int] = field(default_factory=set)
+    finished: set[str] = field(default_factory=set)
+    replaced: set[str] = field(default_factory=set)
+    copies: Copies = field(init=False)
     _parts: dict[str, list[Part]] = field(default_factory=dict)
     _own: set[str] = field(default_factory=set)
     _kept: dict[str, str] = field(default_factory=dict)
@@ -89,7 +96,7 @@ class Walk:
     _position: int = -1
 
     def __post_init__(self) -> None:
-        self._fresh = Freshness(self.block)
+        self._fresh, self.copies = Freshness(self.block), Copies(self.block)
 
     def seed(self, variable: str, part: Part) -> None:
         """Start from a variable whose gradient is known.
@@ -113,11 +120,11 @@ class Walk:
             if op.attrs.get("op_role", 0) & (OpRole.Optimize | OpRole.LRSched):
                 continue  # parameters are leaves, whatever updates them
             self._position = position
-            if self.nested and not any(map(self.block.has_var, op.output_arg_names())):
-                undo(self, op)  # a counter of the blocks around runs down again, as the iterations do
             arrived = {n: self._complete(n) for n in dict.fromkeys(op.output_arg_names()) if n in self._parts}
             definition = get_op(op.optype)
-            if definition.control and (arrived or op.optype == "while"):
+            if self.nested and op.optype == "increment" and counts_for_all(self, op.outs["Out"][0]):
+                undo(self, position, op.outs["Out"][0])  # it runs down again, as the iterations do
+            if op.optype in RUN_BLOCKS:
                 through(self, position, op, arrived)
             elif arrived:
                 self._differentiate(op, definition, arrived)
@@ -194,6 +201,7 @@ class Walk:
             return False
         name = variable + GRAD
         self._join(variable, parts, name)
+        self.finished.add(variable)
         self.gradient_of[variable] = name
         self.variable_of[name] = variable
         return True
