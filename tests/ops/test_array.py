@@ -127,3 +127,18 @@ def test_a_joined_array_and_its_gradients(axis, keep):
         assert np.array_equal(got[0], np.concatenate(values, axis)) and got[1].tolist() == list(lengths)
         for have, x in zip(got[2:], values, strict=True):
             assert np.array_equal(have, 2 * x)
+
+
+@pytest.mark.parametrize("keep", [False, True])
+def test_reads_of_one_element_add_up_and_a_rewritten_one_starts_anew(keep):
+    layers, exe = fluid.layers, fluid.Executor(fluid.CPUPlace())
+    x = layers.data("x", [2], dtype="float64", append_batch_size=False, stop_gradient=False)
+    at = layers.fill_constant([1], "int64", 2)
+    array = layers.array_write(layers.scale(x, 3.0), at)
+    before = layers.elementwise_mul(layers.array_read(array, at), layers.square(layers.array_read(array, at)))
+    layers.array_write(layers.scale(before, 5.0), at, array)
+    after = layers.square(layers.array_read(array, at))
+    grads = fluid.gradients([layers.reduce_sum(before), layers.reduce_sum(after)], x)
+    given = np.array([0.5, -2.0])
+    (got,) = exe.run(feed={"x": given}, fetch_list=grads, keep_scopes=keep)
+    assert np.allclose(got, 81 * given**2 + 2 * 135 * given**3 * 405 * given**2)  # 27 x³ and (135 x³)²
