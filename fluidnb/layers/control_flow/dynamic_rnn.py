@@ -123,6 +123,7 @@ class DynamicRNN:
             raise OpValueError(
                 "All inputs of a network are stepped through at one level.", slots=[operand("x", x)],
                 expected=f"level {self._level}, as the first", received=f"level {level}",
+                hint="the first step_input says how the sequences are ranked.",
             )  # fmt: skip
         array = self._declare("dynamic_rnn_input_array", VarType.LOD_TENSOR_ARRAY, x.dtype)
         home.append_op(
@@ -216,7 +217,10 @@ class DynamicRNN:
                     "If set need_reorder to True, make sure step_input be invoked before "
                     "memory(init=init, need_reordered=True, ...)."
                 )
-            raise OpValueError(text, expected="rnn.step_input(…) before it", received="no step_input")
+            raise OpValueError(
+                text, expected="rnn.step_input(…) before it", received="no step_input",
+                hint="the sequences say how many rows a memory has.",
+            )  # fmt: skip
         home = self._home()
         if init is None:
             init = self._constant(shape, value, dtype)
@@ -235,7 +239,7 @@ class DynamicRNN:
         if shape is None:
             raise OpValueError(
                 "memory takes what it starts with.", expected="memory(init=…) or memory(shape=[…], value=…)",
-                received="neither init nor shape",
+                received="neither init nor shape", hint="shape is that of a row, without the batch.",
             )  # fmt: skip
         home, array = self._home(), self._first_input
         assert array is not None
@@ -277,7 +281,7 @@ class DynamicRNN:
             missing = "step_input" if self.lod_rank_table is None else "memory"
             raise OpValueError(
                 f"Please invoke {missing} before update_memory", expected="what rnn.memory(…) gave",
-                received=ex_mem.name,
+                received=ex_mem.name, hint="update_memory(memory, value): the memory comes first.",
             )  # fmt: skip
         check_keeps_shape(ex_mem, new_mem, ("ex_mem", "new_mem"))
         self._updates[ex_mem.name] = new_mem
@@ -310,6 +314,7 @@ class DynamicRNN:
             raise OpValueError(
                 f"{method} can only be invoked inside rnn block.", expected="with rnn.block(): …",
                 received="outside of it",
+                hint="what is the same in every step can be made before the block, with layers.",
             )  # fmt: skip
 
     def _home(self) -> Block:
@@ -329,6 +334,7 @@ class DynamicRNN:
                     f"{name} should be updated in every step.",
                     slots=[operand("memory", body.var(name))],
                     expected="rnn.update_memory(memory, value)", received="a memory without a new value",
+                    hint="what stays the same in every step is a static_input.",
                 )  # fmt: skip
         increment(x=self.step_idx, value=1.0, in_place=True)
         for name, new in self._updates.items():
@@ -354,9 +360,13 @@ class DynamicRNN:
                 "Output of the dynamic RNN can only be visited outside the rnn block.",
                 expected="with rnn.block(): … before it",
                 received="inside the block" if self.status == self.IN_RNN else "no block",
+                hint="rnn() comes after the with.",
             )  # fmt: skip
         if not self.outputs:
-            raise OpValueError("RNN has no output", expected="rnn.output(…) in the block", received="no output")
+            raise OpValueError(
+                "RNN has no output", expected="rnn.output(…) in the block", received="no output",
+                hint="only outputs are seen outside.",
+            )  # fmt: skip
         return self.outputs[0] if len(self.outputs) == 1 else list(self.outputs)
 
 

@@ -153,7 +153,7 @@ class IfElse:
         if not 0 <= index < len(self._declared):
             raise OpValueError(
                 f"IfElse has no input {index}.", expected=f"0 to {len(self._declared) - 1}" if self._declared else
-                "IfElse(inputs=[…])", received=index,
+                "IfElse(inputs=[…])", received=index, hint="ie.input(x) takes a variable that was not declared.",
             )  # fmt: skip
         return self.input(self._declared[index])
 
@@ -188,7 +188,7 @@ class IfElse:
         check_is_variable(out, "Each output should be a variable")
         if index < 0 or self._output_num is not None and index >= self._output_num:
             raise OpValueError(
-                f"IfElse has no output {index}.", received=index,
+                f"IfElse has no output {index}.", received=index, hint="output_num says how many there are.",
                 expected="0 and up" if self._output_num is None else f"0 to {self._output_num - 1}",
             )  # fmt: skip
         opened.results.extend([None] * (index + 1 - len(opened.results)))
@@ -196,11 +196,15 @@ class IfElse:
 
     def _side(self, otherwise: str, wanted: bool | None = None, call: str = "") -> Side:
         if self._open is None:
-            raise OpValueError(otherwise, expected="with ie.true_block(): …", received="outside of both blocks")
+            raise OpValueError(
+                otherwise, expected="with ie.true_block(): …", received="outside of both blocks",
+                hint="or in the false_block; each sees its own rows.",
+            )  # fmt: skip
         if wanted is not None and wanted != self._open.holds:
             raise OpValueError(
                 f"{call} belongs into the {Side(wanted).name}.", expected=f"with ie.{Side(wanted).name}(): …",
                 received=f"in the {self._open.name}",
+                hint=f"in this block it is {call.replace(str(wanted), str(not wanted))}.",
             )  # fmt: skip
         return self._open
 
@@ -250,7 +254,7 @@ class IfElse:
         if not given or given != len(side.results) or wanted not in (None, given):
             raise OpValueError(
                 "Must set output inside block", expected=f"{wanted or 'some'} by ie.output(…) in the {side.name}",
-                received=f"{given} outputs" if given else "no output",
+                received=f"{given} outputs" if given else "no output", hint="a side without results does nothing.",
             )  # fmt: skip
         self._sides[side.holds] = side
         if self._cond is not None:
@@ -313,17 +317,21 @@ class IfElse:
                 shapes of their rows, or a second condition.
         """
         if self._open is not None:
-            raise OpValueError("IfElse::__call__ must be out of sub-block", received=f"inside the {self._open.name}")
+            raise OpValueError(
+                "IfElse::__call__ must be out of sub-block", expected="ie() after the blocks",
+                received=f"inside the {self._open.name}", hint="end the with first.",
+            )  # fmt: skip
         if not self._sides:
             raise OpValueError(
                 "Must invoke true_block/false_block before __call__", expected="with ie.true_block(): …",
-                received="no block",
+                received="no block", hint="fill one or both, each with ie.output(…).",
             )  # fmt: skip
         counts = {s.name: len(s.results) for s in self._sides.values()}
         if len(set(counts.values())) > 1:
             raise OpValueError(
                 "The output side must be same", expected="as many outputs of each side",
                 received=" and ".join(f"{n} of the {name}" for name, n in sorted(counts.items(), reverse=True)),
+                hint="the first output of one side goes with the first of the other, and so on.",
             )  # fmt: skip
         if cond is not None and self._cond is not None:
             raise OpValueError(
@@ -344,7 +352,7 @@ class IfElse:
         if home.program.current_block_idx != home.idx:
             raise OpValueError(
                 "IfElse is called where its blocks stand.", expected=f"in block {home.idx}",
-                received=f"in block {home.program.current_block_idx}",
+                received=f"in block {home.program.current_block_idx}", hint="call it before or after the other block.",
             )  # fmt: skip
         parts = dict(self._parts)
         try:
@@ -382,6 +390,7 @@ class IfElse:
                     f"The {side.name} writes {name}, of which it has only some rows.",
                     slots=[operand(name, x)], expected="results by ie.output(…)",
                     received=f"a write to block {x.block.idx}",
+                    hint="assign() without output makes a variable of its own.",
                 )  # fmt: skip
             rows.read_instead(body, name, self._parts_of(x)[not side.holds].name)
 
@@ -402,11 +411,13 @@ class _SideGuard(BodyGuard):
             raise OpValueError(
                 "You cannot invoke IfElse.block() inside a block", expected="one block after the other",
                 received=f"{Side(holds).name}() inside the {ifelse._open.name}",
+                hint="a choice inside a side is an IfElse of its own.",
             )  # fmt: skip
         if holds in ifelse._sides:
             raise OpValueError(
-                f"IfElse has its {Side(holds).name} already.", expected="one of each", received="a second one"
-            )
+                f"IfElse has its {Side(holds).name} already.", expected="one of each", received="a second one",
+                hint="another choice is another IfElse().",
+            )  # fmt: skip
         self._ifelse, self._side = ifelse, Side(holds)
         self._parts = dict(ifelse._parts)
         super().__init__(ifelse.helper, ifelse._close, self._forget)
@@ -433,5 +444,6 @@ def _join_shapes(out: Variable, result: Variable, side: Side) -> None:
             slots=[operand("Out", result)],
             expected=f"{dtype_name(out.dtype)}{list(out.shape)}, as of the {Side(not side.holds).name}",
             received=f"{dtype_name(result.dtype)}{list(result.shape)}",
+            hint="outputs of both sides that go together need rows of one shape and dtype.",
         )  # fmt: skip
     out.desc.set_shape([a if a == b else -1 for a, b in zip(out.shape, result.shape, strict=True)])

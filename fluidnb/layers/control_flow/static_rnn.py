@@ -154,6 +154,7 @@ class StaticRNN:
                 raise OpValueError(
                     "if init is None, memory at least need shape and batch_ref", expected="memory(init=…) or "
                     "memory(shape=[-1, …], batch_ref=…)", received=f"shape={shape!r}, batch_ref={batch_ref!r}"[:200],
+                    hint="batch_ref, a sequence or its step, says how large the batch is.",
                 )  # fmt: skip
             check_is_variable(batch_ref, "batch_ref of memory takes a Variable")
             init = self._constant(list(shape), batch_ref, init_value, init_batch_dim_idx, ref_batch_dim_idx)
@@ -200,8 +201,9 @@ class StaticRNN:
         link = self.memories.get(mem.name)
         if link is None:
             raise OpValueError(
-                "Please invoke memory before update_memory", expected="what rnn.memory(…) gave", received=mem.name
-            )
+                "Please invoke memory before update_memory", expected="what rnn.memory(…) gave", received=mem.name,
+                hint="update_memory(memory, value): the memory comes first.",
+            )  # fmt: skip
         check_keeps_shape(mem, var, ("mem", "var"))
         link.mem = var
 
@@ -232,8 +234,9 @@ class StaticRNN:
     def _inside(self, method: str) -> Block:
         if self.status != self.IN_RNN_BLOCK or self._body is None:
             raise OpValueError(
-                f"You must invoke {method} in rnn block", expected="with rnn.step(): …", received="outside of it"
-            )
+                f"You must invoke {method} in rnn block", expected="with rnn.step(): …", received="outside of it",
+                hint="what is the same in every step can be made before the block, with layers.",
+            )  # fmt: skip
         return self._body
 
     def _home(self) -> Block:
@@ -254,6 +257,7 @@ class StaticRNN:
                     f"{link.init.name} should be updated in every step.",
                     slots=[operand("memory", link.pre_mem)],
                     expected="rnn.update_memory(memory, value)", received="a memory without a new value",
+                    hint="what stays the same in every step needs no memory.",
                 )  # fmt: skip
         home = body.program.block(body.parent_idx)
         # an operator has an output; without one of the user's a copy that nobody gets serves as it
@@ -317,9 +321,13 @@ class StaticRNN:
             raise OpValueError(
                 "RNN output can only be retrieved after rnn block", expected="with rnn.step(): … before it",
                 received="inside the block" if self.status == self.IN_RNN_BLOCK else "no block",
+                hint="rnn() comes after the with.",
             )  # fmt: skip
         if not self.outputs:
-            raise OpValueError("RNN has no output", expected="rnn.output(…) in the block", received="no output")
+            raise OpValueError(
+                "RNN has no output", expected="rnn.output(…) in the block", received="no output",
+                hint="only outputs are seen outside.",
+            )  # fmt: skip
         found = self.outputs
         if not output_all_steps:
             found = [squeeze(part_of(o, axes=[0], starts=[-1], ends=[2**31 - 1]), axes=[0]) for o in found]

@@ -9,6 +9,7 @@ from typing import Self
 from fluidnb.backward.emit import all_or_nothing
 from fluidnb.errors import OpTypeError, OpValueError
 from fluidnb.layer_helper import LayerHelper
+from fluidnb.layers.control_flow.checks import operand
 from fluidnb.layers.control_flow.conditional import ConditionalBlock
 from fluidnb.layers.logic import logical_and, logical_not
 from fluidnb.program import Block, Variable
@@ -79,13 +80,16 @@ class Switch:
             OpValueError: outside the switch's ``with``, or after the default.
         """
         self._check_place("case")
-        if not isinstance(condition, Variable) or dtype_name(condition.dtype) != "bool":
-            received = f"{condition!r} ({type(condition).__name__})"
-            if isinstance(condition, Variable):
-                received = f"{dtype_name(condition.dtype)}{list(condition.shape)}"
+        hint = "layers.less_than() and its like make one."
+        if not isinstance(condition, Variable):
             raise OpTypeError(
-                "The condition of a case should be a bool variable.", expected="bool[1]", received=received,
-                hint="layers.less_than() and its like make one.",
+                "The condition of a case should be a bool variable.", expected="bool[1]", hint=hint,
+                received=f"{condition!r} ({type(condition).__name__})",
+            )  # fmt: skip
+        if dtype_name(condition.dtype) != "bool":
+            raise OpTypeError(
+                "The condition of a case should be a bool variable.", slots=[operand("condition", condition)],
+                expected="bool[1]", received=f"{dtype_name(condition.dtype)}{list(condition.shape)}", hint=hint,
             )  # fmt: skip
         held, otherwise = condition, logical_not(condition)
         before = self._none_held
@@ -107,8 +111,9 @@ class Switch:
         self._check_place("default")
         if self._none_held is None:
             raise OpValueError(
-                "there should be at least one condition", expected="a case before default()", received="no case"
-            )
+                "there should be at least one condition", expected="a case before default()", received="no case",
+                hint="what is to happen in any case needs no switch.",
+            )  # fmt: skip
         self._has_default = True
         return self._branch(self._none_held, "default")
 
@@ -120,10 +125,11 @@ class Switch:
     def _check_place(self, what: str) -> None:
         if self._guard is None:
             raise OpValueError(
-                f"{what} should be called inside with", expected="with switch.block(): …", received="outside of it"
-            )
+                f"{what} should be called inside with", expected="with switch.block(): …", received="outside of it",
+                hint="or write: with layers.Switch() as switch: …",
+            )  # fmt: skip
         if self._has_default:
             raise OpValueError(
                 f"{what} comes after default.", expected="cases first, one default last",
-                hint="move it in front of the default.",
+                received=f"a {what} after the default", hint="move it in front of the default.",
             )  # fmt: skip
