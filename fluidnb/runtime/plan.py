@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import threading
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from fluidnb.errors import NotBuiltYet, near
@@ -117,6 +117,17 @@ def control_names(op: PlanOp) -> set[str]:
     return names | {n + GRAD for n in names}
 
 
+def _with_those_around(blocks: Sequence[PlanBlock], holds: Callable[[PlanBlock], bool]) -> set[int]:
+    """The numbers of the blocks for which something holds, and of all blocks around these."""
+    found: set[int] = set()
+    for block in blocks:
+        index = block.index if holds(block) else -1
+        while index >= 0:
+            found.add(index)
+            index = blocks[index].desc.parent_idx
+    return found
+
+
 class Plan:
     """A program prepared for one set of feeds and fetches on one place.
 
@@ -163,7 +174,7 @@ class Plan:
         self.outer = {
             b.index: sorted({n for op in b.ops for n in (*op.reads(), *op.writes())} - b.local) for b in self.blocks
         }
-        self.random = {b.index for b in self.blocks if any(op.definition.random for op in b.ops)}
+        self.random = _with_those_around(self.blocks, lambda b: any(op.definition.random for op in b.ops))
         self.layout = batch_innermost(self) if place.kind == "cpu" else {}
         self.lock = threading.Lock()
         self.clock = Clock(seed)
