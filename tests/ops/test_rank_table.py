@@ -161,13 +161,26 @@ def test_steps_and_sequences_are_each_others_gradients():
         desc = OpDesc(one, {"X": ["x"], "RankTable": ["t"]}, {"Out": ["y"]})
         (made,) = make_grad(desc)
         assert (made.optype, made.outs) == (other, {"Out": ["x@GRAD"]})
-        assert made.ins == {"X": ["y@GRAD"], "RankTable": ["t"]}
+        like = {"X_W": ["x"]} if one == "lod_tensor_to_array" else {}
+        assert made.ins == {"X": ["y@GRAD"], "RankTable": ["t"], **like}
         assert make_grad(desc, {"x"}) == []
 
 
 def test_a_gradient_that_lost_its_lod_is_cut_like_the_table():
     got = run_op("lod_tensor_to_array", {"X": X, "RankTable": TABLE})["Out"]
     assert [t.array.tolist() for t in got] == [t.array.tolist() for t in ARRAY]
+
+
+def test_steps_that_were_never_read_have_no_gradient():
+    for elements, zero in ((ARRAY[:3], STEPS[3] + STEPS[4]), ([LoDTensor(), *ARRAY[1:]], STEPS[0]), ([], range(14))):
+        inputs = {"X": LoDTensorArray(elements), "RankTable": TABLE, "X_W": (X + 1, LENGTHS)}
+        got = run_op("array_to_lod_tensor", inputs)["Out"]
+        want = X.copy()
+        want[list(zero)] = 0
+        assert np.array_equal(got.array, want) and got.recursive_sequence_lengths() == LENGTHS
+    inputs = {"X": LoDTensorArray(NESTED_ARRAY[:1]), "RankTable": NESTED_TABLE, "X_W": (NESTED_X, NESTED)}
+    got = run_op("array_to_lod_tensor", inputs)["Out"]
+    assert got.array.ravel().tolist() == [0, 1, 0, 3, 4, 5] and got.recursive_sequence_lengths() == NESTED
 
 
 def test_what_cannot_be_ranked_or_cut():

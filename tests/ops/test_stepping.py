@@ -130,3 +130,26 @@ def test_a_table_made_inside_a_loop(keep):
             sequences = [groups[g] + t for g in ranked if outer[g] > t]
             sequences.sort(key=lambda s: -inner[s])
             assert np.array_equal(element, 2 * rows[[starts[s] for s in sequences]])
+
+
+@pytest.mark.parametrize("keep", [False, True])
+def test_steps_that_a_loop_does_not_read_get_no_gradient(keep):
+    layers = fluid.layers
+    x = layers.data("x", [1], dtype="float64", lod_level=1, stop_gradient=False)
+    n = layers.data("n", [1], dtype="int64", append_batch_size=False)
+    inputs, i = layers.lod_tensor_to_array(x, layers.lod_rank_table(x)), layers.zeros([1], "int64")
+    start = layers.zeros([1], "float64")
+    start.stop_gradient = False
+    sums, cond = layers.array_write(start, i), layers.less_than(i, n)
+    with layers.While(cond).block():
+        squares = layers.reshape(layers.reduce_sum(layers.square(layers.array_read(inputs, i))), [1])
+        total = layers.elementwise_add(layers.array_read(sums, i), squares)
+        layers.increment(i)
+        layers.array_write(total, i, sums)
+        layers.less_than(i, n, cond=cond)
+    grads, exe = fluid.gradients(layers.array_read(sums, i), x), fluid.Executor(fluid.CPUPlace())
+    rows = np.arange(1.0, 6.0).reshape(5, 1)
+    for count, want in ((3, [2, 4, 6, 8, 10]), (1, [2, 0, 0, 8, 0]), (0, [0] * 5), (2, [2, 4, 0, 8, 10])):
+        feed = {"x": fluid.create_lod_tensor(rows, [[3, 2]], fluid.CPUPlace()), "n": np.array([count])}
+        (got,) = exe.run(feed=feed, fetch_list=grads, return_numpy=False, keep_scopes=keep)
+        assert np.ravel(got).tolist() == want, count

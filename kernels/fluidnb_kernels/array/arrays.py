@@ -10,6 +10,7 @@ import numpy as np
 from fluidnb.errors import EnforceNotMet
 from fluidnb.op import Binder, Context, OpDef, OpDesc, grad_names, op
 from fluidnb.values import CPUPlace, DeviceContext, LoDTensor, LoDTensorArray
+from fluidnb_kernels.array.elements import array_now
 
 Array = Any
 
@@ -102,10 +103,7 @@ def held(array: LoDTensorArray | None, index: int) -> LoDTensor | None:
 
 def _element(b: Binder) -> Any:
     """Shape, dtype and LoD of the element that will be read; None where nothing has been written."""
-    array = b["X"]
-    if array is None:  # it may have been made since the binder looked: a gradient block reads before it writes
-        array = b.scope.cell(b.inputs["X"][0])[0].value
-    found = held(array, int(b["I"].item()))
+    found = held(array_now(b), int(b["I"].item()))  # a gradient block reads before it writes
     return None if found is None or found.array is None else (found.array.shape, found.array.dtype, found.lod_)
 
 

@@ -12,6 +12,19 @@ from fluidnb.values import LoDTensor, LoDTensorArray
 Array = Any
 
 
+def array_now(b: Binder) -> LoDTensorArray | None:
+    """The array X as a guard must see it: it may have been made since the binder looked.
+
+    Args:
+        b: the binder.
+
+    Returns:
+        The array, or None where there is none yet.
+    """
+    array: LoDTensorArray | None = b["X"]
+    return b.scope.cell(b.inputs["X"][0])[0].value if array is None else array
+
+
 def shapes_of(b: Binder) -> Any:
     """The guard of operators that read the whole array X: shape, dtype and LoD of each of its elements.
 
@@ -21,7 +34,7 @@ def shapes_of(b: Binder) -> Any:
     Returns:
         A row for each element, None for one that was never written; None where there is no array.
     """
-    array = b["X"]
+    array = array_now(b)
     if array is None:
         return None
     return tuple((t.array.shape, t.array.dtype, t.lod_) if t.array is not None else None for t in array)

@@ -11,6 +11,7 @@ from fluidnb.op import EMPTY, GRAD, Binder, Context, OpDef, OpDesc, grad_names, 
 from fluidnb.values import LoDTensor, LoDTensorArray
 from fluidnb.values.rank_table import LoDRankTable
 from fluidnb_kernels.array.elements import fill, shapes_of
+from fluidnb_kernels.emit import zeros
 from fluidnb_kernels.lod.cut import Offsets, cut, offsets
 from fluidnb_kernels.lod.rank_table import steps
 from fluidnb_kernels.lod.reorder import ranks
@@ -20,12 +21,13 @@ Array = Any
 _TABLE = {"RankTable": "a table that lod_rank_table made"}
 
 
-def _grad(type: str) -> Any:
-    """The gradient of one is the other."""
+def _grad(type: str, *like: str) -> Any:
+    """The gradient of one is the other; that of steps is told what it must look like where a step was never read."""
 
     def maker(desc: OpDesc, definition: OpDef, no_grad: Collection[str]) -> list[OpDesc]:
         (target,) = grad_names(desc, "X", no_grad)
         ins = {"X": [n + GRAD for n in desc.outs["Out"]], "RankTable": desc.ins["RankTable"]}
+        ins |= {slot: desc.ins["X"] for slot in like}
         return [] if target == EMPTY else [OpDesc(type, ins, {"Out": [target]})]
 
     return maker
@@ -57,7 +59,7 @@ def _to_array_infer(c: Context) -> None:
     inputs={"X": "sequences", **_TABLE},
     outputs={"Out": "an array: element t has the t-th row of every sequence that is longer than t"},
     infer=_to_array_infer,
-    grad=_grad("array_to_lod_tensor"),
+    grad=_grad("array_to_lod_tensor", "X_W"),
     guard=ranks,
     dtype_slot="X",
 )
@@ -134,14 +136,31 @@ def _from_array_infer(c: Context) -> None:
         c.set("Out", (-1, *x.shape[1:]), x.dtype, (None, *c.lod("X")))
 
 
+def _gradient(b: Binder, array: LoDTensorArray, table: LoDRankTable) -> None:
+    """Out like X_W, zero in the steps of which the array has nothing: those that the network never read."""
+    like, lod = b["X_W"], b.lod("X_W")
+    starts, below = lod[table.level], lod[table.level + 1 :]
+    out = b.set("Out", like.shape, like.dtype, lod)
+    there = [t for t, tensor in enumerate(array) if tensor.array is not None]
+    if len(there) < steps(table):
+        zeros(b, out)
+    for t in there:
+        _, rows = cut(below, at_step(table, starts, t))
+        b(place, array, t, rows, out)
+
+
 @op(
     "array_to_lod_tensor",
-    inputs={"X": "an array, its elements as lod_tensor_to_array makes them", **_TABLE},
+    inputs={
+        "X": "an array, its elements as lod_tensor_to_array makes them", **_TABLE,
+        "X_W?": "what Out looks like where elements are missing, in a gradient",
+    },
     outputs={"Out": "sequences, in the order that they had before they were ranked"},
     infer=_from_array_infer,
     grad=_grad("lod_tensor_to_array"),
     guard=_elements,
-)
+    unset=("X",),
+)  # fmt: skip
 def array_to_lod_tensor(b: Binder) -> None:
     """Out = the sequences whose t-th rows are in X[t]: lod_tensor_to_array the other way, which is its gradient too.
 
@@ -155,7 +174,9 @@ def array_to_lod_tensor(b: Binder) -> None:
 
     Source: Fluid's array_to_lod_tensor_op.
     """
-    array, table = b["X"], b["RankTable"]
+    array, table = b["X"] or LoDTensorArray(), b["RankTable"]
+    if b.has("X_W"):
+        return _gradient(b, array, table)
     b.require(len(array) > 0, "There's no element in the input array.", expected="an element for each step")
     first = _checked(b, array, table)
     starts = offsets(length for _, length in sorted(table.items()))
@@ -164,6 +185,7 @@ def array_to_lod_tensor(b: Binder) -> None:
     out = b.set("Out", (sum(map(len, array)), *first.shape[1:]), first.dtype, (*table.coarse_lod, starts, *below))
     for t, rows in enumerate(dest):
         b(place, array, t, rows, out)
+    return None
 
 
 def _checked(b: Binder, array: LoDTensorArray, table: LoDRankTable) -> Array:
