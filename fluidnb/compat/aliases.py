@@ -10,6 +10,7 @@ from importlib.abc import Loader, MetaPathFinder
 from importlib.machinery import ModuleSpec
 from types import ModuleType
 
+from fluidnb import layers
 from fluidnb.errors import FluidError
 from fluidnb.program import Variable
 
@@ -27,6 +28,10 @@ ALIASES = {
     "paddle.v2.framework": "fluidnb",
     "paddle.v2.reader": "fluidnb.data.reader",
 }
+
+# Fluid's modules of layers are one module here.
+for _root in ("paddle.fluid", "paddle.v2.fluid", "paddle.v2.framework"):
+    ALIASES.update((f"{_root}.layers.{_name}", "fluidnb.layers") for _name in layers._MODULES)
 
 #: Words of the design documents that are methods of variables while paddle's names are ours.
 _METHODS = ("as_step_input",)

@@ -1,5 +1,6 @@
 """Layers: functions that append operators to the program and give back their outputs."""
 
+import sys
 from typing import TYPE_CHECKING, Any
 
 from fluidnb.errors import near
@@ -218,6 +219,9 @@ _NOT_YET = (
     "crf_decoding", "dynamic_gru", "dynamic_lstm", "dynamic_lstmp", "gru_unit", "linear_chain_crf", "lstm_unit",
 )  # fmt: skip
 
+#: Fluid's modules of layers; all layers are in each of them here, as scripts write ``layers.nn.fc`` for ``layers.fc``.
+_MODULES = ("detection", "metric_op", "nn", "ops")
+
 if not TYPE_CHECKING:
 
     def __getattr__(name: str) -> Any:
@@ -225,4 +229,6 @@ if not TYPE_CHECKING:
             raise AttributeError(f"layers.{name} is not part of fluidnb yet.")
         if name in ABSENT:
             return absent(name)
+        if name in _MODULES:
+            return sys.modules[__name__]
         raise AttributeError(f"fluid.layers has no {name}. {near(name, __all__)}".rstrip())

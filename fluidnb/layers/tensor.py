@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -241,3 +242,13 @@ def zeros(shape: Sequence[int], dtype: Any, force_cpu: bool = False) -> Variable
         0.0
     """
     return fill_constant(shape, dtype, 0.0, force_cpu)
+
+
+if not TYPE_CHECKING:
+
+    def __getattr__(name: str) -> Any:
+        # Fluid's module of this name has layers that live elsewhere here: layers.tensor.concat.
+        layers = importlib.import_module("fluidnb.layers")
+        if name in vars(layers).get("__all__", ()):
+            return getattr(layers, name)
+        raise AttributeError(f"fluid.layers.tensor has no {name}.")

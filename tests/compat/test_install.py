@@ -55,11 +55,19 @@ from paddle.batch import batch
 from paddle.v2.fluid import debuger, framework
 from paddle.fluid.framework import Program
 from paddle.fluid.layers import fc
+import paddle.fluid.layers.nn as nn
+from paddle.fluid.layers import ops, tensor
+from paddle.v2.fluid.layers.ops import sigmoid
+from paddle.fluid.layers.tensor import concat
 """
     space: dict[str, object] = {}
     exec(lines, space)
     assert space["core"] is fluid.core and space["Program"] is fluid.Program and space["fc"] is fluid.layers.fc
     assert space["batch"] is fluid.batch
+    assert space["nn"] is space["ops"] is fluid.layers and space["sigmoid"] is fluid.layers.sigmoid
+    assert space["concat"] is fluid.layers.concat and fluid.layers.nn.fc is fluid.layers.fc
+    with pytest.raises(AttributeError, match="layers.tensor has no fcc"):
+        fluid.layers.tensor.fcc  # noqa: B018
 
 
 @pytest.mark.usefixtures("installed")

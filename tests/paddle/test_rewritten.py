@@ -1,0 +1,45 @@
+"""Programs that memory_optimize has rewritten run in real PaddlePaddle too, with the same values."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import fluidnb as fluid
+from tests.paddle import fluidnb_side as ours
+from tests.paddle.harness import require_paddle, train_in_paddle
+from tests.paddle.programs_control_flow import PROGRAMS, SHAPE, trained
+
+pytestmark = pytest.mark.paddle
+
+
+def deep() -> Any:
+    """A network that is deep enough for memory to be shared."""
+    h = fluid.layers.data("x", shape=list(SHAPE), append_batch_size=False)
+    for act in ("tanh", "sigmoid", "relu", "tanh"):
+        h = fluid.layers.fc(h, 4, act=act)
+    return h
+
+
+@pytest.mark.parametrize("level", [0, 1])
+@pytest.mark.parametrize("build", [deep, *PROGRAMS], ids=lambda build: build.__name__)
+def test_training_agrees(build: Callable[[], Any], level: int, tmp_path: Path, rng: np.random.Generator) -> None:
+    require_paddle()
+    main, startup, loss = trained(build)
+    feeds = {f"{step}/x": rng.standard_normal(SHAPE, np.float32) for step in range(4)}
+    params = ours.initial(main, startup)
+    plain, after = ours.train(main, params, feeds, loss)
+    fluid.memory_optimize(main, level=level, skip_grads=False)
+    drops = [op for block in main.blocks for op in block.ops if op.type == "delete_var"]
+    assert drops and (build is not deep or any(len(op.input("X")) > 1 for op in drops))
+    mine, mine_after = ours.train(main, params, feeds, loss)
+    assert mine.tobytes() == plain.tobytes()
+    assert {n: a.tobytes() for n, a in mine_after.items()} == {n: a.tobytes() for n, a in after.items()}
+    theirs = train_in_paddle(tmp_path, main.desc.serialize_to_string(), params, feeds, [loss])
+    np.testing.assert_allclose(mine, theirs.losses, rtol=2e-6, atol=1e-7)
+    for name, value in after.items():
+        np.testing.assert_allclose(value, theirs.after[name], rtol=1e-5, atol=1e-6, err_msg=name)
