@@ -136,3 +136,7 @@ for _name, _switch, _doc in (
     define_flag(_name, _switch, _doc)
 _STRATEGY = "naive_best_fit"
 define_flag("allocator_strategy", _STRATEGY, "How pools choose a block.", lambda v: v == _STRATEGY, f'"{_STRATEGY}"')
+define_flag(
+    "max_loop_iterations", 0, "Stop a while loop that would begin one more iteration than this; 0: no limit.",
+    lambda n: n >= 0, "0 or more",
+)  # fmt: skip

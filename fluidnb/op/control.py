@@ -11,6 +11,8 @@ from typing import Any
 
 import numpy as np
 
+from fluidnb.errors import EnforceNotMet
+from fluidnb.memory import flags
 from fluidnb.op.context import GRAD
 from fluidnb.values.selected_rows import SelectedRows
 from fluidnb.values.tensor import LoDTensor
@@ -95,7 +97,7 @@ class Control:
 
 
 class Loop(Control):
-    """Runs its block while a condition holds.
+    """Runs its block while a condition holds; no longer than FLAGS_max_loop_iterations allows.
 
     Args:
         b: the binder.
@@ -105,6 +107,7 @@ class Loop(Control):
 
     def __init__(self, b: Any, steps: list[Any], condition: Any) -> None:
         super().__init__(b, steps)
+        self._op = b.op
         self.condition = condition
         self.records = not b.attr("is_test", False)
 
@@ -113,7 +116,23 @@ class Loop(Control):
         return bool(self.condition.value.array.item())
 
     def enter(self, k: int) -> Any:
-        return self.scope if self.more() else None
+        if not self.more():
+            return None
+        limit = flags.values["max_loop_iterations"]
+        if limit and k >= limit:
+            raise self._endless(k)
+        return self.scope
+
+    def _endless(self, k: int) -> EnforceNotMet:
+        array = self.condition.value.array
+        return EnforceNotMet(
+            f"{self._op.desc.optype} has run block {self.block_index} {k} times, and its condition still holds.",
+            op=self._op.text(), slots=[("Condition", self._op.inputs["Condition"][0], str(array.dtype), array.shape)],
+            where=self._op.where(), expected=f"at most {k} iterations (FLAGS_max_loop_iterations)",
+            received=f"iteration {k + 1}",
+            hint="let the block change what it compares and compare again, for example increment(i); "
+            'less_than(i, n, cond=cond). set_flags({"FLAGS_max_loop_iterations": 0}) lifts the limit.',
+        )  # fmt: skip
 
 
 class Branch(Control):

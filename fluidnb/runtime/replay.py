@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from fluidnb.memory import flags
 from fluidnb.op import Control, Loop
 from fluidnb.runtime.bound import Bound
 from fluidnb.runtime.node import Node
@@ -88,11 +89,11 @@ def drain(control: Control) -> None:
 
 
 def _run_bare(control: Control, bound: Bound, block: PlanBlock) -> bool:
-    """A loop whose body is bound, has no guard and draws nothing needs no bookkeeping: it is run here."""
+    """A loop whose body is bound, has no guard or limit and draws nothing needs no bookkeeping: it is run here."""
     body = control.roots.get(id(control.scope))
     if body is None or body.guard is not None or block.index in bound.plan.random or not isinstance(control, Loop):
         return False
-    if bound.plan.inner_arrays[block.index]:
+    if bound.plan.inner_arrays[block.index] or flags.values["max_loop_iterations"]:
         return False
     more, run, held = control.condition.value.array.item, body.run, bound.run
     while more():
