@@ -1,0 +1,384 @@
+"""Layers of recurrent networks over sequences, and single steps of them."""
+
+from __future__ import annotations
+
+from copy import copy
+from typing import Any
+
+from fluidnb.errors import OpTypeError, OpValueError
+from fluidnb.layer_helper import LayerHelper
+from fluidnb.layers.fc import fc, operands
+from fluidnb.layers.one_op import check_variable
+from fluidnb.layers.several import several
+from fluidnb.layers.shape import concat
+from fluidnb.param_attr import ParamAttr, ParamAttrLike
+from fluidnb.program import Variable, naming
+
+__all__ = ["dynamic_gru", "dynamic_lstm", "dynamic_lstmp", "gru_unit", "lstm_unit"]
+
+ACTIVATIONS = ("identity", "sigmoid", "tanh", "relu")
+
+
+def _width(input: Variable, size: int, times: int, layer: str) -> int:
+    """The width behind a size that counts all gates."""
+    check_variable(input, "input", layer)
+    if not isinstance(size, int) or size <= 0 or size % times:
+        raise OpValueError(
+            f"size of {layer} counts the columns of all gates.", expected=f"{times} · width", received=size,
+            hint=f"layers.fc(x, size={times} * width) in front makes the input.",
+        )  # fmt: skip
+    return size // times
+
+
+def _bias(bias_attr: ParamAttrLike, layer: str) -> None:
+    if bias_attr is False:
+        raise OpValueError(
+            f"bias_attr should not be False in {layer}.", expected="a description of the bias", received=False,
+            hint="the operator always adds a bias; ParamAttr(trainable=False) with zeros does without one.",
+        )  # fmt: skip
+
+
+def _initial(h_0: Variable | None, c_0: Variable | None, layer: str) -> dict[str, Variable]:
+    """The first states, which are given both or not at all."""
+    given = {slot: v for slot, v in (("H0", h_0), ("C0", c_0)) if v is not None}
+    if len(given) == 1:
+        raise OpTypeError(
+            f"h_0 and c_0 of {layer} are given both or not at all.", expected="two Variables",
+            received=", ".join(given), hint="layers.fill_constant_batch_size_like makes zeros.",
+        )  # fmt: skip
+    return given
+
+
+@naming.layer
+def dynamic_lstm(
+    input: Variable,
+    size: int,
+    h_0: Variable | None = None,
+    c_0: Variable | None = None,
+    param_attr: ParamAttrLike = None,
+    bias_attr: ParamAttrLike = None,
+    use_peepholes: bool = True,
+    is_reverse: bool = False,
+    gate_activation: str = "sigmoid",
+    cell_activation: str = "tanh",
+    candidate_activation: str = "tanh",
+    dtype: Any = "float32",
+    name: str | None = None,
+) -> tuple[Variable, Variable]:
+    """A long short-term memory along each sequence.
+
+    The input is projected already, by an fc in front: its columns belong to candidate, input gate, forget gate and
+    output gate, and so do those of weight and bias.
+
+    Args:
+        input: [rows, 4 · width] with one level of LoD.
+        size: 4 · width.
+        h_0: [sequences, width]: hidden states before the first step; zeros without.
+        c_0: [sequences, width]: cells before the first step; given with ``h_0``.
+        param_attr: description of the weight [width, 4 · width], from the hidden state.
+        bias_attr: description of the bias [1, 4 · width], or with peepholes [1, 7 · width]: three more weights for
+            each cell.
+        use_peepholes: whether the gates see the cell.
+        is_reverse: whether time runs from the last row of a sequence to the first.
+        gate_activation: of the gates: ``"sigmoid"``, ``"tanh"``, ``"relu"`` or ``"identity"``.
+        cell_activation: of the cell on its way out, alike.
+        candidate_activation: of the candidate, alike.
+        dtype: dtype of the parameters.
+        name: name of the layer.
+
+    Returns:
+        Hidden state and cell after each row, both [rows, width] with the LoD of the input. Gradients pass through the
+        hidden state alone, as in Fluid.
+
+    Raises:
+        OpTypeError: an argument is not a Variable, or only one of the first states is given.
+        OpValueError: sizes that do not fit, an unknown activation, or ``bias_attr=False``.
+
+    Example:
+        >>> x = fluid.layers.data("x", [32], lod_level=1)
+        >>> hidden, cell = fluid.layers.dynamic_lstm(fluid.layers.fc(x, 4 * 16), size=4 * 16, use_peepholes=False)
+        >>> hidden.shape, hidden.lod_level, hidden.param.shape
+        ((-1, 16), 1, (16, 64))
+
+    Source: Fluid's layers.dynamic_lstm.
+    """
+    width = _width(input, size, 4, "dynamic_lstm")
+    _bias(bias_attr, "dynamic_lstm")
+    first = _initial(h_0, c_0, "dynamic_lstm")
+    helper = LayerHelper("lstm", param_attr=param_attr, bias_attr=bias_attr, name=name)
+    weight = helper.create_parameter(helper.param_attr or False, [width, size], dtype)
+    bias = helper.create_parameter(helper.bias_attr, [1, (7 if use_peepholes else 4) * width], dtype, is_bias=True)
+    outs = {s: helper.create_tmp_variable(dtype) for s in ("Hidden", "Cell", "BatchGate", "BatchCellPreAct")}
+    attrs = {
+        "use_peepholes": use_peepholes, "is_reverse": is_reverse, "gate_activation": gate_activation,
+        "cell_activation": cell_activation, "candidate_activation": candidate_activation,
+    }  # fmt: skip
+    inputs = {"Input": input, "Weight": weight, "Bias": bias, **first}
+    helper.append_op(type="lstm", inputs=_lists(inputs), outputs=_lists(outs), attrs=attrs)
+    return outs["Hidden"], outs["Cell"]
+
+
+def _lists(variables: dict[str, Variable]) -> dict[str, list[Variable]]:
+    return {slot: [v] for slot, v in variables.items()}
+
+
+@naming.layer
+def dynamic_lstmp(
+    input: Variable,
+    size: int,
+    proj_size: int,
+    param_attr: ParamAttrLike = None,
+    bias_attr: ParamAttrLike = None,
+    use_peepholes: bool = True,
+    is_reverse: bool = False,
+    gate_activation: str = "sigmoid",
+    cell_activation: str = "tanh",
+    candidate_activation: str = "tanh",
+    proj_activation: str = "tanh",
+    dtype: Any = "float32",
+    name: str | None = None,
+    h_0: Variable | None = None,
+    c_0: Variable | None = None,
+    cell_clip: float | None = None,
+    proj_clip: float | None = None,
+) -> tuple[Variable, Variable]:
+    """A long short-term memory along each sequence whose hidden state is projected to fewer numbers (Sak et al. 2014).
+
+    The projection takes the hidden state's place in the next step; the rest is as in `dynamic_lstm`.
+
+    Args:
+        input: [rows, 4 · width] with one level of LoD.
+        size: 4 · width.
+        proj_size: numbers of the projection.
+        param_attr: description of the weight [proj_size, 4 · width]; the projection's weight [width, proj_size] follows
+            it, and is called ``<name>_proj`` where it has a name.
+        bias_attr: description of the bias, as in `dynamic_lstm`.
+        use_peepholes: whether the gates see the cell.
+        is_reverse: whether time runs from the last row of a sequence to the first.
+        gate_activation: of the gates: ``"sigmoid"``, ``"tanh"``, ``"relu"`` or ``"identity"``.
+        cell_activation: of the cell on its way out, alike.
+        candidate_activation: of the candidate, alike.
+        proj_activation: of the projection, alike.
+        dtype: dtype of the parameters.
+        name: name of the layer.
+        h_0: [sequences, proj_size]: projections before the first step; zeros without.
+        c_0: [sequences, width]: cells before the first step; given with ``h_0``.
+        cell_clip: bound of the cell's values; None for none.
+        proj_clip: bound of the projection's values; None for none.
+
+    Returns:
+        Projection [rows, proj_size] and cell [rows, width] after each row, with the LoD of the input.
+
+    Raises:
+        OpTypeError: an argument is not a Variable, or only one of the first states is given.
+        OpValueError: sizes that do not fit, an unknown activation, or ``bias_attr=False``.
+
+    Example:
+        >>> x = fluid.layers.data("x", [4 * 16], lod_level=1)
+        >>> projection, cell = fluid.layers.dynamic_lstmp(x, size=4 * 16, proj_size=8)
+        >>> projection.shape, cell.shape
+        ((-1, 8), (-1, 16))
+
+    Source: Fluid's layers.dynamic_lstmp.
+    """
+    width = _width(input, size, 4, "dynamic_lstmp")
+    _bias(bias_attr, "dynamic_lstmp")
+    first = _initial(h_0, c_0, "dynamic_lstmp")
+    helper = LayerHelper("lstmp", param_attr=param_attr, bias_attr=bias_attr, name=name)
+    described = helper.param_attr
+    other = copy(described)
+    if isinstance(other, ParamAttr) and other.name is not None:
+        other.name += "_proj"  # two parameters of one name would be one
+    weight = helper.create_parameter(described or False, [proj_size, size], dtype)
+    projection = helper.create_parameter(other or False, [width, proj_size], dtype)
+    bias = helper.create_parameter(helper.bias_attr, [1, (7 if use_peepholes else 4) * width], dtype, is_bias=True)
+    slots = ("Projection", "Cell", "BatchGate", "BatchCellPreAct", "BatchHidden")
+    outs = {slot: helper.create_tmp_variable(dtype) for slot in slots}
+    attrs = {
+        "use_peepholes": use_peepholes, "is_reverse": is_reverse, "gate_activation": gate_activation,
+        "cell_activation": cell_activation, "candidate_activation": candidate_activation,
+        "proj_activation": proj_activation, "cell_clip": cell_clip or 0.0, "proj_clip": proj_clip or 0.0,
+    }  # fmt: skip
+    inputs = {"Input": input, "Weight": weight, "ProjWeight": projection, "Bias": bias, **first}
+    helper.append_op(type="lstmp", inputs=_lists(inputs), outputs=_lists(outs), attrs=attrs)
+    return outs["Projection"], outs["Cell"]
+
+
+@naming.layer
+def dynamic_gru(
+    input: Variable,
+    size: int,
+    param_attr: ParamAttrLike = None,
+    bias_attr: ParamAttrLike = None,
+    is_reverse: bool = False,
+    gate_activation: str = "sigmoid",
+    candidate_activation: str = "tanh",
+    h_0: Variable | None = None,
+    origin_mode: bool = False,
+) -> Variable:
+    """A gated recurrent unit along each sequence.
+
+    The input is projected already, by an fc in front: its columns belong to update gate, reset gate and candidate.
+
+    Args:
+        input: [rows, 3 · size] with one level of LoD.
+        size: numbers of the state.
+        param_attr: description of the weight [size, 3 · size]; its memory holds [size, 2 · size] for the gates and then
+            [size, size] for the candidate.
+        bias_attr: description of the bias [1, 3 · size]; False leaves it out.
+        is_reverse: whether time runs from the last row of a sequence to the first.
+        gate_activation: of the gates: ``"sigmoid"``, ``"tanh"``, ``"relu"`` or ``"identity"``.
+        candidate_activation: of the candidate, alike.
+        h_0: [sequences, size]: states before the first step; zeros without.
+        origin_mode: whether the update gate is the share of the old state (Cho et al. 2014) or that of the candidate.
+
+    Returns:
+        The state after each row [rows, size], with the LoD of the input.
+
+    Raises:
+        OpTypeError: an argument is not a Variable.
+        OpValueError: sizes that do not fit, or an unknown activation.
+
+    Example:
+        >>> x = fluid.layers.data("x", [32], lod_level=1)
+        >>> hidden = fluid.layers.dynamic_gru(fluid.layers.fc(x, 3 * 16), size=16)
+        >>> hidden.shape, hidden.lod_level
+        ((-1, 16), 1)
+
+    Source: Fluid's layers.dynamic_gru.
+    """
+    check_variable(input, "input", "dynamic_gru")
+    helper = LayerHelper("gru", param_attr=param_attr, bias_attr=bias_attr)
+    inputs = {"Input": input, **_gru_parameters(helper, size, input.dtype)}
+    if h_0 is not None:
+        check_variable(h_0, "h_0", "dynamic_gru")
+        inputs["H0"] = h_0
+    slots = ("Hidden", "BatchGate", "BatchResetHiddenPrev", "BatchHidden")
+    outs = {slot: helper.create_tmp_variable(input.dtype) for slot in slots}
+    attrs = {
+        "is_reverse": is_reverse, "gate_activation": gate_activation, "activation": candidate_activation,
+        "origin_mode": origin_mode,
+    }  # fmt: skip
+    helper.append_op(type="gru", inputs=_lists(inputs), outputs=_lists(outs), attrs=attrs)
+    return outs["Hidden"]
+
+
+def _gru_parameters(helper: LayerHelper, width: int, dtype: Any) -> dict[str, Variable]:
+    weight = helper.create_parameter(helper.param_attr or False, [width, 3 * width], dtype)
+    if helper.bias_attr is None:
+        return {"Weight": weight}
+    return {"Weight": weight, "Bias": helper.create_parameter(helper.bias_attr, [1, 3 * width], dtype, is_bias=True)}
+
+
+@naming.layer
+def gru_unit(
+    input: Variable,
+    hidden: Variable,
+    size: int,
+    param_attr: ParamAttrLike = None,
+    bias_attr: ParamAttrLike = None,
+    activation: str = "tanh",
+    gate_activation: str = "sigmoid",
+    origin_mode: bool = False,
+) -> tuple[Variable, Variable, Variable]:
+    """One step of a gated recurrent unit.
+
+    Args:
+        input: [batch, 3 · width]: the projected input, in columns update, reset, candidate.
+        hidden: [batch, width]: the old state.
+        size: 3 · width.
+        param_attr: description of the weight [width, 3 · width], laid out as in `dynamic_gru`.
+        bias_attr: description of the bias [1, 3 · width]; False leaves it out.
+        activation: of the candidate: ``"sigmoid"``, ``"tanh"``, ``"relu"`` or ``"identity"``.
+        gate_activation: of the gates, alike.
+        origin_mode: as in `dynamic_gru`.
+
+    Returns:
+        The new state [batch, width], the old state times the reset gate [batch, width], and the gates
+        [batch, 3 · width]. Gradients pass through the new state alone.
+
+    Raises:
+        OpTypeError: an argument is not a Variable.
+        OpValueError: sizes that do not fit, or an unknown activation.
+
+    Example:
+        >>> x, h = fluid.layers.data("x", [3 * 16]), fluid.layers.data("h", [16])
+        >>> new, reset, gates = fluid.layers.gru_unit(x, h, size=3 * 16)
+        >>> new.shape, gates.shape
+        ((-1, 16), (-1, 48))
+
+    Source: Fluid's layers.gru_unit.
+    """
+    width = _width(input, size, 3, "gru_unit")
+    check_variable(hidden, "hidden", "gru_unit")
+    numbers = {}
+    for argument, name in (("activation", activation), ("gate_activation", gate_activation)):
+        if name not in ACTIVATIONS:
+            raise OpValueError(
+                f"{argument} of gru_unit names no activation.", expected=", ".join(ACTIVATIONS), received=repr(name)
+            )
+        numbers[argument] = ACTIVATIONS.index(name)
+    helper = LayerHelper("gru_unit", param_attr=param_attr, bias_attr=bias_attr)
+    inputs = {"Input": input, "HiddenPrev": hidden, **_gru_parameters(helper, width, input.dtype)}
+    outs = {slot: helper.create_tmp_variable(input.dtype) for slot in ("Gate", "ResetHiddenPrev", "Hidden")}
+    attrs = {**numbers, "origin_mode": origin_mode}
+    helper.append_op(type="gru_unit", inputs=_lists(inputs), outputs=_lists(outs), attrs=attrs)
+    return outs["Hidden"], outs["ResetHiddenPrev"], outs["Gate"]
+
+
+@naming.layer
+def lstm_unit(
+    x_t: Variable,
+    hidden_t_prev: Variable,
+    cell_t_prev: Variable,
+    forget_bias: float = 0.0,
+    param_attr: ParamAttrLike = None,
+    bias_attr: ParamAttrLike = None,
+    name: str | None = None,
+) -> tuple[Variable, Variable]:
+    """One step of a long short-term memory: an fc of input and old hidden state, and the gates behind it.
+
+    Args:
+        x_t: [batch, any width]: the input.
+        hidden_t_prev: [batch, width]: the old hidden state.
+        cell_t_prev: [batch, width]: the old cell.
+        forget_bias: added to the forget gate.
+        param_attr: description of the fc's weight [width of ``x_t`` + width, 4 · width].
+        bias_attr: description of the fc's bias [4 · width]; False leaves it out.
+        name: name of the layer.
+
+    Returns:
+        The new hidden state and the new cell, both [batch, width].
+
+    Raises:
+        OpTypeError: an argument is not a Variable.
+        OpValueError: an argument is no matrix, or sizes do not fit.
+
+    Example:
+        >>> x, h, c = (fluid.layers.data(n, [size]) for n, size in (("x", 10), ("h", 16), ("c", 16)))
+        >>> hidden, cell = fluid.layers.lstm_unit(x, h, c, forget_bias=1.0)
+        >>> hidden.shape, cell.shape
+        ((-1, 16), (-1, 16))
+
+    Source: Fluid's layers.lstm_unit.
+    """
+    arguments = {"x_t": x_t, "hidden_t_prev": hidden_t_prev, "cell_t_prev": cell_t_prev}
+    for argument, variable in arguments.items():
+        check_variable(variable, argument, "lstm_unit")
+        _require(len(variable.shape) == 2, f"Rank of {argument} must be 2.", arguments)
+    heights = {v.shape[0] for v in arguments.values()} - {-1}
+    _require(len(heights) <= 1, "The 1st dimensions of x_t, hidden_t_prev and cell_t_prev must be the same.", arguments)
+    _require(
+        hidden_t_prev.shape[1] == cell_t_prev.shape[1],
+        "The 2nd dimensions of hidden_t_prev and cell_t_prev must be the same.", arguments,
+    )  # fmt: skip
+    both = concat([x_t, hidden_t_prev], axis=1)
+    gates = fc(both, 4 * cell_t_prev.shape[1], param_attr=param_attr, bias_attr=bias_attr)
+    outputs, attrs = {"C": x_t.dtype, "H": x_t.dtype}, {"forget_bias": float(forget_bias)}
+    cell, hidden = several("lstm_unit", {"X": gates, "C_prev": cell_t_prev}, outputs, attrs, name=name)
+    return hidden, cell
+
+
+def _require(holds: bool, message: str, arguments: dict[str, Variable]) -> None:
+    if not holds:
+        raise OpValueError(message, slots=operands(list(arguments.values())), expected="[batch, width]")

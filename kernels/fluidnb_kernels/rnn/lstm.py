@@ -1,0 +1,252 @@
+"""lstm: long short-term memory over sequences (dynamic_lstm)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from fluidnb.op import Attr, Binder, Context, default_grad, grad_op, op
+from fluidnb_kernels.rnn.activations import ACTIVATIONS
+from fluidnb_kernels.rnn.batches import Batches
+from fluidnb_kernels.rnn.lstm_steps import Lstm, backward, forward, peephole_grads
+from fluidnb_kernels.rules import agree
+from fluidnb_kernels.sequences import offsets_of, require_lod
+
+Array = Any
+
+ATTRS = {
+    "use_peepholes": Attr("bool", True, "whether the gates see the cell"),
+    "is_reverse": Attr("bool", False, "whether time runs from the last row of a sequence to the first"),
+    "is_test": Attr("bool", False, "kept for old programs; it changes nothing"),
+    "gate_activation": Attr("string", "sigmoid", "of the three gates", enum=tuple(ACTIVATIONS)),
+    "cell_activation": Attr("string", "tanh", "of the cell on its way out", enum=tuple(ACTIVATIONS)),
+    "candidate_activation": Attr("string", "tanh", "of the candidate", enum=tuple(ACTIVATIONS)),
+}
+
+
+def check(c: Context, state: int) -> int:
+    """Check the inputs that an LSTM has with and without a projection.
+
+    Args:
+        c: the context.
+        state: the width of what goes on from step to step; -1 unknown.
+
+    Returns:
+        The width of the cell.
+
+    Raises:
+        RuleError: they do not fit.
+    """
+    x, weight, bias, type = c["Input"], c["Weight"], c["Bias"], c.definition.type
+    c.require(
+        x.ndim == 2, f"Input(Input)'s rank of {type} must be 2.", expected="[n, 4 · width]", received=list(x.shape)
+    )
+    width = weight.shape[1] // 4 if weight.ndim == 2 and weight.shape[1] >= 0 else -1
+    c.require(
+        weight.ndim == 2 and agree(weight.shape, (state, 4 * width)) and agree((-1, 4 * width), x.shape),
+        f"Input(Weight) of {type} must lead from the state to the four gates, which Input(Input) has as columns.",
+        expected=f"Weight [{state if state >= 0 else 'state'}, {4 * width}] and Input [n, {4 * width}]",
+        received=f"Weight {list(weight.shape)}, Input {list(x.shape)}",
+        hint="layers.fc(x, size) in front makes an input of 4 · width columns.",
+    )  # fmt: skip
+    peepholes = c.attr("use_peepholes")
+    c.require(
+        agree(bias.shape, (1, (7 if peepholes else 4) * width)),
+        f"The second dimension of Input(Bias) of {type} should be " + ("7" if peepholes else "4") + " · width.",
+        expected=[1, (7 if peepholes else 4) * width], received=list(bias.shape),
+        hint="with peepholes the bias holds three more weights for each cell; use_peepholes=False does without.",
+    )  # fmt: skip
+    c.require(
+        c.has("H0") == c.has("C0"), f"Input(H0) and Input(C0) of {type} must be given both or not at all.",
+        expected="two first states", received="H0" if c.has("H0") else "C0",
+    )  # fmt: skip
+    require_lod(c, "Input", levels=1)
+    count = len(c.lod("Input")[0]) - 1 if c.runtime else -1
+    for slot, size in (("H0", state), ("C0", width)):
+        c.require(
+            not c.has(slot) or agree(c[slot].shape, (count, size)),
+            f"Input({slot}) of {type} must have a row for each sequence.",
+            expected=[count if count >= 0 else "sequences", size],
+            received=list(c[slot].shape) if c.has(slot) else None,
+        )  # fmt: skip
+    return width
+
+
+def _infer(c: Context) -> None:
+    x, weight = c["Input"], c["Weight"]
+    width = check(c, weight.shape[0])
+    c.require(
+        weight.shape[0] in (-1, width), "Input(Weight) of lstm must be [width, 4 · width].",
+        expected=[width, 4 * width], received=list(weight.shape),
+    )  # fmt: skip
+    for slot, columns in (("Hidden", width), ("Cell", width)):
+        c.set(slot, (x.shape[0], columns), x.dtype, c.lod("Input"))
+    c.set("BatchGate", (x.shape[0], 4 * width), x.dtype)
+    c.set("BatchCellPreAct", (x.shape[0], width), x.dtype)
+
+
+def network(b: Binder, **more: Any) -> Lstm:
+    """What the attributes and the LoD say of an LSTM.
+
+    Args:
+        b: the binder.
+        more: further fields of `Lstm`.
+    """
+    gate, cell, candidate = (
+        ACTIVATIONS[b.attr(name + "_activation", default)]
+        for name, default in (("gate", "sigmoid"), ("cell", "tanh"), ("candidate", "tanh"))
+    )
+    batches = Batches(offsets_of(b, "Input"), bool(b.attr("is_reverse", False)))
+    return Lstm(batches, gate, cell, candidate, bool(b.attr("use_peepholes", True)), **more)
+
+
+def run(
+    net: Lstm,
+    x: Array,
+    parameters: tuple[Array, ...],
+    initial: tuple[Array, Array],
+    packed: tuple[Array, ...],
+    outs: list[tuple[Array, Array]],
+) -> None:
+    """Run an LSTM over sequences.
+
+    Args:
+        net: what it is.
+        x: [n, 4 · width].
+        parameters: see `forward`.
+        initial: first state and first cell, or Nones.
+        packed: see `forward`; written.
+        outs: (packed, array) pairs: what is written out in the order of the input.
+    """
+    net.batches.pack(x, packed[0])
+    forward(net, parameters, *initial, packed)
+    for inner, out in outs:
+        if out is not None:
+            net.batches.unpack(inner, out)
+
+
+def run_back(
+    net: Lstm,
+    parameters: tuple[Array, ...],
+    initial: tuple[Array, Array],
+    values: tuple[Array, ...],
+    g: Array,
+    room: tuple[Array, ...],
+    outs: tuple[Array, ...],
+) -> None:
+    """Write the gradients of an LSTM.
+
+    Args:
+        net: what it is.
+        parameters: see `forward`.
+        initial: first state and first cell, or Nones.
+        values: packed gates, activated cells and hidden states (None without a projection); states and cells in the
+            order of the input.
+        g: [n, state], in the order of the input.
+        room: workspaces of `room_back`.
+        outs: gradients of input, weight, bias, projection, first state and first cell, None where unwanted.
+    """
+    batches, (h0, c0) = net.batches, initial
+    gates, seen, hidden, states, cells = values
+    dx, dweight, dbias, dprojection, dh0, dc0 = outs
+    packed_states, before, dstates, packed_cells, old, through, dz, slopes = room
+    batches.pack(states, packed_states)
+    batches.pack(cells, packed_cells)
+    batches.pack(g, dstates)
+    batches.pack_previous(packed_cells, batches.pack_initial(c0, cells.shape[1], cells.dtype), old)
+    packed = gates, packed_cells, seen, hidden, packed_states
+    dstate, dcell = backward(net, parameters, packed, old, dstates, dz, (slopes, through))
+    if dx is not None:
+        batches.unpack(dz, dx)
+    if dweight is not None:
+        batches.pack_previous(packed_states, batches.pack_initial(h0, states.shape[1], states.dtype), before)
+        np.matmul(before.T, dz, dweight)
+    if dbias is not None:
+        width = cells.shape[1]
+        np.add.reduce(dz, 0, None, dbias[0, : 4 * width])
+        if net.peepholes:
+            dbias[0, 4 * width :] = peephole_grads(dz, old, packed_cells)
+    if dprojection is not None:
+        np.matmul(hidden.T, dstates, dprojection)
+    for first, out in ((dstate, dh0), (dcell, dc0)):
+        if out is not None:
+            batches.unpack_initial(first, out)
+
+
+def room_back(b: Binder, states: Array, cells: Array) -> tuple[Array, ...]:
+    """The workspaces of `run_back`.
+
+    Args:
+        b: the binder.
+        states: [n, state].
+        cells: [n, width].
+    """
+    n, width = cells.shape
+    shapes = [states.shape] * 3 + [cells.shape] * 3 + [(n, 4 * width)] * 2
+    return tuple(b.tmp(shape, cells.dtype) for shape in shapes)
+
+
+@op(
+    "lstm",
+    inputs={
+        "Input": "[n, 4 · width] with one level of LoD: columns for candidate, input, forget and output",
+        "H0?": "[sequences, width]: hidden state before the first step; zeros without",
+        "C0?": "[sequences, width]: cell before the first step; given with H0",
+        "Weight": "[width, 4 · width], from the hidden state",
+        "Bias": "[1, 4 · width], or [1, 7 · width] with the weights of peepholes to input, forget and output gates",
+    },
+    outputs={
+        "Hidden": "[n, width]: the hidden state after each row",
+        "Cell": "[n, width]: the cell after each row",
+        "BatchGate~": "[n, 4 · width]: the gates, step by step",
+        "BatchCellPreAct~": "[n, width]: the activated cells, step by step",
+    },
+    attrs=ATTRS,
+    infer=_infer,
+    grad=default_grad(
+        "Input", "H0", "C0", "Weight", "Bias", "Hidden", "Cell", "BatchGate", "BatchCellPreAct", "Hidden@GRAD"
+    ),
+)
+def lstm(b: Binder) -> None:
+    """Runs an LSTM along each sequence; nothing is padded.
+
+    With x the rows of Input, W the Weight, and w the weights of peepholes::
+
+        candidate = tanh(x_c + h W_c + b_c)
+        i, f = σ(x + h W + b + w · c)
+        c' = f · c + i · candidate
+        o = σ(x_o + h W_o + b_o + w_o · c')
+        h' = o · tanh(c')
+
+    A gradient that arrives through Cell is not passed on; give what needs one the hidden state.
+
+    Example:
+        >>> from fluidnb.testing import run_op
+        >>> inputs = {"Input": (np.zeros((3, 8)), [[2, 1]]), "Weight": np.zeros((2, 8)), "Bias": np.zeros((1, 14))}
+        >>> run_op("lstm", inputs)["Hidden"]
+        LoDTensor(shape=[3, 2], dtype=float64, lod=[[0, 2, 3]], place=CPUPlace)
+
+    Source: Fluid's lstm_op (Hochreiter and Schmidhuber 1997; peepholes of Gers and Schmidhuber 2000).
+    """
+    x, cell = b["Input"], b["Cell"]
+    shape = x.shape[0], b["Weight"].shape[0]
+    gates, seen = (
+        b.tmp((x.shape[0], columns), x.dtype) if b[slot] is None else b[slot]
+        for slot, columns in (("BatchGate", x.shape[1]), ("BatchCellPreAct", shape[1]))
+    )
+    cells, hidden = b.tmp(shape, x.dtype), b.tmp(shape, x.dtype)
+    parameters = b["Weight"], b["Bias"], None
+    packed = gates, cells, seen, hidden, hidden
+    b(run, network(b), x, parameters, (b["H0"], b["C0"]), packed, [(hidden, b["Hidden"]), (cells, cell)])
+
+
+@grad_op("lstm_grad", dtype_slot="Input")
+def lstm_grad(b: Binder) -> None:
+    """Gradients by backpropagation through time, from that of Hidden."""
+    values = b["BatchGate"], b["BatchCellPreAct"], None, b["Hidden"], b["Cell"]
+    outs = tuple(b[s + "@GRAD"] for s in ("Input", "Weight", "Bias"))
+    outs = (*outs, None, b["H0@GRAD"], b["C0@GRAD"])
+    parameters = b["Weight"], b["Bias"], None
+    room = room_back(b, b["Hidden"], b["Cell"])
+    b(run_back, network(b), parameters, (b["H0"], b["C0"]), values, b["Hidden@GRAD"], room, outs)

@@ -1,0 +1,94 @@
+"""lstmp: an LSTM whose hidden state is projected to fewer numbers before it goes on (dynamic_lstmp)."""
+
+from __future__ import annotations
+
+from fluidnb.op import Attr, Binder, Context, default_grad, grad_op, op
+from fluidnb_kernels.rnn.activations import ACTIVATIONS
+from fluidnb_kernels.rnn.lstm import ATTRS, check, network, room_back, run, run_back
+from fluidnb_kernels.rnn.lstm_steps import Lstm
+from fluidnb_kernels.rules import agree
+
+
+def _infer(c: Context) -> None:
+    x, projection = c["Input"], c["ProjWeight"]
+    state = projection.shape[1] if projection.ndim == 2 else -1
+    width = check(c, state)
+    c.require(
+        agree(projection.shape, (width, state)), "Input(ProjWeight) of lstmp must lead from the cells to the state.",
+        expected=[width, state], received=list(projection.shape),
+    )  # fmt: skip
+    c.set("Projection", (x.shape[0], state), x.dtype, c.lod("Input"))
+    c.set("Cell", (x.shape[0], width), x.dtype, c.lod("Input"))
+    c.set("BatchGate", (x.shape[0], 4 * width), x.dtype)
+    for slot in ("BatchCellPreAct", "BatchHidden"):
+        c.set(slot, (x.shape[0], width), x.dtype)
+
+
+def _network(b: Binder) -> Lstm:
+    return network(
+        b, projection=ACTIVATIONS[b.attr("proj_activation", "tanh")],
+        cell_clip=b.attr("cell_clip", 0.0), proj_clip=b.attr("proj_clip", 0.0),
+    )  # fmt: skip
+
+
+@op(
+    "lstmp",
+    inputs={
+        "Input": "[n, 4 · width] with one level of LoD: columns for candidate, input, forget and output",
+        "H0?": "[sequences, state]: projection before the first step; zeros without",
+        "C0?": "[sequences, width]: cell before the first step; given with H0",
+        "Weight": "[state, 4 · width], from the projection",
+        "ProjWeight": "[width, state], from the hidden state to its projection",
+        "Bias": "[1, 4 · width], or [1, 7 · width] with the weights of peepholes to input, forget and output gates",
+    },
+    outputs={
+        "Projection": "[n, state]: the projected hidden state after each row",
+        "Cell": "[n, width]: the cell after each row",
+        "BatchGate~": "[n, 4 · width]: the gates, step by step",
+        "BatchCellPreAct~": "[n, width]: the activated cells, step by step",
+        "BatchHidden~": "[n, width]: the hidden states, step by step",
+    },
+    attrs=ATTRS
+    | {
+        "cell_clip": Attr("float", 0.0, "bound of the cell's values; 0 for none", ge=0),
+        "proj_clip": Attr("float", 0.0, "bound of the projection's values; 0 for none", ge=0),
+        "proj_activation": Attr("string", "tanh", "of the projection", enum=tuple(ACTIVATIONS)),
+    },
+    infer=_infer,
+    grad=default_grad(
+        "Input", "H0", "C0", "Weight", "ProjWeight", "Bias", "Projection", "Cell", "BatchGate", "BatchCellPreAct",
+        "BatchHidden", "Projection@GRAD",
+    ),
+)  # fmt: skip
+def lstmp(b: Binder) -> None:
+    """Runs an LSTM along each sequence; ``r = tanh(h · ProjWeight)`` takes the hidden state's place in the next step.
+
+    The rest is as in ``lstm``. A gradient that arrives through Cell is not passed on.
+
+    Example:
+        >>> from fluidnb.testing import run_op
+        >>> inputs = {"Input": (np.zeros((3, 8)), [[2, 1]]), "Weight": np.zeros((1, 8)), "Bias": np.zeros((1, 14))}
+        >>> run_op("lstmp", {**inputs, "ProjWeight": np.zeros((2, 1))})["Projection"]
+        LoDTensor(shape=[3, 1], dtype=float64, lod=[[0, 2, 3]], place=CPUPlace)
+
+    Source: Fluid's lstmp_op (Sak et al. 2014).
+    """
+    x, projection = b["Input"], b["ProjWeight"]
+    n, (width, state) = x.shape[0], projection.shape
+    gates, seen, hidden = (
+        b.tmp((n, columns), x.dtype) if b[slot] is None else b[slot]
+        for slot, columns in (("BatchGate", 4 * width), ("BatchCellPreAct", width), ("BatchHidden", width))
+    )
+    cells, states = b.tmp((n, width), x.dtype), b.tmp((n, state), x.dtype)
+    packed = gates, cells, seen, hidden, states
+    outs = [(states, b["Projection"]), (cells, b["Cell"])]
+    b(run, _network(b), x, (b["Weight"], b["Bias"], projection), (b["H0"], b["C0"]), packed, outs)
+
+
+@grad_op("lstmp_grad", dtype_slot="Input")
+def lstmp_grad(b: Binder) -> None:
+    """Gradients by backpropagation through time, from that of Projection."""
+    values = tuple(b[s] for s in ("BatchGate", "BatchCellPreAct", "BatchHidden", "Projection", "Cell"))
+    outs = tuple(b[s + "@GRAD"] for s in ("Input", "Weight", "Bias", "ProjWeight", "H0", "C0"))
+    parameters, room = (b["Weight"], b["Bias"], b["ProjWeight"]), room_back(b, b["Projection"], b["Cell"])
+    b(run_back, _network(b), parameters, (b["H0"], b["C0"]), values, b["Projection@GRAD"], room, outs)
