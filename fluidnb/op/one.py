@@ -54,15 +54,17 @@ def _not_equal(x: Array, y: Array, out: Array) -> None:
     out[()] = x[()] != y[()]
 
 
-_FLOATS = frozenset(map(np.dtype, ("float32", "float64")))
-_NUMBERS = _FLOATS | frozenset(map(np.dtype, ("int32", "int64")))
-_BOOL = np.dtype(bool)
-
-_ARITHMETIC: dict[Any, Callable[..., None]] = {np.add: _add, np.subtract: _subtract, np.multiply: _multiply}
-_TESTS: dict[Any, Callable[..., None]] = {
+_ARITHMETIC = {np.add: _add, np.subtract: _subtract, np.multiply: _multiply, np.divide: _divide}
+_TESTS = {
     np.less: _less, np.less_equal: _less_equal, np.greater: _greater, np.greater_equal: _greater_equal,
     np.equal: _equal, np.not_equal: _not_equal,
 }  # fmt: skip
+#: ufunc -> type characters of both operands and the output, as numpy writes them -> function. A ufunc divides whole
+#: numbers into floats.
+_WAYS: dict[Any, dict[str, Callable[[Array, Array, Array], None]]] = {
+    **{u: {3 * char: f for char in ("fd" if u is np.divide else "fdil")} for u, f in _ARITHMETIC.items()},
+    **{u: {2 * char + "?": f for char in "fdil"} for u, f in _TESTS.items()},
+}
 
 
 def on_one(ufunc: Any, args: tuple[Any, ...]) -> tuple[Any, tuple[Any, ...]] | None:
@@ -83,16 +85,14 @@ def on_one(ufunc: Any, args: tuple[Any, ...]) -> tuple[Any, tuple[Any, ...]] | N
         >>> on_one(np.exp, (x, x)) is on_one(np.add, (x, np.ones(2), np.ones(2))) is None
         True
     """
-    if len(args) != 3 or not all(type(a) is np.ndarray and a.size == 1 for a in args):
+    ways = _WAYS.get(ufunc)
+    if ways is None or len(args) != 3:
         return None
-    x, y, out = (a.dtype for a in args)
-    found = None
-    if x == y and x in _NUMBERS:
-        if out == x:
-            found = _divide if ufunc is np.divide and x in _FLOATS else _ARITHMETIC.get(ufunc)
-        elif out == _BOOL:
-            found = _TESTS.get(ufunc)
-    return None if found is None else (found, tuple(a.reshape(()) for a in args))
+    x, y, out = args
+    if not (type(x) is type(y) is type(out) is np.ndarray and x.size == y.size == out.size == 1):
+        return None
+    found = ways.get(x.dtype.char + y.dtype.char + out.dtype.char)
+    return None if found is None else (found, (x.reshape(()), y.reshape(()), out.reshape(())))
 
 
 def assign(target: Array, source: Array) -> tuple[Any, tuple[Any, ...]]:
