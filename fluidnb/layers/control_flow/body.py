@@ -81,6 +81,21 @@ class BodyGuard(BlockGuard):
         self.role = ""
         self._startup = helper.startup_program
 
+    def serve(self, opener: object, work: Callable[[], object]) -> None:
+        """Fill the block for another object, which has its own work to do before the operator is appended.
+
+        Args:
+            opener: the object, which counts as the one whose block it is.
+            work: what it does at the end of the block, inside.
+        """
+        finish = self._finish
+
+        def both(body: Block) -> None:
+            work()
+            finish(body)
+
+        self.opener, self._finish = opener, both
+
     def __enter__(self) -> Block:
         self._clean = all_or_nothing(self._startup)
         self._clean.__enter__()

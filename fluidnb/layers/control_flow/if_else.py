@@ -275,6 +275,8 @@ class IfElse:
                 name=unique_name.generate(f"{self.helper.name}_output"), dtype=result.dtype, lod_level=result.lod_level
             )  # fmt: skip
             shape = out.shape
+            if not one and -1 not in result.shape[1:]:
+                _no_rows(home, out, result)
             with inside(program, side.body):
                 assign(result, output=out)
             if k < len(shared):
@@ -432,6 +434,14 @@ class _SideGuard(BodyGuard):
     def _forget(self) -> None:
         self._ifelse._open, self._ifelse._parts = None, self._parts
         self._ifelse._sides.pop(self._side.holds, None)
+
+
+def _no_rows(home: Block, out: Variable, result: Variable) -> None:
+    """What a side gives that does not run. Paddle would go on with what the run before has left."""
+    home.append_op(
+        type="fill_constant", outputs={"Out": [out]},
+        attrs={"shape": [0, *result.shape[1:]], "dtype": int(result.dtype), "value": 0.0},
+    )  # fmt: skip
 
 
 def _join_shapes(out: Variable, result: Variable, side: Side) -> None:
