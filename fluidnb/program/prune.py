@@ -8,6 +8,7 @@ from typing import Any
 from fluidnb.errors import NotFound, OpTypeError, OpValueError, near
 from fluidnb.program import origin
 from fluidnb.program.clone import copy_facts
+from fluidnb.program.dropped import refuse_dropped
 from fluidnb.program.inner import inner_blocks, outer_names
 from fluidnb.program.operator import Operator
 from fluidnb.program.program import Program
@@ -31,6 +32,7 @@ def prune(program: Program, targets: Any, feeds: Collection[str] = ()) -> Progra
     Raises:
         OpTypeError: a target of another kind.
         OpValueError: a target that block 0 does not have.
+        EnforceNotMet: a target that memory_optimize has dropped.
 
     Example:
         >>> p = Program(); b = p.global_block()
@@ -115,6 +117,7 @@ def _pruned(
                 hint=near(name, top.vars) or "program.global_block().vars has them all.",
             )  # fmt: skip
     _check_feeds(top)
+    refuse_dropped(top, sorted(targets), "wanted")
     kept = _reachable(desc, top, set(targets), kept_ops, feeds)
     # Blocks of operators that stay, in their old order, so that parents come before children.
     ops = {0: kept}

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from fluidnb.errors import NotFound, near
+from fluidnb.program.dropped import refuse_dropped
 from fluidnb.program.inner import inner_blocks
 from fluidnb.program.prune import _reachable, _remapped
 from fluidnb.proto.desc import BlockDesc, OpDesc, ProgramDesc
@@ -26,6 +27,7 @@ def prune_block(desc: BlockDesc, targets: Iterable[str]) -> BlockDesc:
 
     Raises:
         NotFound: a name that the block does not see.
+        EnforceNotMet: a target that memory_optimize has dropped.
 
     Example:
         >>> from fluidnb.program import Program
@@ -46,6 +48,7 @@ def prune_block(desc: BlockDesc, targets: Iterable[str]) -> BlockDesc:
                 f"prune() cannot reach {name}.", where=capture(), expected=f"a variable that block {desc.idx} sees",
                 received=name, hint=near(name, known) or "block.vars has them all.",
             )  # fmt: skip
+    refuse_dropped(desc, sorted(wanted), "wanted")
     kept = _reachable(program, desc, set(wanted))
     around = list(desc.chain())
     ops: dict[int, list[OpDesc]] = {block.idx: [] for block in around}

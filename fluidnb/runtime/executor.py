@@ -14,6 +14,7 @@ from fluidnb.op.define import registry
 from fluidnb.op.rng import times_seeded
 from fluidnb.op.transform import copy_between
 from fluidnb.program import Program, default_main_program, hooks, origin
+from fluidnb.program.dropped import refuse_dropped
 from fluidnb.proto.desc import ProgramDesc
 from fluidnb.runtime import scope as scopes
 from fluidnb.runtime.entry import Entry, bring_here
@@ -252,7 +253,7 @@ class Executor:
             for old in [k for k, p in prepared.items() if p.version != desc.version]:
                 del prepared[old]
             plan = Plan(desc, feeds, fetches, self.place, seed)
-            _check_dropped(plan)
+            refuse_dropped(desc.blocks[0], fetches, "fetched")
             prepared[key] = plan
         plan.clock.seed = seed
         return plan
@@ -324,26 +325,6 @@ def _fetch_targets(desc: ProgramDesc) -> list[str]:
 def _is_empty(scope: Scope, name: str) -> bool:
     variable = scope.find_var(name)
     return variable is None or variable.value is None or getattr(variable.value, "array", 0) is None
-
-
-def _check_dropped(plan: Plan) -> None:
-    """Refuse to fetch what an operator drops: another variable may have lived under its name since."""
-    dropped = {}
-    for op in plan.blocks[0].ops:
-        if op.desc.optype == "delete_var":
-            dropped.update(dict.fromkeys(op.reads(), op))
-        elif dropped:
-            for name in op.writes():
-                dropped.pop(name, None)
-    for name in plan.fetches:
-        if name in dropped:
-            raise EnforceNotMet(
-                f'"{name}" is fetched, but {dropped[name].text()} drops it before the run ends.',
-                slots=[operand("fetched", plan.desc.blocks[0].vars[name])], expected="a variable that the run keeps",
-                received=f"{name}, whose memory is given to others",
-                hint="memory_optimize and release_memory leave alone what skip_opt_set names: build the program again, "
-                f'then fluid.memory_optimize(program, skip_opt_set=["{name}"]).',
-            )  # fmt: skip
 
 
 def _check_names(plan: Plan, scope: Scope) -> None:

@@ -9,6 +9,7 @@ from typing import Any
 from fluidnb.errors import EnforceNotMet, NotFound, OpTypeError, OpValueError, near
 from fluidnb.program import Program, Variable, default_main_program
 from fluidnb.program.clone import clone
+from fluidnb.program.dropped import refuse_dropped
 from fluidnb.program.inner import outer_names
 from fluidnb.program.prune import prune
 from fluidnb.runtime.executor import Executor
@@ -70,7 +71,7 @@ def save_inference_model(
         OpTypeError: names or variables of another kind.
         NotFound: a name that the program does not have.
         OpValueError: the targets need data that is not among the feeds.
-        EnforceNotMet: a parameter has no value.
+        EnforceNotMet: a parameter has no value, or memory_optimize has dropped a target.
 
     Example:
         >>> import tempfile
@@ -86,10 +87,12 @@ def save_inference_model(
     targets: list[Any] = list(target_vars) if isinstance(target_vars, list | tuple) else [target_vars]
     _check_ends(program, feeds, targets)
     names = [t.name for t in targets]
+    refuse_dropped(program.desc.blocks[0], names, "a target")
     made = clone(program, for_test=True, warn=False)
     if export_for_deployment:
         made = prune(made, names, feeds)
     _check_reaches(made, feeds, names)
+    _drop_nothing(made)
     parameters = [v for v in made.list_vars() if is_persistable(v)]
     if not program_only:
         save_vars(executor, dirname, made, vars=parameters, filename=params_filename)
@@ -195,6 +198,14 @@ def _check_reaches(program: Program, feeds: list[str], targets: list[str]) -> No
                     op=op.label(), expected=f"{name} among feeded_var_names", received=", ".join(feeds),
                 )  # fmt: skip
         known |= writes
+
+
+def _drop_nothing(program: Program) -> None:
+    """Leave delete_var out of blocks that were kept whole: Paddle's later executors cannot run it."""
+    for block in program.blocks:
+        for index in range(len(block.desc.ops) - 1, -1, -1):
+            if block.desc.ops[index].optype == "delete_var":
+                block.remove_op(index)
 
 
 def _add_ends(program: Program, feeds: list[str], targets: list[str]) -> None:

@@ -46,7 +46,9 @@ def require_paddle() -> None:
         pytest.skip(f"real Paddle 2.6.2 needs Python 3.11 or 3.12 (`make test` sets it up in {PYTHON.parents[1]})")
 
 
-def train_in_paddle(folder: Path, program: bytes, params: Arrays, feeds: Arrays, fetch: list[str]) -> Run:
+def train_in_paddle(
+    folder: Path, program: bytes, params: Arrays, feeds: Arrays, fetch: list[str], classic: bool = False
+) -> Run:
     """Train a program of ours in Paddle.
 
     Args:
@@ -55,13 +57,14 @@ def train_in_paddle(folder: Path, program: bytes, params: Arrays, feeds: Arrays,
         params: its persistable variables before the first step.
         feeds: arrays named "step/variable".
         fetch: names to fetch in every step, the loss first.
+        classic: whether to use the executor of Fluid's time, which knows delete_var.
 
     Returns:
         The losses and the parameters after the last step.
     """
     (folder / "main.pb").write_bytes(program)
     np.savez(folder / "params.npz", **params)
-    return _run(folder, {"fetch": fetch}, feeds)
+    return _run(folder, {"fetch": fetch, "classic": classic}, feeds)
 
 
 def build_in_paddle(folder: Path, spec: Mapping[str, Any], feeds: Arrays) -> Run:
@@ -84,6 +87,8 @@ def _run(folder: Path, job: dict[str, Any], feeds: Arrays) -> Run:
     script = Path(__file__).with_name("paddle_side.py")
     env = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
     env |= {"GLOG_minloglevel": "3", "OMP_NUM_THREADS": "1"}
+    if job.get("classic"):
+        env["FLAGS_control_flow_use_new_executor"] = "0"  # the same for the blocks inside
     command = [str(PYTHON), "-W", "ignore", str(script), str(folder)]
     done = subprocess.run(command, cwd=folder, env=env, capture_output=True, text=True, timeout=240)
     assert done.returncode == 0, f"Paddle failed:\n{done.stderr[-3000:]}"

@@ -80,7 +80,15 @@ def persistables(program: Any, scope: Any) -> Arrays:
     return {name: np.array(var.get_tensor()) for name, var in found.items() if var is not None}
 
 
-def train(program: Any, params: Arrays, feeds: Arrays, fetch: list[str]) -> Arrays:
+def run_classic(exe: Any, program: Any, feed: Arrays, fetch: list[str], scope: Any) -> list[Any]:
+    """Run a program as Fluid did, operator by operator: the later executor crashes on delete_var."""
+    full = paddle.base.executor._add_feed_fetch_ops(program, feed, fetch, "feed", "fetch")
+    exe._feed_data(full, feed, "feed", scope)
+    exe._default_executor.run(full.desc, scope, 0, True, True, fetch)
+    return [np.array(paddle.base.core.get_fetch_variable(scope, "fetch", i)) for i in range(len(fetch))]
+
+
+def train(program: Any, params: Arrays, feeds: Arrays, fetch: list[str], classic: bool = False) -> Arrays:
     """Run a program once for each step of the feeds.
 
     Args:
@@ -88,6 +96,7 @@ def train(program: Any, params: Arrays, feeds: Arrays, fetch: list[str]) -> Arra
         params: its persistable variables before the first step.
         feeds: arrays named "step/variable".
         fetch: names to fetch in every step.
+        classic: whether to use the executor of Fluid's time.
 
     Returns:
         Arrays named "step/fetch", and "param/variable" after the last step.
@@ -99,13 +108,20 @@ def train(program: Any, params: Arrays, feeds: Arrays, fetch: list[str]) -> Arra
     out: Arrays = {}
     for step in sorted({int(key.partition("/")[0]) for key in feeds}):
         feed = {key.partition("/")[2]: array for key, array in feeds.items() if key.startswith(f"{step}/")}
-        for name, value in zip(fetch, exe.run(program, feed=feed, fetch_list=fetch, scope=scope), strict=True):
+        if classic:
+            values = run_classic(exe, program, feed, fetch, scope)
+        else:
+            values = exe.run(program, feed=feed, fetch_list=fetch, scope=scope)
+        for name, value in zip(fetch, values, strict=True):
             out[f"{step}/{name}"] = value
     return out | {f"param/{name}": array for name, array in persistables(program, scope).items()}
 
 
 def main(folder: Path) -> None:
-    """Do the job of a folder: {"build": spec} builds and trains, {"fetch": [names]} trains the program given."""
+    """Do the job of a folder: {"build": spec} builds and trains, {"fetch": [names]} trains the program given.
+
+    With {"classic": true} the executor of Fluid's time runs it.
+    """
     paddle.enable_static()
     job = json.loads((folder / "job.json").read_text())
     if "build" in job:
@@ -113,7 +129,7 @@ def main(folder: Path) -> None:
     else:
         program, fetch = static.Program.parse_from_string((folder / "main.pb").read_bytes()), job["fetch"]
     with np.load(folder / "params.npz") as params, np.load(folder / "feeds.npz") as feeds:
-        out = train(program, dict(params), dict(feeds), fetch)
+        out = train(program, dict(params), dict(feeds), fetch, job.get("classic", False))
     np.savez(folder / "out.npz", **out)
     print(json.dumps({"fetch": fetch, "paddle": paddle.__version__}))
 
