@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager, suppress
+from contextlib import contextmanager, suppress
 from functools import partial
 from typing import Any, Self
 
@@ -13,10 +13,10 @@ from fluidnb.compat import late
 from fluidnb.compat.memory import Memory
 from fluidnb.compat.operands import as_float, called
 from fluidnb.errors import OpTypeError, OpValueError
-from fluidnb.layers.control_flow.body import inside
+from fluidnb.layers.control_flow.body import BodyGuard, inside
 from fluidnb.layers.control_flow.rows import read_instead
 from fluidnb.layers.one_op import check_variable
-from fluidnb.program import Block, Variable, default_main_program, unique_name
+from fluidnb.program import Block, Variable, unique_name
 from fluidnb.values.dtypes import dtype_name
 
 #: The networks whose step blocks are open, the innermost last.
@@ -65,7 +65,7 @@ class Rnn:
         self._output_num, self._name = output_num, name
         #: the network of Fluid that does the work; None before the step block
         self._rnn: layers.DynamicRNN | layers.StaticRNN | None = None
-        self._guard: AbstractContextManager[Any] | None = None
+        self._guard: BodyGuard | None = None
         self._body: Block | None = None
         #: step inputs: name of the sequence -> its step
         self._steps: dict[str, Variable] = {}
@@ -89,7 +89,6 @@ class Rnn:
         _open.append(self)
         try:
             yield self
-            self._complete()
         except BaseException:
             self._leave(*sys.exc_info())
             raise
@@ -103,20 +102,26 @@ class Rnn:
     def _enter(self, dynamic: bool) -> None:
         self._rnn = layers.DynamicRNN(self._name) if dynamic else layers.StaticRNN(self._name)
         self._guard = self._rnn.block() if isinstance(self._rnn, layers.DynamicRNN) else self._rnn.step()
-        self._guard.__enter__()
-        self._body = default_main_program().current_block()
+        self._guard.serve(self, self._complete)
+        self._body = self._guard.__enter__()
         self._empty = len(self._body.desc.ops)
 
     def _leave(self, *error: Any) -> None:
-        guard, self._guard, self._body = self._guard, None, None
-        assert guard is not None
+        assert self._guard is not None
+        try:
+            self._guard.__exit__(*error)
+        except BaseException:
+            self._forget()
+            raise
         if error[0] is not None:
-            self._rnn = None
-            self._steps.clear()
-            self._memories.clear()
-            self._outputs.clear()
-            self._pending.clear()
-        guard.__exit__(*error)
+            self._forget()
+        self._guard = self._body = None
+
+    def _forget(self) -> None:
+        """Nothing of the step block stays."""
+        self._rnn = self._guard = self._body = None
+        for held in (self._steps, self._memories, self._outputs, self._pending):
+            held.clear()
 
     # Inside.
 

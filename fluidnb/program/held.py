@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
-_MODULES = "fluidnb.layers."
+_MODULES = ("fluidnb.layers.", "fluidnb.compat.")
 
 
 @dataclass(frozen=True, slots=True, eq=False)

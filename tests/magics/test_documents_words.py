@@ -69,3 +69,19 @@ with ie.false_block():
         session.run("got = pd.evaluate(out)")
         assert session.names["got"].ravel().tolist() == [10, 21, 31]
     assert fluid.default_main_program().num_blocks == 3
+
+
+def test_cells_go_on_with_the_step_of_an_rnn(session: Session) -> None:
+    session.run("from fluidnb.compat import pd")
+    session.run(DATA.format(values=[10, 20, 30]) + "rnn = pd.create_rnn(inputs=[x])")
+    session.run("%fluid block open rnn")
+    session.run("%%fluid reads --in rnn\nnow, h = rnn.set_inputs(0), rnn.memory(init=m)")
+    session.run("%%fluid makes --in rnn\na = pd.layer.fc(W, now)\nb = pd.layer.fc(U, h.pre())\nact = pd.sigmoid(pd.add(a, b))")
+    session.run("%%fluid gives --in rnn\nh.update(act)\nrnn.output(a, b)")
+    session.run("%fluid block close rnn")
+    session.run("%%fluid out\no1, o2 = rnn()")
+    session.run("second = pd.evaluate(o2)")
+    assert [round(float(v), 4) for v in session.names["second"].ravel()] == [0, 0.3594, 0.3745]
+    before = fluid.default_main_program().desc.serialize_to_string()
+    session.run("%%fluid gives --in rnn\nh.update(act)\nrnn.output(a, b)")
+    assert fluid.default_main_program().desc.serialize_to_string() == before
