@@ -85,3 +85,16 @@ def test_cells_go_on_with_the_step_of_an_rnn(session: Session) -> None:
     before = fluid.default_main_program().desc.serialize_to_string()
     session.run("%%fluid gives --in rnn\nh.update(act)\nrnn.output(a, b)")
     assert fluid.default_main_program().desc.serialize_to_string() == before
+
+
+def test_parameters_without_a_shape_get_one_again(session: Session) -> None:
+    session.run("from fluidnb.compat import pd")
+    session.run("%%fluid data\nx = pd.sequence([10, 20, 30])\nm = pd.var(0)\nW = pd.tensor()\nU = pd.tensor()")
+    session.run(NET)
+    assert session.names["W"].parameter.shape == (1,)
+    before = fluid.default_main_program().desc.serialize_to_string()
+    session.run(NET)
+    assert fluid.default_main_program().desc.serialize_to_string() == before
+    wider = NET.replace("a = pd.layer.fc(W, now)", "a = pd.layer.fc(W, pd.layer.concat([now, now], axis=1))")
+    session.run(wider.replace("pd.add(a, b)", "pd.add(pd.layer.reduce_sum(a, dim=1, keep_dim=True), b)"))
+    assert session.names["W"].parameter.shape == (2, 2)
