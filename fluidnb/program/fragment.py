@@ -51,6 +51,7 @@ class Fragment:
         ran: whether it ran a program.
         loose: whether it is not a cell but edits made between cells.
         stale: why it is not part of the program now; empty while it is.
+        edited: whether its source has changed since this run.
     """
 
     task: Task
@@ -64,6 +65,7 @@ class Fragment:
     ran: bool = False
     loose: bool = False
     stale: str = ""
+    edited: bool = False
 
     @property
     def key(self) -> Hashable:

@@ -284,13 +284,13 @@ class FragmentLog:
     ) -> None:
         """Put fragments back in order: as they are, by running them again, perhaps with a new source, or as stale."""
         for fragment in tail:
-            edited = fragment.key in edits
-            if edited and edits[fragment.key] is None:
-                report.removed.append(fragment.title)
-                continue
-            if edited:
-                fragment = replace(fragment, task=replace(fragment.task, source=edits[fragment.key]))
-            if not edited and self._fits(fragment):
+            if fragment.key in edits:
+                source = edits[fragment.key]
+                if source is None:
+                    report.removed.append(fragment.title)
+                    continue
+                fragment = replace(fragment, task=replace(fragment.task, source=source), edited=True)
+            if self._fits(fragment):
                 self._put_on(fragment)
                 report.kept.append(fragment.title)
             elif fragment.ran or fragment.loose:
@@ -300,7 +300,9 @@ class FragmentLog:
                 self._run_again(fragment, cause, report, keep_going or bool(report.stale))
 
     def _fits(self, fragment: Fragment) -> bool:
-        return fragment.reads.hold(self.lineage, self._namespace) and all(d.fits() for d in fragment.deltas)
+        if fragment.edited or not fragment.reads.hold(self.lineage, self._namespace):
+            return False
+        return all(d.fits() for d in fragment.deltas)
 
     def _put_on(self, fragment: Fragment) -> None:
         fragment.origin.fate = ""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from fluidnb.program import Program
@@ -10,6 +10,7 @@ from fluidnb.proto.desc import BlockDesc
 from fluidnb.proto.framework_pb2 import AttrType
 from fluidnb.viz.model import plural
 from fluidnb.viz.spans import Line, columns
+from fluidnb.viz.spans import width as line_width
 from fluidnb_magics.groups import OPEN
 from fluidnb_magics.workbench import Workbench
 
@@ -89,11 +90,11 @@ def read_tree(bench: Workbench, program: Program) -> list[BlockLine]:
     return lines
 
 
-def tree_lines(tree: Iterable[BlockLine], limit: int = 0) -> list[Line]:
+def tree_lines(tree: Sequence[BlockLine], limit: int = 0) -> list[Line]:
     """The text face of a tree.
 
     Args:
-        tree: its lines.
+        tree: its lines, at least one.
         limit: characters that a line may have; 0 for any number.
 
     Returns:
@@ -117,7 +118,8 @@ def tree_lines(tree: Iterable[BlockLine], limit: int = 0) -> list[Line]:
                 [(line.state, "warn" if line.state == OPEN else "dim")],
             ]  # fmt: skip
         )
-    return columns(rows, limit)
+    used = [i for i in range(len(rows[0])) if any(line_width(row[i]) for row in rows)]
+    return columns(([row[i] for i in used] for row in rows), limit)
 
 
 def _runs(op: object, block: BlockDesc) -> list[int]:

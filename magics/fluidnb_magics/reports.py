@@ -37,8 +37,9 @@ def report_lines(bench: Workbench, report: Report, cell: Placed | None = None) -
             lines.append([(f"  {words}: {', '.join(titles)}", "")])
     for title, reason in report.stale.items():
         lines.append([("  stale: ", "warn"), (f"{title}, {reason}", "")])
-    for title, wanted, index in drifted(bench):
-        lines.append([("  --in: ", "warn"), (f"{title} says block {wanted}, its block is block {index} now", "")])
+    for cell_of_block, index in bench.drifted():
+        said = f"{cell_of_block.title} says {cell_of_block.cell.block}, its block is block {index} now"
+        lines.append([("  --in: ", "warn"), (said, "")])
     names = anew(bench)
     if names and (again or report.removed or report.executed):
         shown = ", ".join(names[:6]) + (f" and {plural(len(names) - 6, 'other')}" if len(names) > 6 else "")
@@ -87,24 +88,6 @@ def place(bench: Workbench, cell: Placed) -> str:
         block = bench.block_of(cell)
         words = f" in {'a block' if block is None else f'block {block.idx}'} of {cell.owner.cell.title}"
     return words + (f", {cell.group.state}" if cell.group.state else "")
-
-
-def drifted(bench: Workbench) -> list[tuple[str, str, int]]:
-    """The cells that go on with a block which no longer has the index that they give.
-
-    Args:
-        bench: the session.
-
-    Returns:
-        Title, the index that the cell gives, the index that the block has.
-    """
-    found = []
-    for cell in bench.cells:
-        block = bench.block_of(cell)
-        wanted = cell.cell.block or ""
-        if block is not None and wanted.isdecimal() and int(wanted) != block.idx:
-            found.append((cell.title, wanted, block.idx))
-    return found
 
 
 def anew(bench: Workbench) -> list[str]:

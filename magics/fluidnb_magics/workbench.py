@@ -203,6 +203,11 @@ class Workbench(SessionPrograms):
         program, _ = self.program(cell.program)
         return self.blocks.block_at(program, cell.owner.key, cell.group.spot)
 
+    def drifted(self) -> list[tuple[Placed, int]]:
+        """The cells that go on with a block which no longer has the index that they give, and the index it has."""
+        found = ((p, self.block_of(p)) for p in self.cells if (p.cell.block or "").isdecimal())
+        return [(p, b.idx) for p, b in found if b is not None and str(b.idx) != p.cell.block]
+
     # How a change is made.
 
     def _grouped(self, cell: Cell) -> tuple[Group, Hashable | None]:
@@ -243,6 +248,7 @@ class Workbench(SessionPrograms):
                 hint="run programs in a cell of their own, then others can go on with its blocks.",
             )  # fmt: skip
         moves = root.state == OPEN and (old is None or bool(others)) or group.state == CLOSED
+        known = [p.key for p, _ in self.drifted()]
         self._heard = group.key
         try:
             report = self.log.run(
@@ -253,9 +259,26 @@ class Workbench(SessionPrograms):
             raise
         finally:
             self._heard = None
+        self._refuse_drift(known)
         report.executed[0] = cell.title
         report.removed.clear()
         return report
+
+    def _refuse_drift(self, known: list[Hashable]) -> None:
+        """Take the change back when it gives the block of a cell with ``--in 2`` another index: a fresh run of the
+        cells would go on with another block.
+
+        Args:
+            known: keys of cells of which that was so before.
+        """
+        for cell, index in self.drifted():
+            if cell.key not in known:
+                self.log.undo()
+                raise OpValueError(
+                    f'cell "{cell.title}" goes on with block {cell.cell.block}, which would be block {index}.',
+                    expected="a cell that gives its block a name", received=f"--in {cell.cell.block}",
+                    hint="run it with --in and one of the names that %fluid block lists, then make this change.",
+                )  # fmt: skip
 
     def _is_read(self, key: Hashable) -> bool:
         """Whether a later cell reads names that a cell binds, so that it cannot move behind them."""
@@ -290,7 +313,10 @@ class Workbench(SessionPrograms):
             if rest != whole:
                 others[whole.key] = rest
         titles = ", ".join(p.title for p in cells)
+        known = [p.key for p, _ in self.drifted()]
         report = self.log.drop(*roots, keep_going=keep_going, cause=titles, others=others)
+        if not keep_going:
+            self._refuse_drift(known)
         report.removed = [p.title for p in before if self.placed(p.key) is None]
         return report
 

@@ -14,44 +14,18 @@ from IPython.utils.capture import capture_output
 
 import fluidnb as fluid
 from fluidnb_magics import extension
+from fluidnb_magics.groups import CLOSED, Group
 from fluidnb_magics.workbench import Workbench
+from tests.magics.rerun_texts import BLOCKS, CELLS
 
-#: Texts of each cell: the first is how it starts, the others are edits.
-TEXTS: dict[str, tuple[str, ...]] = {
-    "size": ("size = 3", "size = 4", "size = 3  # the same"),
-    "data": (
-        "x = layers.data('x', shape=[4])\ny = layers.data('y', shape=[1])",
-        "x = layers.data('x', shape=[5])\ny = layers.data('y', shape=[1])",
-        "y = layers.data('y', shape=[1])\nx = layers.data('x', shape=[4])\nextra = layers.relu(x)",
-    ),
-    "net": (
-        "h = layers.fc(x, size, act='relu')",
-        "h = layers.fc(x, size)\nh = layers.tanh(h)",
-        "layers.fc(x, 2)\nh = layers.fc(x, size)",
-        "h = layers.fc(x, size, akt='oops')",
-    ),
-    "again": ("x = layers.relu(x)", "x = layers.sigmoid(x)", "pass"),
-    "out": ("pred = layers.fc(h, 1)", "h = layers.fc(h, 2)\npred = layers.fc(h, 1) + 1.0"),
-    "loop": (
-        "i = layers.fill_constant([1], 'int64', 0)\nn = layers.fill_constant([1], 'int64', 3)\n"
-        "more = layers.less_than(i, n)\nwith layers.While(more).block():\n    i = layers.increment(i, 1)\n"
-        "    more = layers.less_than(i, n, cond=more)",
-        "i = n = None",
-    ),
-    "loss": (
-        "loss = layers.mean(layers.square_error_cost(pred, y))\nfluid.optimizer.SGD(0.1).minimize(loss);",
-        "loss = layers.mean(layers.square_error_cost(pred, y))\nfluid.optimizer.Adam(0.1).minimize(loss);",
-        "loss = layers.mean(pred)",
-    ),
-    "test": ("test_program = fluid.default_main_program().clone()", "test_program = None"),
-}
-ACTIONS = st.one_of(
-    st.tuples(st.just("run"), st.sampled_from([(n, i) for n, texts in TEXTS.items() for i in range(len(texts))])),
-    st.tuples(st.just("run"), st.sampled_from([(n, i) for n, texts in TEXTS.items() for i in range(len(texts))])),
-    st.tuples(st.just("drop"), st.sampled_from(sorted(TEXTS))),
-    st.tuples(st.just("delete"), st.lists(st.sampled_from(sorted(TEXTS)), min_size=1, max_size=3)),
-    st.tuples(st.just("undo"), st.none()),
-)
+
+def actions(texts: dict[str, tuple[str, ...]]) -> st.SearchStrategy[list[tuple[str, Any]]]:
+    """What users do with some cells."""
+    runs = st.tuples(st.just("run"), st.sampled_from([(n, i) for n, all in texts.items() for i in range(len(all))]))
+    some = st.lists(st.sampled_from(sorted(texts)), min_size=1, max_size=3)
+    drops = st.tuples(st.just("drop"), st.sampled_from(sorted(texts)))
+    undo = st.tuples(st.just("undo"), st.none())
+    return st.lists(st.one_of(runs, runs, drops, st.tuples(st.just("delete"), some), undo), min_size=3, max_size=14)
 
 
 @pytest.fixture(scope="module")
@@ -88,16 +62,20 @@ def typed(shell: InteractiveShell, text: str, cell_id: str | None = None) -> boo
         return bool(shell.run_cell(text, cell_id=cell_id).success)
 
 
-def build(shell: InteractiveShell, name: str, which: int) -> bool:
-    """Run one of a cell's texts; whether it succeeded."""
-    return typed(shell, f"%%fluid {name}\n{TEXTS[name][which]}", name)
+def build(shell: InteractiveShell, name: str, text: str) -> bool:
+    """Run a text of a cell; whether it succeeded."""
+    if text.startswith(("open ", "close ")):
+        return typed(shell, f"%fluid block {text}")
+    options, _, rest = text.partition("\n") if text.startswith("--") else ("", "", text)
+    return typed(shell, f"%%fluid {name} {options}\n{rest}", name)
 
 
-def apply(bench: Workbench, action: str, what: Any) -> None:
+def apply(bench: Workbench, texts: dict[str, tuple[str, ...]], action: str, what: Any) -> None:
     """One thing that a user does; errors are the user's to see, and leave everything as it was."""
     before = state()
     if action == "run":
-        fine = build(bench.shell, *what)
+        name, which = what
+        fine = build(bench.shell, name, texts[name][which])
     elif action == "drop":
         fine = typed(bench.shell, f"%fluid drop {what}")
     elif action == "undo":
@@ -108,32 +86,58 @@ def apply(bench: Workbench, action: str, what: Any) -> None:
     assert fine or state() == before
 
 
-@pytest.mark.timeout(3600)
-@settings(suppress_health_check=list(HealthCheck))
-@given(st.lists(ACTIONS, min_size=3, max_size=14))
-def test_like_a_fresh_run(shells: tuple[InteractiveShell, InteractiveShell], actions: list[tuple[str, Any]]) -> None:
+def run_afresh(bench: Workbench, group: Group) -> None:
+    """Run a cell as it is stored, and those that go on with its blocks."""
+    if group.state:
+        bench.open_block(group.cell)
+    else:
+        bench.run_cell(group.cell)
+    for part in group.parts:
+        run_afresh(bench, part)
+    if group.state == CLOSED:
+        bench.close_block(group.cell.name)
+
+
+def check(shells: tuple[InteractiveShell, InteractiveShell], texts: dict[str, tuple[str, ...]], steps: Any) -> None:
+    """Do what a user does, and compare with a fresh run of what is left."""
     with fluid.fresh():
         bench = start(shells[0])
-        for name in TEXTS:
-            assert build(bench.shell, name, 0)
-        for action, what in actions:
-            apply(bench, action, what)
-        left = [f.task.source for f in bench.cells if not f.stale]
+        for name, choices in texts.items():
+            assert build(bench.shell, name, choices[0]), name
+        for action, what in steps:
+            apply(bench, texts, action, what)
+        left = [placed.group for placed in bench.cells if not placed.stale and placed.owner is None]
         names = {n: bench.shell.user_ns[n] for n in ("size",) if n in bench.shell.user_ns}
         got = state()
         with fluid.fresh():
             again = start(shells[1])
-            for each in left:
-                again.run_cell(each)
+            for group in left:
+                run_afresh(again, group)
             assert state() == got
-            if any(c.name == "size" for c in left):
+            if any(group.cell.name == "size" for group in left):
                 assert again.shell.user_ns["size"] == names["size"]
+
+
+@pytest.mark.timeout(3600)
+@settings(suppress_health_check=list(HealthCheck))
+@given(actions(CELLS))
+def test_like_a_fresh_run(shells: tuple[InteractiveShell, InteractiveShell], steps: list[tuple[str, Any]]) -> None:
+    check(shells, CELLS, steps)
+
+
+@pytest.mark.timeout(3600)
+@settings(suppress_health_check=list(HealthCheck))
+@given(actions(BLOCKS))
+def test_blocks_like_a_fresh_run(
+    shells: tuple[InteractiveShell, InteractiveShell], steps: list[tuple[str, Any]]
+) -> None:
+    check(shells, BLOCKS, steps)
 
 
 def test_values_stay_through_edits(shells: tuple[InteractiveShell, InteractiveShell]) -> None:
     bench = start(shells[0])
     for name in ("size", "data", "net", "out", "loss"):
-        assert build(bench.shell, name, 0)
+        assert build(bench.shell, name, CELLS[name][0])
     feed = {"x": np.ones((2, 4), "float32"), "y": np.ones((2, 1), "float32")}
 
     def value(name: str) -> np.ndarray[Any, Any]:
@@ -142,7 +146,7 @@ def test_values_stay_through_edits(shells: tuple[InteractiveShell, InteractiveSh
     for edit in (("out", 0), ("net", 1), ("size", 2), ("loss", 1), ("data", 2), ("net", 0)):
         fluid.Executor().run(feed=feed, fetch_list=["loss"])
         kept = {name: value(name) for name in ("h.w_0", "h.b_0", "pred.w_0", "pred.b_0")}
-        assert build(bench.shell, *edit)
+        assert build(bench.shell, edit[0], CELLS[edit[0]][edit[1]])
         bench.before_run(fluid.default_main_program(), fluid.global_scope())
         for name, was in kept.items():
             assert np.array_equal(value(name), was), (edit, name)

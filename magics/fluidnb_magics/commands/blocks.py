@@ -73,7 +73,8 @@ def _open(bench: Workbench, text: str, program: str | None, around: str | None) 
         )  # fmt: skip
     if expression is None:
         expression = _guard(bench, name, program, old)
-    cell = Cell(("block", name), name, f"with {expression}:\n    pass\n", "", program, around, skipped=0, title=name)
+    source, number = f"with {expression}:\n    pass\n", bench.shell.execution_count
+    cell = Cell(("block", name), name, source, "", program, around, number, 0, title=name)
     _report(bench, bench.open_block(cell), cell)
 
 
