@@ -1,7 +1,7 @@
 """Programs that memory_optimize has rewritten run in real PaddlePaddle too, with the same values.
 
-Fluid's executor knows delete_var. The one that Paddle 2.6.2 uses inside while and conditional_block does not: it is taken
-out there before Paddle gets the program, and what is left is that variables share memory.
+Fluid's executor knows delete_var. The one that Paddle 2.6.2 uses inside while and conditional_block does not: there it
+is taken out before Paddle gets the program, and what is left is that variables share memory.
 """
 
 from __future__ import annotations
