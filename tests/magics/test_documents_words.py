@@ -76,7 +76,7 @@ def test_cells_go_on_with_the_step_of_an_rnn(session: Session) -> None:
     session.run(DATA.format(values=[10, 20, 30]) + "rnn = pd.create_rnn(inputs=[x])")
     session.run("%fluid block open rnn")
     session.run("%%fluid reads --in rnn\nnow, h = rnn.set_inputs(0), rnn.memory(init=m)")
-    session.run("%%fluid makes --in rnn\na = pd.layer.fc(W, now)\nb = pd.layer.fc(U, h.pre())\nact = pd.sigmoid(pd.add(a, b))")
+    session.run("%%fluid makes --in rnn\na, b = pd.layer.fc(W, now), pd.layer.fc(U, h.pre())\nact = pd.sigmoid(pd.add(a, b))")
     session.run("%%fluid gives --in rnn\nh.update(act)\nrnn.output(a, b)")
     session.run("%fluid block close rnn")
     session.run("%%fluid out\no1, o2 = rnn()")
