@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 import fluidnb as fluid
-from fluidnb.errors import OpTypeError, OpValueError
+from fluidnb.errors import EnforceNotMet, OpTypeError, OpValueError
+from fluidnb.layers.control_flow import WhileGuard, reads_and_writes
 
 L = fluid.layers
 
@@ -147,3 +148,90 @@ def test_what_is_no_array_is_refused():
     with pytest.raises(OpValueError, match="must be one int64 number"):
         L.array_write(x, x)
     assert fluid.default_main_program().desc.serialize_to_string() == before
+
+
+def test_what_a_block_changes_in_part_is_read_too():
+    """An array of which it writes an element, a variable that a branch inside may leave as it was."""
+    x, i, out = L.ones([2], "float32"), L.zeros([1], "int64"), L.zeros([2], "float32")
+    array, yes = L.create_array("float32"), L.less_than(i, L.ones([1], "int64"))
+    with fluid.framework.BlockGuard(fluid.default_main_program()) as body:
+        L.array_write(x, i, array=array)
+        with L.ConditionalBlock([yes], is_scalar_condition=True).block():
+            L.assign(x, output=out)
+        L.relu(out)
+        reads, writes = reads_and_writes(body)
+    assert reads == [i.name, x.name, array.name, yes.name, out.name] and writes == [array.name, out.name]
+
+
+def test_a_loop_that_changes_a_variable_only_sometimes():
+    """The branch is taken once; before and after, the old value counts."""
+    i, n = L.zeros([1], "int64"), L.fill_constant([1], "int64", 4)
+    last, seen = L.fill_constant([1], "int64", -1), L.zeros([1], "int64")
+    cond = L.less_than(i, n)
+    with L.While(cond).block():
+        with L.ConditionalBlock([L.equal(i, L.fill_constant([1], "int64", 2))], is_scalar_condition=True).block():
+            L.assign(i, output=last)
+        L.assign(L.elementwise_add(seen, last), output=seen)
+        L.less_than(L.increment(i), n, cond=cond)
+    assert last.name in fluid.default_main_program().global_block().ops[-1].input("X")
+    assert run([seen])[0][0] == -1 - 1 + 2 + 2
+
+
+@pytest.mark.parametrize(("rows", "want"), [(0, 5.0), (3, 6.0)])
+def test_a_conditional_block_runs_if_there_are_rows(rows, want):
+    x, mask = L.data("x", [2]), L.data("mask", [1], dtype="bool")
+    part, _ = L.split_lod_tensor(x, mask)
+    out = L.fill_constant([1], "float32", 5.0)
+    with L.ConditionalBlock([part]).block():
+        L.assign(L.reshape(L.reduce_sum(part), [1]), output=out)
+    op = fluid.default_main_program().global_block().ops[-1]
+    assert (op.input("Cond"), op.input("Input")) == ([part.name], [part.name])
+    assert op.attr("is_scalar_condition") is False
+    assert run([out], x=np.ones((6, 2), "float32"), mask=np.arange(6).reshape(6, 1) < rows)[0][0] == want
+
+
+def test_a_condition_that_nothing_has_written():
+    never = fluid.default_main_program().global_block().create_var(name="never", shape=[1], dtype="bool")
+    with L.ConditionalBlock([never], is_scalar_condition=True).block():
+        L.ones([1], "float32")
+    with pytest.raises(EnforceNotMet, match="should have one initialized input as condition"):
+        run([])
+
+
+def test_a_loop_for_tests_keeps_no_steps_and_has_no_gradient():
+    x = L.data("x", [2], append_batch_size=False)
+    x.stop_gradient = False
+    i, n, acc = L.zeros([1], "int64"), L.fill_constant([1], "int64", 3), L.assign(x)
+    cond = L.less_than(i, n)
+    with L.While(cond, is_test=True).block():
+        L.assign(L.scale(acc, 2.0), output=acc)
+        L.less_than(L.increment(i), n, cond=cond)
+    assert run([acc], x=np.ones(2, "float32"))[0].tolist() == [8, 8]
+    fluid.backward.append_backward(L.mean(acc))
+    with pytest.raises(EnforceNotMet, match="GradOp is only callable when is_test is false"):
+        run(["x@GRAD"], x=np.ones(2, "float32"))
+
+
+def test_a_body_that_raises_leaves_no_parameters_and_no_names():
+    """What the body makes elsewhere goes too: parameters, their initialisers, numbers used up for names."""
+    cond = L.less_than(L.zeros([1], "int64"), L.ones([1], "int64"))
+    x = L.data("x", [3])
+    startup = fluid.default_startup_program()
+    before = startup.desc.serialize_to_string()
+    with pytest.raises(ZeroDivisionError), WhileGuard(L.While(cond)):
+        L.fc(x, 2, param_attr="w")
+        raise ZeroDivisionError
+    assert startup.desc.serialize_to_string() == before
+    assert L.fc(x, 5, param_attr="w").name == "fc_0.tmp_1"
+    with pytest.raises(OpTypeError, match="WhileGuard takes a while op"):
+        WhileGuard(cond)
+
+
+def test_fluids_module_has_its_names():
+    for name in (
+        "While Switch IfElse StaticRNN DynamicRNN ConditionalBlock BlockGuard BlockGuardWithCompletion WhileGuard "
+        "StaticRNNMemoryLink lod_rank_table max_sequence_len lod_tensor_to_array array_to_lod_tensor shrink_memory "
+        "split_lod_tensor merge_lod_tensor reorder_lod_tensor_by_rank array_write array_read array_length create_array "
+        "increment less_than equal is_empty topk"
+    ).split():
+        assert hasattr(fluid.layers.control_flow, name), name
