@@ -29,7 +29,7 @@ def cheapest(step: Step, n: int, rounds: int = 15) -> float:
 
 
 def bare_a(n: int) -> None:
-    """The numpy calls of work a, and nothing else."""
+    """Work a by numpy's functions of arrays, and nothing else."""
     c, values = np.ones(1, "float32"), [np.ones(1, "float32") for _ in range(201)]
     calls = [(np.add if i % 2 else np.multiply, values[i], c, values[i + 1]) for i in range(200)]
     for _ in range(n):
@@ -38,7 +38,7 @@ def bare_a(n: int) -> None:
 
 
 def bare_f(n: int) -> None:
-    """The numpy calls of work f, each result in a buffer of its own."""
+    """Work f by numpy's functions of arrays, each result in a buffer of its own."""
     x, take = np.arange(1000, dtype="float32"), np.ndarray.take
     i, j, end, one = np.zeros(1, "int64"), np.zeros(1, "int64"), np.full(1, 1000), np.ones(1, "int64")
     item, total, next_total, more = (np.zeros(1, t) for t in ("float32", "float32", "float32", "bool"))
@@ -54,7 +54,7 @@ def bare_f(n: int) -> None:
     assert total[0] == 499500
 
 
-@pytest.mark.parametrize(("work", "bare", "n", "most"), [("a", bare_a, 500, 2.0), ("f", bare_f, 10, 2.5)])
+@pytest.mark.parametrize(("work", "bare", "n", "most"), [("a", bare_a, 500, 1.5), ("f", bare_f, 10, 1.5)])
 def test_a_run_costs_little_over_bare_numpy(work: str, bare: Step, n: int, most: float) -> None:
     step = getattr(fluidnb_peer, work)()
     step(n)
@@ -78,7 +78,6 @@ def first_run(length: int) -> float:
 def test_a_first_run_is_linear_in_the_program() -> None:
     short, long = first_run(500), first_run(2500)
     assert long / short < 5 * 1.8
-    assert long / 2500 * 5000 < WORKS["chain"].goal.bound
 
 
 @pytest.mark.parametrize("name", ["a", "h"])
