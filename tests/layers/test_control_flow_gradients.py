@@ -309,3 +309,35 @@ def test_dynamic_rnn_in_dynamic_rnn():
         outer.update_memory(above, total)
         outer.output(total)
     check_gradients(weighted(outer()), {"x": sequences(values(6, 1), [[2, 1], [1, 2, 3]])})
+
+
+def attend(memory, projected, state):
+    """What a decoder looks at: the rows of an encoder's sequence, weighted by how well they fit its state."""
+    wish = L.sequence_expand(x=L.fc(state, 2, bias_attr=False, param_attr="wish"), y=projected)
+    scores = L.fc(L.tanh(L.concat([projected, wish], axis=1)), 1, bias_attr=False, param_attr="score")
+    weights = L.reshape(L.sequence_softmax(scores), [-1])
+    return L.sequence_pool(L.elementwise_mul(x=memory, y=weights, axis=0), "sum")
+
+
+def test_encoder_and_decoder_with_attention():
+    """Step inputs, a static input that is a sequence, a memory from outside: all that a DynamicRNN has."""
+    source, target = data("source", [-1, 2], 1), data("target", [-1, 2], 1)
+    encoder = L.DynamicRNN()
+    with encoder.block():
+        word, before = encoder.step_input(source), encoder.memory(shape=[2], dtype="float64")
+        state = L.fc([word, before], 2, act="tanh", param_attr=["e.w", "e.u"], bias_attr="e.b")
+        encoder.update_memory(before, state)
+        encoder.output(state)
+    states = encoder()
+    keys, last = L.fc(states, 2, param_attr="p", bias_attr=False), L.sequence_last_step(states)
+    decoder = L.DynamicRNN()
+    with decoder.block():
+        word = decoder.step_input(target)
+        before = decoder.memory(init=last, need_reorder=True)
+        context = attend(decoder.static_input(states), decoder.static_input(keys), before)
+        state = L.fc([word, before, context], 2, act="tanh", param_attr=["d.w", "d.u", "d.c"], bias_attr="d.b")
+        decoder.update_memory(before, state)
+        decoder.output(state)
+    feed = {"source": sequences(values(6, 2), [[2, 1, 3]]), "target": sequences(values(6, 2), [[1, 3, 2]])}
+    grads = check_gradients(weighted(decoder()), feed)
+    assert len(grads) == 2 + 10 and all(np.abs(g).max() > 0 for g in grads.values())
