@@ -87,6 +87,26 @@ def test_a_session(simple: Typed) -> None:
 
 
 @pytest.mark.slow
+def test_a_block_over_several_cells(simple: Typed) -> None:
+    simple.cell("%load_ext fluidnb")
+    simple.cell("%%fluid data", "i, n = layers.zeros([1], 'int64'), layers.fill_constant([1], 'int64', 3)",
+                "more = layers.less_than(i, n)", "turns = layers.While(more)")  # fmt: skip
+    assert "turns  0 ops, open" in simple.cell("%fluid block open turns")
+    assert "add  1 op in block 1 of turns" in simple.cell("%%fluid add --in turns", "layers.increment(i, 1);")
+    simple.cell("%%fluid test --in turns", "layers.less_than(i, n, cond=more);")
+    simple.child.sendline("%fluid block")
+    simple.number += 1
+    simple.child.expect_exact(f"In [{simple.number}]:")
+    assert "└─ " in simple.child.before
+    assert re.search(r"\x1b\[1;38[;\d]*mopen\x1b", simple.child.before), "what is open stands out"
+    assert "turns  1 op, closed" in simple.cell("%fluid block close turns")
+    assert re.search(r"└─ block 1  in block 0 +while  turns  from cells add, test", simple.cell("%fluid block"))
+    assert "[3]" in simple.cell("%fluid run --fetch i")
+    error = simple.cell("%%fluid add --in turn", "pass")
+    assert 'Did you mean "turns"?' in error
+
+
+@pytest.mark.slow
 def test_tab_in_the_terminal(tmp_path: Path) -> None:
     pyte = pytest.importorskip("pyte")
     screen = pyte.Screen(130, 50)
