@@ -76,7 +76,8 @@ def optimizer(spec: dict[str, Any]) -> Any:
 
 def persistables(program: Any, scope: Any) -> Arrays:
     """The persistable variables of a program that a scope holds, by name."""
-    found = {v.name: scope.find_var(v.name) for v in program.list_vars() if v.persistable}
+    names = {v.name for v in program.list_vars() if v.persistable} - {"feed", "fetch"}
+    found = {name: scope.find_var(name) for name in sorted(names)}
     return {name: np.array(var.get_tensor()) for name, var in found.items() if var is not None}
 
 
