@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from fluidnb import backward as backward
     from fluidnb import clip as clip
     from fluidnb import compat as compat
+    from fluidnb import compiler as compiler
     from fluidnb import core as core
     from fluidnb import data as data
     from fluidnb import dataset as dataset
@@ -43,6 +44,7 @@ if TYPE_CHECKING:
     from fluidnb import nets as nets
     from fluidnb import op as op
     from fluidnb import optimizer as optimizer
+    from fluidnb import parallel_executor as parallel_executor
     from fluidnb import param_attr as param_attr
     from fluidnb import profiler as profiler
     from fluidnb import reader as reader
@@ -51,10 +53,14 @@ if TYPE_CHECKING:
     from fluidnb import unique_name as unique_name
     from fluidnb.backward import append_backward as append_backward
     from fluidnb.backward import gradients as gradients
+    from fluidnb.compiler import BuildStrategy as BuildStrategy
+    from fluidnb.compiler import CompiledProgram as CompiledProgram
+    from fluidnb.compiler import ExecutionStrategy as ExecutionStrategy
     from fluidnb.data import DataFeeder as DataFeeder
     from fluidnb.data import batch as batch
     from fluidnb.memory import get_flags as get_flags
     from fluidnb.memory import set_flags as set_flags
+    from fluidnb.parallel_executor import ParallelExecutor as ParallelExecutor
     from fluidnb.param_attr import ParamAttr as ParamAttr
     from fluidnb.places import cpu_places as cpu_places
     from fluidnb.places import cuda_pinned_places as cuda_pinned_places
@@ -93,22 +99,26 @@ __version__ = "0.1.0"
 
 #: Modules that are attributes of the package.
 _MODULES = (
-    "average", "backward", "clip", "compat", "core", "data", "dataset", "debuger", "debugger", "default_scope_funcs",
-    "evaluator", "executor", "framework", "initializer", "io", "layer_helper", "layers", "memory", "metrics", "net",
-    "net_drawer", "nets", "op", "optimizer", "param_attr", "profiler", "reader", "regularizer", "transpiler",
-    "unique_name",
+    "average", "backward", "clip", "compat", "compiler", "core", "data", "dataset", "debuger", "debugger",
+    "default_scope_funcs", "evaluator", "executor", "framework", "initializer", "io", "layer_helper", "layers",
+    "memory", "metrics", "net", "net_drawer", "nets", "op", "optimizer", "parallel_executor", "param_attr", "profiler",
+    "reader", "regularizer", "transpiler", "unique_name",
 )  # fmt: skip
 
 #: name -> module that has it
 _NAMES = {
+    "BuildStrategy": "compiler",
     "CPUPlace": "values",
     "CUDAPinnedPlace": "values",
     "CUDAPlace": "values",
+    "CompiledProgram": "compiler",
     "DataFeeder": "data",
+    "ExecutionStrategy": "compiler",
     "Executor": "runtime",
     "LoDTensor": "values",
     "LoDTensorArray": "values",
     "Operator": "program",
+    "ParallelExecutor": "parallel_executor",
     "ParamAttr": "param_attr",
     "Parameter": "program",
     "Program": "program",
@@ -152,7 +162,7 @@ _WORDS = {
 }
 
 #: Fluid's names that are to come.
-_NOT_YET = ("AsyncExecutor", "DistributeTranspiler", "DistributeTranspilerConfig", "ParallelExecutor")
+_NOT_YET = ("AsyncExecutor", "DistributeTranspiler", "DistributeTranspilerConfig")
 
 __all__ = sorted([*_MODULES, *_NAMES, "load_ipython_extension", "unload_ipython_extension"])
 

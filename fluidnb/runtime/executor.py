@@ -97,7 +97,7 @@ class Executor:
         """Run a program once.
 
         Args:
-            program: the program; default the main program.
+            program: the program, or a CompiledProgram; default the main program.
             feed: variable name -> ndarray, LoDTensor, (ndarray, lengths) or nested list of numbers.
             fetch_list: Variables or names whose values are wanted.
             feed_var_name: accepted for old scripts.
@@ -124,6 +124,8 @@ class Executor:
         """
         if program is None:
             program = default_main_program()
+        elif type(program) is not Program:
+            program = getattr(program, "compiled", program)
         if scope is None:
             scope = scopes._stack[-1]
         entry = self._hot

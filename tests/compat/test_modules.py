@@ -19,7 +19,7 @@ from fluidnb.proto.framework_pb2 import OpProto
 
 THIN = [
     "core", "framework", "executor", "unique_name", "debugger", "debuger", "reader", "dataset", "default_scope_funcs",
-    "net_drawer",
+    "net_drawer", "compiler", "parallel_executor",
 ]  # fmt: skip
 
 

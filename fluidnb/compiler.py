@@ -1,0 +1,158 @@
+"""Fluid's ``compiler`` module: programs for several devices, which run on one here.
+
+Example:
+    >>> from fluidnb import compiler
+    >>> program = compiler.CompiledProgram(fluid.default_main_program())
+    >>> fluid.Executor(fluid.CPUPlace()).run(program)
+    []
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from enum import IntEnum
+from typing import Any
+
+from fluidnb.errors import NotBuiltYet, OpTypeError
+from fluidnb.program import Program
+from fluidnb.values import Place
+from fluidnb.where import warn
+
+__all__ = ["BuildStrategy", "CompiledProgram", "ExecutionStrategy"]
+
+
+class BuildStrategy:
+    """How a program for several devices is built; kept, and without effect on one.
+
+    Attributes:
+        reduce_strategy: how gradients come together.
+        gradient_scale_strategy: by what the loss's gradient is divided.
+
+    Example:
+        >>> strategy = BuildStrategy()
+        >>> strategy.reduce_strategy = BuildStrategy.ReduceStrategy.Reduce
+        >>> strategy.reduce_strategy.name
+        'Reduce'
+
+    Source: fluid.BuildStrategy.
+    """
+
+    class ReduceStrategy(IntEnum):
+        """How gradients come together."""
+
+        AllReduce = 0
+        Reduce = 1
+
+    class GradientScaleStrategy(IntEnum):
+        """By what the loss's gradient is divided."""
+
+        CoeffNumDevice = 0
+        One = 1
+        Customized = 2
+
+    def __init__(self) -> None:
+        self.reduce_strategy = self.ReduceStrategy.AllReduce
+        self.gradient_scale_strategy = self.GradientScaleStrategy.CoeffNumDevice
+
+
+class ExecutionStrategy:
+    """How a program for several devices is run; kept, and without effect on one.
+
+    Attributes:
+        num_threads: how many threads run operators.
+        num_iteration_per_drop_scope: after how many runs local scopes go.
+
+    Example:
+        >>> strategy = ExecutionStrategy()
+        >>> strategy.num_threads = 4
+
+    Source: fluid.ExecutionStrategy.
+    """
+
+    def __init__(self) -> None:
+        self.num_threads = 0
+        self.num_iteration_per_drop_scope = 1
+
+
+class CompiledProgram:
+    """A program as ``Executor.run`` takes it; nothing is compiled, since every program is bound once and replayed.
+
+    Args:
+        program: the program.
+        build_strategy: how it would be built for several devices.
+
+    Attributes:
+        compiled: the program.
+
+    Raises:
+        OpTypeError: not a Program.
+
+    Example:
+        >>> y = fluid.layers.fill_constant([1], "float32", 2.0)
+        >>> compiled = CompiledProgram(fluid.default_main_program()).with_data_parallel(loss_name=y.name)
+        >>> fluid.Executor(fluid.CPUPlace()).run(compiled, fetch_list=[y])
+        [array([2.], dtype=float32)]
+
+    Source: fluid.CompiledProgram.
+    """
+
+    def __init__(self, program: Program, build_strategy: BuildStrategy | None = None) -> None:
+        if not isinstance(program, Program):
+            raise OpTypeError(
+                "CompiledProgram takes a Program.", expected="a Program",
+                received=f"{program!r} ({type(program).__name__})"[:200],
+            )  # fmt: skip
+        self.compiled = program
+
+    def with_data_parallel(
+        self,
+        loss_name: str | None = None,
+        build_strategy: BuildStrategy | None = None,
+        exec_strategy: ExecutionStrategy | None = None,
+        share_vars_from: Any = None,
+        places: Sequence[Place] | None = None,
+    ) -> CompiledProgram:
+        """Run the program on several devices, each with a part of the batch; here one device takes the whole batch.
+
+        Args:
+            loss_name: the loss.
+            build_strategy: kept for old scripts.
+            exec_strategy: kept for old scripts.
+            share_vars_from: kept for old scripts; variables are shared by the scope.
+            places: the devices; more than one gives a warning.
+
+        Returns:
+            The compiled program itself.
+        """
+        if places is not None and len(places) > 1:
+            alone(len(places))
+        return self
+
+    def with_inference_optimize(self, config: Any) -> CompiledProgram:
+        """Optimize for inference, which is not built.
+
+        Args:
+            config: the configuration.
+
+        Raises:
+            NotBuiltYet: always.
+        """
+        raise NotBuiltYet(
+            "CompiledProgram.with_inference_optimize is not part of fluidnb yet: its engine is Paddle's C++ library.",
+            hint="program.clone(for_test=True) or io.load_inference_model give a program for inference.",
+        )  # fmt: skip
+
+
+_said = False
+
+
+def alone(devices: int) -> None:
+    """Warn, once in a process, that one device does the work of several.
+
+    Args:
+        devices: how many were asked for.
+    """
+    global _said
+    if not _said:
+        _said = True
+        warn(f"{devices} devices were asked for: fluidnb runs on one, with the whole batch and the same result.")

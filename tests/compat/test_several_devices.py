@@ -1,0 +1,73 @@
+"""Programs and executors for several devices run on one."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import fluidnb as fluid
+from fluidnb import compiler
+from fluidnb.errors import NotBuiltYet, OpTypeError, OpValueError
+
+CPU = fluid.CPUPlace()
+
+
+def training() -> tuple[Any, Any, dict[str, Any]]:
+    """A loss with SGD behind, initialised; the program without SGD; and a batch."""
+    x, y = fluid.layers.data("x", [3]), fluid.layers.data("y", [1])
+    loss = fluid.layers.mean(fluid.layers.square_error_cost(fluid.layers.fc(x, 1), y))
+    test = fluid.default_main_program().clone(for_test=True)
+    fluid.optimizer.SGD(0.1).minimize(loss)
+    fluid.Executor(CPU).run(fluid.default_startup_program())
+    rng = np.random.default_rng(0)
+    return loss, test, {"x": rng.normal(size=(8, 3)).astype("float32"), "y": rng.normal(size=(8, 1)).astype("float32")}
+
+
+def test_a_compiled_program_runs_like_the_program(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(compiler, "_said", False)
+    loss, _, feed = training()
+    build, run = fluid.BuildStrategy(), fluid.ExecutionStrategy()
+    build.reduce_strategy, run.num_threads = fluid.BuildStrategy.ReduceStrategy.Reduce, 4
+    build.memory_optimize = build.fuse_all_reduce_ops = True
+    program = fluid.CompiledProgram(fluid.default_main_program())
+    with pytest.warns(UserWarning, match="2 devices were asked for: fluidnb runs on one"):
+        same = program.with_data_parallel(loss.name, build, run, places=[CPU, CPU])
+    assert same is program.with_data_parallel(places=fluid.cpu_places(2)) is program  # said once
+    executor = fluid.Executor(CPU)
+    losses = [executor.run(program, feed=feed, fetch_list=[loss])[0].item() for _ in range(5)]
+    assert losses == sorted(losses, reverse=True) and len(set(losses)) == 5
+    assert executor._hot is not None and executor._hot.desc is fluid.default_main_program().desc
+
+
+def test_a_parallel_executor_trains_and_tests_over_one_scope() -> None:
+    loss, test, feed = training()
+    train = fluid.ParallelExecutor(use_cuda=False, loss_name=loss.name)
+    check = fluid.ParallelExecutor(use_cuda=False, main_program=test, share_vars_from=train)
+    first = check.run([loss.name], feed=feed)[0].item()
+    assert train.run(fetch_list=[loss], feed=[feed])[0].item() == pytest.approx(first)
+    second = check.run((loss.name,), feed_dict=feed, return_numpy=False)[0]
+    assert np.array(second).item() < first and train.device_count == 1
+    train.drop_local_exe_scopes()
+    own = fluid.Scope()
+    with pytest.raises(fluid.core.EnforceNotMet, match="startup"):
+        fluid.ParallelExecutor(False, main_program=test, scope=own).run([loss.name], feed)
+
+
+def test_what_one_device_cannot_do_is_said() -> None:
+    main = fluid.default_main_program()
+    with pytest.raises(OpTypeError, match="CompiledProgram takes a Program"):
+        fluid.CompiledProgram(main.desc)
+    with pytest.raises(OpTypeError, match="ParallelExecutor takes a Program"):
+        fluid.ParallelExecutor(False, main_program=main.desc)
+    with pytest.raises(OpTypeError, match="share_vars_from must be"):
+        fluid.ParallelExecutor(False, share_vars_from=fluid.Executor(CPU))
+    with pytest.raises(OpValueError, match="one process"):
+        fluid.ParallelExecutor(False, num_trainers=2)
+    with pytest.raises(OpValueError, match="another length than there are devices"):
+        fluid.ParallelExecutor(False).run([], feed=[{}, {}])
+    with pytest.raises(NotBuiltYet, match="with_inference_optimize"):
+        fluid.CompiledProgram(main).with_inference_optimize(None)
+    with pytest.raises(OpTypeError, match="Executor requires Program"):
+        fluid.Executor(CPU).run(main.global_block())
