@@ -99,8 +99,82 @@ def dynamic_rnn() -> Any:
     return rnn()
 
 
+def static_rnn_from_a_given_memory() -> Any:
+    """The first memory comes from a layer; what the step gives is the memory."""
+    x = L.fc(L.reshape(_rows(), [3, 2, 2]), 2, num_flatten_dims=2)
+    start = L.fc(L.reduce_sum(x, dim=0), 3)
+    rnn = L.StaticRNN()
+    with rnn.step():
+        now, before = rnn.step_input(x), rnn.memory(init=start)
+        hidden = L.fc([now, before], 3, act="tanh")
+        rnn.update_memory(before, hidden)
+        rnn.output(hidden)
+    return rnn()
+
+
+def while_in_while() -> Any:
+    """h = sin(h · w), two times three times."""
+    i, n, m = L.zeros([1], "int64"), _number(2), _number(3)
+    rows = L.array_write(L.fc(_rows(), 3), i)
+    outer = L.less_than(i, n)
+    with L.While(outer).block():
+        j = L.zeros([1], "int64")
+        cells = L.array_write(L.array_read(rows, i), j)
+        inner = L.less_than(j, m)
+        with L.While(inner).block():
+            more = L.fc(L.array_read(cells, j), 3, act="tanh")
+            j = L.increment(j)
+            L.array_write(more, j, array=cells)
+            L.less_than(j, m, cond=inner)
+        i = L.increment(i)
+        L.array_write(L.array_read(cells, j), i, array=rows)
+        L.less_than(i, n, cond=outer)
+    return L.array_read(rows, i)
+
+
+def if_else_in_while() -> Any:
+    """Each pass sends the rows their ways anew."""
+    x = L.fc(_rows(), 1)
+    i, n = L.zeros([1], "int64"), _number(3)
+    array = L.array_write(x, i)
+    limit = L.fill_constant_batch_size_like(x, [-1, 1], "float32", 0.1)
+    below = L.less_than(i, n)
+    with L.While(below).block():
+        before = L.array_read(array, i)
+        ie = L.IfElse(L.less_than(before, limit))
+        with ie.true_block():
+            ie.output(L.fc(ie.input(before), 1, act="sigmoid"))
+        with ie.false_block():
+            ie.output(L.fc(ie.input(before), 1))
+        (after,) = ie()
+        i = L.increment(i)
+        L.array_write(after, i, array=array)
+        L.less_than(i, n, cond=below)
+    return L.array_read(array, i)
+
+
+def attention() -> Any:
+    """A decoder that looks at the rows of an encoder's sequences."""
+    states = L.fc(L.lod_reset(_rows(), target_lod=OFFSETS), 3, act="tanh")
+    target = L.lod_reset(L.scale(_rows(), 0.5), target_lod=[0, 1, 4, 6])
+    last = L.sequence_last_step(states)
+    rnn = L.DynamicRNN()
+    with rnn.block():
+        now, before = rnn.step_input(target), rnn.memory(init=last, need_reorder=True)
+        seen = rnn.static_input(states)
+        wish = L.sequence_expand(x=L.fc(before, 3, bias_attr=False), y=seen)
+        scores = L.fc(L.concat([seen, wish], axis=1), 1, act="tanh", bias_attr=False)
+        weights = L.reshape(L.sequence_softmax(scores), [-1])
+        context = L.sequence_pool(L.elementwise_mul(x=seen, y=weights, axis=0), "sum")
+        hidden = L.fc([now, before, context], 3, act="tanh")
+        rnn.update_memory(before, hidden)
+        rnn.output(hidden)
+    return rnn()
+
+
 PROGRAMS: list[Callable[[], Any]] = [
-    while_over_an_array, if_else, if_else_with_an_empty_side, switch, static_rnn, dynamic_rnn
+    while_over_an_array, while_in_while, if_else, if_else_with_an_empty_side, if_else_in_while, switch, static_rnn,
+    static_rnn_from_a_given_memory, dynamic_rnn, attention,
 ]  # fmt: skip
 
 
