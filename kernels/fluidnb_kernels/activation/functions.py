@@ -129,6 +129,8 @@ ROWS = {
     "ceil": Row("X rounded up", np.ceil, "0", (), _no_slope, ("[-1.5, 1.5]", "[-1., 2.]")),
     "round": Row("X rounded to the nearest whole number, halves away from zero", _round, "0", (), _no_slope,
                  ("[-2.5, 0.5]", "[-3., 1.]")),
+    "trunc": Row("X without its fraction", np.trunc, "0", (), _no_slope, ("[-1.5, 1.5]", "[-1., 1.]"), dtypes=NUMBERS,
+                 source="Paddle's trunc_op"),
 }  # fmt: skip
 
 for _type, _row in ROWS.items():

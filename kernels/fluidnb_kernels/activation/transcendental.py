@@ -47,6 +47,20 @@ def _cosh_grad(b: Binder, x: Array, g: Array, dx: Array) -> None:
     b(np.multiply, g, made(b, np.sinh, x), out=dx)
 
 
+def _acosh_grad(b: Binder, x: Array, g: Array, dx: Array) -> None:
+    t = made(b, np.subtract, made(b, np.multiply, x, x), b.const(1, x.dtype))
+    b(np.divide, g, made(b, np.sqrt, t), out=dx)
+
+
+def _asinh_grad(b: Binder, x: Array, g: Array, dx: Array) -> None:
+    t = made(b, np.add, made(b, np.multiply, x, x), b.const(1, x.dtype))
+    b(np.divide, g, made(b, np.sqrt, t), out=dx)
+
+
+def _atanh_grad(b: Binder, x: Array, g: Array, dx: Array) -> None:
+    b(np.divide, g, made(b, np.subtract, b.const(1, x.dtype), made(b, np.multiply, x, x)), out=dx)
+
+
 def _log1p_grad(b: Binder, x: Array, g: Array, dx: Array) -> None:
     b(np.divide, g, made(b, np.add, x, b.const(1, x.dtype)), out=dx)
 
@@ -72,6 +86,12 @@ ROWS = {
                 ("[0.0, 1.0]", "[0.    , 0.7854]")),
     "sinh": Row("sinh(X)", np.sinh, "dOut · cosh(X)", ("X",), _sinh_grad, ("[0.0, 1.0]", "[0.    , 1.1752]")),
     "cosh": Row("cosh(X)", np.cosh, "dOut · sinh(X)", ("X",), _cosh_grad, ("[0.0, 1.0]", "[1.    , 1.5431]")),
+    "acosh": Row("the number >= 0 whose cosh is X", np.arccosh, "dOut / √(X² - 1)", ("X",), _acosh_grad,
+                 ("[1.0, 2.0]", "[0.   , 1.317]")),
+    "asinh": Row("the number whose sinh is X", np.arcsinh, "dOut / √(X² + 1)", ("X",), _asinh_grad,
+                 ("[0.0, 1.0]", "[0.    , 0.8814]")),
+    "atanh": Row("the number whose tanh is X", np.arctanh, "dOut / (1 - X²)", ("X",), _atanh_grad,
+                 ("[0.0, 0.5]", "[0.    , 0.5493]")),
     "log1p": Row("log(1 + X), exact near 0", np.log1p, "dOut / (1 + X)", ("X",), _log1p_grad,
                  ("[0.0, 1.0]", "[0.    , 0.6931]")),
     "expm1": Row("exp(X) - 1, exact near 0", np.expm1, "dOut · (Out + 1)", ("Out",), _expm1_grad,

@@ -1,4 +1,4 @@
-"""matmul: the product of matrices, of batches of matrices and of vectors."""
+"""matmul, matmul_v2 and bmm: the product of matrices, of batches of matrices and of vectors."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import numpy as np
 
 from fluidnb.op import Attr, Binder, Context, broadcast_dim, default_grad, grad_op, op
 from fluidnb_kernels.math.mul import gemm
+from fluidnb_kernels.rules import agree
 from fluidnb_kernels.views import is_view, reading, writing, written
 
 Shape = tuple[int, ...]
@@ -20,10 +21,15 @@ def _as_matrices(shape: Shape, transposed: bool, column: bool) -> Shape:
     return (*shape[:-2], shape[-1], shape[-2]) if transposed else shape
 
 
+def _transposed(c: Context, slot: str) -> bool:
+    """Whether an operand is transposed, which matmul and matmul_v2 say by different names and bmm never is."""
+    return bool(c.attr("transpose_" + slot, False) or c.attr("trans_" + slot.lower(), False))
+
+
 def _shapes(c: Context) -> tuple[Shape, Shape, Shape]:
     """The shapes of X, Y and Out as matrices."""
-    x = _as_matrices(c["X"].shape, c.attr("transpose_X"), False)
-    y = _as_matrices(c["Y"].shape, c.attr("transpose_Y"), True)
+    x = _as_matrices(c["X"].shape, _transposed(c, "X"), False)
+    y = _as_matrices(c["Y"].shape, _transposed(c, "Y"), True)
     height = max(len(x), len(y)) - 2
     bx, by = (1,) * (height - len(x) + 2) + x[:-2], (1,) * (height - len(y) + 2) + y[:-2]
     return x, y, (*(broadcast_dim(i, j) for i, j in zip(bx, by, strict=True)), x[-2], y[-1])
@@ -32,7 +38,7 @@ def _shapes(c: Context) -> tuple[Shape, Shape, Shape]:
 def _infer(c: Context) -> None:
     for slot in ("X", "Y"):
         c.require(
-            c[slot].ndim, f"Input({slot}) of matmul must have at least one dimension.",
+            c[slot].ndim, f"Input({slot}) of {c.definition.type} must have at least one dimension.",
             expected="a vector, a matrix or more", received="no dimension",
         )  # fmt: skip
     x, y, out = _shapes(c)
@@ -43,11 +49,25 @@ def _infer(c: Context) -> None:
         hint="transpose_X and transpose_Y swap the last two dimensions.",
     )  # fmt: skip
     c.require(
-        -2 not in out[:-2], "The batches of X and Y of matmul do not fit.",
+        -2 not in out[:-2], f"The batches of X and Y of {c.definition.type} do not fit.",
         expected=f"{list(x[:-2])}, or 1 where they differ", received=list(y[:-2]),
     )  # fmt: skip
     shape = out[:-2] + out[-2:-1] * (c["X"].ndim > 1) + out[-1:] * (c["Y"].ndim > 1)
     c.set("Out", shape or (1,), c["X"].dtype, c.lod("X"))
+
+
+def _batches_infer(c: Context) -> None:
+    x, y = c["X"].shape, c["Y"].shape
+    for slot, shape in (("X", x), ("Y", y)):
+        c.require(
+            len(shape) == 3, f"Input({slot}) of bmm must be a batch of matrices.",
+            expected="three dimensions", received=list(shape),
+        )  # fmt: skip
+    c.require(
+        agree(x[:1], y[:1]), "Input(X) and Input(Y) of bmm must hold as many matrices as each other.",
+        expected=x[0], received=y[0], hint="matmul repeats the matrices of a smaller batch.",
+    )  # fmt: skip
+    _infer(c)
 
 
 def _matrices(b: Binder, slot: str, shape: Shape) -> Any:
@@ -55,7 +75,7 @@ def _matrices(b: Binder, slot: str, shape: Shape) -> Any:
     value = b[slot]
     if value.ndim == 1:
         return value.reshape(shape)
-    return value.swapaxes(-1, -2) if b.attr("transpose_" + slot, False) else value
+    return value.swapaxes(-1, -2) if _transposed(b, slot) else value
 
 
 def _product(b: Binder, x: Any, y: Any, out: Any) -> None:
@@ -74,10 +94,55 @@ def _scaled(b: Binder, out: Any) -> None:
         b(np.multiply, out, b.const(alpha, out.dtype), out=out)
 
 
+_INPUTS = {"X": "a vector, a matrix or a batch of matrices", "Y": "the same"}
+_OUTPUTS = {"Out": "their product; [1] for two vectors"}
+_GRAD = default_grad("X", "Y", "Out@GRAD")
+
+_V2_DOC = """Out = X · Y; batches broadcast as in numpy. A vector counts as a row of X and as a column of Y.
+
+    Example:
+        >>> from fluidnb.testing import run_op
+        >>> run_op("matmul_v2", {"X": [[1.0, 2.0]], "Y": [[3.0, 4.0]]}, {"trans_y": True})["Out"]
+        array([[11.]])
+
+    Source: Paddle's matmul_v2_op.
+    """
+
+_BMM_DOC = """Out[i] = X[i] · Y[i], for each i of the batch.
+
+    Example:
+        >>> from fluidnb.testing import run_op
+        >>> run_op("bmm", {"X": [[[1.0, 2.0]]], "Y": [[[3.0], [4.0]]]})["Out"]
+        array([[[11.]]])
+
+    Source: Paddle's bmm_op.
+    """
+
+
+@op(
+    "bmm",
+    inputs={"X": "[n, rows, k]", "Y": "[n, k, columns]"},
+    outputs={"Out": "[n, rows, columns]"},
+    infer=_batches_infer,
+    grad=_GRAD,
+    doc=_BMM_DOC,
+)
+@op(
+    "matmul_v2",
+    inputs=_INPUTS,
+    outputs=_OUTPUTS,
+    attrs={
+        "trans_x": Attr("bool", False, "swap the last two dimensions of X"),
+        "trans_y": Attr("bool", False, "swap the last two dimensions of Y"),
+    },
+    infer=_infer,
+    grad=_GRAD,
+    doc=_V2_DOC,
+)
 @op(
     "matmul",
-    inputs={"X": "a vector, a matrix or a batch of matrices", "Y": "the same"},
-    outputs={"Out": "their product; [1] for two vectors"},
+    inputs=_INPUTS,
+    outputs=_OUTPUTS,
     attrs={
         "transpose_X": Attr("bool", False, "swap the last two dimensions of X"),
         "transpose_Y": Attr("bool", False, "swap the last two dimensions of Y"),
@@ -85,7 +150,7 @@ def _scaled(b: Binder, out: Any) -> None:
         "head_number": Attr("int", 1, "only 1: splitting X into heads is not done", enum=(1,)),
     },
     infer=_infer,
-    grad=default_grad("X", "Y", "Out@GRAD"),
+    grad=_GRAD,
 )
 def matmul(b: Binder) -> None:
     """Out = alpha · X · Y; batches broadcast as in numpy. A vector counts as a row of X and as a column of Y.
@@ -105,6 +170,8 @@ def matmul(b: Binder) -> None:
     written(b, out, result)
 
 
+@grad_op("bmm_grad")
+@grad_op("matmul_v2_grad")
 @grad_op("matmul_grad")
 def matmul_grad(b: Binder) -> None:
     """dX = alpha · dOut · Yᵀ; dY = alpha · Xᵀ · dOut; each summed over the batches in which it was repeated."""
@@ -123,7 +190,7 @@ def matmul_grad(b: Binder) -> None:
 def _side(b: Binder, slot: str, left: Any, right: Any, shape: Shape) -> None:
     """Emit the gradient of one operand, left · right, or its transpose where the operand was transposed."""
     grad = b[slot + "@GRAD"]
-    if grad.ndim > 1 and b.attr("transpose_" + slot, False):
+    if grad.ndim > 1 and _transposed(b, slot):
         left, right = right.swapaxes(-1, -2), left.swapaxes(-1, -2)
         shape = (*shape[:-2], shape[-1], shape[-2])
     batch = np.broadcast_shapes(left.shape[:-2], right.shape[:-2])
