@@ -120,7 +120,7 @@ class Node:
                 calls.append((self.drain, (binder.control,), {}))
                 self.ops.append(op)
                 if index < len(ops):  # what follows is bound when the block has run
-                    self.guard = partial(after_control, [self.scope.cell(n)[0] for n in op.writes()], plan)
+                    self.guard = partial(after_control, [self.scope.cell(n)[0] for n in op.writes()], plan, {})
                     break
         self.end = index
         return calls
@@ -251,22 +251,26 @@ def first_call(ops: list[PlanOp], at: int) -> int:
     return max(at, 0)
 
 
-def after_control(cells: list[Any], plan: Plan) -> Any:
+def after_control(cells: list[Any], plan: Plan, known: dict[Any, Any]) -> Any:
     """The key of what follows a control operator: which objects its outputs are now, and their LoD.
 
     Args:
         cells: its outputs.
-        plan: keeps the objects alive, so that an identity means the same thing in every run.
+        plan: counts the objects that are kept alive.
+        known: key -> those objects, so that an identity means the same thing in every run; a key is added once.
 
     Returns:
         A hashable key.
     """
-    key, values = [], []
+    parts, values = [], []
     for cell in cells:
         value = cell.value
         tensor = type(value) is LoDTensor
         held = value.array if tensor else value
-        key.append((id(held), value.lod_ if tensor else ()))
+        parts.append((id(held), value.lod_ if tensor else ()))
         values.append(held)
-    plan.held.append(values)
-    return tuple(key)
+    key = tuple(parts)
+    if key not in known:
+        known[key] = values
+        plan.held.append(values)
+    return key
