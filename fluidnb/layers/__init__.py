@@ -172,7 +172,9 @@ from fluidnb.layers.sequence_parts import (
     sequence_unpad,
 )
 from fluidnb.layers.shape import concat, flatten, rank, reshape, shape, squeeze, transpose, unsqueeze
+from fluidnb.layers.speech import ctc_greedy_decoder, edit_distance, warpctc
 from fluidnb.layers.split_merge import merge_lod_tensor, split_lod_tensor
+from fluidnb.layers.tagging import chunk_eval, crf_decoding, linear_chain_crf
 from fluidnb.layers.tensor import (
     assign,
     cast,
@@ -189,37 +191,36 @@ __all__ = [
     "ConditionalBlock", "DynamicRNN", "IfElse", "Print", "StaticRNN", "Switch", "While", "abs", "accuracy", "acos",
     "argmax", "argmin", "argsort", "array_length", "array_read", "array_to_lod_tensor", "array_write", "asin", "assign",
     "atan", "auc", "autoincreased_step_counter", "batch_norm", "beam_search", "beam_search_decode", "bpr_loss", "brelu",
-    "cast", "ceil", "clip", "clip_by_norm", "concat", "conv2d", "conv2d_transpose", "conv3d", "conv3d_transpose", "cos",
-    "cos_sim", "cosine_decay", "create_array", "create_global_var", "create_parameter", "create_tensor", "crop",
-    "cross_entropy", "cumsum", "data", "diag", "dice_loss", "dropout", "dynamic_gru", "dynamic_lstm", "dynamic_lstmp",
-    "elementwise_add", "elementwise_div", "elementwise_floordiv", "elementwise_max", "elementwise_min",
-    "elementwise_mod", "elementwise_mul", "elementwise_pow", "elementwise_sub", "elu", "embedding", "equal", "exp",
-    "expand", "exponential_decay", "fc", "fill_constant", "fill_constant_batch_size_like", "flatten", "floor", "gather",
+    "cast", "ceil", "chunk_eval", "clip", "clip_by_norm", "concat", "conv2d", "conv2d_transpose", "conv3d",
+    "conv3d_transpose", "cos", "cos_sim", "cosine_decay", "create_array", "create_global_var", "create_parameter",
+    "create_tensor", "crf_decoding", "crop", "cross_entropy", "ctc_greedy_decoder", "cumsum", "data", "diag",
+    "dice_loss", "dropout", "dynamic_gru", "dynamic_lstm", "dynamic_lstmp", "edit_distance", "elementwise_add",
+    "elementwise_div", "elementwise_floordiv", "elementwise_max", "elementwise_min", "elementwise_mod",
+    "elementwise_mul", "elementwise_pow", "elementwise_sub", "elu", "embedding", "equal", "exp", "expand",
+    "exponential_decay", "fc", "fill_constant", "fill_constant_batch_size_like", "flatten", "floor", "gather",
     "gaussian_random", "gaussian_random_batch_size_like", "get_tensor_from_selected_rows", "greater_equal",
     "greater_than", "group_norm", "gru_unit", "hard_shrink", "hard_sigmoid", "has_inf", "has_nan", "huber_loss",
     "im2sequence", "increment", "inverse_time_decay", "is_empty", "isfinite", "kldiv_loss", "l2_normalize",
-    "label_smooth", "layer_norm", "leaky_relu", "less_equal", "less_than", "linear_lr_warmup", "linspace", "load",
-    "lod_rank_table", "lod_reset", "lod_tensor_to_array", "log", "log_loss", "logical_and", "logical_not", "logical_or",
-    "logical_xor", "logsigmoid", "lstm_unit", "margin_rank_loss", "matmul", "max_sequence_len", "maxout", "mean",
-    "merge_lod_tensor", "merge_selected_rows", "mul", "multiplex", "natural_exp_decay", "noam_decay", "not_equal",
-    "one_hot", "ones", "pad", "pad_constant_like", "piecewise_decay", "polynomial_decay", "pool2d", "pool3d", "pow",
-    "prelu", "range", "rank", "rank_loss", "reciprocal", "reduce_all", "reduce_any", "reduce_max", "reduce_mean",
-    "reduce_min", "reduce_prod", "reduce_sum", "relu", "relu6", "reorder_lod_tensor_by_rank", "reshape", "reverse",
-    "round", "row_conv", "rsqrt", "sampling_id", "scale", "scatter", "selu", "sequence_concat", "sequence_conv",
-    "sequence_enumerate", "sequence_expand", "sequence_expand_as", "sequence_first_step", "sequence_last_step",
-    "sequence_mask", "sequence_pad", "sequence_pool", "sequence_reshape", "sequence_reverse", "sequence_scatter",
-    "sequence_slice", "sequence_softmax", "sequence_unpad", "set_defaults", "shape", "shrink_memory", "sigmoid",
-    "sigmoid_cross_entropy_with_logits", "sign", "sin", "slice", "smooth_l1", "soft_relu", "softmax",
-    "softmax_with_cross_entropy", "softplus", "softshrink", "softsign", "split", "split_lod_tensor", "sqrt", "square",
-    "square_error_cost", "squeeze", "stack", "stanh", "sum", "sums", "swish", "tanh", "tanh_shrink",
-    "tensor_array_to_tensor", "thresholded_relu", "topk", "transpose", "uniform_random",
-    "uniform_random_batch_size_like", "unsqueeze", "unstack", "where", "zeros", "zeros_like",
+    "label_smooth", "layer_norm", "leaky_relu", "less_equal", "less_than", "linear_chain_crf", "linear_lr_warmup",
+    "linspace", "load", "lod_rank_table", "lod_reset", "lod_tensor_to_array", "log", "log_loss", "logical_and",
+    "logical_not", "logical_or", "logical_xor", "logsigmoid", "lstm_unit", "margin_rank_loss", "matmul",
+    "max_sequence_len", "maxout", "mean", "merge_lod_tensor", "merge_selected_rows", "mul", "multiplex",
+    "natural_exp_decay", "noam_decay", "not_equal", "one_hot", "ones", "pad", "pad_constant_like", "piecewise_decay",
+    "polynomial_decay", "pool2d", "pool3d", "pow", "prelu", "range", "rank", "rank_loss", "reciprocal", "reduce_all",
+    "reduce_any", "reduce_max", "reduce_mean", "reduce_min", "reduce_prod", "reduce_sum", "relu", "relu6",
+    "reorder_lod_tensor_by_rank", "reshape", "reverse", "round", "row_conv", "rsqrt", "sampling_id", "scale", "scatter",
+    "selu", "sequence_concat", "sequence_conv", "sequence_enumerate", "sequence_expand", "sequence_expand_as",
+    "sequence_first_step", "sequence_last_step", "sequence_mask", "sequence_pad", "sequence_pool", "sequence_reshape",
+    "sequence_reverse", "sequence_scatter", "sequence_slice", "sequence_softmax", "sequence_unpad", "set_defaults",
+    "shape", "shrink_memory", "sigmoid", "sigmoid_cross_entropy_with_logits", "sign", "sin", "slice", "smooth_l1",
+    "soft_relu", "softmax", "softmax_with_cross_entropy", "softplus", "softshrink", "softsign", "split",
+    "split_lod_tensor", "sqrt", "square", "square_error_cost", "squeeze", "stack", "stanh", "sum", "sums", "swish",
+    "tanh", "tanh_shrink", "tensor_array_to_tensor", "thresholded_relu", "topk", "transpose", "uniform_random",
+    "uniform_random_batch_size_like", "unsqueeze", "unstack", "warpctc", "where", "zeros", "zeros_like",
 ]  # fmt: skip
 
 #: Fluid's layers over sequences and branches of rows that are to come.
-_NOT_YET = (
-    "crf_decoding", "linear_chain_crf",
-)  # fmt: skip
+_NOT_YET: tuple[str, ...] = ()
 
 #: Fluid's modules of layers; all layers are in each of them here, as scripts write ``layers.nn.fc`` for ``layers.fc``.
 _MODULES = ("detection", "metric_op", "nn", "ops")

@@ -1,0 +1,195 @@
+"""chunk_eval: how many chunks of tagged sequences are found."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from fluidnb.op import Attr, Binder, Context, op, values_of
+from fluidnb_kernels.rules import agree, whole_numbers
+from fluidnb_kernels.sequences import offsets_of, ranges, require_lod
+
+Array = Any
+
+#: Scheme -> what the tags of a chunk type are called, in order: Begin, Inside, End, Single.
+SCHEMES = {"IOB": "BI", "IOE": "IE", "IOBES": "BIES", "plain": "-"}
+
+
+@dataclass(frozen=True, slots=True)
+class Tags:
+    """What the numbers of tags mean.
+
+    Args:
+        scheme: a key of `SCHEMES`.
+        types: how many chunk types there are; a higher number means that a word is in no chunk.
+        excluded: chunk types that do not count.
+
+    Example:
+        >>> Tags("IOB", 2, ()).starts(np.array([0, 1, 1, 4, 3]), np.array([0]))
+        array([ True, False, False, False,  True])
+    """
+
+    scheme: str
+    types: int
+    excluded: tuple[int, ...]
+
+    def type_of(self, labels: Array) -> Array:
+        """The chunk type of each label.
+
+        Args:
+            labels: integers [n].
+        """
+        return labels // len(SCHEMES[self.scheme])
+
+    def starts(self, labels: Array, firsts: Array) -> Array:
+        """Where a chunk starts.
+
+        Args:
+            labels: integers [n].
+            firsts: the first words of sequences.
+
+        Returns:
+            bool [n].
+        """
+        letters = np.array([ord(letter) for letter in SCHEMES[self.scheme]])
+        kind, tag = self.type_of(labels), letters[labels % len(letters)]
+        inside = kind < self.types
+        new = np.ones(len(labels), bool)  # by the word before: another type, or a tag that opens here or closed there
+        same = kind[1:] == kind[:-1]
+        new[1:] = ~same | np.isin(tag[1:], [ord("B"), ord("S")]) | np.isin(tag[:-1], [ord("E"), ord("S")])
+        new[firsts[firsts < len(new)]] = True
+        return new & inside
+
+    def chunks(self, labels: Array, firsts: Array) -> Iterator[tuple[int, int, int]]:
+        """The chunks that count.
+
+        Args:
+            labels: integers [n].
+            firsts: the first words of sequences.
+
+        Returns:
+            First word, word behind the last one, and type of each.
+
+        Example:
+            >>> list(Tags("IOB", 2, ()).chunks(np.array([0, 1, 1, 4, 3]), np.array([0])))
+            [(0, 3, 0), (4, 5, 1)]
+        """
+        kind, starts = self.type_of(labels), self.starts(labels, firsts)
+        begin = np.flatnonzero(starts)
+        borders = starts | (kind >= self.types)
+        borders[firsts[firsts < len(borders)]] = True
+        stops = np.append(np.flatnonzero(borders), len(labels))
+        end = stops[np.searchsorted(stops, begin, side="right")]
+        counts = ~np.isin(kind[begin], self.excluded)
+        return zip(*(a[counts].tolist() for a in (begin, end, kind[begin])), strict=True)
+
+
+def evaluate(tags: Tags, found: Array, right: Array, rows: Array, firsts: Array, outs: tuple[Array, ...]) -> None:
+    """Compare the chunks of two taggings.
+
+    Args:
+        tags: what the numbers mean.
+        found: integers: the tags found.
+        right: integers: the right tags.
+        rows: which positions of both belong to sequences.
+        firsts: the first words of sequences among these.
+        outs: precision, recall, F1 score and the numbers of chunks found, right and both; written where wanted.
+    """
+    mine, theirs = (set(tags.chunks(labels.reshape(-1)[rows], firsts)) for labels in (found, right))
+    both = len(mine & theirs)
+    counts = len(mine), len(theirs), both
+    precision, recall = (both / n if n else 0.0 for n in counts[:2])
+    f1 = 2 * precision * recall / (precision + recall) if both else 0.0
+    for out, value in zip(outs, (precision, recall, f1, *counts), strict=True):
+        if out is not None:
+            out[...] = value
+
+
+def _infer(c: Context) -> None:
+    for slot in ("Inference", "Label"):
+        whole_numbers(c, slot)
+    found, right = c["Inference"], c["Label"]
+    c.require(
+        agree(found.shape, right.shape), "Inference's shape must be the same as Label's shape.",
+        expected=list(right.shape), received=list(found.shape),
+    )  # fmt: skip
+    if c.has("SeqLength"):
+        c.require(
+            found.ndim in (2, 3) and (c["SeqLength"].size in (-1, found.shape[0]) or found.shape[0] < 0),
+            "Input(SeqLength) of chunk_eval must have a length for each row of Input(Label).",
+            expected="[batch, 1] with tags [batch, steps, 1]", received=list(c["SeqLength"].shape),
+        )  # fmt: skip
+        if c.runtime:
+            lengths = np.asarray(c["SeqLength"])
+            c.require(
+                not lengths.size or 0 <= lengths.min() and lengths.max() <= found.shape[1],
+                "Input(SeqLength) of chunk_eval must fit the steps.", expected=f"0 to {found.shape[1]}",
+                received=lengths.reshape(-1).tolist()[:20],
+            )  # fmt: skip
+    else:
+        for slot in ("Inference", "Label"):
+            require_lod(c, slot)
+        c.require(
+            c.lod("Inference") == c.lod("Label") or not c.runtime, "LoD must be the same of Inference and Label.",
+            expected=[list(n) for n in c.lod("Label")] if c.runtime else "the same LoD",
+            received=[list(n) for n in c.lod("Inference")] if c.runtime else "another LoD",
+        )  # fmt: skip
+    for slot in ("Precision", "Recall", "F1-Score"):
+        c.set(slot, (1,), np.float32)
+    for slot in ("NumInferChunks", "NumLabelChunks", "NumCorrectChunks"):
+        c.set(slot, (1,), np.int64)
+
+
+@op(
+    "chunk_eval",
+    inputs={
+        "Inference": "int64 [n, 1] with sequences, or [batch, steps, 1] with SeqLength: the tags found",
+        "Label": "alike: the right tags",
+        "SeqLength?": "int64 [batch, 1]: how many steps are a sequence's own",
+    },
+    outputs={
+        "Precision": "float32 [1]: the share of the chunks found that are right",
+        "Recall": "float32 [1]: the share of the right chunks that are found",
+        "F1-Score": "float32 [1]: their harmonic mean",
+        "NumInferChunks": "int64 [1]: how many chunks are found",
+        "NumLabelChunks": "int64 [1]: how many there are",
+        "NumCorrectChunks": "int64 [1]: how many are found and right",
+    },
+    attrs={
+        "num_chunk_types": Attr("int", doc="how many chunk types there are", gt=0),
+        "chunk_scheme": Attr("string", "IOB", "which tags a chunk's words have", enum=tuple(SCHEMES)),
+        "excluded_chunk_types": Attr("ints", [], "chunk types that do not count"),
+    },
+    infer=_infer,
+    guard=values_of("SeqLength"),
+    dtype_slot="Inference",
+    host_only=True,
+)
+def chunk_eval(b: Binder) -> None:
+    """Precision, recall and F1 score of the chunks of sequences.
+
+    A label is ``chunk type · tags of the scheme + tag``; a chunk is right when its first word, its last word and its
+    type are. ``num_chunk_types · tags of the scheme`` is a word in no chunk.
+
+    Example:
+        >>> from fluidnb.testing import run_op
+        >>> found, right = ([[0], [1], [2]], [[3]]), ([[0], [1], [0]], [[3]])  # B I O against B I B
+        >>> out = run_op("chunk_eval", {"Inference": found, "Label": right}, {"num_chunk_types": 1})
+        >>> out["Precision"], out["Recall"]
+        (array([1.], dtype=float32), array([0.5], dtype=float32))
+
+    Source: Fluid's chunk_eval_op (the scheme of the CoNLL-2000 task's script).
+    """
+    found, right = b["Inference"], b["Label"]
+    if b.has("SeqLength"):
+        lengths = np.asarray(b["SeqLength"]).reshape(-1).astype(np.int64)
+        rows = ranges(np.arange(len(lengths)) * found.shape[1], lengths)
+    else:
+        offsets = offsets_of(b, "Label")
+        lengths, rows = np.diff(offsets), np.arange(offsets[-1])
+    tags = Tags(b.attr("chunk_scheme"), b.attr("num_chunk_types"), tuple(b.attr("excluded_chunk_types")))
+    outs = tuple(b[slot] for slot in b.definition.outputs)
+    b(evaluate, tags, found, right, rows, np.cumsum(lengths) - lengths, outs)

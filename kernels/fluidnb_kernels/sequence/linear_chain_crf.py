@@ -1,0 +1,187 @@
+"""linear_chain_crf: how unlikely the tags of each sequence are."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from fluidnb.errors import EnforceNotMet
+from fluidnb.op import Binder, Context, default_grad, grad_op, op, values_of
+from fluidnb_kernels.sequence.tagged import Tagged, check, emissions
+from fluidnb_kernels.views import reading, writing, written
+
+Array = Any
+
+
+def _infer(c: Context) -> None:
+    x, transition = c["Emission"], c["Transition"]
+    check(c)
+    lod = c.lod("Emission")
+    count = x.shape[0] if c.has("Length") else len(lod[0]) - 1 if c.runtime else -1
+    for slot in ("Alpha", "EmissionExps"):
+        c.set(slot, x.shape, x.dtype)
+    c.set("TransitionExps", transition.shape, x.dtype)
+    c.set("LogLikelihood", (count, 1), x.dtype)
+
+
+def tags_of(label: Array, rows: Array, tags: int) -> Array:
+    """The tag of each packed row.
+
+    Args:
+        label: integers, one for each position.
+        rows: int64: the positions.
+        tags: how many tags there are.
+
+    Returns:
+        Integers, like ``rows``.
+
+    Raises:
+        EnforceNotMet: a tag is outside.
+
+    Example:
+        >>> tags_of(np.array([[1], [0]]), np.array([1, 0]), 2)
+        array([0, 1])
+    """
+    found = label.reshape(-1)[rows]
+    if found.size and not 0 <= found.min() <= found.max() < tags:
+        raise EnforceNotMet(
+            "Input(Label) of linear_chain_crf must name tags.", expected=f"0 to {tags - 1}",
+            received=f"{found.min()} to {found.max()}",
+        )  # fmt: skip
+    return found
+
+
+def likelihood(
+    tagged: Tagged, x: Array, transition: Array, label: Array, outs: tuple[Array, Array, Array, Array]
+) -> None:
+    """Write the negative log likelihood of each sequence, and what the gradient reads.
+
+    Args:
+        tagged: the positions.
+        x: [positions, tags].
+        transition: [tags + 2, tags].
+        label: integers, one for each position.
+        outs: alpha, exponentials of the emissions, those of the transitions, and [sequences, 1] the result.
+    """
+    alpha, exps, weights, nll = outs
+    batches, rows = tagged.batches, tagged.rows
+    top = x.max(1, keepdims=True) if x.size else x[:, :1]
+    np.exp(np.subtract(x, top, exps), exps)
+    np.exp(transition, weights)
+    tags = tags_of(label, rows, x.shape[1])
+    emitted, packed = exps[rows], np.empty((len(rows), x.shape[1]), x.dtype)
+    norms = np.empty((len(rows), 1), x.dtype)
+    for now, before in batches:
+        a = packed[now]
+        np.multiply(weights[0] if before is None else np.dot(packed[before], weights[2:]), emitted[now], a)
+        np.add.reduce(a, 1, out=norms[now], keepdims=True)
+        a /= norms[now]
+    total = np.zeros(tagged.count, x.dtype)  # the logarithm of the sum over all ways, less the score of this one
+    score = np.log(norms[:, 0]) + top[rows, 0] - x[rows, tags]
+    score[: batches.first] -= transition[0, tags[: batches.first]]
+    score[batches.first :] -= transition[tags[batches.before] + 2, tags[batches.first :]]
+    np.add.at(total, tagged.sequence, score)
+    order = batches.order[: batches.first]
+    total[order] += np.log((packed[tagged.last] * weights[1]).sum(1)) - transition[1, tags[tagged.last]]
+    nll[...] = total[:, None]
+    alpha.fill(0)
+    alpha[rows] = packed
+
+
+def likelihood_grad(
+    tagged: Tagged, values: tuple[Array, ...], label: Array, g: Array, dx: Array | None, dtransition: Array | None
+) -> None:
+    """Write the gradients of the negative log likelihood: what is expected less what the tags say.
+
+    Args:
+        tagged: the positions.
+        values: alpha, exponentials of emissions and of transitions, as `likelihood` wrote them.
+        label: integers, one for each position.
+        g: [sequences, 1].
+        dx: [positions, tags], written where wanted.
+        dtransition: [tags + 2, tags], written where wanted.
+    """
+    batches, rows = tagged.batches, tagged.rows
+    alpha, exps, weights = values[0][rows], values[1][rows], values[2]
+    tags, first = tags_of(label, rows, alpha.shape[1]), batches.first
+    beta = np.empty_like(alpha)
+    for now, _, going_on in batches.backwards():
+        ahead = slice(now.stop, now.stop + going_on)
+        beta[now][:going_on] = np.dot(exps[ahead] * beta[ahead], weights[2:].T)
+        beta[now][going_on:] = weights[1]
+        beta[now] /= beta[now].sum(1, keepdims=True)
+    share = g.reshape(-1)[tagged.sequence][:, None]
+    expected = alpha * beta
+    expected *= share / expected.sum(1, keepdims=True)
+    expected[np.arange(len(rows)), tags] -= share[:, 0]
+    if dx is not None:
+        dx.fill(0)
+        dx[rows] = expected
+    if dtransition is not None:
+        dtransition[0] = expected[:first].sum(0)
+        dtransition[1] = expected[tagged.last].sum(0)
+        coming, ahead = alpha[batches.before], exps[first:] * beta[first:]
+        scale = share[first:] / (np.dot(coming, weights[2:]) * ahead).sum(1, keepdims=True)
+        np.multiply(np.dot((coming * scale).T, ahead), weights[2:], dtransition[2:])
+        np.subtract.at(dtransition, (tags[batches.before] + 2, tags[first:]), share[first:, 0])
+
+
+_BY_LENGTH = values_of("Length")
+
+
+@op(
+    "linear_chain_crf",
+    inputs={
+        "Emission": "[n, tags] with one level of LoD, or [batch, steps, tags] with Length",
+        "Transition": "[tags + 2, tags]: start weights, end weights, then the weights from tag to tag",
+        "Label": "int64 [n, 1], or [batch, steps, 1]: the tags",
+        "Length?": "int64 [batch, 1]: how many steps are a sequence's own",
+    },
+    outputs={
+        "Alpha~": "like Emission: probabilities of the tags as far as a position, for the gradient",
+        "EmissionExps~": "like Emission: exp(Emission - the row's maximum)",
+        "TransitionExps~": "exp(Transition)",
+        "LogLikelihood": "[sequences, 1]: the negative logarithm of the likelihood",
+    },
+    infer=_infer,
+    grad=default_grad(
+        "Emission", "Transition", "Label", "Length", "Alpha", "EmissionExps", "TransitionExps", "LogLikelihood@GRAD",
+        wrt=["Emission", "Transition"],
+    ),
+    guard=_BY_LENGTH,
+)  # fmt: skip
+def linear_chain_crf(b: Binder) -> None:
+    """LogLikelihood = log Σ over all ways of tagging exp(score) - the score of Label, for each sequence.
+
+    A score is the start weight of the first tag, the emissions and the weights from tag to tag along the sequence, and
+    the end weight of the last tag. It is a cost: the smaller, the likelier. A sequence without rows gives 0.
+
+    Example:
+        >>> from fluidnb.testing import run_op
+        >>> x, label = (np.zeros((3, 2)), [[1, 2]]), [[0], [1], [0]]
+        >>> out = run_op("linear_chain_crf", {"Emission": x, "Transition": np.zeros((4, 2)), "Label": label})
+        >>> np.exp(-out["LogLikelihood"]).round(4).ravel()
+        array([0.5 , 0.25])
+
+    Source: Fluid's linear_chain_crf_op (Lafferty et al. 2001).
+    """
+    x, transition, tagged = emissions(b), b["Transition"], Tagged(b)
+    slots = {"Alpha": x.shape, "EmissionExps": x.shape, "TransitionExps": transition.shape}
+    outs = {s: b.tmp(shape, x.dtype) if b[s] is None else writing(b, b[s], shape) for s, shape in slots.items()}
+    b(likelihood, tagged, x, transition, b["Label"], (*outs.values(), b["LogLikelihood"]))
+    for slot, flat in outs.items():
+        if b[slot] is not None:
+            written(b, b[slot], flat)
+
+
+@grad_op("linear_chain_crf_grad", guard=_BY_LENGTH, dtype_slot="Emission")
+def linear_chain_crf_grad(b: Binder) -> None:
+    """What is expected of tags and of pairs of tags, less what Label says, times the sequence's gradient."""
+    values = emissions(b, "Alpha"), emissions(b, "EmissionExps"), b["TransitionExps"]
+    dx = b["Emission@GRAD"]
+    flat = None if dx is None else writing(b, dx, values[0].shape)
+    g = reading(b, b["LogLikelihood@GRAD"], (b["LogLikelihood@GRAD"].size,))
+    b(likelihood_grad, Tagged(b), values, b["Label"], g, flat, b["Transition@GRAD"])
+    if flat is not None:
+        written(b, dx, flat)

@@ -1,0 +1,111 @@
+"""What the operators of a linear chain CRF share: sequences of tags, with LoD or padded, packed by steps."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from fluidnb.op import Binder, Context
+from fluidnb_kernels.rnn.batches import Batches
+from fluidnb_kernels.rules import agree, whole_numbers
+from fluidnb_kernels.sequences import offsets_of, ranges, require_lod
+from fluidnb_kernels.views import reading
+
+Array = Any
+
+
+def check(c: Context) -> tuple[int, ...]:
+    """Check emission, transition, label and length.
+
+    Args:
+        c: the context.
+
+    Returns:
+        The shape of the positions: [n], or [batch, steps] with lengths.
+
+    Raises:
+        RuleError: they do not fit.
+    """
+    x, transition, padded, type = c["Emission"], c["Transition"], c.has("Length"), c.definition.type
+    tags = transition.shape[1] if transition.ndim == 2 else -1
+    c.require(
+        transition.ndim == 2 and agree(transition.shape, (tags + 2 if tags >= 0 else -1, tags)),
+        f"An invalid dimension for Input(Transition) of {type}: it must have a row for each tag and two more.",
+        expected="[tags + 2, tags]: start weights, end weights, then the weights from tag to tag",
+        received=list(transition.shape),
+    )  # fmt: skip
+    c.require(
+        x.ndim == (3 if padded else 2) and (x.shape[-1] == tags or -1 in (x.shape[-1], tags)),
+        f"Input(Emission) of {type} must have a number for each tag at each position.",
+        expected=f"[{'batch, steps' if padded else 'n'}, {tags}]", received=list(x.shape),
+    )  # fmt: skip
+    if c.has("Label"):
+        whole_numbers(c, "Label")
+        label = tuple(c["Label"].shape)
+        c.require(
+            agree(label, x.shape[:-1]) or agree(label, (*x.shape[:-1], 1)),
+            f"Input(Label) of {type} must have a tag at each position.", expected=[*x.shape[:-1], 1],
+            received=list(label),
+        )  # fmt: skip
+    if padded:
+        c.require(
+            c["Length"].size in (-1, x.shape[0]) or x.shape[0] < 0, f"Input(Length) of {type} must have a length each.",
+            expected=[x.shape[0], 1], received=list(c["Length"].shape),
+        )  # fmt: skip
+        if c.runtime:
+            lengths = np.asarray(c["Length"]).reshape(-1)
+            c.require(
+                not lengths.size or 0 <= lengths.min() and lengths.max() <= x.shape[1],
+                f"Input(Length) of {type} must fit the steps of Input(Emission).", expected=f"0 to {x.shape[1]}",
+                received=lengths.tolist()[:20],
+            )  # fmt: skip
+    else:
+        require_lod(c, "Emission", levels=1)
+    return tuple(x.shape[:-1])
+
+
+class Tagged:
+    """The positions of sequences, packed by steps.
+
+    Args:
+        b: the binder of an operator with Emission and perhaps Length.
+
+    Attributes:
+        batches: how sequences become steps.
+        rows: int64: for each packed row its position in the emissions as rows.
+        count: how many sequences there are.
+        last: for each sequence with rows, in the order of `batches`, its last packed row.
+        sequence: for each packed row its sequence.
+    """
+
+    __slots__ = ("batches", "count", "last", "rows", "sequence")
+
+    def __init__(self, b: Binder) -> None:
+        if b.has("Length"):
+            lengths = np.asarray(b["Length"]).reshape(-1).astype(np.int64)
+            firsts = np.arange(len(lengths)) * b["Emission"].shape[1]
+        else:
+            offsets = offsets_of(b, "Emission")
+            lengths, firsts = np.diff(offsets), offsets[:-1]
+        self.batches, self.count = Batches(np.concatenate([[0], np.cumsum(lengths)])), len(lengths)
+        self.rows = ranges(firsts, lengths)[self.batches.rows]
+        starts = np.array(self.batches.starts)
+        order = self.batches.order[: self.batches.first]
+        self.last = starts[lengths[order] - 1] + np.arange(len(order)) if len(order) else np.zeros(0, np.int64)
+        sizes = np.diff(starts)
+        self.sequence = self.batches.order[np.arange(starts[-1]) - np.repeat(starts[:-1], sizes)]
+
+
+def emissions(b: Binder, slot: str = "Emission") -> Array:
+    """An input with a number for each tag, as rows.
+
+    Args:
+        b: the binder.
+        slot: the input slot.
+
+    Returns:
+        [positions, tags].
+    """
+    x = b[slot]
+    return reading(b, x, (x.size // x.shape[-1], x.shape[-1]))

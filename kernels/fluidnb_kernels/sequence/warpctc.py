@@ -1,0 +1,277 @@
+"""warpctc: how unlikely label sequences are, whatever the time steps at which their labels come."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from fluidnb.errors import EnforceNotMet
+from fluidnb.op import Attr, Binder, Context, default_grad, grad_op, op, values_of
+from fluidnb_kernels.rnn.batches import Batches
+from fluidnb_kernels.rules import whole_numbers
+from fluidnb_kernels.sequences import offsets_of, owners, require_lod
+from fluidnb_kernels.views import reading, writing, written
+
+Array = Any
+
+
+class Times:
+    """The time steps of sequences, packed by steps.
+
+    Args:
+        lengths: int64 [sequences].
+        steps: how many sequences lie side by side at each time step; 0 when one lies behind the other.
+
+    Attributes:
+        batches: how sequences become steps.
+        lengths: as given.
+        sequence: for each packed row its sequence.
+        rows: for each packed row its row among the logits.
+
+    Example:
+        >>> Times(np.array([1, 2]), 2).rows
+        array([1, 0, 3])
+    """
+
+    __slots__ = ("batches", "lengths", "rows", "sequence")
+
+    def __init__(self, lengths: Array, steps: int = 0) -> None:
+        self.lengths = lengths
+        offsets = np.concatenate([[0], np.cumsum(lengths)])
+        self.batches = Batches(offsets)
+        owner = owners(lengths)
+        self.sequence = owner[self.batches.rows]
+        within = np.arange(offsets[-1]) - offsets[owner]
+        places = within * steps + owner if steps else np.arange(offsets[-1])
+        self.rows = places[self.batches.rows]
+
+
+class Alphabet:
+    """The labels of sequences with a blank around each.
+
+    Args:
+        labels: list of int arrays, one for each sequence.
+        blank: the label that means none.
+
+    Attributes:
+        states: int64 [sequences, 2 · longest + 1]; blanks behind the end.
+        last: int64 [sequences]: the last state of each.
+        skips: bool, like ``states``: whether a state can follow the one two before it.
+
+    Example:
+        >>> a = Alphabet([np.array([3, 3])], 0); a.states, a.skips[0, 3]
+        (array([[0, 3, 0, 3, 0]]), np.False_)
+    """
+
+    __slots__ = ("last", "skips", "states")
+
+    def __init__(self, labels: list[Array], blank: int) -> None:
+        longest = max((len(label) for label in labels), default=0)
+        self.states = np.full((len(labels), 2 * longest + 1), blank, np.int64)
+        for row, label in zip(self.states, labels, strict=True):
+            row[1 : 2 * len(label) : 2] = label
+        self.last = np.array([2 * len(label) for label in labels], np.int64)
+        self.skips = self.states != blank
+        self.skips[:, 2:] &= self.states[:, 2:] != self.states[:, :-2]
+        self.skips[:, :2] = False
+
+
+def cost(
+    times: Times, logits: Array, labels: Array, parts: list[slice], blank: int, loss: Array, grads: Array | None
+) -> None:
+    """Write the cost of each sequence, and its gradient.
+
+    Args:
+        times: the time steps.
+        logits: [rows, classes].
+        labels: integers: all labels.
+        parts: where those of each sequence are.
+        blank: the label that means none.
+        loss: [sequences, 1], written.
+        grads: like ``logits``, written where wanted: the gradient for a gradient of 1.
+
+    Raises:
+        EnforceNotMet: a label is outside the classes.
+    """
+    classes = logits.shape[1]
+    flat = labels.reshape(-1)
+    if flat.size and not 0 <= flat.min() <= flat.max() < classes:
+        raise EnforceNotMet(
+            "Input(Label) of warpctc must name classes of Input(Logits).", expected=f"0 to {classes - 1}",
+            received=f"{flat.min()} to {flat.max()}",
+        )  # fmt: skip
+    order, first = times.batches.order, times.batches.first
+    alphabet = Alphabet([flat[parts[i]] for i in order[:first]], blank)
+    chances = logits[times.rows]
+    chances -= chances.max(1, keepdims=True) if chances.size else 0
+    chances -= np.log(np.exp(chances).sum(1, keepdims=True))
+    alpha = _alphas(times, alphabet, chances)
+    ends = np.array(times.batches.starts)[times.lengths[order[:first]] - 1] + np.arange(first)
+    total = _both_ends(alpha[ends], alphabet.last)
+    possible = np.isfinite(total)
+    loss.fill(0)
+    loss[order[:first], 0] = np.where(possible, -total, 0)
+    if grads is None:
+        return
+    grads.fill(0)
+    position = np.empty(len(times.lengths), np.int64)
+    position[order] = np.arange(len(order))
+    mine = position[times.sequence]
+    weight = np.exp(alpha + _betas(times, alphabet, chances) - total[mine][:, None])
+    shares = np.exp(chances)
+    np.subtract.at(shares, (np.arange(len(mine))[:, None], alphabet.states[mine]), weight)
+    grads[times.rows] = np.where(possible[mine][:, None], shares, 0)
+
+
+def _both_ends(values: Array, last: Array) -> Array:
+    """The sum of the two states in which a sequence may end, as a logarithm."""
+    here = np.arange(len(values))
+    final = values[here, last]
+    return np.where(last > 0, np.logaddexp(final, values[here, np.maximum(last - 1, 0)]), final)
+
+
+def _alphas(times: Times, alphabet: Alphabet, chances: Array) -> Array:
+    """For each packed row and state the logarithm of the sum over all ways to get there."""
+    alpha = np.full((len(chances), alphabet.states.shape[1]), -np.inf, chances.dtype)
+    for now, before in times.batches:
+        n = now.stop - now.start
+        spoken = np.take_along_axis(chances[now], alphabet.states[:n], 1)
+        if before is None:
+            alpha[now, :2] = spoken[:, :2]
+            continue
+        old, new = alpha[before], alpha[now]
+        new[...] = old
+        np.logaddexp(new[:, 1:], old[:, :-1], new[:, 1:])
+        skipped = np.where(alphabet.skips[:n, 2:], old[:, :-2], -np.inf)
+        np.logaddexp(new[:, 2:], skipped, new[:, 2:])
+        new += spoken
+    return alpha
+
+
+def _betas(times: Times, alphabet: Alphabet, chances: Array) -> Array:
+    """For each packed row and state the logarithm of the sum over all ways to go on from there."""
+    beta = np.full((len(chances), alphabet.states.shape[1]), -np.inf, chances.dtype)
+    for now, _, going_on in times.batches.backwards():
+        new = beta[now]
+        ended = np.arange(going_on, len(new))
+        new[ended, alphabet.last[ended]] = 0
+        new[ended, np.maximum(alphabet.last[ended] - 1, 0)] = 0
+        if going_on:
+            ahead = slice(now.stop, now.stop + going_on)
+            old = beta[ahead] + np.take_along_axis(chances[ahead], alphabet.states[:going_on], 1)
+            new = new[:going_on]
+            new[...] = old
+            np.logaddexp(new[:, :-1], old[:, 1:], new[:, :-1])
+            skipped = np.where(alphabet.skips[:going_on, 2:], old[:, 2:], -np.inf)
+            np.logaddexp(new[:, :-2], skipped, new[:, :-2])
+    return beta
+
+
+def _infer(c: Context) -> None:
+    x, padded = c["Logits"], c.has("LogitsLength")
+    whole_numbers(c, "Label")
+    c.require(
+        padded == c.has("LabelLength"), "Input(LogitsLength) and Input(LabelLength) are given both or not at all.",
+        expected="two lengths", received="one",
+    )  # fmt: skip
+    c.require(
+        x.ndim == (3 if padded else 2), "Input(Logits) of warpctc must have a row of classes for each time step.",
+        expected="[steps, batch, classes]" if padded else "[n, classes] with sequences", received=list(x.shape),
+    )  # fmt: skip
+    c.require(
+        0 <= c.attr("blank") and (c.attr("blank") < x.shape[-1] or x.shape[-1] < 0),
+        "Attr(blank) of warpctc must name a class.", expected=f"0 to {x.shape[-1] - 1}", received=c.attr("blank"),
+    )  # fmt: skip
+    count = x.shape[1] if padded else -1
+    if not padded:
+        for slot in ("Logits", "Label"):
+            require_lod(c, slot, levels=1)
+    if c.runtime:
+        counts = [len(_lengths(c, slot)) for slot in ("Logits", "Label")]
+        count = counts[0]
+        c.require(
+            counts[0] == counts[1], "Input(Label) of warpctc must have a sequence for each of Input(Logits).",
+            expected=counts[0], received=counts[1],
+        )  # fmt: skip
+    c.set("Loss", (count, 1), x.dtype)
+    c.set("WarpCTCGrad", x.shape, x.dtype)
+
+
+def _lengths(c: Context, slot: str) -> Array:
+    if not c.has(slot + "Length"):
+        return np.diff(offsets_of(c, slot))
+    lengths = np.asarray(c[slot + "Length"]).reshape(-1).astype(np.int64)
+    steps, batch = c[slot].shape[:2] if slot == "Logits" else c[slot].shape[:2][::-1]
+    c.require(
+        len(lengths) == batch and (not batch or 0 <= lengths.min() and lengths.max() <= steps),
+        f"Input({slot}Length) of warpctc must have a length for each sequence.",
+        expected=f"{batch} numbers from 0 to {steps}", received=lengths.tolist()[:20],
+    )  # fmt: skip
+    return lengths
+
+
+_BY_LENGTH = values_of("LogitsLength", "LabelLength")
+
+
+@op(
+    "warpctc",
+    inputs={
+        "Logits": "[n, classes] with sequences, or [steps, batch, classes] with lengths: before the softmax",
+        "Label": "integers [m, 1] with sequences, or [batch, most labels] with lengths: labels without blanks",
+        "LogitsLength?": "int64 [batch]: how many time steps are a sequence's own",
+        "LabelLength?": "int64 [batch]: how many labels are",
+    },
+    outputs={
+        "WarpCTCGrad~": "like Logits: the gradient for a gradient of 1",
+        "Loss": "[sequences, 1]: the negative logarithm of the likelihood",
+    },
+    attrs={
+        "blank": Attr("int", 0, "the class that means no label"),
+        "norm_by_times": Attr("bool", False, "whether gradients are divided by the number of time steps"),
+    },
+    infer=_infer,
+    grad=default_grad("Logits", "LogitsLength", "WarpCTCGrad", "Loss@GRAD", wrt=["Logits"]),
+    guard=_BY_LENGTH,
+)
+def warpctc(b: Binder) -> None:
+    """Loss = -log Σ over all ways to say Label in time of Π softmax(Logits)[t, what is said at t].
+
+    At each time step a class is said; said again it is the same label, unless a blank comes between. A label sequence
+    that is too long for its time steps costs 0 and has no gradient, as in the library of that name.
+
+    Example:
+        >>> from fluidnb.testing import run_op
+        >>> inputs = {"Logits": (np.zeros((2, 2)), [[2]]), "Label": (np.array([[1]]), [[1]])}
+        >>> np.exp(-run_op("warpctc", inputs)["Loss"]).round(4)  # 3 of 4 ways say it
+        array([[0.75]])
+
+    Source: Fluid's warpctc_op (Graves et al. 2006).
+    """
+    x, label = b["Logits"], b["Label"]
+    rows = (x.size // x.shape[-1], x.shape[-1])
+    times = Times(_lengths(b, "Logits"), x.shape[1] if b.has("LogitsLength") else 0)
+    counts = _lengths(b, "Label")
+    starts = np.arange(len(counts)) * label.shape[1] if b.has("LabelLength") else np.cumsum(counts) - counts
+    parts = [slice(s, s + n) for s, n in zip(starts.tolist(), counts.tolist(), strict=True)]
+    grads = None if b["WarpCTCGrad"] is None else writing(b, b["WarpCTCGrad"], rows)
+    loss = b.tmp((len(counts), 1), x.dtype) if b["Loss"] is None else b["Loss"]
+    b(cost, times, reading(b, x, rows), label, parts, b.attr("blank"), loss, grads)
+    if grads is not None:
+        written(b, b["WarpCTCGrad"], grads)
+
+
+@grad_op("warpctc_grad", guard=values_of("LogitsLength"), dtype_slot="Logits")
+def warpctc_grad(b: Binder) -> None:
+    """dLogits = (softmax(Logits) - how often each class is said at a time step) · dLoss."""
+    x, g, dx = b["Logits"], b["Loss@GRAD"], b["Logits@GRAD"]
+    lengths = _lengths(b, "Logits")
+    share = b.tmp(g.shape, g.dtype)
+    scale = np.maximum(lengths, 1) if b.attr("norm_by_times", False) else np.ones(len(lengths))
+    b(np.divide, g, scale.astype(g.dtype).reshape(g.shape), out=share)
+    if b.has("LogitsLength"):
+        b(np.multiply, b["WarpCTCGrad"], share, out=dx)
+    elif len(x):
+        spread = b.tmp((len(x), 1), g.dtype)
+        b(np.ndarray.take, share, owners(lengths), 0, spread, "clip")
+        b(np.multiply, b["WarpCTCGrad"], spread, out=dx)
