@@ -6,6 +6,7 @@ from fluidnb.optimizer.adaptive import AdadeltaOptimizer, AdamaxOptimizer, RMSPr
 from fluidnb.optimizer.base import Optimizer
 from fluidnb.optimizer.ftrl import FtrlOptimizer
 from fluidnb.optimizer.layerwise import LambOptimizer, LarsMomentumOptimizer
+from fluidnb.optimizer.moving_average import ExponentialMovingAverage
 from fluidnb.optimizer.sgd import MomentumOptimizer, SGDOptimizer
 
 Adadelta = AdadeltaOptimizer
@@ -22,7 +23,7 @@ SGD = SGDOptimizer
 
 __all__ = [
     "SGD", "Adadelta", "AdadeltaOptimizer", "Adagrad", "AdagradOptimizer", "Adam", "AdamOptimizer", "Adamax",
-    "AdamaxOptimizer", "DecayedAdagrad", "DecayedAdagradOptimizer", "Ftrl", "FtrlOptimizer", "Lamb", "LambOptimizer",
-    "LarsMomentum", "LarsMomentumOptimizer", "Momentum", "MomentumOptimizer", "Optimizer", "RMSProp",
-    "RMSPropOptimizer", "SGDOptimizer",
+    "AdamaxOptimizer", "DecayedAdagrad", "DecayedAdagradOptimizer", "ExponentialMovingAverage", "Ftrl",
+    "FtrlOptimizer", "Lamb", "LambOptimizer", "LarsMomentum", "LarsMomentumOptimizer", "Momentum", "MomentumOptimizer",
+    "Optimizer", "RMSProp", "RMSPropOptimizer", "SGDOptimizer",
 ]  # fmt: skip
