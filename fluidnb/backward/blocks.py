@@ -187,7 +187,7 @@ def _recurrent(walk: Walk, op: OpDesc, arrived: dict[str, str]) -> None:
     if set(states) & set(op.outs["outputs"]):
         gradient.set_attr("sum_states", True)
     walk.arrive(op, gradient, arrived)
-    _add(walk, op, gradient, inner, reads)
+    _add(walk, op, gradient, inner, [n for n in reads if n not in carried])
     for name, handed in carried.items():
         walk.pass_on(name, handed)
 

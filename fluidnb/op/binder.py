@@ -14,11 +14,11 @@ import numpy as np
 from fluidnb.errors import EnforceNotMet
 from fluidnb.op.context import EMPTY, Context, Lod
 from fluidnb.op.define import OpDef
-from fluidnb.op.lane import lane
-from fluidnb.op.one import assign, on_one
+from fluidnb.op.one import assign
 from fluidnb.op.rng import Clock, Stream
 from fluidnb.op.select import select
 from fluidnb.op.transform import LAYOUT_COPIES, copy, copy_between, layout_shape
+from fluidnb.op.ufuncs import ufunc_calls
 from fluidnb.proto.desc import OpDesc
 from fluidnb.values import dtypes
 from fluidnb.values.selected_rows import SelectedRows
@@ -70,6 +70,17 @@ class Memory(Protocol):
 
     def holder(self, name: str, make: Any) -> Any:
         """An object that keeps its identity over runs while its content changes."""
+
+    def moves(self, name: str, scope: Any, owner: Any) -> bool:
+        """Note that an operator in ``scope`` gives a variable of a scope around, ``owner``, another buffer or LoD.
+
+        Says whether it has to do so in every run, not just now; the variable still is as it was before.
+        """
+
+
+def _point(tensor: LoDTensor, array: Array, lod: Lod) -> None:
+    """Let a variable's tensor have another buffer."""
+    tensor.array, tensor.lod_ = array, lod
 
 
 class OpView(Protocol):
@@ -175,6 +186,7 @@ class Binder(Context):
             tensor = cell.value = LoDTensor(place=self.memory.place)
         current = tensor.array
         outer = owner is not self.scope
+        before = tensor.lod_
         fits = current is not None and current.shape == shape and current.dtype == dtype
         read = fits and any(v is current for row in self._inputs.values() for v, _ in row)
         inplace = self.definition.inplace
@@ -188,7 +200,12 @@ class Binder(Context):
             self.overwrites.append(current)
             array = current
         else:
-            array = tensor.array = self.memory.alloc(shape, dtype, name, outer, None, owner.block_index)
+            array = self.memory.alloc(shape, dtype, name, outer, None, owner.block_index)
+            if outer and current is not None and self.memory.moves(name, self.scope, owner):
+                self._post.append((_point, (tensor, array, lod), {}))
+            tensor.array, before = array, lod
+        if outer and before != lod and self.memory.moves(name, self.scope, owner):
+            self._post.append((_point, (tensor, tensor.array, lod), {}))
         tensor.lod_ = lod
         if read and current is not None and array is current and current.size == 1:
             self._same.append(current)
@@ -347,27 +364,10 @@ class Binder(Context):
             kw: its keyword arguments; write ``out=`` for ufuncs, the binder passes it by position where that is faster.
         """
         if type(function) is np.ufunc:
-            if "out" in kw and function is not np.maximum and function is not np.minimum:
-                args += (kw.pop("out"),)
-            out = kw.get("out", args[-1])
-            if out.size > 1 and function.signature is None:  # (1, 1) operands cost three times as much as 0-d ones
-                args = tuple([a.reshape(()) if a.size == 1 and a.ndim else a for a in args])
-                if function is np.maximum or function is np.minimum:
-                    args = tuple([a if a.ndim or a.flags.writeable else lane(a, out) for a in args])
-            elif self._kernel_place == "cpu" and out.size == 1:
-                return self._emit_one(function, args, kw, out)
+            tmp = self.tmp if self._kernel_place == "cpu" else None
+            self.calls += ufunc_calls(function, args, kw, self._same, tmp)
+            return
         self.calls.append((function, args, kw))
-
-    def _emit_one(self, function: np.ufunc, args: tuple[Any, ...], kw: dict[str, Any], out: Array) -> None:
-        call = None if kw else on_one(function, args)
-        if call is not None:
-            self.calls.append((*call, {}))
-        elif any(out is array for array in self._same):  # numpy is slow where one element goes in and out
-            result = self.tmp(out.shape, out.dtype)
-            self.calls.append((function, args, {"out": result}) if kw else (function, (*args[:-1], result), {}))
-            self.calls.append((*assign(out, result), {}))
-        else:
-            self.calls.append((function, args, kw))
 
     def bind(self) -> list[Call]:
         """Run the shape rule and the kernel.

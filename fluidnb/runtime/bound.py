@@ -173,6 +173,18 @@ class Bound:
         step.restore(found[0])
         return found[0]
 
+    def moves(self, name: str, scope: Scope, owner: Scope) -> bool:
+        """See `fluidnb.op.binder.Memory`; what is the user's stays as the last run left it."""
+        if name in self.plan.persistable:
+            return False
+        tensor = owner.vars[name].value
+        owner.moved.setdefault(name, (tensor, tensor.array, tensor.lod_))
+        inside: Scope | None = scope
+        while inside is not None and inside is not owner:
+            self.plan.movers.add(inside.block_index)
+            inside = inside.parent
+        return True
+
     def holder(self, name: str, make: Any) -> Any:
         """See `fluidnb.op.binder.Memory`."""
         found = self.plan.pool.get(name)

@@ -116,7 +116,8 @@ class Entry:
             scope.bound = True
             scope = scope.parent
         self.epoch = epoch.value
-        if self.node.guard is None and all(type(v) is tuple for v in values):
+        inside = any(op.definition.control for op in plan.blocks[0].ops[-1:])
+        if self.node.guard is None and not inside and all(type(v) is tuple for v in values):
             self.fetches = list(values)
 
     def is_good(self, scope: Scope) -> bool:

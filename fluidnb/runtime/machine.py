@@ -136,6 +136,10 @@ class Machine:
         """See `fluidnb.op.binder.Memory`."""
         return make()
 
+    def moves(self, name: str, scope: Scope, owner: Scope) -> bool:
+        """See `fluidnb.op.binder.Memory`: every step is bound anew."""
+        return False
+
     # ---- what control operators ask of it
 
     def real(self, shape: tuple[int, ...], dtype: Any) -> Array:

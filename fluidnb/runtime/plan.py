@@ -191,6 +191,7 @@ class Plan:
         self.held: list[Any] = []
         self.arrays: list[Any] = []
         self.inner_arrays: dict[int, list[Any]] = defaultdict(list)
+        self.movers: set[int] = set()
         self.steps.forget()
 
     def missing_ops(self) -> None:

@@ -59,6 +59,8 @@ def drain(control: Control) -> None:
     bound: Bound = control.walker
     plan, clock = bound.plan, bound.clock
     block = plan.blocks[control.block_index]
+    for tensor, array, lod in control.scope.moved.values():  # a block inside may leave them otherwise, or may not run
+        tensor.array, tensor.lod_ = array, lod
     control.begin()
     saved = control.records and plan.steps.needed(block.index)
     if not saved and _run_bare(control, bound, block):
@@ -74,7 +76,7 @@ def drain(control: Control) -> None:
                 return
             bound.run.check()
             body = control.roots.get(id(parent))
-            if body is None:
+            if body is None or block.index in plan.movers:
                 body = control.roots[id(parent)] = _body(control, block, parent)
             for array in arrays:
                 array.clear()
@@ -93,7 +95,7 @@ def _run_bare(control: Control, bound: Bound, block: PlanBlock) -> bool:
     body = control.roots.get(id(control.scope))
     if body is None or body.guard is not None or block.index in bound.plan.random or not isinstance(control, Loop):
         return False
-    if bound.plan.inner_arrays[block.index] or flags.values["max_loop_iterations"]:
+    if bound.plan.inner_arrays[block.index] or block.index in bound.plan.movers or flags.values["max_loop_iterations"]:
         return False
     more, run, held = control.condition.value.array.item, body.run, bound.run
     while more():
@@ -107,7 +109,8 @@ def _body(control: Control, block: PlanBlock, parent: Scope) -> Node:
     """The bound body for a control operator, shared by all bindings that see the same outer variables."""
     plan = control.walker.plan
     cells = [parent.cell(name)[0] for name in plan.outer[block.index]]
-    key = (block.index, tuple((id(_held(c)), getattr(c.value, "lod_", ())) for c in cells))
+    around = id(parent) if block.index in plan.movers else None
+    key = (block.index, around, tuple((id(_held(c)), getattr(c.value, "lod_", ())) for c in cells))
     found: Node | None = plan.bodies.get(key)
     if found is None:
         plan.held.append([_held(c) for c in cells])

@@ -27,6 +27,7 @@ class Scope:
         kids: scopes made by `new_scope`.
         block: while a program runs, the block of the plan whose variables live here.
         kept: what outer variables held when the iteration was over that ran here, where its gradient needs it.
+        moved: variable to which a block inside gives another buffer or LoD -> its tensor, and what this had before.
 
     Example:
         >>> scope = Scope()
@@ -37,7 +38,7 @@ class Scope:
     Source: design document "Block and Scope", section on the scope hierarchy.
     """
 
-    __slots__ = ("__weakref__", "block", "bound", "kept", "kids", "parent", "runs", "vars")
+    __slots__ = ("__weakref__", "block", "bound", "kept", "kids", "moved", "parent", "runs", "vars")
 
     def __init__(self, parent: Scope | None = None, block: Any = None) -> None:
         self.vars: dict[str, Variable] = {}
@@ -47,6 +48,7 @@ class Scope:
         self.bound = False
         self.runs: dict[int, int] = {}
         self.kept: dict[str, Variable] = {}
+        self.moved: dict[str, tuple[LoDTensor, Any, Any]] = {}
 
     # ---- Fluid's face
 

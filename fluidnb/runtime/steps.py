@@ -231,7 +231,7 @@ class Steps:
         elif block in self._again:
             step = Step(scope, self._names[block], self._kept[block])
         else:  # it runs once, and its buffers stay as they are until its gradient has run
-            step = Step(scope, (), ())
+            step = Step(scope, (), self._kept[block])
         step.save()
         self._used.append(step)
         return step

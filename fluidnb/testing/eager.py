@@ -63,6 +63,10 @@ class Fresh:
         """A new object."""
         return make()
 
+    def moves(self, name: str, scope: Any, owner: Any) -> bool:
+        """An operator runs once."""
+        return False
+
 
 def _poisoned(shape: tuple[int, ...], dtype: np.dtype[Any]) -> Array:
     array = np.empty(shape, dtype)
