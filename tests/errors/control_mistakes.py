@@ -216,7 +216,7 @@ def sides_with_different_counts() -> Steps:
     ie()
 
 
-@mistake(EnforceNotMet)
+@mistake(OpValueError, op=NO_OP)
 def sides_with_different_columns() -> Steps:
     x, cond = rows()
     ie = L.IfElse(cond)

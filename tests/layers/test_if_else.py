@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import fluidnb as fluid
-from fluidnb.errors import EnforceNotMet, OpTypeError, OpValueError
+from fluidnb.errors import OpTypeError, OpValueError
 from tests.layers.walkers import both, sequences
 
 L = fluid.layers
@@ -305,13 +305,13 @@ def test_sides_that_do_not_fit_together():
     with ie.false_block():
         ie.output(L.fc(ie.input(x), 2))
     before = main().desc.serialize_to_string()
-    with pytest.raises(EnforceNotMet, match="rows of one shape and dtype"):
+    with pytest.raises(OpValueError, match="give rows that do not fit together"):
         ie()
     assert main().desc.serialize_to_string() == before
     one = L.IfElse(L.zeros([1], "bool"))
     with one.true_block():
         one.output(L.assign(x))
-    with pytest.raises(OpValueError, match="does not fit"):
+    with pytest.raises(OpValueError, match="give rows that do not fit together"):
         with one.false_block():
             one.output(L.fc(x, 2))
     with one.false_block():
@@ -354,6 +354,20 @@ def test_a_call_that_fails_leaves_nothing():
     main().desc.remove_blocks(2)
     assert main().desc.serialize_to_string() == before
     assert ie(cond)[0].shape == (-1, 3)
+
+
+def test_sides_that_do_not_fit_are_found_before_anything_changes():
+    x, cond = L.data("x", [3]), L.data("cond", [1], dtype="bool")
+    ie = L.IfElse()
+    with ie.true_block():
+        ie.output(L.relu(x))
+    with ie.false_block():
+        ie.output(L.reduce_sum(x))
+    before = main().desc.serialize_to_string()
+    for _ in range(2):
+        with pytest.raises(OpValueError, match="give rows that do not fit together"):
+            ie(cond)
+        assert main().desc.serialize_to_string() == before
 
 
 def test_a_side_that_writes_what_it_has_only_in_part():

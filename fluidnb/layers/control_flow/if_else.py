@@ -258,9 +258,18 @@ class IfElse:
             )  # fmt: skip
         self._sides[side.holds] = side
         if self._cond is not None:
+            if rows.is_one(self._cond):
+                self._check_pairs()
             self._give(side)
             self._append(side)
         self._open = None
+
+    def _check_pairs(self) -> None:
+        """What the sides give in the same place must have rows of one kind."""
+        if len(self._sides) == 2:
+            for true, false in zip(self._sides[True].results, self._sides[False].results, strict=False):
+                assert true is not None and false is not None
+                _check_fit(true, false)
 
     def _give(self, side: Side) -> None:
         """Complete a side's block: its results go to outer variables."""
@@ -269,18 +278,16 @@ class IfElse:
         other = self._sides.get(not side.holds)
         shared = other.outs if one and other is not None else []
         for k, result in enumerate(v for v in side.results if v is not None):
-            if k < len(shared):
-                _join_shapes(shared[k], result, side)
             out = shared[k] if k < len(shared) else home.create_var(
                 name=unique_name.generate(f"{self.helper.name}_output"), dtype=result.dtype, lod_level=result.lod_level
             )  # fmt: skip
-            shape = out.shape
+            before = out.shape
             if not one and -1 not in result.shape[1:]:
                 _no_rows(home, out, result)
             with inside(program, side.body):
                 assign(result, output=out)
-            if k < len(shared):
-                out.desc.set_shape(shape)
+            if k < len(shared):  # it gets the results of both
+                out.desc.set_shape([a if a == b else -1 for a, b in zip(before, out.shape, strict=True)])
             side.outs.append(out)
 
     def _append(self, side: Side) -> None:
@@ -335,6 +342,7 @@ class IfElse:
                 received=" and ".join(f"{n} of the {name}" for name, n in sorted(counts.items(), reverse=True)),
                 hint="the first output of one side goes with the first of the other, and so on.",
             )  # fmt: skip
+        self._check_pairs()
         if cond is not None and self._cond is not None:
             raise OpValueError(
                 "IfElse has its condition already.", expected="ie()", received=f"ie({getattr(cond, 'name', cond)})",
@@ -367,6 +375,7 @@ class IfElse:
                     self._split_what_it_reads(side)
                 for side in self._ordered():
                     self._append(side)
+                self._merged = self._merge()
         except BaseException:
             self._cond, self._parts = None, parts
             for side in self._sides.values():
@@ -444,16 +453,13 @@ def _no_rows(home: Block, out: Variable, result: Variable) -> None:
     )  # fmt: skip
 
 
-def _join_shapes(out: Variable, result: Variable, side: Side) -> None:
-    """One variable gets the results of both sides: it must fit both."""
-    fits = out.dtype == result.dtype and len(out.shape) == len(result.shape)
-    fits = fits and all(-1 in (a, b) or a == b for a, b in zip(out.shape[1:], result.shape[1:], strict=True))
-    if not fits:
+def _check_fit(true: Variable, false: Variable) -> None:
+    fits = true.dtype == false.dtype and len(true.shape) == len(false.shape)
+    if not fits or any(-1 not in ab and ab[0] != ab[1] for ab in zip(true.shape[1:], false.shape[1:], strict=True)):
         raise OpValueError(
-            f"The sides of IfElse give different things: {result.name} of the {side.name} does not fit.",
-            slots=[operand("Out", result)],
-            expected=f"{dtype_name(out.dtype)}{list(out.shape)}, as of the {Side(not side.holds).name}",
-            received=f"{dtype_name(result.dtype)}{list(result.shape)}",
-            hint="outputs of both sides that go together need rows of one shape and dtype.",
+            "The sides of IfElse give rows that do not fit together.",
+            slots=[operand("true_block", true), operand("false_block", false)],
+            expected=f"{dtype_name(true.dtype)}{[-1, *true.shape[1:]]}, as of the true_block",
+            received=f"{dtype_name(false.dtype)}{list(false.shape)}",
+            hint="an output has a row for each row of its side, and both sides give the same kind of rows.",
         )  # fmt: skip
-    out.desc.set_shape([a if a == b else -1 for a, b in zip(out.shape, result.shape, strict=True)])
