@@ -9,6 +9,7 @@ Example:
 from fluidnb.data.reader import (
     ComposeNotAligned,
     Fake,
+    PipeReader,
     batch,
     buffered,
     cache,
@@ -25,6 +26,7 @@ from fluidnb.data.reader import (
 __all__ = [
     "ComposeNotAligned",
     "Fake",
+    "PipeReader",
     "batch",
     "buffered",
     "cache",

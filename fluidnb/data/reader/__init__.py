@@ -20,11 +20,13 @@ from fluidnb.data.reader.decorators import (
     map_readers,
     shuffle,
 )
+from fluidnb.data.reader.pipe import PipeReader
 from fluidnb.data.reader.threads import buffered, multiprocess_reader, xmap_readers
 
 __all__ = [
     "ComposeNotAligned",
     "Fake",
+    "PipeReader",
     "Reader",
     "batch",
     "buffered",

@@ -1,0 +1,95 @@
+"""Samples from what a command writes."""
+
+from __future__ import annotations
+
+import codecs
+import shlex
+import subprocess
+import zlib
+from collections.abc import Iterator
+
+from fluidnb.errors import EnforceNotMet, OpTypeError, OpValueError
+
+
+class PipeReader:
+    """Reads what a command writes to its standard output, without a file between.
+
+    Args:
+        command: the command with its arguments, for example ``cat data.txt`` or ``hadoop fs -cat data.gz``.
+        bufsize: how many bytes are read at once.
+        file_type: ``plain`` or ``gzip``.
+
+    Raises:
+        OpTypeError: the command is not a text.
+        OpValueError: an unknown ``file_type``, or no such command.
+
+    Example:
+        >>> list(PipeReader("printf one\\\\ntwo").get_line())
+        ['one', 'two']
+
+    Source: paddle.reader.PipeReader.
+    """
+
+    def __init__(self, command: str, bufsize: int = 8192, file_type: str = "plain") -> None:
+        if not isinstance(command, str):
+            raise OpTypeError(
+                "PipeReader takes a command.", expected="a text",
+                received=f"{command!r} ({type(command).__name__})"[:200],
+            )  # fmt: skip
+        if file_type not in ("plain", "gzip"):
+            raise OpValueError(
+                f"PipeReader does not read {file_type} files.", expected="plain or gzip", received=repr(file_type)
+            )
+        self._command, self._size, self._zipped = command, bufsize, file_type == "gzip"
+        try:
+            self._process = subprocess.Popen(shlex.split(command), bufsize=bufsize, stdout=subprocess.PIPE)
+        except OSError as error:
+            raise OpValueError(f"The command of PipeReader does not start: {error}.", received=command) from error
+
+    def get_line(self, cut_lines: bool = True, line_break: str = "\n") -> Iterator[str]:
+        """What the command writes, as far as it has not been read yet.
+
+        Args:
+            cut_lines: whether to give lines, without their ends; else pieces as they come.
+            line_break: where a line ends.
+
+        Yields:
+            Texts.
+
+        Raises:
+            EnforceNotMet: the command failed.
+        """
+        rest = ""
+        try:
+            for text in self._texts():
+                if not cut_lines:
+                    yield text
+                    continue
+                *lines, rest = (rest + text).split(line_break)
+                yield from lines
+            if rest:
+                yield rest
+        except BaseException:  # whoever reads stops early: the command might never end
+            self._process.terminate()
+            raise
+        finally:
+            self._end()
+        if self._process.returncode:
+            raise EnforceNotMet(
+                f"The command of PipeReader failed with status {self._process.returncode}.", received=self._command
+            )
+
+    def _texts(self) -> Iterator[str]:
+        """Pieces of the output; a character that lies across two pieces stays whole."""
+        decoder = codecs.getincrementaldecoder("utf-8")()
+        unzip = zlib.decompressobj(32 + zlib.MAX_WBITS) if self._zipped else None
+        assert self._process.stdout is not None
+        while data := self._process.stdout.read(self._size):
+            text = decoder.decode(data if unzip is None else unzip.decompress(data))
+            if text:
+                yield text
+
+    def _end(self) -> None:
+        assert self._process.stdout is not None
+        self._process.stdout.close()
+        self._process.wait()

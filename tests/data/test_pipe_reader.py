@@ -1,0 +1,60 @@
+"""PipeReader: lines of what a command writes."""
+
+from __future__ import annotations
+
+import gzip
+from pathlib import Path
+
+import pytest
+
+import fluidnb as fluid
+from fluidnb.errors import EnforceNotMet, OpTypeError, OpValueError
+
+TEXT = "".join(f"line {i} ä\n" for i in range(1000)) + "the last one"
+
+
+@pytest.fixture
+def plain(tmp_path: Path) -> Path:
+    """A text file with a blank in its name."""
+    file = tmp_path / "some text.txt"
+    file.write_text(TEXT, encoding="utf-8")
+    return file
+
+
+@pytest.mark.parametrize("size", [7, 8192])
+def test_lines_of_a_text(plain: Path, size: int) -> None:
+    lines = fluid.reader.PipeReader(f"cat '{plain}'", bufsize=size).get_line()
+    assert list(lines) == TEXT.split("\n")
+    pieces = list(fluid.reader.PipeReader(f"cat '{plain}'", bufsize=size).get_line(cut_lines=False))
+    assert "".join(pieces) == TEXT and (len(pieces) > 1)
+    assert list(fluid.reader.PipeReader(f"cat '{plain}'").get_line(line_break=" ä\n"))[:2] == ["line 0", "line 1"]
+
+
+def test_lines_of_a_zipped_text(tmp_path: Path) -> None:
+    file = tmp_path / "text.gz"
+    file.write_bytes(gzip.compress(TEXT.encode()))
+    assert list(fluid.reader.PipeReader(f"cat {file}", bufsize=5, file_type="gzip").get_line()) == TEXT.split("\n")
+
+
+def test_who_stops_early_leaves_no_process(plain: Path) -> None:
+    source = fluid.reader.PipeReader(f"cat '{plain}'", bufsize=16)
+    lines = source.get_line()
+    assert next(lines) == "line 0 ä"
+    lines.close()
+    assert source._process.returncode is not None
+    endless = fluid.reader.PipeReader("yes")
+    lines = endless.get_line()
+    assert next(lines) == "y"
+    lines.close()
+    assert endless._process.returncode is not None
+
+
+def test_mistakes_are_said() -> None:
+    with pytest.raises(OpTypeError, match="takes a command"):
+        fluid.reader.PipeReader(["cat"])
+    with pytest.raises(OpValueError, match="does not read zip files"):
+        fluid.reader.PipeReader("cat", file_type="zip")
+    with pytest.raises(OpValueError, match="does not start"):
+        fluid.reader.PipeReader("no-such-command-at-all")
+    with pytest.raises(EnforceNotMet, match="failed with status 1"):
+        list(fluid.reader.PipeReader("false").get_line())
