@@ -24,8 +24,8 @@ class PipeReader:
         OpValueError: an unknown ``file_type``, or no such command.
 
     Example:
-        >>> list(PipeReader("printf one\\\\ntwo").get_line())
-        ['one', 'two']
+        >>> list(PipeReader("echo one line").get_line())
+        ['one line']
 
     Source: paddle.reader.PipeReader.
     """
