@@ -132,10 +132,23 @@ class Building:
         self._blocks.note(block.desc, opened)
         for part in [p for p in frame.waiting if p.spot is not None and opened.is_at(p.spot)]:
             frame.waiting.remove(part)
-            with origin.part(part.key, part.cell.title):
-                self._run(part)
+            self._run_part(part)
         if frame.group.state == OPEN and number == 1:
             raise StillOpen(frame, block, world.take([block.program]))
+
+    def _run_part(self, part: Group) -> None:
+        recorder = origin.recorder
+        assert recorder is not None, "a part runs inside a cell"
+        ran, recorder.ran = recorder.ran, False
+        with origin.part(part.key, part.cell.title):
+            self._run(part)
+        if recorder.ran:
+            raise OpValueError(
+                f'cell "{part.cell.title}" goes on with a block and runs a program, which is not whole yet.',
+                expected="a cell that only builds", received="an Executor in it",
+                hint="run it in another cell, or by %fluid run.",
+            )  # fmt: skip
+        recorder.ran = ran
 
     @contextmanager
     def _sound(self, heard: bool) -> Iterator[None]:

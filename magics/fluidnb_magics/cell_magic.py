@@ -56,6 +56,9 @@ class FluidCells(Magics):
 
         The cell is plain IPython: what it binds is there for later cells, its last expression is shown. Later %%fluid
         cells that read what it made are built again, all in one go; when anything fails, everything stays as it was.
+
+        With --in BLOCK it goes on with the body of a while, a branch or a step of an RNN: it runs at the end of the
+        `with` that fills the block, inside the cell of that `with`. ``%fluid block`` lists, opens and closes blocks.
         """
         args = parse_argstring(self.fluid, line)
         if args.help:

@@ -92,7 +92,7 @@ class OpenedBlocks:
             found = [o for o in there if o.labels.get(name) == number]
             if found:
                 return max(found, key=lambda o: order[o.key][0]).key, Spot(name, number)
-        names = self.names(program)
+        names = list(dict.fromkeys(n for o in there for n in _shown(o) or [order[o.key][1].title]))
         raise OpValueError(
             f"there is no block {wanted}.", expected=", ".join(names) or "no blocks yet", received=wanted,
             hint=near(wanted, names) or "%fluid block lists the blocks, %fluid block open NAME opens one.",

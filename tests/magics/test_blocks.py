@@ -466,6 +466,23 @@ def test_a_cell_that_ran_a_program_takes_no_others(session: Session) -> None:
     session.run(f"{LOOP}\nvalue = fluid.Executor().run(fetch_list=[total])[0]")
     error, _ = session.fail(f"%%fluid add --in turns\n{ADD}")
     assert "ran a program while building" in str(error)
+    session.run(LOOP)
+    error, _ = session.fail("%%fluid add --in turns\nfluid.Executor().run(fetch_list=[total])")
+    assert "runs a program, which is not whole yet" in str(error)
+    session.run(f"%%fluid add --in turns\n{ADD}")
+    assert total() == 6
+
+
+def test_a_block_of_a_function_is_called_by_its_cell(session: Session) -> None:
+    session.run(DATA)
+    session.run(
+        "%%fluid made\ndef loop(cond):\n    with layers.While(cond).block():\n        layers.increment(i, 1)\n"
+        "        layers.less_than(i, n, cond=cond)\nloop(more)"
+    )
+    session.run(f"%%fluid add --in made\n{ADD}")
+    assert total() == 6
+    _, shown = session.fail("%%fluid add --in mde\npass")
+    assert 'Did you mean "made"?' in shown
 
 
 def test_tab(session: Session) -> None:
