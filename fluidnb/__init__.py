@@ -62,6 +62,7 @@ if TYPE_CHECKING:
     from fluidnb.memory import set_flags as set_flags
     from fluidnb.parallel_executor import ParallelExecutor as ParallelExecutor
     from fluidnb.param_attr import ParamAttr as ParamAttr
+    from fluidnb.param_attr import WeightNormParamAttr as WeightNormParamAttr
     from fluidnb.places import cpu_places as cpu_places
     from fluidnb.places import cuda_pinned_places as cuda_pinned_places
     from fluidnb.places import cuda_places as cuda_places
@@ -125,6 +126,7 @@ _NAMES = {
     "Scope": "runtime",
     "Tensor": "values:LoDTensor",
     "Variable": "program",
+    "WeightNormParamAttr": "param_attr",
     "append_backward": "backward",
     "batch": "data",
     "cpu_places": "places",

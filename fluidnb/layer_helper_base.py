@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, cast
 
 from fluidnb.errors import OpValueError, near
 from fluidnb.initializer import Initializer, default_bias_initializer, default_weight_initializer
-from fluidnb.param_attr import ParamAttr, ParamAttrLike
+from fluidnb.param_attr import ParamAttr, ParamAttrLike, WeightNormParamAttr
 from fluidnb.program import (
     Block,
     Operator,
@@ -131,12 +131,24 @@ class LayerHelperBase:
         initializer = described.initializer or default_initializer
         if initializer is None:
             initializer = default_bias_initializer() if is_bias else default_weight_initializer()
+        if isinstance(described, WeightNormParamAttr):
+            return self._normalized(described, shape, dtype, initializer)
         kwargs = described.to_kwargs()
         startup, name = self.startup_program.global_block(), described.name
         parameter = self.main_program.global_block().create_parameter(shape=list(shape), dtype=dtype, **kwargs)
         if not startup.has_var(name):
             initializer(startup.create_parameter(shape=list(shape), dtype=dtype, **kwargs), startup)
         return parameter
+
+    def _normalized(self, attr: WeightNormParamAttr, shape: Sequence[int], dtype: Any, first: Any) -> Parameter:
+        """A weight of two parameters, which takes the place of one although it is a variable like others."""
+        from fluidnb.layers.weight_norm import normalized
+
+        def make(part: ParamAttr, sizes: Sequence[int], initializer: Any) -> Parameter:
+            part.initializer = initializer or first
+            return self.create_parameter(part, sizes, dtype)
+
+        return cast(Parameter, normalized(attr, shape, make))
 
     def get_parameter(self, name: str) -> Parameter:
         """A parameter that exists already.

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
     from fluidnb.program import Variable
 
-__all__ = ["ParamAttr"]
+__all__ = ["ParamAttr", "WeightNormParamAttr"]
 
 
 class ParamAttr:
@@ -154,6 +154,40 @@ class ParamAttr:
             "gradient_clip_attr": self.gradient_clip,
             "do_model_average": self.do_model_average,
         }
+
+
+class WeightNormParamAttr(ParamAttr):
+    """A weight ``g · v / |v|``, whose length g and direction v are trained apart.
+
+    Args:
+        dim: the axis along which each part has a length of its own; None for one length of the whole weight.
+        said: what `ParamAttr` takes, for both parameters; the initializer is that of the direction.
+
+    Example:
+        >>> attr = fluid.WeightNormParamAttr(dim=1, name="w")
+        >>> y = fluid.layers.fc(fluid.layers.data("x", [3]), 2, param_attr=attr)
+        >>> [p.name for p in y.params]
+        ['w_v', 'w_g', 'fc_0.b_0']
+
+    Source: fluid.WeightNormParamAttr.
+    """
+
+    def __init__(self, dim: int | None = None, *said: Any, **more: Any) -> None:
+        super().__init__(*said, **more)
+        self.dim = dim
+
+    def part(self, suffix: str) -> ParamAttr:
+        """The description of one of the two parameters.
+
+        Args:
+            suffix: what follows the name.
+
+        Returns:
+            A plain description.
+        """
+        plain = ParamAttr()
+        vars(plain).update({k: v for k, v in vars(self).items() if k != "dim"}, name=f"{self.name}{suffix}")
+        return plain
 
 
 _PLAIN = vars(ParamAttr())

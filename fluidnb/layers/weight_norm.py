@@ -1,0 +1,73 @@
+"""Parameters whose length and direction are trained apart."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from fluidnb.errors import OpValueError
+from fluidnb.layers.activation import sqrt, square
+from fluidnb.layers.elementwise import elementwise_div, elementwise_mul
+from fluidnb.layers.reduce import reduce_sum
+from fluidnb.layers.shape import reshape
+from fluidnb.layers.tensor import assign
+from fluidnb.param_attr import ParamAttr, WeightNormParamAttr
+from fluidnb.program import Block, Parameter, Variable, program_guard
+
+#: ``make(attr, shape, initializer)`` creates a parameter; without an initializer it takes the one of its description.
+Make = Callable[[ParamAttr, Sequence[int], Any], Parameter]
+
+
+def normalized(attr: WeightNormParamAttr, shape: Sequence[int], make: Make) -> Variable:
+    """A weight ``g · v / |v|`` with two parameters of its own: ``name_v``, its direction, and ``name_g``, its length.
+
+    The length begins as that of the direction, so that the weight begins as what its initializer says.
+
+    Args:
+        attr: its description, with a name.
+        shape: its shape.
+        make: creates the parameters.
+
+    Returns:
+        The weight, a variable.
+
+    Raises:
+        OpValueError: the shape has no such axis.
+
+    Example:
+        >>> attr = fluid.WeightNormParamAttr(dim=1, name="w")
+        >>> y = fluid.layers.fc(fluid.layers.data("x", [3]), 2, param_attr=attr, bias_attr=False)
+        >>> [(p.name, p.shape) for p in y.params]
+        [('w_v', (3, 2)), ('w_g', (1, 2))]
+    """
+    axis = attr.dim
+    if axis is not None and not -len(shape) <= axis < len(shape):
+        raise OpValueError(
+            "A weight of this shape has no such axis.", expected=f"dim from 0 to {len(shape) - 1}, or None",
+            received=f"dim={axis} for shape {list(shape)}",
+        )  # fmt: skip
+    axis = None if axis is None else axis % len(shape)
+    lengths = [1] if axis is None else [n if i == axis else 1 for i, n in enumerate(shape)]
+    direction = make(attr.part("_v"), shape, None)
+    length = make(attr.part("_g"), lengths, _Length(direction.name, axis))
+    scale = elementwise_div(length, _length(direction, axis))
+    if axis is None:
+        return elementwise_mul(direction, scale)
+    return elementwise_mul(direction, reshape(scale, [shape[axis]]), axis=axis)
+
+
+def _length(v: Variable, axis: int | None) -> Variable:
+    """The length of a variable along all axes but one."""
+    others = [i for i in range(len(v.shape)) if i != axis]
+    return sqrt(reduce_sum(square(v), dim=others, keep_dim=axis is not None))
+
+
+class _Length:
+    """Fills the length with that of the direction, in the startup program."""
+
+    def __init__(self, direction: str, axis: int | None) -> None:
+        self._direction, self._axis = direction, axis
+
+    def __call__(self, var: Variable, block: Block) -> Any:
+        with program_guard(block.program):
+            return assign(_length(block.var(self._direction), self._axis), output=var)
