@@ -1,0 +1,198 @@
+"""p_norm and dist: lengths of vectors by the sum of p-th powers, and distances of that kind."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from fluidnb.op import Attr, Binder, Context, broadcast_dim, default_grad, grad_op, op
+from fluidnb_kernels.elementwise.broadcast import aligned, summed
+from fluidnb_kernels.emit import FLOATS, made, zeros
+from fluidnb_kernels.rules import one_axis
+from fluidnb_kernels.views import reading
+
+Array = Any
+
+#: What keeps the gradient of dist from dividing by a distance of 0.
+_TINY = 1e-12
+
+
+def emit_norm(b: Binder, x: Array, p: float, axes: Any, out: Array) -> None:
+    """Emit the p-norm of an array along some axes.
+
+    Args:
+        b: the binder.
+        x: any shape.
+        p: the power; 0 counts what is not 0, infinite ones take the largest or the smallest size.
+        axes: the axes that are reduced.
+        out: the shape of ``x`` with 1 for these axes, written.
+
+    Example:
+        >>> from fluidnb.testing import run_op
+        >>> run_op("p_norm", {"X": [3.0, 4.0]})["Out"]
+        array([5.])
+    """
+    if p == 0:
+        return b(np.add.reduce, made(b, np.not_equal, x, b.const(0, x.dtype)), axes, out.dtype, out, True)
+    if p == 2:
+        b(np.add.reduce, made(b, np.multiply, x, x), axes, None, out, True)
+        return b(np.sqrt, out, out=out)
+    size = made(b, np.absolute, x)
+    if math.isinf(p):
+        return b((np.maximum if p > 0 else np.minimum).reduce, size, axes, None, out, True)
+    if p == 1:
+        return b(np.add.reduce, size, axes, None, out, True)
+    b(np.add.reduce, made(b, np.power, size, b.const(p, x.dtype)), axes, None, out, True)
+    return b(np.power, out, b.const(1 / p, x.dtype), out=out)
+
+
+def emit_norm_grad(b: Binder, x: Array, p: float, tiny: float, norm: Array, g: Array, dx: Array) -> None:
+    """Emit dx = g · sign(x) · (|x| / norm) to the power of p - 1.
+
+    Args:
+        b: the binder.
+        x: any shape.
+        p: the power, as for `emit_norm`.
+        tiny: added to the norm, which may be 0.
+        norm: the norm, which broadcasts to ``x``.
+        g: its gradient.
+        dx: of the shape of ``x``, written.
+    """
+    if p == 0:
+        return zeros(b, dx)
+    if math.isinf(p):
+        slope = made(b, np.multiply, made(b, np.sign, x), made(b, np.equal, made(b, np.absolute, x), norm))
+        return b(np.multiply, slope, g, out=dx)
+    if p == 1:
+        return b(np.multiply, made(b, np.sign, x), g, out=dx)
+    length = made(b, np.add, norm, b.const(tiny, x.dtype))
+    if p == 2:
+        return b(np.multiply, x, made(b, np.divide, g, length), out=dx)
+    power = made(b, np.power, made(b, np.absolute, x), b.const(p - 1, x.dtype))
+    slope = made(b, np.multiply, power, made(b, np.sign, x))
+    scale = made(b, np.multiply, g, made(b, np.power, length, b.const(1 - p, x.dtype)))
+    return b(np.multiply, slope, scale, out=dx)
+
+
+def _lines(c: Context) -> tuple[list[int], int, list[int]]:
+    """X as p_norm sees it, the dimension that goes, and the shape of Out with 1 in its place."""
+    shape = list(c["X"].shape)
+    if c.attr("asvector", False):
+        size = math.prod(shape) if all(n >= 0 for n in shape) else -1
+        return [size], 0, [1]
+    axis = one_axis(c, c.attr("axis", -1), len(shape))
+    return shape, axis, [1 if i == axis else n for i, n in enumerate(shape)]
+
+
+def _p_norm_infer(c: Context) -> None:
+    _, axis, kept = _lines(c)
+    if c.attr("asvector", False):
+        shape = [1] * c["X"].ndim if c.attr("keepdim", False) else [1]
+    else:
+        shape = kept if c.attr("keepdim", False) else kept[:axis] + kept[axis + 1 :]
+    c.set("Out", shape or [1], c["X"].dtype, () if axis == 0 or not shape else c.lod("X"))
+
+
+@op(
+    "p_norm",
+    inputs={"X": "at least one dimension"},
+    outputs={"Out": "the lengths; [1] for one vector"},
+    attrs={
+        "porder": Attr("float", 2.0, "the power; 0 counts what is not 0, inf takes the largest size, -inf the smallest"),
+        "axis": Attr("int", -1, "the dimension along which vectors lie; from the end when negative"),
+        "epsilon": Attr("float", 1e-12, "added to the length in the gradient"),
+        "keepdim": Attr("bool", False, "keep that dimension, with size 1"),
+        "asvector": Attr("bool", False, "take all of X as one vector"),
+    },
+    infer=_p_norm_infer,
+    grad=default_grad("X", "Out", "Out@GRAD"),
+    dtypes=FLOATS,
+)
+def p_norm(b: Binder) -> None:
+    """Out = (sum(|X|ᵖ))^(1/p) along ``axis``.
+
+    Example:
+        >>> from fluidnb.testing import run_op
+        >>> run_op("p_norm", {"X": [[3.0, -4.0]]}, {"porder": 1.0})["Out"]
+        array([7.])
+
+    Source: Paddle's p_norm_op.
+    """
+    shape, axis, kept = _lines(b)
+    emit_norm(b, reading(b, b["X"], shape), b.attr("porder"), axis, b["Out"].reshape(kept))
+
+
+@grad_op("p_norm_grad")
+def p_norm_grad(b: Binder) -> None:
+    """dX = dOut · sign(X) · (|X| / Out)^(p-1); for an infinite p dOut · sign(X) where |X| is Out."""
+    kept = [1] * b["X"].ndim if b.attr("asvector", False) else _lines(b)[2]
+    norm, g = b["Out"].reshape(kept), b["Out@GRAD"].reshape(kept)
+    emit_norm_grad(b, b["X"], b.attr("porder", 2.0), b.attr("epsilon", _TINY), norm, g, b["X@GRAD"])
+
+
+def _both(c: Context) -> tuple[tuple[int, ...], tuple[int, ...], tuple[int, ...]]:
+    """The shapes of X, Y and X - Y, of one rank."""
+    x, y = aligned(c["X"].shape, c["Y"].shape, -1)
+    both = tuple(broadcast_dim(m, n) for m, n in zip(x, y, strict=True))
+    c.require(
+        -2 not in both, "Input(X) and Input(Y) of dist do not fit.", expected=f"{list(x)}, or 1 where they differ",
+        received=list(y),
+    )  # fmt: skip
+    return x, y, both
+
+
+def _dist_infer(c: Context) -> None:
+    _both(c)
+    c.set("Out", (1,), c["X"].dtype)
+
+
+def _gap(b: Binder) -> Array:
+    sx, sy, _ = _both(b)
+    return made(b, np.subtract, b["X"].reshape(sx), b["Y"].reshape(sy))
+
+
+@op(
+    "dist",
+    inputs={"X": "any shape", "Y": "a shape that broadcasts with it"},
+    outputs={"Out": "[1]: how far they are apart"},
+    attrs={"p": Attr("float", 2.0, "the power, as of p_norm")},
+    infer=_dist_infer,
+    grad=default_grad("X", "Y", "Out", "Out@GRAD"),
+    dtypes=FLOATS,
+)
+def dist(b: Binder) -> None:
+    """Out = (sum(|X - Y|ᵖ))^(1/p) over all elements.
+
+    Example:
+        >>> from fluidnb.testing import run_op
+        >>> run_op("dist", {"X": [3.0, 4.0], "Y": [0.0, 0.0]})["Out"]
+        array([5.])
+
+    Source: Paddle's dist_op.
+    """
+    gap = _gap(b)
+    emit_norm(b, gap, b.attr("p"), tuple(range(gap.ndim)), b["Out"].reshape((1,) * gap.ndim))
+
+
+@grad_op("dist_grad")
+def dist_grad(b: Binder) -> None:
+    """dX = dOut · sign(X - Y) · (|X - Y| / Out)^(p-1), dY = -dX; summed where an operand was repeated."""
+    sx, sy, both = _both(b)
+    gap = _gap(b)
+    one = (1,) * gap.ndim
+    slope = b.like(gap)
+    emit_norm_grad(b, gap, b.attr("p", 2.0), _TINY, b["Out"].reshape(one), b["Out@GRAD"].reshape(one), slope)
+    for slot, shape in (("X@GRAD", sx), ("Y@GRAD", sy)):
+        if b.wants(slot):
+            to = b[slot].reshape(shape)
+            axes = summed(shape, both)
+            total = slope
+            if axes:
+                total = b.tmp(shape, slope.dtype)
+                b(np.add.reduce, slope, axes, None, total, True)
+            if slot == "X@GRAD":
+                b(np.copyto, to, total)
+            else:
+                b(np.negative, total, out=to)

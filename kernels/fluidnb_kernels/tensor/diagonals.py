@@ -1,0 +1,278 @@
+"""tril_triu, diag_v2, diag_embed, trace and eye: diagonals, and what lies beside them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from fluidnb.op import Attr, Binder, Context, default_grad, grad_op, op
+from fluidnb.values import dtypes
+from fluidnb_kernels.emit import zeros
+from fluidnb_kernels.rules import one_axis
+
+Array = Any
+
+_OFFSET = Attr("int", 0, "which diagonal: 0 the main one, positive ones above it, negative ones below")
+
+
+def diagonal(x: Array, offset: int = 0, axis1: int = -2, axis2: int = -1) -> Array:
+    """A diagonal of matrices as a view that can be written.
+
+    Args:
+        x: at least two dimensions.
+        offset: how far above the main diagonal.
+        axis1: the dimension of rows.
+        axis2: the dimension of columns.
+
+    Returns:
+        The other dimensions, then the diagonal.
+
+    Example:
+        >>> x = np.zeros((2, 2)); diagonal(x)[...] = 1; x
+        array([[1., 0.],
+               [0., 1.]])
+    """
+    view = np.diagonal(x, offset, axis1, axis2)
+    if x.flags.writeable:
+        view.flags.writeable = True
+    return view
+
+
+def _length(rows: int, columns: int, offset: int) -> int:
+    """How many elements a diagonal has; -1 where that is not known."""
+    if -1 in (rows, columns):
+        return -1
+    return max(0, min(rows + min(offset, 0), columns - max(offset, 0)))
+
+
+def _triangle_infer(c: Context) -> None:
+    x = c["X"]
+    c.require(
+        x.ndim >= 2, "Input(X) of tril_triu must hold matrices.", expected="[..., m, n]", received=list(x.shape)
+    )
+    c.set("Out", x.shape, x.dtype, c.lod("X"))
+
+
+def _keep(b: Binder, x: Array, out: Array) -> None:
+    """Emit ``out = x`` in a triangle, 0 elsewhere."""
+    lower, k = b.attr("lower", False), b.attr("diagonal", 0)
+    mask = np.tri(*x.shape[-2:], k if lower else k - 1, bool)
+    zeros(b, out)
+    b(np.copyto, out, x, where=np.broadcast_to(mask if lower else ~mask, x.shape))
+
+
+@op(
+    "tril_triu",
+    inputs={"X": "[..., m, n]"},
+    outputs={"Out": "its lower or upper triangle, 0 elsewhere"},
+    attrs={
+        "diagonal": Attr("int", 0, "the last diagonal of a lower triangle, the first one of an upper one"),
+        "lower": Attr("bool", False, "keep what is below and on it; else what is above and on it"),
+    },
+    infer=_triangle_infer,
+    grad=default_grad("Out@GRAD"),
+)
+def tril_triu(b: Binder) -> None:
+    """Out = X in a triangle of each matrix, 0 elsewhere.
+
+    Example:
+        >>> from fluidnb.testing import run_op
+        >>> run_op("tril_triu", {"X": [[1.0, 2.0], [3.0, 4.0]]}, {"lower": True})["Out"]
+        array([[1., 0.],
+               [3., 4.]])
+
+    Source: Paddle's tril_triu_op.
+    """
+    _keep(b, b["X"], b["Out"])
+
+
+@grad_op("tril_triu_grad")
+def tril_triu_grad(b: Binder) -> None:
+    """dX = dOut in the triangle, 0 elsewhere."""
+    _keep(b, b["Out@GRAD"], b["X@GRAD"])
+
+
+def _diag_infer(c: Context) -> None:
+    x, offset = c["X"], c.attr("offset")
+    c.require(
+        x.ndim in (1, 2), "Input(X) of diag_v2 must be a vector or a matrix.", expected="1 or 2 dimensions",
+        received=list(x.shape),
+    )  # fmt: skip
+    if x.ndim == 1:
+        n = x.shape[0] + abs(offset) if x.shape[0] >= 0 else -1
+        return c.set("Out", (n, n), x.dtype)
+    return c.set("Out", (_length(*x.shape, offset),), x.dtype)
+
+
+@op(
+    "diag_v2",
+    inputs={"X": "[n] or [m, n]"},
+    outputs={"Out": "a matrix with the vector on a diagonal, or the diagonal of the matrix"},
+    attrs={"offset": _OFFSET, "padding_value": Attr("float", 0.0, "what stands beside the diagonal of a new matrix")},
+    infer=_diag_infer,
+    grad=default_grad("X", "Out@GRAD"),
+)
+def diag_v2(b: Binder) -> None:
+    """Out = a matrix with X on a diagonal, or the diagonal of the matrix X.
+
+    Example:
+        >>> from fluidnb.testing import run_op
+        >>> run_op("diag_v2", {"X": [1.0, 2.0]})["Out"]
+        array([[1., 0.],
+               [0., 2.]])
+
+    Source: Paddle's diag_v2_op.
+    """
+    x, out, offset = b["X"], b["Out"], b.attr("offset")
+    if x.ndim == 2:
+        return b(np.copyto, out, diagonal(x, offset))
+    b(np.copyto, out, b.const(np.asarray(b.attr("padding_value")).astype(out.dtype).item(), out.dtype))
+    return b(np.copyto, diagonal(out, offset), x)
+
+
+@grad_op("diag_v2_grad")
+def diag_v2_grad(b: Binder) -> None:
+    """dX = the diagonal of dOut, or a matrix with dOut on the diagonal and 0 elsewhere."""
+    g, dx, offset = b["Out@GRAD"], b["X@GRAD"], b.attr("offset", 0)
+    if dx.ndim == 1:
+        return b(np.copyto, dx, diagonal(g, offset))
+    zeros(b, dx)
+    return b(np.copyto, diagonal(dx, offset), g)
+
+
+def _embed_infer(c: Context) -> None:
+    x, offset = c["Input"], c.attr("offset")
+    rank = x.ndim + 1
+    first, second = (one_axis(c, c.attr(n), rank, n) for n in ("dim1", "dim2"))
+    c.require(first != second, "dim1 and dim2 of diag_embed must differ.", expected="two dimensions", received=first)
+    c.require(x.ndim, "Input(Input) of diag_embed must have a dimension.", expected="[..., n]", received=[])
+    n = x.shape[-1] + abs(offset) if x.shape[-1] >= 0 else -1
+    rest = iter(x.shape[:-1])
+    c.set("Out", [n if i in (first, second) else next(rest) for i in range(rank)], x.dtype)
+
+
+@op(
+    "diag_embed",
+    inputs={"Input": "[..., n]"},
+    outputs={"Out": "one dimension more: matrices with Input on a diagonal"},
+    attrs={
+        "offset": _OFFSET,
+        "dim1": Attr("int", -2, "the dimension of the rows of the matrices"),
+        "dim2": Attr("int", -1, "the dimension of their columns"),
+    },
+    infer=_embed_infer,
+    grad=default_grad("Out@GRAD"),
+)
+def diag_embed(b: Binder) -> None:
+    """Out = matrices with the last dimension of Input on a diagonal, 0 elsewhere.
+
+    Example:
+        >>> from fluidnb.testing import run_op
+        >>> run_op("diag_embed", {"Input": [[1.0, 2.0]]})["Out"]
+        array([[[1., 0.],
+                [0., 2.]]])
+
+    Source: Paddle's diag_embed_op.
+    """
+    out = b["Out"]
+    zeros(b, out)
+    b(np.copyto, diagonal(out, b.attr("offset"), b.attr("dim1"), b.attr("dim2")), b["Input"])
+
+
+def _embed_grad_infer(c: Context) -> None:
+    g, offset = c["Out@GRAD"], c.attr("offset", 0)
+    gone = {c.attr(n, d) % g.ndim for n, d in (("dim1", -2), ("dim2", -1))}
+    n = g.shape[min(gone)]
+    shape = [size for i, size in enumerate(g.shape) if i not in gone]
+    c.set("Input@GRAD", [*shape, n if n < 0 else n - abs(offset)], g.dtype)
+
+
+@grad_op("diag_embed_grad", infer=_embed_grad_infer)
+def diag_embed_grad(b: Binder) -> None:
+    """dInput = the diagonals of dOut."""
+    view = diagonal(b["Out@GRAD"], b.attr("offset", 0), b.attr("dim1", -2), b.attr("dim2", -1))
+    b(np.copyto, b["Input@GRAD"], view)
+
+
+def _trace_axes(c: Context) -> tuple[int, int]:
+    rank = c["Input"].ndim
+    c.require(rank >= 2, "Input(Input) of trace must hold matrices.", expected="[..., m, n]", received=f"rank {rank}")
+    first, second = (one_axis(c, c.attr(n, d), rank, n) for n, d in (("axis1", 0), ("axis2", 1)))
+    c.require(first != second, "axis1 and axis2 of trace must differ.", expected="two dimensions", received=first)
+    return first, second
+
+
+def _trace_infer(c: Context) -> None:
+    x, gone = c["Input"], _trace_axes(c)
+    c.set("Out", [n for i, n in enumerate(x.shape) if i not in gone] or [1], x.dtype)
+
+
+def _trace_view(b: Binder, x: Array) -> Array:
+    return diagonal(x, b.attr("offset", 0), *_trace_axes(b))
+
+
+@op(
+    "trace",
+    inputs={"Input": "at least two dimensions"},
+    outputs={"Out": "two dimensions less; [1] for one matrix"},
+    attrs={
+        "offset": _OFFSET,
+        "axis1": Attr("int", 0, "the dimension of the rows of the matrices"),
+        "axis2": Attr("int", 1, "the dimension of their columns"),
+    },
+    infer=_trace_infer,
+    grad=default_grad("Input", "Out@GRAD"),
+)
+def trace(b: Binder) -> None:
+    """Out = the sum of a diagonal of each matrix.
+
+    Example:
+        >>> from fluidnb.testing import run_op
+        >>> run_op("trace", {"Input": [[1.0, 2.0], [3.0, 4.0]]})["Out"]
+        array([5.])
+
+    Source: Paddle's trace_op.
+    """
+    view = _trace_view(b, b["Input"])
+    b(np.add.reduce, view, -1, None, b["Out"].reshape(view.shape[:-1]))
+
+
+@grad_op("trace_grad")
+def trace_grad(b: Binder) -> None:
+    """dInput = dOut on the diagonals, 0 elsewhere."""
+    dx = b["Input@GRAD"]
+    zeros(b, dx)
+    view = _trace_view(b, dx)
+    b(np.copyto, view, b["Out@GRAD"].reshape(*view.shape[:-1], 1))
+
+
+def _eye_infer(c: Context) -> None:
+    rows, columns = c.attr("num_rows"), c.attr("num_columns")
+    c.set("Out", (rows, rows if columns == -1 else columns), dtypes.np_dtype(c.attr("dtype")))
+
+
+@op(
+    "eye",
+    outputs={"Out": "[num_rows, num_columns]"},
+    attrs={
+        "num_rows": Attr("long", doc="how many rows", ge=0),
+        "num_columns": Attr("long", -1, "how many columns; -1 for as many as rows", ge=-1),
+        "dtype": Attr("dtype", "float32", "dtype of Out"),
+    },
+    infer=_eye_infer,
+)
+def eye(b: Binder) -> None:
+    """Out = 1 on the main diagonal, 0 elsewhere.
+
+    Example:
+        >>> from fluidnb.testing import run_op
+        >>> run_op("eye", attrs={"num_rows": 2})["Out"]
+        array([[1., 0.],
+               [0., 1.]], dtype=float32)
+
+    Source: Paddle's eye_op.
+    """
+    out = b["Out"]
+    zeros(b, out)
+    b(np.copyto, diagonal(out), b.const(1, out.dtype))
