@@ -199,3 +199,26 @@ def test_gradients_of_loops_can_be_pruned_to() -> None:
     want = EXE.run(program, feed={"x": batch, "flag": FEED["flag"]}, fetch_list=[x.grad])[0]
     assert EXE.run(pruned, feed={"x": batch}, fetch_list=[x.grad.name])[0].tolist() == want.tolist()
     np.testing.assert_allclose(want, (1 + 6 * batch) / 4)
+
+
+def test_blocks_with_blocks_inside_are_evaluated_and_run() -> None:
+    program, names = whole()
+    program = program.clone(for_test=True)
+    scope, place = fluid.Scope(), fluid.CPUPlace()
+    EXE.run(fluid.default_startup_program(), scope=scope)
+    for name, array in FEED.items():
+        scope.var(name).get_tensor().set(array, place)
+    wanted = {name: EXE.run(program, feed=FEED, fetch_list=[name], scope=scope)[0] for name in names.values()}
+    block = program.global_block()
+    for name in names.values():
+        assert block.eval([name], scope, place)[0].tobytes() == wanted[name].tobytes()
+    for rewritten in (False, True):
+        if rewritten:
+            fluid.memory_optimize(program, skip_opt_set=list(names.values()))
+        block.infer_shape(scope)
+        for _ in range(2):
+            block.run(scope, place)
+            for name in names.values():
+                held = scope.find_var(name)
+                assert held is not None and np.array(held.get_tensor()).tobytes() == wanted[name].tobytes()
+            assert scope.kids == []
