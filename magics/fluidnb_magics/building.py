@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Hashable, Iterator
+from collections.abc import Callable, Hashable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
@@ -12,6 +12,7 @@ from IPython.utils.capture import capture_output
 
 from fluidnb.errors import OpValueError
 from fluidnb.program import Block, held, hooks, origin, world
+from fluidnb.program.held import Held
 from fluidnb.program.origin import Origin
 from fluidnb.program.world import World
 from fluidnb_magics.cells import Cell, Compiled, run_cell
@@ -26,12 +27,26 @@ class StillOpen(BaseException):
     Args:
         frame: the run of the cell that opened it.
         block: the block.
+        opener: the object whose block it is.
         world: all as it is at the end of the body.
     """
 
-    def __init__(self, frame: Frame, block: Block, world: World) -> None:
+    def __init__(self, frame: Frame, block: Block, opener: object, world: World) -> None:
         super().__init__()
-        self.frame, self.block, self.world = frame, block, world
+        self.frame, self.block, self.opener, self.world = frame, block, opener, world
+
+    def put_back(self, before: Iterable[Held]) -> None:
+        """Make the program what it was at the end of the body, and the object what it was before.
+
+        Args:
+            before: objects of layers as they were before the ``with``.
+        """
+        world.restore(self.world)
+        self.block.program.current_block_idx = self.block.parent_idx
+        its = {id(shot.thing) for shot in held.take([self.opener])}
+        for shot in before:
+            if id(shot.thing) in its:
+                shot.put_back()
 
 
 @dataclass(eq=False)
@@ -101,10 +116,7 @@ class Building:
         except StillOpen as still:
             if still.frame is not frame:
                 raise
-            world.restore(still.world)
-            still.block.program.current_block_idx = still.block.parent_idx
-            for thing in things:
-                thing.put_back()
+            still.put_back(things)
         else:
             if group.state == OPEN:
                 raise _opens_nothing(cell)
@@ -134,7 +146,7 @@ class Building:
             frame.waiting.remove(part)
             self._run_part(part)
         if frame.group.state == OPEN and number == 1:
-            raise StillOpen(frame, block, world.take([block.program]))
+            raise StillOpen(frame, block, opener, world.take([block.program]))
 
     def _run_part(self, part: Group) -> None:
         recorder = origin.recorder

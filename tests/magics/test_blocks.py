@@ -508,3 +508,26 @@ def test_a_named_program(session: Session) -> None:
     assert session.ops() == []
     error, _ = session.fail("%%fluid no --in turns --program third\npass")
     assert "no block turns" in str(error)
+
+
+def test_what_is_learned_inside_a_block(session: Session) -> None:
+    session.run(DATA)
+    session.run(
+        "%%fluid w\nw = layers.create_parameter([1], 'float32', name='w')\ntotal = layers.scale(w, 0.0)"
+    )
+    session.run(LOOP)
+    session.run("%%fluid add --in turns\nlayers.assign(total + w, output=total);")
+    session.run("%%fluid loss\nloss = layers.mean(total)\nfluid.optimizer.SGD(0.1).minimize(loss);")
+
+    def gradient() -> float:
+        return float(fluid.Executor().run(fetch_list=["w@GRAD"])[0].item())
+
+    assert gradient() == 3
+    before = session.state()
+    assert "built again: loss" in session.run("%%fluid add --in turns\nlayers.assign(total + w * 2.0, output=total);")
+    assert gradient() == 6
+    assert "walks block 1 backwards" in session.run("%fluid block")
+    session.run("%%fluid add --in turns\nlayers.assign(total + w, output=total);")
+    assert session.state() == before
+    session.run("%%fluid twice --in turns\nlayers.assign(layers.scale(total, 2.0), output=total);")
+    assert gradient() == 14
