@@ -29,6 +29,7 @@ class Control:
         scope: the scope in which the operator stands; parent of the scopes of its iterations.
         block_index: index of the block that it runs.
         records: whether finished iterations are appended to ``steps``.
+        given: name, shape and dtype of what `prepare` gives the iterations; with others the block is bound anew.
         walker: who drives it: ``real(shape, dtype)`` gives memory that lasts, ``reopen(scope, step)`` the scope of a
             finished iteration as seen from another scope.
         roots: what the walker keeps of the block: id of the scope around it -> bound body.
@@ -41,6 +42,7 @@ class Control:
         self.block_index: int = b.attr("sub_block")
         self.steps = steps
         self.walker: Any = None
+        self.given: tuple[Any, ...] = ()
         self.roots: dict[int, Any] = {}
 
     def begin(self) -> None:

@@ -106,11 +106,11 @@ def _run_bare(control: Control, bound: Bound, block: PlanBlock) -> bool:
 
 
 def _body(control: Control, block: PlanBlock, parent: Scope) -> Node:
-    """The bound body for a control operator, shared by all bindings that see the same outer variables."""
+    """The bound body for a control operator, shared by all bindings that see and give it the same variables."""
     plan = control.walker.plan
     cells = [parent.cell(name)[0] for name in plan.outer[block.index]]
     around = id(parent) if block.index in plan.movers else None
-    key = (block.index, around, tuple((id(_held(c)), getattr(c.value, "lod_", ())) for c in cells))
+    key = (block.index, around, control.given, tuple((id(_held(c)), getattr(c.value, "lod_", ())) for c in cells))
     found: Node | None = plan.bodies.get(key)
     if found is None:
         plan.held.append([_held(c) for c in cells])

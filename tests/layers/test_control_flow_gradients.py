@@ -341,3 +341,70 @@ def test_encoder_and_decoder_with_attention():
     feed = {"source": sequences(values(6, 2), [[2, 1, 3]]), "target": sequences(values(6, 2), [[1, 3, 2]])}
     grads = check_gradients(weighted(decoder()), feed)
     assert len(grads) == 2 + 10 and all(np.abs(g).max() > 0 for g in grads.values())
+
+
+def running_sum(x, weight):
+    """tanh(word + weight · what was), as sequences."""
+    rnn = L.DynamicRNN()
+    with rnn.block():
+        word, before = rnn.step_input(x), rnn.memory(shape=[2], value=0.1, dtype="float64")
+        more = L.tanh(L.elementwise_add(word, L.fc(before, 2, param_attr=weight, bias_attr=False)))
+        rnn.update_memory(before, more)
+        rnn.output(more)
+    return rnn()
+
+
+@pytest.mark.parametrize("form", ["fluid", "deferred"])
+@pytest.mark.parametrize("mask", [[1, 0, 1], [0, 0, 0]], ids=["mixed", "none"])
+def test_dynamic_rnn_inside_the_sides_of_if_else(form, mask):
+    x, cond = data("x", [-1, 2], 1), data("cond", [-1, 1], dtype="bool")
+    ie = L.IfElse(cond if form == "fluid" else None)
+    with ie.true_block():
+        ie.output(running_sum(ie.input(x) if form == "fluid" else x, "w"))
+    with ie.false_block():
+        ie.output(running_sum(ie.input(x) if form == "fluid" else x, "u"))
+    (out,) = ie() if form == "fluid" else ie(cond)
+    feed = {"x": sequences(values(6, 2), [[2, 1, 3]]), "cond": np.array(mask, bool).reshape(3, 1)}
+    check_gradients(weighted(L.sequence_pool(out, "sum")), feed)
+
+
+def test_if_else_and_switch_inside_dynamic_rnn():
+    x, scale = data("x", [-1, 2], 1), data("scale", [1])
+    rnn = L.DynamicRNN()
+    with rnn.block():
+        word, before = rnn.step_input(x), rnn.memory(shape=[2], value=0.1, dtype="float64")
+        total = L.elementwise_add(word, before)
+        limit = L.fill_constant_batch_size_like(total, [-1, 1], "float64", 0.0)
+        ie = L.IfElse(L.less_than(L.reduce_sum(total, dim=1, keep_dim=True), limit))
+        with ie.true_block():
+            ie.output(L.fc(ie.input(total), 2, param_attr="w", bias_attr=False, act="tanh"))
+        with ie.false_block():
+            ie.output(L.square(ie.input(total)))
+        (more,) = ie()
+        factor = L.assign(scale)
+        with L.Switch() as switch:
+            with switch.case(L.less_than(rnn.step_idx, number(1))):
+                L.assign(L.scale(scale, 2.0), output=factor)
+        rnn.update_memory(before, L.elementwise_mul(more, factor))
+        rnn.output(more)
+    feed = {"x": sequences(values(6, 2), [[2, 1, 3]]), "scale": np.array([0.7])}
+    check_gradients(weighted(rnn()), feed)
+
+
+def test_static_rnn_inside_dynamic_rnn():
+    """Each step runs along the columns of its rows."""
+    x = data("x", [-1, 3], 1)
+    rnn = L.DynamicRNN()
+    with rnn.block():
+        word, above = rnn.step_input(x), rnn.memory(shape=[1], value=0.2, dtype="float64")
+        columns = L.StaticRNN()
+        turned = L.reshape(L.transpose(word, [1, 0]), [3, -1, 1])
+        with columns.step():
+            cell, left = columns.step_input(turned), columns.memory(init=above)
+            more = L.tanh(L.elementwise_add(cell, L.fc(left, 1, param_attr="w", bias_attr=False)))
+            columns.update_memory(left, more)
+            columns.output(more)
+        last = columns(output_all_steps=False)
+        rnn.update_memory(above, last)
+        rnn.output(last)
+    check_gradients(weighted(rnn()), {"x": sequences(values(5, 3), [[2, 3]])})

@@ -163,6 +163,23 @@ def test_sequences_whose_length_only_the_run_tells():
         both([rnn()], x=np.ones((3, 2), "float32"), y=np.ones((2, 2), "float32"))
 
 
+def test_batches_of_changing_size():
+    x = sequence(shape=(3, -1, 2))
+    x.stop_gradient = False
+    rnn = L.StaticRNN()
+    with rnn.step():
+        now, before = rnn.step_input(x), rnn.memory(shape=[-1, 2], batch_ref=x)
+        total = L.elementwise_add(now, before)
+        rnn.update_memory(before, total)
+        rnn.output(total)
+    fluid.backward.append_backward(L.reduce_sum(rnn()))
+    for n in (2, 3, 1, 2):
+        feed = RNG.integers(0, 9, (3, n, 2)).astype("float32")
+        total, gradient = both([rnn(), "x@GRAD"], x=feed)
+        np.testing.assert_array_equal(total, feed.cumsum(0))
+        np.testing.assert_array_equal(gradient, np.broadcast_to([[[3]], [[2]], [[1]]], feed.shape))
+
+
 def test_a_network_inside_a_network():
     """Running sums along both axes."""
     x, zero = sequence(shape=(3, 4, 2)), L.zeros([2], "float32")

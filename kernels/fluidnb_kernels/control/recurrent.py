@@ -53,6 +53,10 @@ class _Recurrent(Control):
         self.previous, self.states = list(b.attr("ex_states")), list(b.attr("states"))
         self.starts = b.all("initial_states") if b.has("initial_states") else []
         self.carried = [b.keep(s.shape, s.dtype) for s in self.starts]
+        self.given = tuple(
+            [(n, x.shape[1:], x.dtype) for n, x in self.sequences]
+            + [(n, x.shape, x.dtype) for n, x in zip(self.previous, self.carried, strict=True)]
+        )
         self.outputs = [(n, b.scope.cell(n)[0]) for n in b.outputs["outputs"]]
         self.text, self.where = b.text(), b.where()
 
@@ -166,6 +170,10 @@ class _Backward(Backward):
         self.carried = [
             wanted[p] if p in wanted else b.keep(s.shape, s.dtype) for p, s in zip(self.previous, starts, strict=True)
         ]
+        self.given = tuple(
+            [(n, x.shape[1:], x.dtype) for n, x in self.arriving.items()]
+            + [(n, x.shape, x.dtype) for n, x in zip(self.states, self.carried, strict=True)]
+        )
 
     @staticmethod
     def _wanted(b: Binder, slot: str, inside: list[str] | None = None) -> list[tuple[str, Array]]:
