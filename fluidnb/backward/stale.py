@@ -7,7 +7,7 @@ has already changed, which earns a warning.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from fluidnb.backward.blocks import counted, restored, undo
@@ -115,6 +115,8 @@ class Freshness:
             reads, writes = _touched(inner)
             changed = set(op.output_arg_names())
             return [("X", n, position) for n in sorted(reads) if n not in changed or n in writes]
+        if gradient.optype in SHAPES_ONLY and not walk.nested:  # in a loop, the next value may have another shape
+            return []
         definition = get_op(op.optype)
         needs = []
         for slot, names in gradient.ins.items():
@@ -125,13 +127,7 @@ class Freshness:
             # An output is as it should be after its own operator, an input was read before it.
             after = position if slot in definition.outputs else position - 1
             needs += [(slot, n, after) for n in names if n != EMPTY]
-        if gradient.optype in SHAPES_ONLY:  # in a loop, the next value may have another shape
-            return [need for need in needs if walk.nested and -1 in self._shape(need[1])]
         return needs
-
-    def _shape(self, name: str) -> Sequence[int]:
-        var = self.block.find_var_recursive(name)
-        return var.shape() if var is not None and self._is_tensor(name) else ()
 
     def _report(self, name: str, slot: str, position: int, op: OpDesc, last: int) -> None:
         var = self.block.find_var_recursive(name)

@@ -285,6 +285,7 @@ class Nest:
             return self._compute()
         value, count = self._value(), self._pick([*self._numbers[1:], *self._counts])
         grown = L.assign(value)
+        grown.desc.set_shape([-1, 3])
         self._note(f"grow {grown.name} while i < {count.name}")
         with self._while(count, lambda: Sight(values=[grown], counters=list(self._sight.counters), rows=False)) as i:
             self._body(0)
