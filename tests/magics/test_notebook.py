@@ -17,16 +17,20 @@ TOUR = ROOT / "notebooks" / "00_tour.ipynb"
 pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::ResourceWarning")
 
 
+def execute(notebook: Any, home: Path) -> None:
+    """Run a notebook in a kernel of its own."""
+    import os
+
+    paths = os.pathsep.join(str(ROOT / folder) for folder in ("", "kernels", "magics"))
+    env = {**os.environ, "PYTHONPATH": paths, "IPYTHONDIR": str(home), "JUPYTER_RUNTIME_DIR": str(home)}
+    NotebookClient(notebook, timeout=120, kernel_name="python3").execute(env=env, cwd=str(home))
+
+
 @pytest.fixture(scope="module")
 def executed(tmp_path_factory: pytest.TempPathFactory) -> Any:
     """The tour after its execution in a kernel of its own."""
-    import os
-
-    home = tmp_path_factory.mktemp("home")
-    paths = os.pathsep.join(str(ROOT / folder) for folder in ("", "kernels", "magics"))
-    env = {**os.environ, "PYTHONPATH": paths, "IPYTHONDIR": str(home), "JUPYTER_RUNTIME_DIR": str(home)}
     notebook = nbformat.read(TOUR, as_version=4)
-    NotebookClient(notebook, timeout=120, kernel_name="python3").execute(env=env, cwd=str(home))
+    execute(notebook, tmp_path_factory.mktemp("home"))
     return notebook
 
 
@@ -86,3 +90,29 @@ def test_the_mistake_is_readable(executed: Any) -> None:
 def test_the_tour_is_stored_without_outputs() -> None:
     notebook = nbformat.read(TOUR, as_version=4)
     assert not any(c.get("outputs") or c.get("execution_count") for c in notebook.cells)
+
+
+def test_a_block_over_several_cells(tmp_path: Path) -> None:
+    sources = (
+        "%load_ext fluidnb",
+        "%%fluid data\ni, n = layers.zeros([1], 'int64'), layers.fill_constant([1], 'int64', 3)\n"
+        "more = layers.less_than(i, n)\nturns = layers.While(more)",
+        "%fluid block open turns",
+        "%%fluid add --in turns\nprint('one')\nlayers.increment(i, 1)\ndisplay('first')",
+        "%%fluid test --in turns\nprint('two')\nlayers.less_than(i, n, cond=more)\n'last'",
+        "%fluid block close turns",
+        "%fluid block",
+        "%fluid run --fetch i",
+    )
+    notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(source) for source in sources])
+    execute(notebook, tmp_path)
+    shown = [texts(cell) for cell in notebook.cells]
+    assert shown[3].splitlines()[0] == "one"
+    assert "'first'" in shown[3]
+    assert shown[4].splitlines()[0] == "two"
+    assert "'last'" in shown[4]
+    assert "first" not in shown[4]
+    assert "turns  1 op, closed" in shown[5]
+    assert "<pre" in notebook.cells[6].outputs[0].data["text/html"]
+    assert "└─ block 1  in block 0        while  turns  from cells add, test" in shown[6]
+    assert "[3]" in shown[7]
