@@ -9,7 +9,7 @@ import numpy as np
 from fluidnb.op import Attr, Binder, Context, broadcast_dim, default_grad, grad_op, op
 from fluidnb_kernels.emit import made
 from fluidnb_kernels.math.mul import gemm
-from fluidnb_kernels.rules import agree, one_axis, same_shape
+from fluidnb_kernels.rules import one_axis, same_shape
 from fluidnb_kernels.views import reading, writing, written
 
 Array = Any
@@ -35,7 +35,8 @@ def _addmm_infer(c: Context) -> None:
     x, y, extra = _matrix(c, "X"), _matrix(c, "Y"), c["Input"]
     _fit(c, x[1], y[0], "Y")
     out = (x[0], y[1])
-    fits = 1 <= extra.ndim <= 2 and all(n in (1, -1, m) or m == -1 for n, m in zip(extra.shape[::-1], out[::-1]))
+    sizes = zip(extra.shape[::-1], out[::-1], strict=False)
+    fits = 1 <= extra.ndim <= 2 and all(n in (1, -1, m) or m == -1 for n, m in sizes)
     c.require(
         fits, "Input(Input) of addmm cannot be added to the product of X and Y.",
         expected=f"{list(out)}, or 1 in their place", received=list(extra.shape),

@@ -100,7 +100,7 @@ def _p_norm_infer(c: Context) -> None:
     inputs={"X": "at least one dimension"},
     outputs={"Out": "the lengths; [1] for one vector"},
     attrs={
-        "porder": Attr("float", 2.0, "the power; 0 counts what is not 0, inf takes the largest size, -inf the smallest"),
+        "porder": Attr("float", 2.0, "the power; 0 counts what is not 0, inf takes the largest, -inf the smallest"),
         "axis": Attr("int", -1, "the dimension along which vectors lie; from the end when negative"),
         "epsilon": Attr("float", 1e-12, "added to the length in the gradient"),
         "keepdim": Attr("bool", False, "keep that dimension, with size 1"),

@@ -57,7 +57,8 @@ def _triangle_infer(c: Context) -> None:
 def _keep(b: Binder, x: Array, out: Array) -> None:
     """Emit ``out = x`` in a triangle, 0 elsewhere."""
     lower, k = b.attr("lower", False), b.attr("diagonal", 0)
-    mask = np.tri(*x.shape[-2:], k if lower else k - 1, bool)
+    rows, columns = x.shape[-2:]
+    mask = np.tri(rows, columns, k if lower else k - 1, dtype=bool)
     zeros(b, out)
     b(np.copyto, out, x, where=np.broadcast_to(mask if lower else ~mask, x.shape))
 
@@ -102,7 +103,7 @@ def _diag_infer(c: Context) -> None:
     if x.ndim == 1:
         n = x.shape[0] + abs(offset) if x.shape[0] >= 0 else -1
         return c.set("Out", (n, n), x.dtype)
-    return c.set("Out", (_length(*x.shape, offset),), x.dtype)
+    return c.set("Out", (_length(x.shape[0], x.shape[1], offset),), x.dtype)
 
 
 @op(

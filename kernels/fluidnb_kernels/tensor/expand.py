@@ -1,7 +1,9 @@
-"""expand: a tensor repeated along its dimensions."""
+"""expand, tile, expand_v2 and expand_as_v2: a tensor repeated, by counts or up to a shape; a row for each operator."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -10,72 +12,168 @@ from fluidnb.op import Attr, Binder, Context, default_grad, grad_op, op, values_
 from fluidnb_kernels.given import integers
 from fluidnb_kernels.views import reading, writing, written
 
-_VARIABLES = ("ExpandTimes", "expand_times_tensor")
+#: The size of X along each dimension of Out, and how often it is repeated there.
+Repeats = list[tuple[int, int]]
 
 
-def _times(c: Context) -> list[int]:
-    times, x = integers(c, "expand_times", *_VARIABLES), c["X"]
+def _filled(c: Context, rank: int) -> list[int]:
+    """The shape of X with ones before it."""
+    return [1] * (rank - c["X"].ndim) + list(c["X"].shape)
+
+
+def _numbers(c: Context, attr: str, whole: str, each: str) -> list[int]:
+    """How often X is repeated along each dimension, as expand and tile are told."""
+    times = integers(c, attr, whole, each)
+    known = c.runtime or not (c.has(whole) or c.has(each))
     c.require(
-        len(times) == x.ndim, "The number of elements of Attr(expand_times) of expand must be the rank of X.",
-        expected=f"{x.ndim} numbers", received=times,
-    )  # fmt: skip
-    known = c.runtime or not any(map(c.has, _VARIABLES))
-    c.require(
-        not known or all(t > 0 for t in times), "Attr(expand_times) of expand must be positive.",
+        not known or all(t > 0 for t in times), f"Attr({attr}) of {c.definition.type} must be positive.",
         expected="> 0", received=times,
     )  # fmt: skip
     return times
 
 
-def _infer(c: Context) -> None:
-    x = c["X"]
-    times = _times(c)
-    shape = [n * t if n >= 0 and t >= 0 else -1 for n, t in zip(x.shape, times, strict=True)]
-    c.set("Out", shape, x.dtype, c.lod("X") if times and times[0] == 1 else ())
+def _times(c: Context) -> Repeats:
+    times, x = _numbers(c, "expand_times", "ExpandTimes", "expand_times_tensor"), c["X"]
+    c.require(
+        len(times) == x.ndim, "The number of elements of Attr(expand_times) of expand must be the rank of X.",
+        expected=f"{x.ndim} numbers", received=times,
+    )  # fmt: skip
+    return list(zip(x.shape, times, strict=True))
 
 
-def _apart(b: Binder) -> tuple[list[int], list[int]]:
-    """The shape of Out with each repetition as a dimension of its own, and that of X beside it."""
-    x = b["X"].shape
-    whole = [n for pair in zip(_times(b), x, strict=True) for n in pair]
-    return whole, [n for size in x for n in (1, size)]
+def _tiles(c: Context) -> Repeats:
+    times = _numbers(c, "repeat_times", "RepeatTimes", "repeat_times_tensor")
+    rank = max(len(times), c["X"].ndim)
+    return list(zip(_filled(c, rank), [1] * (rank - len(times)) + times, strict=True))
 
 
-@op(
-    "expand",
-    inputs={
-        "X": "any shape",
-        "ExpandTimes?": "Paddle 2: the numbers as a variable",
-        "expand_times_tensor*?": "the numbers as variables",
-    },
-    outputs={"Out": "X repeated"},
-    attrs={"expand_times": Attr("ints", [], "how often it is repeated along each dimension")},
-    infer=_infer,
-    grad=default_grad("X", *_VARIABLES, "Out@GRAD", wrt=["X"]),
-    guard=values_of(*_VARIABLES),
-    dtype_slot="X",
-)
-def expand(b: Binder) -> None:
-    """Out = X laid ``expand_times[d]`` times after one another along each dimension d.
+def _up_to(c: Context, shape: list[int], keep: bool) -> Repeats:
+    """Repeats that lead to a shape; -1 in it keeps the size of X, or is not known."""
+    type, x = c.definition.type, c["X"].shape
+    c.require(
+        len(shape) >= len(x), f"{type} cannot drop dimensions of X.", expected=f"at least {len(x)} sizes",
+        received=shape,
+    )  # fmt: skip
+    repeats = []
+    for n, size in zip(_filled(c, len(shape)), shape, strict=True):
+        size = n if size == -1 and keep else size
+        c.require(
+            size == n or n in (1, -1) or size == -1, f"{type} repeats dimensions of size 1 only.",
+            expected=f"{list(x)}, or any size where it has a 1", received=shape,
+        )  # fmt: skip
+        repeats.append((n, 1 if size == n else size if n == 1 else -1))
+    return repeats
+
+
+def _expanded(c: Context) -> Repeats:
+    slots = ("Shape", "expand_shapes_tensor")
+    return _up_to(c, integers(c, "shape", *slots), c.runtime or not any(map(c.has, slots)))
+
+
+def _expanded_as(c: Context) -> Repeats:
+    return _up_to(c, list(c["Y"].shape) if c.has("Y") else c.attr("target_shape", []), False)
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One operator.
+
+    Args:
+        formula: what Out is.
+        repeats: how often X is repeated.
+        slots: inputs beside X.
+        attrs: its attributes.
+        variables: those of the inputs whose values count.
+        example: X, what is given beside it and the result, for the documentation.
+    """
+
+    formula: str
+    repeats: Callable[[Context], Repeats]
+    slots: dict[str, str]
+    attrs: dict[str, Attr]
+    variables: tuple[str, ...]
+    example: tuple[str, str, str]
+
+
+ROWS = {
+    "expand": Row(
+        "X laid expand_times[d] times after one another along each dimension d", _times,
+        {"ExpandTimes?": "Paddle 2: the numbers as a variable", "expand_times_tensor*?": "the numbers as variables"},
+        {"expand_times": Attr("ints", [], "how often X is repeated along each dimension")},
+        ("ExpandTimes", "expand_times_tensor"), ("[1.0, 2.0]", '{"expand_times": [2]}', "[1., 2., 1., 2.]"),
+    ),
+    "tile": Row(
+        "X laid repeat_times[d] times after one another along each dimension d, aligned at the last one", _tiles,
+        {"RepeatTimes?": "the numbers as a variable", "repeat_times_tensor*?": "the numbers as variables"},
+        {"repeat_times": Attr("ints", [], "how often X is repeated along each dimension")},
+        ("RepeatTimes", "repeat_times_tensor"), ("[1.0, 2.0]", '{"repeat_times": [2]}', "[1., 2., 1., 2.]"),
+    ),
+    "expand_v2": Row(
+        "X repeated where it has size 1, up to a shape", _expanded,
+        {"Shape?": "the shape as a variable", "expand_shapes_tensor*?": "its sizes as variables"},
+        {"shape": Attr("ints", [], "the shape; -1 keeps the size of X")},
+        ("Shape", "expand_shapes_tensor"), ("[7.0]", '{"shape": [3]}', "[7., 7., 7.]"),
+    ),
+    "expand_as_v2": Row(
+        "X repeated where it has size 1, up to the shape of Y", _expanded_as,
+        {"Y?": "what has the shape"}, {"target_shape": Attr("ints", [], "the shape, where there is no Y")},
+        (), ("[7.0]", '{"target_shape": [3]}', "[7., 7., 7.]"),
+    ),
+}  # fmt: skip
+
+_DOC = """Out = {formula}; the LoD goes on where rows are not repeated.
 
     Example:
         >>> from fluidnb.testing import run_op
-        >>> run_op("expand", {"X": [[1.0, 2.0]]}, {"expand_times": [2, 2]})["Out"]
-        array([[1., 2., 1., 2.],
-               [1., 2., 1., 2.]])
+        >>> run_op("{type}", {{"X": {x}}}, {attrs})["Out"]
+        array({out})
 
-    Source: Fluid's expand_op.
+    Source: {owner}'s {type}_op.
     """
-    whole, part = _apart(b)
-    out: Any = writing(b, b["Out"], whole)
-    b(np.copyto, out, reading(b, b["X"], part))
-    written(b, b["Out"], out)
 
 
-@grad_op("expand_grad", guard=values_of(*_VARIABLES), dtype_slot="X")
-def expand_grad(b: Binder) -> None:
-    """dX = the sum of dOut over all repetitions."""
-    whole, part = _apart(b)
-    dx = writing(b, b["X@GRAD"], part)
-    b(np.add.reduce, reading(b, b["Out@GRAD"], whole), tuple(range(0, len(whole), 2)), None, dx, True)
-    written(b, b["X@GRAD"], dx)
+def _define(type: str, row: Row) -> None:
+    def infer(c: Context) -> None:
+        repeats = row.repeats(c)
+        rows_stay = repeats and len(repeats) == c["X"].ndim and repeats[0][1] == 1
+        shape = [-1 if n < 0 or t < 0 else n * t for n, t in repeats]
+        c.set("Out", shape, c["X"].dtype, c.lod("X") if rows_stay else ())
+
+    def apart(b: Binder) -> tuple[list[int], list[int]]:
+        """The shape of Out with each repetition as a dimension of its own, and that of X beside it."""
+        repeats = row.repeats(b)
+        return [n for size, times in repeats for n in (times, size)], [n for size, _ in repeats for n in (1, size)]
+
+    @op(
+        type,
+        inputs={"X": "any shape", **row.slots},
+        outputs={"Out": row.formula},
+        attrs=row.attrs,
+        infer=infer,
+        grad=default_grad("X", *row.variables, "Out@GRAD", wrt=["X"]),
+        guard=values_of(*row.variables),
+        dtype_slot="X",
+        doc=_DOC.format(
+            type=type, formula=row.formula, x=row.example[0], attrs=row.example[1], out=row.example[2],
+            owner="Fluid" if type == "expand" else "Paddle",
+        ),
+    )  # fmt: skip
+    def repeated(b: Binder) -> None:
+        whole, part = apart(b)
+        out: Any = writing(b, b["Out"], whole)
+        b(np.copyto, out, reading(b, b["X"], part))
+        written(b, b["Out"], out)
+
+    @grad_op(type + "_grad", guard=values_of(*row.variables), dtype_slot="X")
+    def repeated_grad(b: Binder) -> None:
+        """dX = the sum of dOut over all repetitions."""
+        g = b["Out@GRAD"]
+        sizes = _filled(b, g.ndim)
+        whole = [m for n, size in zip(g.shape, sizes, strict=True) for m in (n // max(size, 1), size)]
+        dx = writing(b, b["X@GRAD"], [m for size in sizes for m in (1, size)])
+        b(np.add.reduce, reading(b, g, whole), tuple(range(0, len(whole), 2)), None, dx, True)
+        written(b, b["X@GRAD"], dx)
+
+
+for _type, _row in ROWS.items():
+    _define(_type, _row)

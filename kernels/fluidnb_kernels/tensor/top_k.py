@@ -1,4 +1,4 @@
-"""top_k: the largest elements of each row."""
+"""top_k and top_k_v2: the largest or the smallest elements of each row."""
 
 from __future__ import annotations
 
@@ -7,7 +7,9 @@ from typing import Any
 import numpy as np
 
 from fluidnb.op import Attr, Binder, Context, default_grad, grad_op, op, values_of
+from fluidnb_kernels.emit import zeros
 from fluidnb_kernels.given import integers
+from fluidnb_kernels.rules import one_axis
 
 Array = Any
 
@@ -25,20 +27,21 @@ def _infer(c: Context) -> None:
         c.set(slot, (*x.shape[:-1], k), dtype, c.lod("X"))
 
 
-def largest(x: Array, k: int, out: Array | None, indices: Array | None) -> None:
-    """Write the k largest elements of each row, largest first; among equal ones the first comes first.
+def first(x: Array, k: int, out: Array | None, indices: Array | None, largest: bool = True) -> None:
+    """Write the k largest or smallest elements of each row in order; among equal ones the first comes first.
 
     Args:
         x: [..., n].
         k: how many, 1 to n.
         out: [..., k], written; or None.
         indices: int64 [..., k], written: where they are in their row; or None.
+        largest: the largest ones, largest first; else the smallest ones, smallest first.
 
     Example:
-        >>> v, i = np.zeros((1, 2)), np.zeros((1, 2), int); largest(np.array([[1.0, 9.0, 5.0]]), 2, v, i); i
+        >>> v, i = np.zeros((1, 2)), np.zeros((1, 2), int); first(np.array([[1.0, 9.0, 5.0]]), 2, v, i); i
         array([[1, 2]])
     """
-    at = (-x).argsort(-1, kind="stable")[..., :k]
+    at = (-x if largest else x).argsort(-1, kind="stable")[..., :k]
     if out is not None:
         out[...] = np.take_along_axis(x, at, -1)
     if indices is not None:
@@ -67,7 +70,7 @@ def top_k(b: Binder) -> None:
     """
     x, out, indices, (k,) = b["X"], b["Out"], b["Indices"], integers(b, "k", "K")
     if k > 1:
-        return b(largest, x, k, out, indices)
+        return b(first, x, k, out, indices)
     if out is not None:
         b(np.maximum.reduce, x, -1, None, out, True)
     if indices is not None:
@@ -79,5 +82,57 @@ def top_k(b: Binder) -> None:
 def top_k_grad(b: Binder) -> None:
     """dX = dOut at the places from which Out was taken, 0 elsewhere."""
     dx = b["X@GRAD"]
-    b(np.copyto, dx, b.const(0, dx.dtype))
+    zeros(b, dx)
     b(np.put_along_axis, dx, b["Indices"], b["Out@GRAD"], -1)
+
+
+def _axis(c: Context) -> int:
+    return one_axis(c, c.attr("axis", -1), c["X"].ndim)
+
+
+def _v2_infer(c: Context) -> None:
+    x, axis, (k,) = c["X"], _axis(c), integers(c, "k", "K")
+    c.require(
+        x.shape[axis] < 0 or x.shape[axis] >= k, "X of top_k_v2 must have at least k elements along axis.",
+        expected=f">= {k}", received=x.shape[axis],
+    )  # fmt: skip
+    for slot, dtype in (("Out", x.dtype), ("Indices", np.int64)):
+        c.set(slot, (*x.shape[:axis], k, *x.shape[axis + 1 :]), dtype, c.lod("X") if axis else ())
+
+
+@op(
+    "top_k_v2",
+    inputs={"X": "at least one dimension", "K?": "k as a variable of one element"},
+    outputs={"Out": "the k elements, in order", "Indices": "int64: where along axis they are"},
+    attrs={
+        "k": Attr("int", 1, "how many", ge=1),
+        "axis": Attr("int", -1, "the dimension along which they are looked for; from the end when negative"),
+        "largest": Attr("bool", True, "the largest ones; else the smallest ones"),
+        "sorted": Attr("bool", True, "kept for programs of Paddle 2; they are always in order"),
+    },
+    infer=_v2_infer,
+    grad=default_grad("X", "Indices", "K", "Out@GRAD", wrt=["X"]),
+    guard=values_of("K"),
+    dtype_slot="X",
+)
+def top_k_v2(b: Binder) -> None:
+    """Out, Indices = the k largest or smallest elements of X along ``axis``, and where they are.
+
+    Example:
+        >>> from fluidnb.testing import run_op
+        >>> run_op("top_k_v2", {"X": [4.0, 9.0, 5.0]}, {"k": 2, "largest": False})["Out"]
+        array([4., 5.])
+
+    Source: Paddle's top_k_v2_op.
+    """
+    axis, (k,) = _axis(b), integers(b, "k", "K")
+    x, out, indices = (None if a is None else np.moveaxis(a, axis, -1) for a in (b["X"], b["Out"], b["Indices"]))
+    b(first, x, k, out, indices, b.attr("largest"))
+
+
+@grad_op("top_k_v2_grad", guard=values_of("K"), dtype_slot="X")
+def top_k_v2_grad(b: Binder) -> None:
+    """dX = dOut at the places from which Out was taken, 0 elsewhere."""
+    dx = b["X@GRAD"]
+    zeros(b, dx)
+    b(np.put_along_axis, dx, b["Indices"], b["Out@GRAD"], _axis(b))

@@ -1,0 +1,171 @@
+"""gather_nd and scatter_nd_add: parts of a tensor by several numbers each."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from fluidnb.errors import EnforceNotMet
+from fluidnb.op import Binder, Context, default_grad, grad_op, op
+from fluidnb_kernels.emit import zeros
+from fluidnb_kernels.rules import agree, whole_numbers
+
+Array = Any
+
+
+def places(index: Array, shape: tuple[int, ...], type: str) -> tuple[Array, ...]:
+    """An index as numpy takes it.
+
+    Args:
+        index: whole numbers [..., d].
+        shape: of what is indexed.
+        type: the operator, for the message.
+
+    Returns:
+        d arrays, one for each of the first d dimensions.
+
+    Raises:
+        EnforceNotMet: a number is negative or too large.
+
+    Example:
+        >>> places(np.array([[0, 1]]), (2, 2), "gather_nd")
+        (array([0]), array([1]))
+    """
+    sizes = np.array(shape[: index.shape[-1]])
+    outside = ((index < 0) | (index >= sizes)).any(-1)
+    if outside.any():
+        raise EnforceNotMet(
+            f"Input(Index) of {type} names a place that does not exist.",
+            expected=f"0 to {(sizes - 1).tolist()}", received=index[outside][0].tolist(),
+        )  # fmt: skip
+    return tuple(np.moveaxis(index, -1, 0))
+
+
+def take_places(x: Array, index: Array, type: str, out: Array) -> None:
+    """Write the parts that an index names.
+
+    Args:
+        x: what they are taken from.
+        index: whole numbers [..., d].
+        type: the operator, for the message.
+        out: [..., the other dimensions of ``x``], written.
+
+    Example:
+        >>> y = np.zeros(1); take_places(np.array([[1.0, 2.0]]), np.array([[0, 1]]), "gather_nd", y); y
+        array([2.])
+    """
+    out[...] = x[places(index, x.shape, type)]
+
+
+def add_places(total: Array, index: Array, type: str, parts: Array) -> None:
+    """Add parts to those that an index names, as often as it names them.
+
+    Args:
+        total: changed.
+        index: whole numbers [..., d].
+        type: the operator, for the message.
+        parts: what is added.
+
+    Example:
+        >>> x = np.zeros(2); add_places(x, np.array([[1], [1]]), "scatter_nd_add", np.array([1.0, 2.0])); x
+        array([0., 3.])
+    """
+    np.add.at(total, places(index, total.shape, type), parts)
+
+
+def _taken(c: Context) -> tuple[int, ...]:
+    """The shape of the parts that Index names in X."""
+    x, index, type = c["X"], c["Index"], c.definition.type
+    whole_numbers(c, "Index")
+    depth = index.shape[-1] if index.ndim else 0
+    c.require(
+        0 < depth <= x.ndim, f"The last dimension of Input(Index) of {type} must say how many numbers name a part.",
+        expected=f"1 to {x.ndim}, the rank of X", received=list(index.shape),
+    )  # fmt: skip
+    return (*index.shape[:-1], *x.shape[depth:])
+
+
+def _gather_infer(c: Context) -> None:
+    c.set("Out", _taken(c) or (1,), c["X"].dtype)
+
+
+@op(
+    "gather_nd",
+    inputs={"X": "at least one dimension", "Index": "int32 or int64 [..., d]: d numbers for each part"},
+    outputs={"Out": "[..., the other dimensions of X]: the parts"},
+    infer=_gather_infer,
+    grad=default_grad("X", "Index", "Out@GRAD", wrt=["X"]),
+    dtype_slot="X",
+)
+def gather_nd(b: Binder) -> None:
+    """Out[i] = X[Index[i]], where Index[i] is a number for each of the first dimensions of X.
+
+    Example:
+        >>> from fluidnb.testing import run_op
+        >>> run_op("gather_nd", {"X": [[1.0, 2.0], [3.0, 4.0]], "Index": np.array([[1, 0], [0, 1]])})["Out"]
+        array([3., 2.])
+
+    Source: Paddle's gather_nd_op.
+    """
+    b(take_places, b["X"], b["Index"], "gather_nd", b["Out"].reshape(_taken(b)))
+
+
+@grad_op("gather_nd_grad", dtype_slot="X")
+def gather_nd_grad(b: Binder) -> None:
+    """dX = 0, with each part of dOut added where it came from."""
+    dx = b["X@GRAD"]
+    zeros(b, dx)
+    b(add_places, dx, b["Index"], "gather_nd", b["Out@GRAD"].reshape(_taken(b)))
+
+
+def _add_infer(c: Context) -> None:
+    want = _taken(c)
+    c.require(
+        agree(c["Updates"].shape, want), "Input(Updates) of scatter_nd_add must hold a part for each of Input(Index).",
+        expected=f"shape {list(want)}", received=f"shape {list(c['Updates'].shape)}",
+    )  # fmt: skip
+    c.set("Out", c["X"].shape, c["X"].dtype, c.lod("X"))
+
+
+@op(
+    "scatter_nd_add",
+    inputs={
+        "X": "at least one dimension",
+        "Index": "int32 or int64 [..., d]: d numbers for each part",
+        "Updates": "[..., the other dimensions of X]: what is added",
+    },
+    outputs={"Out": "the shape of X"},
+    infer=_add_infer,
+    grad=default_grad("Index", "Updates", "Out@GRAD", wrt=["X", "Updates"]),
+    dtype_slot="X",
+)
+def scatter_nd_add(b: Binder) -> None:
+    """Out = X with Updates[i] added at Index[i], as often as a place is named.
+
+    Example:
+        >>> from fluidnb.testing import run_op
+        >>> x, index = np.array([1.0, 1.0]), np.array([[1], [1]])
+        >>> run_op("scatter_nd_add", {"X": x, "Index": index, "Updates": [2.0, 3.0]})["Out"]
+        array([1., 6.])
+
+    Source: Paddle's scatter_nd_add_op.
+    """
+    b(np.copyto, b["Out"], b["X"])
+    b(add_places, b["Out"], b["Index"], "scatter_nd_add", b["Updates"])
+
+
+def _add_grad_infer(c: Context) -> None:
+    g, updates = c["Out@GRAD"], c["Updates"]
+    c.set("X@GRAD", g.shape, g.dtype, c.lod("Out@GRAD"))
+    c.set("Updates@GRAD", updates.shape, updates.dtype, c.lod("Updates"))
+
+
+@grad_op("scatter_nd_add_grad", infer=_add_grad_infer, dtype_slot="Out@GRAD")
+def scatter_nd_add_grad(b: Binder) -> None:
+    """dX = dOut; dUpdates = the parts of dOut that Index names."""
+    g = b["Out@GRAD"]
+    if b.wants("X@GRAD"):
+        b(np.copyto, b["X@GRAD"], g)
+    if b.wants("Updates@GRAD"):
+        b(take_places, g, b["Index"], "scatter_nd_add", b["Updates@GRAD"])
