@@ -51,6 +51,43 @@ def require_lod(c: Context, slot: str = "X", levels: int = 0) -> None:
     )  # fmt: skip
 
 
+def one_dtype(c: Context, *slots: str) -> None:
+    """Require that inputs have one dtype, as far as they are given.
+
+    Args:
+        c: the context.
+        slots: input slots.
+
+    Raises:
+        RuleError: two differ.
+
+    Example:
+        >>> from fluidnb.testing import run_op
+        >>> run_op("lstm_unit", {"X": np.zeros((1, 4)), "C_prev": np.zeros((1, 1), "float32")})
+        Traceback (most recent call last):
+        fluidnb.op.context.RuleError: DataType of Paddle Op lstm_unit must be the same. Get (float64) != (float32)
+        ...
+    """
+    dtypes = {slot: c[slot].dtype for slot in slots if c.has(slot) and c[slot] is not None}
+    first = next(iter(dtypes.values()), None)
+    for dtype in dtypes.values():
+        c.require(
+            dtype == first, f"DataType of Paddle Op {c.definition.type} must be the same. Get ({first}) != ({dtype})",
+            expected=f"{', '.join(dtypes)} of one dtype", received=", ".join(map(str, dtypes.values())),
+            hint="cast one of them with layers.cast.",
+        )  # fmt: skip
+
+
+def all_given(b: Context, *slots: str) -> bool:
+    """Whether inputs hold values; a guard asks before an operator's own checks have run.
+
+    Args:
+        b: the context of a running operator.
+        slots: input slots.
+    """
+    return all(b[slot] is not None for slot in slots)
+
+
 def offsets_of(c: Context, slot: str = "X") -> Array:
     """Where the sequences of an input start and end, by its last level.
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from fluidnb.op import Attr, Binder, Context, op
 from fluidnb.values import LoDTensorArray
-from fluidnb_kernels.sequences import as_level
+from fluidnb_kernels.sequences import all_given, as_level
 
 Array = Any
 
@@ -73,6 +73,13 @@ def decode(ids: LoDTensorArray, scores: LoDTensorArray, end_id: int, words: Arra
 def _lod(b: Binder) -> tuple[tuple[int, ...], tuple[int, ...]]:
     """The LoD of the result: sentences of each source, words of each sentence."""
     ids, scores = b["Ids"], b["Scores"]
+    if not all_given(b, "Ids", "Scores"):
+        return (), ()
+    for slot in ("Ids", "Scores"):
+        b.require(
+            isinstance(b[slot], LoDTensorArray), f"Input({slot}) of beam_search_decode must be an array.",
+            expected="a LoDTensorArray", received=type(b[slot]).__name__,
+        )  # fmt: skip
     b.require(
         len(ids), "beam search steps should be larger than 0.", expected="an array with a step in it",
         received="an empty array", hint="write the initial ids and scores at index 0 before the loop.",

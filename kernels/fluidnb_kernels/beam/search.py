@@ -9,8 +9,8 @@ import numpy as np
 
 from fluidnb.op import Attr, Binder, Context, op
 from fluidnb.values.lod import to_absolute
-from fluidnb_kernels.rules import agree
-from fluidnb_kernels.sequences import as_level
+from fluidnb_kernels.rules import agree, whole_numbers
+from fluidnb_kernels.sequences import all_given, as_level
 
 Array = Any
 
@@ -114,7 +114,8 @@ def _step(c: Context) -> Step:
         hint="start from ids and scores fed with two levels, for example recursive_seq_lens [[1, 1], [1, 1]].",
     )  # fmt: skip
     c.require(
-        level < 2 and lod[1][-1] == c["scores"].shape[0], "Attr(level) and Input(scores) of beam_search do not fit.",
+        0 <= level < 2 and lod[1][-1] == c["scores"].shape[0],
+        "Attr(level) and Input(scores) of beam_search do not fit.",
         expected="level 0 or 1, and a row of scores for each sentence of the LoD",
         received=f"level {level}, {c['scores'].shape[0]} rows, LoD {[list(x) for x in lod]}",
     )  # fmt: skip
@@ -124,34 +125,43 @@ def _step(c: Context) -> Step:
 
 def _counts(b: Binder) -> tuple[int, ...]:
     """How many candidates each row keeps: the LoD of the result."""
+    if not all_given(b, "pre_ids", "pre_scores", "scores"):
+        return ()
+    _check(b)
     rows, _, _ = choose(_step(b), *_operands(b))
     return tuple(np.bincount(rows, minlength=len(b["scores"])).tolist())
 
 
-def _infer(c: Context) -> None:
-    pre_ids, scores = c["pre_ids"], c["scores"]
+def _check(c: Context) -> None:
+    scores = c["scores"]
     c.require(
         scores.ndim == 2, "Input(scores) of beam_search must have a row of candidates for each sentence.",
         expected="[sentences, candidates]", received=list(scores.shape),
     )  # fmt: skip
-    if c.has("ids"):
+    if c.has("ids") and c["ids"] is not None:
+        whole_numbers(c, "ids")
         c.require(
             agree(c["ids"].shape, scores.shape), "Input(ids) of beam_search must name a word for each score.",
             expected=list(scores.shape), received=list(c["ids"].shape),
         )  # fmt: skip
+    whole_numbers(c, "pre_ids")
     for slot in ("pre_ids", "pre_scores"):
         c.require(
             c[slot].size in (-1, scores.shape[0]) or scores.shape[0] == -1,
             f"Input({slot}) of beam_search must have one number for each sentence.",
             expected=f"[{scores.shape[0]}, 1]", received=list(c[slot].shape),
         )  # fmt: skip
+
+
+def _infer(c: Context) -> None:
+    _check(c)
     if not c.runtime:
-        _set(c, -1, (None, None), pre_ids, scores)
+        _set(c, -1, (None, None))
 
 
-def _set(c: Context, count: int, lod: Any, pre_ids: Any, scores: Any) -> None:
+def _set(c: Context, count: int, lod: Any) -> None:
     c.set("selected_ids", (count, 1), np.int64, lod)
-    c.set("selected_scores", (count, 1), scores.dtype, lod)
+    c.set("selected_scores", (count, 1), c["scores"].dtype, lod)
     c.set("parent_idx", (count,), np.int32)
 
 
@@ -196,5 +206,5 @@ def beam_search(b: Binder) -> None:
     Source: design guide, section on dynamic decoding; Fluid's beam_search_op.
     """
     step, counts = _step(b), _counts(b)
-    _set(b, sum(counts), (step.sources, as_level(counts)), b["pre_ids"], b["scores"])
+    _set(b, sum(counts), (step.sources, as_level(counts)))
     b(search, step, _operands(b), b["selected_ids"], b["selected_scores"], b["parent_idx"])

@@ -7,11 +7,12 @@ from typing import Any
 import numpy as np
 
 from fluidnb.op import Attr, Binder, Context, default_grad, grad_op, op
+from fluidnb_kernels.emit import FLOATS
 from fluidnb_kernels.rnn.activations import ACTIVATIONS, BY_NUMBER
 from fluidnb_kernels.rnn.batches import Batches
 from fluidnb_kernels.rnn.gru_steps import Gru, backward, forward, weight_grad
 from fluidnb_kernels.rules import agree
-from fluidnb_kernels.sequences import offsets_of, require_lod
+from fluidnb_kernels.sequences import offsets_of, one_dtype, require_lod
 from fluidnb_kernels.views import reading, writing, written
 
 Array = Any
@@ -21,6 +22,7 @@ WEIGHT = "[width, 3 · width]; its memory holds [width, 2 · width] for update a
 
 def _check(c: Context) -> int:
     """Check input, weight and bias; gives the width."""
+    one_dtype(c, "Input", "Weight", "Bias", "H0", "HiddenPrev")
     x, weight, type = c["Input"], c["Weight"], c.definition.type
     width = weight.shape[0] if weight.ndim == 2 else -1
     c.require(
@@ -145,6 +147,7 @@ def _network(b: Binder) -> Gru:
         "origin_mode": Attr("bool", False, "whether the update gate is the share of the old state"),
     },
     infer=_infer,
+    dtypes=FLOATS,
     grad=default_grad(
         "Input", "H0", "Weight", "Bias", "BatchGate", "BatchResetHiddenPrev", "BatchHidden", "Hidden", "Hidden@GRAD"
     ),
@@ -219,6 +222,7 @@ def _unit_network(b: Binder) -> Gru:
         "origin_mode": Attr("bool", False, "whether the update gate is the share of the old state"),
     },
     infer=_unit_infer,
+    dtypes=FLOATS,
     grad=default_grad("Input", "HiddenPrev", "Weight", "Bias", "Gate", "ResetHiddenPrev", "Hidden@GRAD"),
 )
 def gru_unit(b: Binder) -> None:

@@ -7,11 +7,12 @@ from typing import Any
 import numpy as np
 
 from fluidnb.op import Attr, Binder, Context, default_grad, grad_op, op
+from fluidnb_kernels.emit import FLOATS
 from fluidnb_kernels.rnn.activations import ACTIVATIONS
 from fluidnb_kernels.rnn.batches import Batches
 from fluidnb_kernels.rnn.lstm_steps import Lstm, backward, forward, peephole_grads
 from fluidnb_kernels.rules import agree
-from fluidnb_kernels.sequences import offsets_of, require_lod
+from fluidnb_kernels.sequences import offsets_of, one_dtype, require_lod
 
 Array = Any
 
@@ -38,6 +39,7 @@ def check(c: Context, state: int) -> int:
     Raises:
         RuleError: they do not fit.
     """
+    one_dtype(c, "Input", "Weight", "ProjWeight", "Bias", "H0", "C0")
     x, weight, bias, type = c["Input"], c["Weight"], c["Bias"], c.definition.type
     c.require(
         x.ndim == 2, f"Input(Input)'s rank of {type} must be 2.", expected="[n, 4 · width]", received=list(x.shape)
@@ -204,6 +206,7 @@ def room_back(b: Binder, states: Array, cells: Array) -> tuple[Array, ...]:
     },
     attrs=ATTRS,
     infer=_infer,
+    dtypes=FLOATS,
     grad=default_grad(
         "Input", "H0", "C0", "Weight", "Bias", "Hidden", "Cell", "BatchGate", "BatchCellPreAct", "Hidden@GRAD"
     ),

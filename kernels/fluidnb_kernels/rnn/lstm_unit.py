@@ -8,13 +8,15 @@ import numpy as np
 
 from fluidnb.op import Attr, Binder, Context, default_grad, grad_op, op
 from fluidnb_kernels.activation.smooth import logistic
-from fluidnb_kernels.emit import made, zeros
+from fluidnb_kernels.emit import FLOATS, made, zeros
 from fluidnb_kernels.rules import agree
+from fluidnb_kernels.sequences import one_dtype
 
 Array = Any
 
 
 def _infer(c: Context) -> None:
+    one_dtype(c, "X", "C_prev")
     x, old = c["X"], c["C_prev"]
     c.require(
         x.ndim == old.ndim == 2, "Input(X) and Input(C_prev) of lstm_unit must be matrices.",
@@ -48,6 +50,7 @@ def _gates(b: Binder) -> tuple[Array, Array, Array, Array]:
     outputs={"C": "[batch, width]: the new cell", "H": "[batch, width]: the new hidden state"},
     attrs={"forget_bias": Attr("float", 0.0, "added to the forget gate")},
     infer=_infer,
+    dtypes=FLOATS,
     grad=default_grad("X", "C_prev", "C", "H", "C@GRAD", "H@GRAD"),
 )
 def lstm_unit(b: Binder) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from fluidnb.op import Attr, Binder, Context, default_grad, grad_op, op
+from fluidnb_kernels.emit import FLOATS
 from fluidnb_kernels.rnn.activations import ACTIVATIONS
 from fluidnb_kernels.rnn.lstm import ATTRS, check, network, room_back, run, run_back
 from fluidnb_kernels.rnn.lstm_steps import Lstm
@@ -55,6 +56,7 @@ def _network(b: Binder) -> Lstm:
         "proj_activation": Attr("string", "tanh", "of the projection", enum=tuple(ACTIVATIONS)),
     },
     infer=_infer,
+    dtypes=FLOATS,
     grad=default_grad(
         "Input", "H0", "C0", "Weight", "ProjWeight", "Bias", "Projection", "Cell", "BatchGate", "BatchCellPreAct",
         "BatchHidden", "Projection@GRAD",

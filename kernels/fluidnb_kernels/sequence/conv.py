@@ -5,13 +5,15 @@ from __future__ import annotations
 import numpy as np
 
 from fluidnb.op import Attr, Binder, Context, default_grad, grad_op, op
+from fluidnb_kernels.emit import FLOATS
 from fluidnb_kernels.math.mul import gemm
 from fluidnb_kernels.rules import agree
 from fluidnb_kernels.sequence.context import Neighbours
-from fluidnb_kernels.sequences import offsets_of, require_lod
+from fluidnb_kernels.sequences import offsets_of, one_dtype, require_lod
 
 
 def _infer(c: Context) -> None:
+    one_dtype(c, "X", "Filter", "PaddingData")
     x, weight, count, start = c["X"], c["Filter"], c.attr("contextLength"), c.attr("contextStart")
     c.require(
         x.ndim == 2 and weight.ndim == 2, "Input(X, Filter) of sequence_conv should be 2-D tensors.",
@@ -58,6 +60,7 @@ def _neighbours(b: Binder) -> Neighbours:
         "paddingTrainable": Attr("bool", False, "whether PaddingData stands outside a sequence"),
     },
     infer=_infer,
+    dtypes=FLOATS,
     grad=default_grad("X", "PaddingData", "Filter", "Out@GRAD"),
 )
 def sequence_conv(b: Binder) -> None:

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from fluidnb.op import Binder, Context, op, values_of
+from fluidnb_kernels.emit import FLOATS
 from fluidnb_kernels.sequence.tagged import Tagged, check, emissions
 
 Array = Any
@@ -58,6 +59,7 @@ def decode(tagged: Tagged, x: Array, transition: Array, label: Array | None, pat
     },
     outputs={"ViterbiPath": "int64 [n, 1], or [batch, steps]: the tags; with Label whether each is right, 1 or 0"},
     infer=_infer,
+    dtypes=FLOATS,
     guard=values_of("Length"),
     dtype_slot="Emission",
 )

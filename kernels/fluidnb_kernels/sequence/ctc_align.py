@@ -8,7 +8,7 @@ import numpy as np
 
 from fluidnb.op import Attr, Binder, Context, op
 from fluidnb_kernels.rules import agree, whole_numbers
-from fluidnb_kernels.sequences import as_level, offsets_of, require_lod
+from fluidnb_kernels.sequences import all_given, as_level, offsets_of, require_lod
 
 Array = Any
 
@@ -53,8 +53,9 @@ def _mask(b: Binder) -> Array:
 
 def _counts(b: Binder) -> tuple[int, ...]:
     """How many labels stay in each sequence: the LoD of the result. With lengths its shape is fixed."""
-    if b.has("InputLength"):
+    if not all_given(b, "Input") or b.has("InputLength"):
         return ()
+    _check(b)
     total = np.concatenate([[0], np.cumsum(_mask(b))])
     return tuple(np.diff(total[offsets_of(b, "Input")]).tolist())
 
@@ -89,7 +90,7 @@ def align(
         counts[...] = mask.sum(1, keepdims=True)
 
 
-def _infer(c: Context) -> None:
+def _check(c: Context) -> None:
     x = c["Input"]
     whole_numbers(c, "Input")
     if c.has("InputLength"):
@@ -98,16 +99,22 @@ def _infer(c: Context) -> None:
             "Input(InputLength) of ctc_align must have a length for each row of Input(Input).",
             expected=f"[{x.shape[0]}, 1]", received=list(c["InputLength"].shape),
         )  # fmt: skip
-        c.set("Output", x.shape, x.dtype)
-        return c.set("OutputLength", (x.shape[0], 1), c["InputLength"].dtype)
+        return
     c.require(
         x.ndim == 2 and x.shape[1] in (1, -1), "Input(Input) of ctc_align should be a 2-D LoDTensor of one column.",
         expected="[n, 1]", received=list(x.shape),
     )  # fmt: skip
     require_lod(c, "Input", levels=1)
-    if not c.runtime:
+
+
+def _infer(c: Context) -> None:
+    x = c["Input"]
+    _check(c)
+    if c.has("InputLength"):
+        c.set("Output", x.shape, x.dtype)
+        c.set("OutputLength", (x.shape[0], 1), c["InputLength"].dtype)
+    elif not c.runtime:
         c.set("Output", (-1, 1), x.dtype, c.lod("Input"))
-    return None
 
 
 @op(

@@ -8,6 +8,7 @@ import numpy as np
 
 from fluidnb.errors import EnforceNotMet
 from fluidnb.op import Binder, Context, default_grad, grad_op, op, values_of
+from fluidnb_kernels.emit import FLOATS
 from fluidnb_kernels.sequence.tagged import Tagged, check, emissions
 from fluidnb_kernels.views import reading, writing, written
 
@@ -145,6 +146,8 @@ _BY_LENGTH = values_of("Length")
         "LogLikelihood": "[sequences, 1]: the negative logarithm of the likelihood",
     },
     infer=_infer,
+    dtypes=FLOATS,
+    dtype_slot="Emission",
     grad=default_grad(
         "Emission", "Transition", "Label", "Length", "Alpha", "EmissionExps", "TransitionExps", "LogLikelihood@GRAD",
         wrt=["Emission", "Transition"],

@@ -10,7 +10,16 @@ from fluidnb.op import Attr, Binder, Context, default_grad, grad_op, op, values_
 from fluidnb.values import dtypes
 from fluidnb_kernels.emit import zeros
 from fluidnb_kernels.rules import whole_numbers
-from fluidnb_kernels.sequences import as_level, emit_put, emit_rows, offsets_of, ranges, require_lod
+from fluidnb_kernels.sequences import (
+    all_given,
+    as_level,
+    emit_put,
+    emit_rows,
+    offsets_of,
+    one_dtype,
+    ranges,
+    require_lod,
+)
 from fluidnb_kernels.views import reading, writing, written
 
 Array = Any
@@ -27,6 +36,7 @@ def _flat(b: Binder, x: Array, of: Any = reading) -> Array:
 
 
 def _pad_infer(c: Context) -> None:
+    one_dtype(c, "X", "PadValue")
     x, fill, height = c["X"], c["PadValue"], c.attr("padded_length")
     c.require(
         fill.size in (1, -1) or tuple(fill.shape) == tuple(x.shape[1:]),
@@ -144,8 +154,17 @@ def sequence_unpad_grad(b: Binder) -> None:
 
 def _longest(c: Context) -> int:
     """How many columns the mask has."""
+    if not all_given(c, "X") or c.has("MaxLenTensor") and not all_given(c, "MaxLenTensor"):
+        return -1
+    whole_numbers(c, "X")
     if c.has("MaxLenTensor"):
-        return int(np.asarray(c["MaxLenTensor"]).reshape(-1)[0])
+        whole_numbers(c, "MaxLenTensor")
+        most = np.asarray(c["MaxLenTensor"]).reshape(-1)
+        c.require(
+            most.size == 1, "Input(MaxLenTensor) of sequence_mask must be one number.", expected="[1]",
+            received=list(c["MaxLenTensor"].shape),
+        )  # fmt: skip
+        return int(most[0])
     limit, lengths = c.attr("maxlen"), c["X"]
     return limit if limit >= 0 else int(lengths.max()) if lengths.size else 0
 

@@ -5,12 +5,13 @@ from __future__ import annotations
 import numpy as np
 
 from fluidnb.op import Binder, Context, default_grad, grad_op, op
-from fluidnb_kernels.emit import made
+from fluidnb_kernels.emit import FLOATS, made
 from fluidnb_kernels.sequence.context import Neighbours
-from fluidnb_kernels.sequences import offsets_of, require_lod
+from fluidnb_kernels.sequences import offsets_of, one_dtype, require_lod
 
 
 def _infer(c: Context) -> None:
+    one_dtype(c, "X", "Filter")
     x, weight = c["X"], c["Filter"]
     c.require(
         x.ndim == 2 and weight.ndim == 2 and (x.shape[1] == weight.shape[1] or -1 in (x.shape[1], weight.shape[1])),
@@ -31,6 +32,7 @@ def _neighbours(b: Binder) -> Neighbours:
     inputs={"X": "[n, width] with sequences", "Filter": "[future context + 1, width]"},
     outputs={"Out": "like X"},
     infer=_infer,
+    dtypes=FLOATS,
     grad=default_grad("X", "Filter", "Out@GRAD"),
 )
 def row_conv(b: Binder) -> None:

@@ -9,7 +9,7 @@ import numpy as np
 from fluidnb.op import Attr, Binder, Context, default_grad, grad_op, op, values_of
 from fluidnb_kernels.emit import zeros
 from fluidnb_kernels.rules import whole_numbers
-from fluidnb_kernels.sequences import as_level, emit_put, emit_rows, offsets_of, ranges, require_lod
+from fluidnb_kernels.sequences import all_given, as_level, emit_put, emit_rows, offsets_of, ranges, require_lod
 from fluidnb_kernels.views import reading
 
 Array = Any
@@ -111,6 +111,9 @@ def erase(x: Array, tokens: list[int], out: Array) -> None:
 
 def _kept(b: Binder) -> tuple[int, ...]:
     """How many words stay in each sequence."""
+    if not all_given(b, "X"):
+        return ()
+    _words(b)
     stays = ~np.isin(b["X"].reshape(-1), b.attr("tokens"))
     counts = np.concatenate([[0], np.cumsum(stays)])
     return tuple(np.diff(counts[offsets_of(b)]).tolist())

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from fluidnb.op import Attr, Binder, Context, default_grad, grad_op, op
-from fluidnb_kernels.emit import made
+from fluidnb_kernels.emit import FLOATS, made
 from fluidnb_kernels.sequences import emit_reduce, emit_rows, offsets_of, owners, require_lod
 from fluidnb_kernels.views import reading, writing, written
 
@@ -40,6 +40,7 @@ def _to_rows(b: Binder, ufunc: np.ufunc, x: Array) -> Array:
     outputs={"Out": "probabilities, like X"},
     attrs={"data_format": Attr("string", "AnyLayout", "kept for old programs")},
     infer=_infer,
+    dtypes=FLOATS,
     grad=default_grad("X", "Out", "Out@GRAD"),
 )
 def sequence_softmax(b: Binder) -> None:

@@ -9,7 +9,7 @@ import numpy as np
 from fluidnb.op import Binder, Context
 from fluidnb_kernels.rnn.batches import Batches
 from fluidnb_kernels.rules import agree, whole_numbers
-from fluidnb_kernels.sequences import offsets_of, ranges, require_lod
+from fluidnb_kernels.sequences import offsets_of, one_dtype, ranges, require_lod
 from fluidnb_kernels.views import reading
 
 Array = Any
@@ -27,6 +27,7 @@ def check(c: Context) -> tuple[int, ...]:
     Raises:
         RuleError: they do not fit.
     """
+    one_dtype(c, "Emission", "Transition")
     x, transition, padded, type = c["Emission"], c["Transition"], c.has("Length"), c.definition.type
     tags = transition.shape[1] if transition.ndim == 2 else -1
     c.require(

@@ -8,6 +8,7 @@ import numpy as np
 
 from fluidnb.errors import EnforceNotMet
 from fluidnb.op import Attr, Binder, Context, default_grad, grad_op, op, values_of
+from fluidnb_kernels.emit import FLOATS
 from fluidnb_kernels.rnn.batches import Batches
 from fluidnb_kernels.rules import whole_numbers
 from fluidnb_kernels.sequences import offsets_of, owners, require_lod
@@ -231,6 +232,8 @@ _BY_LENGTH = values_of("LogitsLength", "LabelLength")
         "norm_by_times": Attr("bool", False, "whether gradients are divided by the number of time steps"),
     },
     infer=_infer,
+    dtypes=FLOATS,
+    dtype_slot="Logits",
     grad=default_grad("Logits", "LogitsLength", "WarpCTCGrad", "Loss@GRAD", wrt=["Logits"]),
     guard=_BY_LENGTH,
 )
