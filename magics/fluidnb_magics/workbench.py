@@ -247,12 +247,14 @@ class Workbench(SessionPrograms):
                 expected="a cell that only builds", received="an Executor in it",
                 hint="run programs in a cell of their own, then others can go on with its blocks.",
             )  # fmt: skip
-        moves = root.state == OPEN and (old is None or bool(others)) or group.state == CLOSED
+        # What is open is whole at its close only: what was built before that may be used in it.
+        grows = old is None or bool(others) or group.state == CLOSED
+        moves = grows and (root.state == OPEN or (root is group and group.state == CLOSED))
         known = [p.key for p, _ in self.drifted()]
         self._heard = group.key
         try:
             report = self.log.run(
-                root.key, root, root.cell.title, cell.title, others, moves and not self._is_read(root.key)
+                root.key, root, root.cell.title, cell.title, others, last=moves and not self._is_read(root.key)
             )
         except NameError as error:
             self._point_out(error, root)

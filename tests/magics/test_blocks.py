@@ -371,6 +371,30 @@ def test_an_open_block_inside_another(session: Session) -> None:
     assert "total" in last().output("Out")
 
 
+def test_a_cell_keeps_its_place_when_a_block_inside_it_closes(session: Session) -> None:
+    session.run(DATA)
+    session.run(LOOP)
+    session.run("%%fluid after\nother = layers.relu(step)")
+    session.run("%%fluid make --in turns\nbranch = layers.ConditionalBlock([more], is_scalar_condition=True)")
+    session.run("%fluid block open branch --in turns")
+    session.run(f"%%fluid add --in branch\n{ADD}")
+    session.run("%fluid block close branch")
+    assert [p.title for p in session.bench.cells] == ["data", "loop", "make", "branch", "add", "after"]
+    assert total() == 4, "the condition is tested after the count"
+
+
+def test_what_is_open_moves_only_behind_what_does_not_read_it(session: Session) -> None:
+    opened(session)
+    session.run("%%fluid size --in turns\nsize = 3")
+    session.run("%%fluid reads\nz = layers.expand(step, [size])")
+    session.run("%%fluid apart\nstep2 = layers.relu(step)")
+    session.run(f"%%fluid add --in turns\n{ADD}")
+    assert [p.title for p in session.bench.cells] == ["data", "turns", "size", "add", "reads", "apart"]
+    session.run("%fluid drop reads")
+    session.run(f"%%fluid count --in turns\n{COUNT}")
+    assert [p.title for p in session.bench.cells] == ["data", "apart", "turns", "size", "add", "count"]
+
+
 def test_the_tree(session: Session) -> None:
     opened(session)
     session.run(f"%%fluid add --in turns\n{ADD}")
