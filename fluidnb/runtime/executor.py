@@ -269,7 +269,7 @@ class Executor:
         known = frozenset(outermost.vars)
         machine = self.machine(plan, scope, values, _next_run(plan, program, scope))
         try:
-            machine.run()
+            machine.run(journal=False)
         except BaseException:
             scope.drop_kids()
             outermost.erase([n for n, v in outermost.vars.items() if n not in known and v.value is None])

@@ -285,8 +285,11 @@ class Machine:
         undo.take_back()
         self.stack = undo.stack
 
-    def run(self) -> Machine:
+    def run(self, journal: bool = True) -> Machine:
         """Step to the end; Ctrl-C is acted on between steps.
+
+        Args:
+            journal: whether to keep what it takes to step back; without it, what operators drop is free at once.
 
         Returns:
             The machine itself.
@@ -297,6 +300,8 @@ class Machine:
             while not self.done:
                 run.check()
                 self.step()
+                if not journal:
+                    self.journal.clear()
         finally:
             run.end()
         return self

@@ -11,7 +11,6 @@ import numpy as np
 
 import fluidnb as fluid
 from fluidnb import memory
-from fluidnb.runtime import Executor, Plan
 
 L = fluid.layers
 CPU = fluid.CPUPlace()
@@ -53,14 +52,11 @@ class Model:
     def peak(self) -> int:
         """Bytes at the peak of a run that nobody planned: the machine gives every tensor a block of its own."""
         scope, pool = self.scope(), memory.pool(CPU)
-        plan = Plan(self.main.desc, tuple(self.feed), tuple(self.fetch), CPU, self.main.random_seed)
         gc.collect()
         before = memory.used(CPU)
         pool.reset_peak()
-        machine = Executor.machine(plan, scope, {name: (array, ()) for name, array in self.feed.items()})
-        while not machine.done:
-            machine.step()
-            machine.journal.clear()  # nobody goes back, so nothing is kept for it
+        fluid.Executor(CPU).run(self.main, feed=self.feed, fetch_list=self.fetch, scope=scope, keep_scopes=True)
+        scope.drop_kids()
         return memory.stats(CPU).peak - before
 
     def arena(self) -> int:
