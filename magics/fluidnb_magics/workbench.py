@@ -170,26 +170,28 @@ class Workbench(SessionPrograms):
         group, owner = self._grouped(cell)
         return self._run(replace(group, state=OPEN), owner)
 
-    def close_block(self, name: str) -> Report:
+    def close_block(self, name: str = "") -> Report:
         """Append the operator that runs a block which is open.
 
         Args:
-            name: how it was called when it was opened.
+            name: how it was called when it was opened; may be left out while only one is open.
 
         Returns:
             What happened.
 
         Raises:
-            OpValueError: no such block is open.
+            OpValueError: no such block is open, or several are.
         """
         opened = [p for p in self.cells if p.group.state == OPEN]
-        found = next((p for p in opened if p.cell.name == name), None)
-        if found is None:
+        meant = [p for p in opened if not name or p.cell.name == name]
+        if len(meant) != 1:
             names = [p.cell.name for p in opened]
+            summary = "several blocks are open." if meant else f"no block {name} is open.".replace("  ", " ")
             raise OpValueError(
-                f"no block {name} is open.", expected=", ".join(names) or "none is open", received=name,
-                hint=near(name, names) or "a `with` closes its block itself; %fluid block lists the blocks.",
+                summary, expected=" or ".join(names) or "an open block", received=f"%fluid block close {name}".strip(),
+                hint=near(name, names) or "%fluid block lists the blocks; a `with` closes its block itself.",
             )  # fmt: skip
+        [found] = meant
         return self._run(replace(found.group, state=CLOSED), None if found.owner is None else found.owner.key)
 
     def block_of(self, cell: Placed) -> BlockDesc | None:

@@ -341,6 +341,20 @@ def test_opened_and_closed_again(session: Session) -> None:
     assert session.state() == whole
 
 
+def test_the_name_may_be_left_out_while_one_is_open(session: Session) -> None:
+    session.run(DATA)
+    error, _ = session.fail("%fluid block close")
+    assert "no block is open" in str(error)
+    session.run("%fluid block open turns")
+    session.run(f"%%fluid count --in turns\n{COUNT}")
+    session.run("%fluid block open other=layers.ConditionalBlock([more], True).block()")
+    error, shown = session.fail("%fluid block close")
+    assert "several blocks are open" in str(error)
+    assert "turns or other" in shown
+    session.run("%fluid block close other")
+    assert "turns  1 op, closed" in session.run("%fluid block close")
+
+
 def test_what_is_missing_at_the_end_is_said_at_the_end(session: Session) -> None:
     opened(session)
     with pytest.warns(UserWarning, match="Nothing in the block of while writes its condition"):
@@ -437,7 +451,7 @@ def test_blocks_that_no_with_has_filled(session: Session) -> None:
         ("open loose", "loose"),
         ("open w=total + 1", "with"),
         ("open switch=layers.Switch()", "switch opens no block"),
-        ("close", "takes the NAME"),
+        ("open 1", "%%fluid --in 1 goes on with it"),
         ("close turn", 'Did you mean "turns"?'),
         ("close data", "no block data is open"),
         ("7", "no block 7"),

@@ -21,7 +21,7 @@ from fluidnb_magics.workbench import Workbench
 
 
 @magic_arguments("fluid block")
-@argument("what", nargs="*", help="a block to draw; open NAME[=EXPR], close NAME; the tree of all blocks if left out")
+@argument("what", nargs="*", help="a block to draw; open NAME[=EXPR], close [NAME]; all blocks if left out")
 @argument("--program", help="a program of this session")
 @argument("--in", dest="block", metavar="BLOCK", help="open: the block around the new one, the global one if left out")
 def block(bench: Workbench, line: str) -> None:
@@ -65,6 +65,11 @@ def _open(bench: Workbench, text: str, program: str | None, around: str | None) 
     if found is None:
         raise UsageError("%fluid block open takes NAME or NAME=EXPR, for example yes=ie.true_block().")
     name, expression = found.groups()
+    if name.isdecimal():
+        raise OpValueError(
+            "a block that is there already needs no opening.", expected="a NAME for a new block", received=name,
+            hint=f"%%fluid --in {name} goes on with it.",
+        )  # fmt: skip
     old = next((p for p in bench.cells if p.cell.name == name), None)
     if old is not None and not old.group.state:
         raise OpValueError(
@@ -98,10 +103,8 @@ def _guard(bench: Workbench, name: str, program: str | None, old: Placed | None)
 
 
 def _close(bench: Workbench, name: str) -> None:
-    if not name.strip():
-        raise UsageError("%fluid block close takes the NAME with which the block was opened.")
-    report = bench.close_block(name.strip())
-    _report(bench, report, bench.find(name.strip()).cell)
+    report = bench.close_block(name)
+    _report(bench, report, bench.find(report.executed[0]).cell)
 
 
 def _report(bench: Workbench, report: Any, cell: Cell) -> None:
