@@ -77,7 +77,7 @@ def check(c: Context, state: int) -> int:
 
 def _infer(c: Context) -> None:
     x, weight = c["Input"], c["Weight"]
-    width = check(c, weight.shape[0])
+    width = check(c, weight.shape[0] if weight.ndim == 2 else -1)
     c.require(
         weight.shape[0] in (-1, width), "Input(Weight) of lstm must be [width, 4 · width].",
         expected=[width, 4 * width], received=list(weight.shape),

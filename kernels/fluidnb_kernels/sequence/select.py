@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from fluidnb.op import Attr, Binder, Context, default_grad, grad_op, op, values_of
+from fluidnb.op import Attr, Binder, Context, default_grad, grad_op, op, product, values_of
 from fluidnb_kernels.emit import zeros
 from fluidnb_kernels.rules import whole_numbers
 from fluidnb_kernels.sequences import all_given, as_level, emit_put, emit_rows, offsets_of, ranges, require_lod
@@ -87,7 +87,7 @@ def _words(c: Context) -> None:
     x = c["X"]
     whole_numbers(c, "X")
     c.require(
-        x.size == x.shape[0] or x.size < 0 and x.shape[1:] in ((), (1,), (-1,)),
+        product(x.shape[1:]) in (1, -1),
         f"Input(X) of {c.definition.type} should be a 2-D LoDTensor with the 2nd dimension 1.",
         expected="[n, 1]", received=list(x.shape),
     )  # fmt: skip

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from fluidnb.op import Attr, Binder, Context, default_grad, grad_op, op
+from fluidnb.op import Attr, Binder, Context, default_grad, grad_op, op, product
 from fluidnb_kernels.emit import FLOATS, made
 from fluidnb_kernels.sequences import emit_reduce, emit_rows, offsets_of, owners, require_lod
 from fluidnb_kernels.views import reading, writing, written
@@ -17,7 +17,7 @@ Array = Any
 def _infer(c: Context) -> None:
     x = c["X"]
     c.require(
-        x.size == x.shape[0] or x.size < 0 and x.shape[1:] in ((), (1,), (-1,)),
+        product(x.shape[1:]) in (1, -1),
         "The width of each timestep in Input(X) of sequence_softmax should be 1.",
         expected="[n, 1] or [n]", received=list(x.shape),
     )  # fmt: skip
