@@ -62,6 +62,18 @@ def if_else_with_an_empty_side() -> Any:
     return _if_else(-100.0)
 
 
+def if_else_by_a_vector() -> Any:
+    """The condition has no column; it is known at the end."""
+    x = _rows()
+    total = L.reduce_sum(x, dim=1)
+    ie = L.IfElse()
+    with ie.true_block():
+        ie.output(L.fc(x, 3, act="tanh"))
+    with ie.false_block():
+        ie.output(L.fc(x, 3, act="sigmoid"))
+    return ie(L.less_than(total, L.scale(total, 0.5)))[0]
+
+
 def switch() -> Any:
     """The sum of a batch decides."""
     x = L.fc(_rows(), 3)
@@ -173,8 +185,8 @@ def attention() -> Any:
 
 
 PROGRAMS: list[Callable[[], Any]] = [
-    while_over_an_array, while_in_while, if_else, if_else_with_an_empty_side, if_else_in_while, switch, static_rnn,
-    static_rnn_from_a_given_memory, dynamic_rnn, attention,
+    while_over_an_array, while_in_while, if_else, if_else_with_an_empty_side, if_else_in_while, if_else_by_a_vector,
+    switch, static_rnn, static_rnn_from_a_given_memory, dynamic_rnn, attention,
 ]  # fmt: skip
 
 

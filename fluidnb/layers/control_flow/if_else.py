@@ -96,7 +96,7 @@ class IfElse:
         for each in inputs or ():
             check_variable(each, "inputs", "IfElse")
         self.helper = LayerHelper("ifelse", name=name)
-        self._cond = cond
+        self._cond = None if cond is None else rows.as_column(cond)
         self._declared = list(inputs or ())
         self._output_num = output_num
         self._open: Side | None = None
@@ -346,7 +346,7 @@ class IfElse:
         if cond is not None and self._cond is not None:
             raise OpValueError(
                 "IfElse has its condition already.", expected="ie()", received=f"ie({getattr(cond, 'name', cond)})",
-                hint=f"it is {self._cond.name}.",
+                hint="it was given when the IfElse was made, or called before.",
             )  # fmt: skip
         if self._cond is None:
             self._decide(cond)
@@ -367,7 +367,7 @@ class IfElse:
         parts = dict(self._parts)
         try:
             with all_or_nothing(home.program):
-                self._cond = cond
+                self._cond = rows.as_column(cond)
                 for name, (true, false) in parts.items():
                     self._split(home.var_recursive(name), true, false)
                 for side in self._ordered():

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from fluidnb.errors import OpTypeError, OpValueError
 from fluidnb.layers.control_flow.checks import operand
 from fluidnb.layers.elementwise import elementwise_mul
+from fluidnb.layers.shape import unsqueeze
 from fluidnb.layers.tensor import cast, fill_constant_batch_size_like
 from fluidnb.op import get_op, infer_compile
 from fluidnb.program import Block, Parameter, Variable
@@ -60,6 +61,23 @@ def is_one(cond: Variable) -> bool:
         (True, False)
     """
     return all(size == 1 for size in cond.shape)
+
+
+def as_column(cond: Variable) -> Variable:
+    """A condition as Fluid wants it, [N, 1]; one bool stays as it is.
+
+    Args:
+        cond: bool [N, 1], [N] or [1].
+
+    Example:
+        >>> as_column(fluid.layers.data("mask", [-1], dtype="bool", append_batch_size=False)).shape
+        (-1, 1)
+    """
+    if len(cond.shape) != 1 or is_one(cond):
+        return cond
+    column = unsqueeze(cond, axes=[1])
+    column.stop_gradient = True
+    return column
 
 
 def spread(cond: Variable, like: Variable) -> Variable:
