@@ -54,9 +54,9 @@ def refuse_dropped(block: BlockDesc, names: Iterable[str], wanted: str) -> None:
         if name in gone:
             label = gone[name].label()
             raise EnforceNotMet(
-                f'"{name}" is {wanted}, but {label} drops it before the run ends.', where=capture(),
+                f'"{name}" is {wanted}, but {label} drops it before the run ends.', op=label, where=capture(),
                 slots=[row for row in operands(block, gone[name]) if row[1] == name],
-                expected="a variable that the run keeps", received=f"{name}, whose memory is given to others",
+                expected="a variable that the run keeps", received=f"{name}, which goes after its last use",
                 hint="memory_optimize and release_memory leave alone what skip_opt_set names: build the program again, "
                 f'then fluid.memory_optimize(program, skip_opt_set=["{name}"]); or clone it before.',
             )  # fmt: skip

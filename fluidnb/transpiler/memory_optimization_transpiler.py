@@ -61,7 +61,7 @@ def memory_optimize(
     if level not in (0, 1):
         raise OpValueError(
             "only support opt_level 0 or 1.", where=capture(), received=level,
-            expected="0: memory for variables of the same shape, 1: for all that fit",
+            expected="0: memory for variables of the same shape, 1: for all that fit", hint="left out, it is 0.",
         )  # fmt: skip
     reports = _rewrite(input_program, skip_opt_set, level, skip_grads)
     if print_log:
@@ -94,8 +94,9 @@ def _rewrite(program: Program, skip_opt_set: Names | None, level: int | None, sk
     """Do it in all blocks that operators run; ``level`` None shares nothing."""
     if not isinstance(program, Program):
         raise OpTypeError(
-            "A transpiler takes a program.", where=capture(2), expected="a fluid.Program",
+            "A transpiler takes a program.", where=capture(), expected="a fluid.Program",
             received=f"{program!r} ({type(program).__name__})"[:200],
+            hint="for example fluid.default_main_program(), when backward and optimizer are in it.",
         )  # fmt: skip
     skip = _names(program, skip_opt_set)
     if skip_grads:
@@ -161,14 +162,14 @@ def _names(program: Program, given: Any) -> set[str]:
         name = each.name if isinstance(each, Variable) else each
         if not isinstance(name, str):
             raise OpTypeError(
-                "skip_opt_set has variables and names.", where=capture(3), expected="Variables or names",
-                received=f"{each!r} ({type(each).__name__})"[:200],
+                "skip_opt_set has variables and names.", where=capture(), expected="Variables or names",
+                received=f"{each!r} ({type(each).__name__})"[:200], hint="for example skip_opt_set=[loss].",
             )  # fmt: skip
         known = [n for block in program.desc.blocks for n in block.vars]
         if name not in known:
             raise NotFound(
-                f'The program has no variable "{name}" to keep.', where=capture(3),
-                expected="a variable of the program", received=name, hint=near(name, known),
+                f'The program has no variable "{name}" to keep.', where=capture(),
+                expected="a variable of the program", received=name, hint=near(name, known) or "program.list_vars() has them all.",
             )  # fmt: skip
         names.add(name)
     return names
