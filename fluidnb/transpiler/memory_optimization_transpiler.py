@@ -169,7 +169,8 @@ def _names(program: Program, given: Any) -> set[str]:
         if name not in known:
             raise NotFound(
                 f'The program has no variable "{name}" to keep.', where=capture(),
-                expected="a variable of the program", received=name, hint=near(name, known) or "program.list_vars() has them all.",
+                expected="a variable of the program", received=name,
+                hint=near(name, known) or "program.list_vars() has them all.",
             )  # fmt: skip
         names.add(name)
     return names
