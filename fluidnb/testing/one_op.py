@@ -200,7 +200,7 @@ class OneOp:
         try:
             for name, array in real.items():
                 if array.dtype.kind == "f":
-                    self.array(name)[...] = 0.5
+                    _put_other_data(self.array(name))
             fresh.run(program)
         finally:
             for name, array in real.items():
@@ -266,6 +266,13 @@ class OneOp:
                     for keep in (False, True):
                         got = self.run(program, [name], keep_scopes=keep)
                         assert_same({name: result}, got, f"in place of {out}")
+
+
+def _put_other_data(array: np.ndarray[Any, Any]) -> None:
+    """Write halves, less beside the diagonal of square matrices, so that these can be inverted."""
+    array[...] = 0.5
+    if array.ndim > 1 and array.shape[-1] == array.shape[-2]:
+        array[..., ~np.eye(array.shape[-1], dtype=bool)] = 0.25
 
 
 def _is_floating(value: Any) -> bool:

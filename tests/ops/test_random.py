@@ -121,3 +121,51 @@ def test_bad_attributes():
         run_op("dropout", {"X": X}, {"dropout_implementation": "sideways"})
     with pytest.raises(OpValueError, match="min must be less than max"):
         run_op("uniform_random", attrs={"shape": [1], "min": 1.0, "max": 0.0})
+
+
+def each_alike(low, high):
+    """A check of random whole numbers: all of them occur, each about as often as the others."""
+
+    def check(x):
+        numbers, counts = np.unique(x, return_counts=True)
+        assert numbers.tolist() == list(range(low, high))
+        assert abs(counts / x.size * (high - low) - 1).max() < 0.1
+
+    return check
+
+
+class TestRandint(OpTest):
+    op_type, attrs = "randint", {"shape": [N], "low": -2, "high": 5, "seed": 3, "dtype": "int32"}
+    outputs = {"Out": each_alike(-2, 5)}
+
+    def test_output(self):
+        self.check_output()
+
+    def test_of_one_dtype(self):
+        assert run_op("randint", attrs=self.attrs)["Out"].dtype == np.int32
+
+
+def test_randint_with_a_shape_as_a_variable():
+    got = run_op("randint", {"ShapeTensor": np.array([2, 3])}, {"low": 0, "high": 9})["Out"]
+    assert got.shape == (2, 3) and got.dtype == np.int64
+
+
+def test_randint_without_numbers_to_choose_from():
+    with pytest.raises(OpValueError, match="low must be less than high"):
+        run_op("randint", attrs={"low": 3, "high": 3})
+
+
+class TestRandperm(OpTest):
+    op_type, attrs = "randperm", {"n": 50, "seed": 3}
+
+    def test_output(self):
+        orders = []
+
+        def check(x):
+            orders.append(x.tolist())
+            assert sorted(orders[-1]) == list(range(50))
+
+        for seed in (3, 4):
+            self.attrs, self.outputs = {"n": 50, "seed": seed}, {"Out": check}
+            self.check_output()
+        assert orders[0] != orders[1] and orders[0] != sorted(orders[0])

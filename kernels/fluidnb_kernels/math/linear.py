@@ -185,8 +185,9 @@ def _cross_axis(c: Context) -> int:
     """The dimension of size 3 along which vectors lie."""
     shape, axis = c["X"].shape, c.attr("dim", 9)
     if axis == 9:
-        axis = next((i for i, n in enumerate(shape) if n == 3), -1)
-        c.require(axis >= 0, "No dimension of Input(X) of cross has the size 3.", expected="a 3", received=list(shape))
+        found = [i for want in (3, -1) for i, n in enumerate(shape) if n == want]
+        c.require(found, "No dimension of Input(X) of cross has the size 3.", expected="a 3", received=list(shape))
+        return found[0]
     axis = one_axis(c, axis, len(shape), "dim")
     c.require(
         shape[axis] in (3, -1), "cross multiplies vectors of three numbers.", expected="3 along Attr(dim)",

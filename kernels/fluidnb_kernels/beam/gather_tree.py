@@ -1,0 +1,65 @@
+"""gather_tree: whole sentences from the words and parents of a beam search over dense tensors."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from fluidnb.op import Binder, Context, op
+from fluidnb_kernels.rules import same_shape, whole_numbers
+
+Array = Any
+
+
+def follow(ids: Array, parents: Array, out: Array) -> None:
+    """Write the words of each beam, followed back from its last step.
+
+    Args:
+        ids: [steps, batch, beams]: the word of each beam at each step.
+        parents: the same shape: which beam of the step before each one goes on from.
+        out: the same shape, written.
+
+    Example:
+        >>> y = np.zeros((2, 1, 2), int)
+        >>> follow(np.array([[[2, 3]], [[4, 5]]]), np.array([[[0, 0]], [[1, 0]]]), y); y.tolist()
+        [[[3, 2]], [[4, 5]]]
+    """
+    beams = np.broadcast_to(np.arange(ids.shape[2]), ids.shape[1:])
+    for words, origin, row in zip(ids[::-1], parents[::-1], out[::-1], strict=True):
+        row[...] = np.take_along_axis(words, beams, 1)
+        beams = np.take_along_axis(origin, beams, 1)
+
+
+def _infer(c: Context) -> None:
+    ids = c["Ids"]
+    same_shape(c, "Ids", "Parents")
+    whole_numbers(c, "Ids")
+    c.require(
+        ids.ndim == 3, "Input(Ids) of gather_tree must have three dimensions.", expected="[steps, batch, beams]",
+        received=list(ids.shape),
+    )  # fmt: skip
+    c.set("Out", ids.shape, ids.dtype)
+
+
+@op(
+    "gather_tree",
+    inputs={
+        "Ids": "int32 or int64 [steps, batch, beams]: the word of each beam at each step",
+        "Parents": "the same shape: which beam of the step before each one goes on from",
+    },
+    outputs={"Out": "the same shape: the words of whole sentences"},
+    infer=_infer,
+)
+def gather_tree(b: Binder) -> None:
+    """Out[:, n, k] = the sentence that ends in Ids[-1, n, k].
+
+    Example:
+        >>> from fluidnb.testing import run_op
+        >>> ids, parents = np.array([[[2, 3]], [[4, 5]]]), np.array([[[0, 0]], [[1, 0]]])
+        >>> run_op("gather_tree", {"Ids": ids, "Parents": parents})["Out"].tolist()
+        [[[3, 2]], [[4, 5]]]
+
+    Source: Paddle's gather_tree_op.
+    """
+    b(follow, b["Ids"], b["Parents"], b["Out"])

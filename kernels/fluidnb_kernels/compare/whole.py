@@ -1,0 +1,114 @@
+"""allclose and equal_all: whether two tensors are the same as a whole."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from fluidnb.op import Attr, Binder, Context, op
+from fluidnb_kernels.rules import same_shape
+
+Array = Any
+
+
+def _close_infer(c: Context) -> None:
+    same_shape(c, "Input", "Other")
+    c.set("Out", (1,), bool)
+
+
+def close(x: Array, y: Array, rtol: Any, atol: Any, equal_nan: bool, out: Array) -> None:
+    """Write whether two arrays are close everywhere: |x - y| <= atol + rtol · |y|.
+
+    Args:
+        x: any shape.
+        y: the same shape.
+        rtol: relative tolerance, a number or an array of one.
+        atol: absolute tolerance, the same.
+        equal_nan: whether what is not a number is close to its like.
+        out: bool of one element, written.
+
+    Example:
+        >>> y = np.zeros(1, bool); close(np.array([1.0]), np.array([1.1]), 0.2, 0.0, False, y); y
+        array([ True])
+    """
+    out[...] = np.allclose(x, y, rtol, atol, equal_nan)
+
+
+def _number(text: str) -> str | None:
+    try:
+        float(text)
+    except ValueError:
+        return f"{text!r} is not a number."
+    return None
+
+
+@op(
+    "allclose",
+    inputs={
+        "Input": "any shape",
+        "Other": "the same shape",
+        "Rtol?": "the relative tolerance as a variable",
+        "Atol?": "the absolute tolerance as a variable",
+    },
+    outputs={"Out": "bool [1]"},
+    attrs={
+        "rtol": Attr("string", "1e-5", "the relative tolerance as text, exact in float64", check=_number),
+        "atol": Attr("string", "1e-8", "the absolute tolerance as text", check=_number),
+        "equal_nan": Attr("bool", False, "whether what is not a number is close to its like"),
+    },
+    infer=_close_infer,
+    dtype_slot="Input",
+)
+def allclose(b: Binder) -> None:
+    """Out = whether |Input - Other| <= atol + rtol · |Other| for all elements.
+
+    Example:
+        >>> from fluidnb.testing import run_op
+        >>> run_op("allclose", {"Input": [1.0], "Other": [1.1]}, {"atol": "0.2"})["Out"]
+        array([ True])
+
+    Source: Paddle's allclose_op.
+    """
+    rtol, atol = (
+        b[slot].reshape(()) if b.has(slot) else float(b.attr(slot.lower())) for slot in ("Rtol", "Atol")
+    )  # fmt: skip
+    b(close, b["Input"], b["Other"], rtol, atol, b.attr("equal_nan"), b["Out"])
+
+
+def _equal_infer(c: Context) -> None:
+    c.set("Out", (1,), bool)
+
+
+def equal(x: Array, y: Array, out: Array) -> None:
+    """Write whether two arrays have one shape and the same elements.
+
+    Args:
+        x: any shape.
+        y: any shape.
+        out: bool of one element, written.
+
+    Example:
+        >>> y = np.zeros(1, bool); equal(np.array([1]), np.array([1]), y); y
+        array([ True])
+    """
+    out[...] = np.array_equal(x, y)
+
+
+@op(
+    "equal_all",
+    inputs={"X": "any shape", "Y": "any shape"},
+    outputs={"Out": "bool [1]"},
+    infer=_equal_infer,
+)
+def equal_all(b: Binder) -> None:
+    """Out = whether X and Y have one shape and the same elements.
+
+    Example:
+        >>> from fluidnb.testing import run_op
+        >>> run_op("equal_all", {"X": [1, 2], "Y": [1, 2]})["Out"]
+        array([ True])
+
+    Source: Paddle's equal_all_op.
+    """
+    b(equal, b["X"], b["Y"], b["Out"])

@@ -1,0 +1,62 @@
+"""histogram: how many elements fall into each of several ranges."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from fluidnb.op import Attr, Binder, Context, op
+
+Array = Any
+
+
+def _infer(c: Context) -> None:
+    c.set("Out", (c.attr("bins"),), np.int64)
+
+
+def count(x: Array, low: float, high: float, out: Array) -> None:
+    """Write how many elements fall into each of some ranges of equal width.
+
+    Args:
+        x: any shape.
+        low: where the first range begins; with ``high`` equal to it, both are taken from the elements.
+        high: where the last range ends, which belongs to it.
+        out: int64 [bins], written.
+
+    Example:
+        >>> n = np.zeros(2, int); count(np.array([0.0, 1.0, 2.0, 5.0]), 0, 2, n); n
+        array([1, 2])
+    """
+    if low == high and x.size:
+        low, high = x.min(), x.max()
+    if low == high:
+        low, high = low - 1, high + 1
+    inside = x[(x >= low) & (x <= high)]
+    at = ((inside - low) * out.size / (high - low)).astype(np.int64)
+    out[...] = np.bincount(np.minimum(at, out.size - 1), minlength=out.size)
+
+
+@op(
+    "histogram",
+    inputs={"X": "any shape"},
+    outputs={"Out": "int64 [bins]: how many elements fall into each range"},
+    attrs={
+        "bins": Attr("long", 100, "how many ranges", ge=1),
+        "min": Attr("int", 0, "where the first one begins"),
+        "max": Attr("int", 0, "where the last one ends; equal to min, both come from the elements"),
+    },
+    check=lambda a: "max must not be less than min." if a["max"] < a["min"] else None,
+    infer=_infer,
+)
+def histogram(b: Binder) -> None:
+    """Out[i] = how many elements of X fall into the i-th of ``bins`` ranges between min and max; others do not count.
+
+    Example:
+        >>> from fluidnb.testing import run_op
+        >>> run_op("histogram", {"X": [0.0, 1.0, 2.0, 5.0]}, {"bins": 2, "max": 2})["Out"]
+        array([1, 2])
+
+    Source: Paddle's histogram_op.
+    """
+    b(count, b["X"], b.attr("min"), b.attr("max"), b["Out"])

@@ -1,0 +1,156 @@
+"""inverse and cholesky: matrices taken apart."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from fluidnb.errors import EnforceNotMet
+from fluidnb.op import Attr, Binder, Context, default_grad, grad_op, op
+from fluidnb_kernels.emit import made
+
+Array = Any
+
+
+def _square(c: Context, slot: str, out: str) -> None:
+    x = c[slot]
+    fits = x.ndim >= 2 and (x.shape[-1] == x.shape[-2] or -1 in x.shape[-2:])
+    c.require(
+        fits, f"Input({slot}) of {c.definition.type} must hold square matrices.", expected="[..., n, n]",
+        received=list(x.shape),
+    )  # fmt: skip
+    c.set(out, x.shape, x.dtype, c.lod(slot))
+
+
+def _inverse_infer(c: Context) -> None:
+    _square(c, "Input", "Output")
+
+
+def invert(x: Array, out: Array) -> None:
+    """Write the inverse of each matrix.
+
+    Args:
+        x: [..., n, n].
+        out: the same shape, written.
+
+    Raises:
+        EnforceNotMet: a matrix has none.
+
+    Example:
+        >>> y = np.zeros((1, 1)); invert(np.array([[4.0]]), y); y
+        array([[0.25]])
+    """
+    try:
+        out[...] = np.linalg.inv(x)
+    except np.linalg.LinAlgError:
+        raise EnforceNotMet(
+            "A matrix in Input(Input) of inverse is singular.", expected="a determinant other than 0",
+            received="rows that depend on each other", hint="add a small multiple of layers.diag of ones.",
+        ) from None  # fmt: skip
+
+
+@op(
+    "inverse",
+    inputs={"Input": "[..., n, n]"},
+    outputs={"Output": "the same shape"},
+    infer=_inverse_infer,
+    grad=default_grad("Output", "Output@GRAD"),
+    dtypes=("float32", "float64"),
+)
+def inverse(b: Binder) -> None:
+    """Output = the inverse of each matrix.
+
+    Example:
+        >>> from fluidnb.testing import run_op
+        >>> run_op("inverse", {"Input": [[2.0, 0.0], [0.0, 4.0]]})["Output"]
+        array([[0.5 , 0.  ],
+               [0.  , 0.25]])
+
+    Source: Paddle's inverse_op.
+    """
+    b(invert, b["Input"], b["Output"])
+
+
+def _inverse_grad_infer(c: Context) -> None:
+    out = c["Output"]
+    c.set("Input@GRAD", out.shape, out.dtype, c.lod("Output"))
+
+
+@grad_op("inverse_grad", infer=_inverse_grad_infer)
+def inverse_grad(b: Binder) -> None:
+    """dInput = -Outputᵀ · dOutput · Outputᵀ."""
+    out, g = b["Output"].swapaxes(-1, -2), b["Output@GRAD"]
+    half, whole = b.like(g), b.like(g)
+    b(np.matmul, out, g, out=half)
+    b(np.matmul, half, out, out=whole)
+    b(np.negative, whole, out=b["Input@GRAD"])
+
+
+def _cholesky_infer(c: Context) -> None:
+    _square(c, "X", "Out")
+
+
+def factor(x: Array, upper: bool, out: Array) -> None:
+    """Write the triangular factor of each symmetric matrix.
+
+    Args:
+        x: [..., n, n], of which the triangle of the factor is read.
+        upper: the upper factor; else the lower one.
+        out: the same shape, written.
+
+    Raises:
+        EnforceNotMet: a matrix is not positive definite.
+
+    Example:
+        >>> y = np.zeros((1, 1)); factor(np.array([[4.0]]), False, y); y
+        array([[2.]])
+    """
+    try:
+        lower = np.linalg.cholesky(x.swapaxes(-1, -2) if upper else x)
+    except np.linalg.LinAlgError:
+        raise EnforceNotMet(
+            "A matrix in Input(X) of cholesky is not positive definite.", expected="positive eigenvalues",
+            received="one that is 0 or negative", hint="add a small multiple of layers.diag of ones.",
+        ) from None  # fmt: skip
+    out[...] = lower.swapaxes(-1, -2) if upper else lower
+
+
+@op(
+    "cholesky",
+    inputs={"X": "[..., n, n], symmetric and positive definite"},
+    outputs={"Out": "the same shape: a triangle, 0 elsewhere"},
+    attrs={"upper": Attr("bool", False, "the upper factor U with X = Uᵀ · U; else the lower one with X = L · Lᵀ")},
+    infer=_cholesky_infer,
+    grad=default_grad("Out", "Out@GRAD"),
+    dtypes=("float32", "float64"),
+)
+def cholesky(b: Binder) -> None:
+    """Out = the triangular matrix whose product with its transpose is X.
+
+    Example:
+        >>> from fluidnb.testing import run_op
+        >>> run_op("cholesky", {"X": [[4.0, 2.0], [2.0, 5.0]]})["Out"]
+        array([[2., 0.],
+               [1., 2.]])
+
+    Source: Paddle's cholesky_op; its gradient: Murray, "Differentiation of the Cholesky decomposition" (2016).
+    """
+    b(factor, b["X"], b.attr("upper"), b["Out"])
+
+
+@grad_op("cholesky_grad")
+def cholesky_grad(b: Binder) -> None:
+    """dX = (S + Sᵀ) / 2 with S = L⁻ᵀ · Φ(Lᵀ · dL) · L⁻¹; Φ keeps the lower triangle and half of the diagonal."""
+    factor_, g = b["Out"], b["Out@GRAD"]
+    if b.attr("upper", False):
+        factor_, g = factor_.swapaxes(-1, -2), g.swapaxes(-1, -2)
+    n = g.shape[-1]
+    share = np.tri(n, dtype=g.dtype) - np.eye(n, dtype=g.dtype) / 2
+    back, inner, half, s = (b.tmp(g.shape, g.dtype) for _ in range(4))
+    b(invert, factor_, back)
+    b(np.matmul, factor_.swapaxes(-1, -2), g, out=inner)
+    b(np.matmul, back.swapaxes(-1, -2), made(b, np.multiply, inner, share), out=half)
+    b(np.matmul, half, back, out=s)
+    total = made(b, np.add, s, s.swapaxes(-1, -2))
+    b(np.multiply, total, b.const(0.5, g.dtype), out=b["X@GRAD"])

@@ -1,0 +1,84 @@
+"""crop_tensor: a piece out of a tensor, with a shape and offsets that may be variables."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from fluidnb.op import Attr, Binder, Context, default_grad, grad_op, op, values_of
+from fluidnb_kernels.emit import zeros
+from fluidnb_kernels.given import integers
+from fluidnb_kernels.tensor.pad import window
+
+Array = Any
+
+_VARIABLES = ("Shape", "ShapeTensor", "Offsets", "OffsetsTensor")
+
+
+def _piece(c: Context) -> tuple[list[int], list[int]]:
+    """Where the piece begins, and its sizes; while building -1 stands for what is not known."""
+    x = c["X"]
+    shape = integers(c, "shape", "Shape", "ShapeTensor") or [-1] * x.ndim
+    offsets = integers(c, "offsets", "Offsets", "OffsetsTensor") or [0] * x.ndim
+    c.require(
+        len(shape) == len(offsets) == x.ndim, "crop_tensor needs a size and an offset for each dimension of X.",
+        expected=f"{x.ndim} of each", received=f"shape {shape}, offsets {offsets}",
+    )  # fmt: skip
+    placed = c.runtime or not (c.has("Offsets") or c.has("OffsetsTensor"))
+    sized = c.runtime or not (c.has("Shape") or c.has("ShapeTensor"))
+    sizes = []
+    for n, o, whole in zip(shape, offsets, x.shape, strict=True):
+        size = whole - o if n == -1 and placed and sized and whole >= 0 else n
+        fits = not placed or whole < 0 or o >= 0 and (-1 if not sized else 0) <= size <= whole - o
+        c.require(
+            fits, "The piece that crop_tensor takes must lie inside X.", expected=f"inside {list(x.shape)}",
+            received=f"{shape} from {offsets} on",
+        )  # fmt: skip
+        sizes.append(size)
+    return offsets, sizes
+
+
+def _infer(c: Context) -> None:
+    c.set("Out", _piece(c)[1], c["X"].dtype)
+
+
+@op(
+    "crop_tensor",
+    inputs={
+        "X": "any shape",
+        "Shape?": "the shape as a variable",
+        "ShapeTensor*?": "its sizes as variables",
+        "Offsets?": "the offsets as a variable",
+        "OffsetsTensor*?": "the offsets as variables",
+    },
+    outputs={"Out": "a piece of X"},
+    attrs={
+        "shape": Attr("ints", [], "its sizes; -1 for all that comes after the offset"),
+        "offsets": Attr("ints", [], "where it begins; none for the first corner"),
+    },
+    infer=_infer,
+    grad=default_grad("X", *_VARIABLES[2:], "Out@GRAD", wrt=["X"]),
+    guard=values_of(*_VARIABLES),
+    dtype_slot="X",
+)
+def crop_tensor(b: Binder) -> None:
+    """Out = the piece of X that begins at ``offsets``.
+
+    Example:
+        >>> from fluidnb.testing import run_op
+        >>> run_op("crop_tensor", {"X": [1.0, 2.0, 3.0]}, {"offsets": [1], "shape": [-1]})["Out"]
+        array([2., 3.])
+
+    Source: Paddle's crop_tensor_op.
+    """
+    b(np.copyto, b["Out"], b["X"][window(*_piece(b))])
+
+
+@grad_op("crop_tensor_grad", guard=values_of(*_VARIABLES[2:]), dtype_slot="X")
+def crop_tensor_grad(b: Binder) -> None:
+    """dX = dOut where the piece was, 0 elsewhere."""
+    dx, g = b["X@GRAD"], b["Out@GRAD"]
+    zeros(b, dx)
+    offsets = integers(b, "offsets", "Offsets", "OffsetsTensor") or [0] * dx.ndim
+    b(np.copyto, dx[window(offsets, g.shape)], g)

@@ -1,0 +1,74 @@
+"""shard_index: numbers of a table that is shared out, as numbers of one share."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from fluidnb.errors import EnforceNotMet
+from fluidnb.op import Attr, Binder, Context, op
+from fluidnb_kernels.rules import whole_numbers
+
+Array = Any
+
+
+def shard(x: Array, total: int, size: int, mine: int, ignored: int, out: Array) -> None:
+    """Write numbers as seen from one share of a table.
+
+    Args:
+        x: whole numbers.
+        total: how many rows the table has.
+        size: how many rows a share has.
+        mine: which share.
+        ignored: what stands for numbers of other shares.
+        out: the same shape, written.
+
+    Raises:
+        EnforceNotMet: a number is outside the table.
+
+    Example:
+        >>> y = np.zeros(2, int); shard(np.array([1, 12]), 20, 10, 1, -1, y); y
+        array([-1,  2])
+    """
+    outside = (x < 0) | (x >= total)
+    if outside.any():
+        raise EnforceNotMet(
+            "Input(X) of shard_index holds a number outside the table.", expected=f"0 to {total - 1}",
+            received=int(x[outside][0]), hint="index_num is one more than the largest number.",
+        )  # fmt: skip
+    out[...] = np.where(x // size == mine, x - mine * size, ignored)
+
+
+def _infer(c: Context) -> None:
+    whole_numbers(c, "X")
+    c.set("Out", c["X"].shape, c["X"].dtype, c.lod("X"))
+
+
+@op(
+    "shard_index",
+    inputs={"X": "int32 or int64 [..., 1]: rows of a table"},
+    outputs={"Out": "the same shape: rows of one share, or ignore_value"},
+    attrs={
+        "index_num": Attr("int", doc="how many rows the table has", gt=0),
+        "nshards": Attr("int", doc="how many shares of equal size it is cut into", gt=0),
+        "shard_id": Attr("int", doc="which share, from 0", ge=0),
+        "ignore_value": Attr("int", -1, "what stands for rows of other shares"),
+    },
+    check=lambda a: "shard_id must be less than nshards." if a["shard_id"] >= a["nshards"] else None,
+    infer=_infer,
+)
+def shard_index(b: Binder) -> None:
+    """Out = X - shard_id · size where X lies in the share, ignore_value elsewhere; size = ⌈index_num / nshards⌉.
+
+    Example:
+        >>> from fluidnb.testing import run_op
+        >>> run_op("shard_index", {"X": np.array([[1], [12]])}, {"index_num": 20, "nshards": 2, "shard_id": 1})["Out"]
+        array([[-1],
+               [ 2]])
+
+    Source: Paddle's shard_index_op.
+    """
+    total = b.attr("index_num")
+    size = -(-total // b.attr("nshards"))
+    b(shard, b["X"], total, size, b.attr("shard_id"), b.attr("ignore_value"), b["Out"])

@@ -1,0 +1,127 @@
+"""Products of matrices and vectors of other kinds than mul and matmul, inverses and factors."""
+
+import numpy as np
+import pytest
+
+from fluidnb.errors import EnforceNotMet
+from fluidnb.op import RuleError
+from fluidnb.testing import OpTest, run_op
+from tests.ops.cases import Differentiable, Forward, family, values
+
+A, B, V, W = values(3, 4, seed=1), values(4, 5, seed=2), values(4, seed=3), values(3, seed=4)
+BATCH, OTHER, DEEP = values(2, 3, 4, seed=5), values(2, 4, 5, seed=6), values(2, 2, 4, 3, seed=7)
+SUM, ROW = values(3, 5, seed=8), values(5, seed=9)
+P, Q = values(4, 3, seed=10), values(4, 3, seed=11)
+REGULAR = values(2, 3, 3, seed=12) + 3 * np.eye(3)
+DEFINITE = REGULAR @ REGULAR.swapaxes(-1, -2)
+
+
+def swapped(x):
+    return x.swapaxes(-1, -2).copy()
+
+
+family(
+    globals(),
+    Differentiable,
+    {
+        "matmul_v2": {"inputs": {"X": A, "Y": B}, "outputs": {"Out": A @ B}},
+        "matmul_v2/batches": {"inputs": {"X": BATCH, "Y": OTHER}, "outputs": {"Out": BATCH @ OTHER}},
+        "matmul_v2/transposed": {
+            "inputs": {"X": swapped(BATCH), "Y": swapped(OTHER)}, "attrs": {"trans_x": True, "trans_y": True},
+            "outputs": {"Out": BATCH @ OTHER},
+        },
+        "matmul_v2/repeated": {"inputs": {"X": BATCH, "Y": B}, "outputs": {"Out": BATCH @ B}},
+        "matmul_v2/both_repeated": {
+            "inputs": {"X": BATCH[:1], "Y": DEEP}, "outputs": {"Out": BATCH[:1] @ DEEP},
+        },
+        "matmul_v2/column": {"inputs": {"X": A, "Y": V}, "outputs": {"Out": A @ V}},
+        "matmul_v2/row": {"inputs": {"X": V, "Y": B}, "outputs": {"Out": V @ B}},
+        "matmul_v2/vectors": {"inputs": {"X": V, "Y": V + 1}, "outputs": {"Out": np.array([V @ (V + 1)])}},
+        "bmm": {"inputs": {"X": BATCH, "Y": OTHER}, "outputs": {"Out": BATCH @ OTHER}},
+        "addmm": {"inputs": {"Input": SUM, "X": A, "Y": B}, "outputs": {"Out": SUM + A @ B}},
+        "addmm/factors": {
+            "inputs": {"Input": SUM[:, :1], "X": A, "Y": B}, "attrs": {"Alpha": 2.0, "Beta": 0.5},
+            "outputs": {"Out": 0.5 * SUM[:, :1] + 2 * (A @ B)},
+        },
+        "addmm/row": {"inputs": {"Input": ROW, "X": A, "Y": B}, "outputs": {"Out": ROW + A @ B}},
+        "mv": {"inputs": {"X": A, "Vec": V}, "outputs": {"Out": A @ V}},
+        "kron": {"inputs": {"X": A, "Y": P}, "outputs": {"Out": np.kron(A, P)}},
+        "kron/ranks": {"inputs": {"X": V, "Y": BATCH}, "outputs": {"Out": np.kron(V, BATCH)}},
+        "cross": {"inputs": {"X": P, "Y": Q}, "attrs": {"dim": 1}, "outputs": {"Out": np.cross(P, Q)}},
+        "cross/first": {"inputs": {"X": P.T.copy(), "Y": Q.T.copy()}, "outputs": {"Out": np.cross(P.T, Q.T, axis=0)}},
+        "inverse": {"inputs": {"Input": REGULAR}, "outputs": {"Output": np.linalg.inv(REGULAR)}},
+    },
+)  # fmt: skip
+TestInverse.rtol = {"float32": 1e-4, "float64": 1e-10}  # noqa: F821  (`family` has made it)
+family(
+    globals(),
+    Forward,
+    {
+        "cholesky": {"inputs": {"X": DEFINITE}, "outputs": {"Out": np.linalg.cholesky(DEFINITE)}},
+        "cholesky/upper": {
+            "inputs": {"X": DEFINITE}, "attrs": {"upper": True},
+            "outputs": {"Out": swapped(np.linalg.cholesky(DEFINITE))},
+        },
+        "matmul_v2/whole": {
+            "inputs": {"X": np.arange(6).reshape(2, 3), "Y": np.arange(3)}, "outputs": {"Out": np.array([5, 14])},
+        },
+        "cross/whole": {"inputs": {"X": np.array([1, 0, 0]), "Y": np.array([0, 1, 0])},
+                        "outputs": {"Out": np.array([0, 0, 1])}},
+    },
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("upper", [False, True])
+def test_the_gradient_of_cholesky_along_symmetric_directions(upper):
+    """Only one triangle of X is read, so its elements cannot be moved one by one."""
+    out = run_op("cholesky", {"X": DEFINITE}, {"upper": upper})["Out"]
+    weights = values(2, 3, 3, seed=20)
+    inputs = {"Out": out, "Out@GRAD": weights, "X": DEFINITE}
+    dx = run_op("cholesky_grad", inputs, {"upper": upper}, ["X@GRAD"])["X@GRAD"]
+    np.testing.assert_allclose(dx, dx.swapaxes(-1, -2), 1e-12)
+    for seed in range(4):
+        direction = values(2, 3, 3, seed=30 + seed)
+        direction = direction + direction.swapaxes(-1, -2)
+        ends = [run_op("cholesky", {"X": DEFINITE + h * direction}, {"upper": upper})["Out"] for h in (1e-5, -1e-5)]
+        slope = ((ends[0] - ends[1]) * weights).sum() / 2e-5
+        np.testing.assert_allclose((dx * direction).sum(), slope, 1e-6)
+
+
+@pytest.mark.parametrize(
+    ("op", "inputs", "attrs", "message"),
+    [
+        ("matmul_v2", {"X": A, "Y": A}, {}, "width must be equal"),
+        ("matmul_v2", {"X": BATCH, "Y": np.zeros((3, 4, 5))}, {}, "batches of X and Y of matmul_v2 do not fit"),
+        ("bmm", {"X": A, "Y": B}, {}, "must be a batch of matrices"),
+        ("bmm", {"X": BATCH, "Y": OTHER[:1]}, {}, "as many matrices"),
+        ("addmm", {"Input": SUM, "X": A, "Y": A}, {}, "width must be equal"),
+        ("addmm", {"Input": SUM[:2], "X": A, "Y": B}, {}, "cannot be added"),
+        ("mv", {"X": A, "Vec": W}, {}, "width must be equal"),
+        ("mv", {"X": A, "Vec": B}, {}, "must be a vector"),
+        ("cross", {"X": P, "Y": A}, {}, "must have the same shape"),
+        ("cross", {"X": B, "Y": B}, {}, "No dimension of Input"),
+        ("cross", {"X": P, "Y": Q}, {"dim": 0}, "vectors of three numbers"),
+        ("inverse", {"Input": A}, {}, "must hold square matrices"),
+        ("cholesky", {"X": A}, {}, "must hold square matrices"),
+    ],
+)
+def test_what_does_not_fit(op, inputs, attrs, message):
+    with pytest.raises(RuleError, match=message):
+        run_op(op, inputs, attrs)
+
+
+@pytest.mark.parametrize(
+    ("op", "slot", "message"), [("inverse", "Input", "is singular"), ("cholesky", "X", "is not positive definite")]
+)
+def test_matrices_that_cannot_be_taken_apart(op, slot, message):
+    with pytest.raises(EnforceNotMet, match=message):
+        run_op(op, {slot: np.zeros((2, 2))})
+
+
+class TestCholeskyInColumns(OpTest):
+    op_type = "cholesky"
+    inputs = {"X": DEFINITE[0]}
+    outputs = {"Out": lambda out: np.testing.assert_allclose(out @ out.T, DEFINITE[0], 1e-12)}
+
+    def test_output(self):
+        self.check_output()
