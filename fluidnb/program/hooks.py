@@ -38,6 +38,9 @@ last_value: Callable[[Any], str | None] | None = None
 #: ``set_value(name, array)`` gives a variable of the global scope a value. Set by the runtime.
 set_value: Callable[[str, Any], None] | None = None
 
+#: ``global_scope()`` gives the scope in which programs run unless told otherwise. Set by the runtime.
+global_scope: Callable[[], Any] | None = None
+
 #: ``repr_html(thing)`` draws a program, block, operator or variable as HTML, or gives None. Set by the pictures.
 repr_html: Callable[[Any], str | None] | None = None
 

@@ -238,3 +238,4 @@ def _set_value(name: str, array: Any) -> None:
 
 
 hooks.set_value = _set_value
+hooks.global_scope = global_scope

@@ -14,12 +14,13 @@ from typing import TYPE_CHECKING, Any
 
 from fluidnb.errors import near
 from fluidnb.transpiler import memory_optimization_transpiler
+from fluidnb.transpiler.inference_transpiler import InferenceTranspiler
 from fluidnb.transpiler.memory_optimization_transpiler import memory_optimize, release_memory
 
-__all__ = ["memory_optimization_transpiler", "memory_optimize", "release_memory"]
+__all__ = ["InferenceTranspiler", "memory_optimization_transpiler", "memory_optimize", "release_memory"]
 
 #: Fluid's transpilers that are to come.
-_NOT_YET = ("DistributeTranspiler", "DistributeTranspilerConfig", "HashName", "InferenceTranspiler", "RoundRobin")
+_NOT_YET = ("DistributeTranspiler", "DistributeTranspilerConfig", "HashName", "RoundRobin")
 
 if not TYPE_CHECKING:
 
