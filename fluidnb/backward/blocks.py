@@ -211,5 +211,3 @@ def _add(walk: Walk, op: OpDesc, gradient: OpDesc, inner: Walk, sums: Iterable[s
         gradient.set_attr("op_namescope", op.attrs["op_namescope"])
     walk.inner[id(gradient)] = walk.inner_of[id(op)] = inner
     walk.add(gradient, {n + GRAD: n for n in sums})
-
-
