@@ -115,8 +115,9 @@ def unique(b: Binder) -> None:
 
     Example:
         >>> from fluidnb.testing import run_op
-        >>> run_op("unique", {"X": np.array([3, 1, 3])}, outputs=["Out", "Index"])
-        {'Out': array([3, 1]), 'Index': array([0, 1, 0])}
+        >>> found = run_op("unique", {"X": np.array([3, 1, 3])}, outputs=["Out", "Index"])
+        >>> found["Out"], found["Index"]
+        (array([3, 1]), array([0, 1, 0]))
 
     Source: Paddle's unique_op.
     """
