@@ -15,6 +15,7 @@ from fluidnb.errors import FluidError
 from fluidnb.op import has_op
 from tests.fuzz.mutate import Victim
 from tests.paddle.grid import Case, cases
+from tests.paddle.grid_sequence import sequence_cases
 from tests.paddle.test_sweep import build
 from tests.tools.sampling import SEED, sample
 
@@ -73,7 +74,7 @@ def in_child(case: Case, seed: int) -> str:
 @pytest.mark.slow
 @pytest.mark.timeout(1800)
 def test_a_result_or_a_clear_error() -> None:
-    known: list[Any] = [c for c in cases() if has_op(c.op)]
+    known: list[Any] = [c for c in (*cases(), *sequence_cases()) if has_op(c.op)]
     drawn = [(random.Random(f"{SEED} {i}").choice(known), SEED + i) for i in range(COUNT)]
     chosen = sample(drawn, SAMPLED)
     wrong = {f"{case.id} seed {seed}": said for case, seed in chosen if (said := in_child(case, seed))}

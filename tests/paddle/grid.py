@@ -18,7 +18,7 @@ class Case:
 
     Args:
         op: its type.
-        inputs: slot -> array, or a list of arrays.
+        inputs: slot -> array, (array, lengths) with sequences, or a list of these.
         outputs: output slots that are compared.
         attrs: its attributes.
         grads: input slots whose gradients are compared.
@@ -38,9 +38,10 @@ class Case:
 
     @property
     def id(self) -> str:
-        """Operator, shapes, dtypes and attributes in one line."""
-        arrays = [a for v in self.inputs.values() for a in (v if isinstance(v, list) else [v])]
-        shapes = ",".join("x".join(map(str, a.shape)) + a.dtype.char for a in arrays)
+        """Operator, shapes, dtypes, lengths of sequences and attributes in one line."""
+        given = [a for v in self.inputs.values() for a in (v if isinstance(v, list) else [v])]
+        pairs = [a if isinstance(a, tuple) else (a, "") for a in given]
+        shapes = ",".join(f"{'x'.join(map(str, a.shape))}{a.dtype.char}{lengths}" for a, lengths in pairs)
         return f"{self.op}[{shapes}]" + ",".join(f"{k}={v}" for k, v in self.attrs.items())
 
 
