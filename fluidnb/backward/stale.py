@@ -114,6 +114,8 @@ class Freshness:
         if inner is not None:  # what an iteration leaves of its own, and of what it changes outside, is kept
             reads, writes = _touched(inner)
             changed = set(op.output_arg_names())
+            if walk.nested:  # the shape of the sum over iterations
+                reads |= inner.finished
             return [("X", n, position) for n in sorted(reads) if n not in changed or n in writes]
         if gradient.optype in SHAPES_ONLY and not walk.nested:  # in a loop, the next value may have another shape
             return []
@@ -122,7 +124,8 @@ class Freshness:
         for slot, names in gradient.ins.items():
             if gradient.optype in CROSSED and not _gives(gradient, "Y@GRAD" if slot == "X" else "X@GRAD"):
                 continue
-            if slot not in definition.inputs and slot not in definition.outputs:
+            shape_of_an_element = slot == "X_W" and walk.nested
+            if slot not in definition.inputs and slot not in definition.outputs and not shape_of_an_element:
                 continue
             # An output is as it should be after its own operator, an input was read before it.
             after = position if slot in definition.outputs else position - 1
