@@ -58,4 +58,4 @@ def test_like_paddle_and_the_same_bits_by_both_walkers(name: str) -> None:
 
 
 def test_there_are_enough() -> None:
-    assert len(MODELS) >= 12
+    assert len(MODELS) >= 15
