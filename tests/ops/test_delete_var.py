@@ -9,6 +9,7 @@ import fluidnb as fluid
 from fluidnb import memory
 from fluidnb.errors import EnforceNotMet
 from fluidnb.runtime import Executor, Plan
+from fluidnb.testing import OpTest
 from fluidnb.values import LoDTensor, SelectedRows
 
 CPU = fluid.CPUPlace()
@@ -32,16 +33,28 @@ def machine(made: fluid.Program, scope: fluid.Scope) -> fluid.runtime.machine.Ma
     return Executor.machine(Plan(made.desc, ("x",), ("y",), CPU), scope, {"x": (X, ())})
 
 
-def test_the_memory_is_free_at_once() -> None:
-    used = []
-    for drop in (["y"], ["h"]):
-        walker = machine(program(*drop), fluid.Scope())
-        walker.step()
-        before = memory.used(CPU)
-        walker.step()
-        walker.journal.clear()
-        used.append(before - memory.used(CPU))
-    assert used[0] == 0 < used[1]
+class TestDeleteVar(OpTest):
+    op_type = "delete_var"
+
+    def test_the_memory_is_free_at_once(self) -> None:
+        used = []
+        for drop in (["y"], ["h"]):
+            walker = machine(program(*drop), fluid.Scope())
+            walker.step()
+            before = memory.used(CPU)
+            walker.step()
+            walker.journal.clear()
+            used.append(before - memory.used(CPU))
+        assert used[0] == 0 < used[1]
+
+    @pytest.mark.parametrize("keep", [False, True])
+    def test_what_else_there_is_stays(self, keep: bool) -> None:
+        scope = fluid.Scope()
+        for _ in range(2):
+            (y,) = Executor(CPU).run(program("h"), feed={"x": X}, fetch_list=["y"], scope=scope, keep_scopes=keep)
+            assert y.tolist() == (3 * X).tolist()
+        if keep:
+            assert {n: v.value is None for n, v in scope.kids[0].vars.items()} == {"x": False, "h": True, "y": False}
 
 
 def test_a_step_back_over_it() -> None:
