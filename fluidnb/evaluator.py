@@ -16,7 +16,7 @@ from fluidnb.program import Program, Variable, program_guard, unique_name
 from fluidnb.runtime import Executor
 from fluidnb.values import CPUPlace
 
-__all__ = ["Accuracy", "Evaluator"]
+__all__ = ["Accuracy", "ChunkEvaluator", "EditDistance", "Evaluator"]
 
 
 class Evaluator:
@@ -184,3 +184,136 @@ class Accuracy(Evaluator):
                 "The accuracy of no rows is unknown.", expected="a batch since the last reset()", received="none"
             )
         return np.asarray(right / rows, np.float32)
+
+
+class ChunkEvaluator(Evaluator):
+    """Precision, recall and F1 score of chunks, over all batches since the last ``reset``.
+
+    Args:
+        input: int64 [rows, 1] with sequences: the tags found.
+        label: alike: the right tags.
+        chunk_scheme: ``"IOB"``, ``"IOE"``, ``"IOBES"`` or ``"plain"``.
+        num_chunk_types: how many chunk types there are.
+        excluded_chunk_types: chunk types that do not count.
+        kwargs: ``main_program`` and ``startup_program``, where they are not the default ones.
+
+    Raises:
+        OpValueError: it is made inside a sub-block, or as `fluid.layers.chunk_eval`.
+
+    Example:
+        >>> found, right = (fluid.layers.data(n, [1], dtype="int64", lod_level=1) for n in ("found", "right"))
+        >>> chunks = fluid.evaluator.ChunkEvaluator(found, right, "IOB", num_chunk_types=1)
+        >>> chunks.reset()
+        >>> tags = [fluid.create_lod_tensor(np.array(t).reshape(-1, 1), [[4]], fluid.CPUPlace())
+        ...         for t in ([0, 2, 0, 1], [0, 2, 2, 0])]
+        >>> out = fluid.Executor(fluid.CPUPlace()).run(feed=dict(zip(("found", "right"), tags)))
+        >>> [float(v[0]) for v in chunks.eval()]
+        [0.5, 0.5, 0.5]
+
+    Source: fluid.evaluator.ChunkEvaluator.
+    """
+
+    def __init__(
+        self,
+        input: Variable,
+        label: Variable,
+        chunk_scheme: str,
+        num_chunk_types: int,
+        excluded_chunk_types: Sequence[int] | None = None,
+        **kwargs: Any,
+    ) -> None:
+        super().__init__("chunk_eval", **kwargs)
+        main, startup = self.helper.main_program, self.helper.startup_program
+        with program_guard(main, startup), all_or_nothing(main, startup):
+            names = "num_infer_chunks", "num_label_chunks", "num_correct_chunks"
+            states = self.num_infer_chunks, self.num_label_chunks, self.num_correct_chunks = [
+                self.create_state(name, "int64", [1]) for name in names
+            ]
+            precision, recall, f1, *counts = layers.chunk_eval(
+                input, label, chunk_scheme, num_chunk_types, excluded_chunk_types
+            )
+            self.metrics += [precision, recall, f1]
+            for state, of_batch in zip(states, counts, strict=True):
+                layers.sums([state, of_batch], out=state)
+
+    def eval(
+        self, executor: Executor | None = None, eval_program: Program | None = None
+    ) -> tuple[np.ndarray[Any, Any], ...]:
+        """Precision, recall and F1 score over all batches since the last `reset`; 0 where there are no chunks.
+
+        Args:
+            executor: runs it; None for one on the CPU.
+            eval_program: gets what there is to run; None for a program of its own.
+
+        Returns:
+            Float32 [1] each.
+        """
+        found, there, right = (int(v[0]) for v in self.values(executor, self.states, eval_program))
+        precision, recall = right / found if found else 0.0, right / there if there else 0.0
+        f1 = 2 * precision * recall / (precision + recall) if right else 0.0
+        return tuple(np.array([v], np.float32) for v in (precision, recall, f1))
+
+
+class EditDistance(Evaluator):
+    """How far sequences are from the right ones, over all batches since the last ``reset``.
+
+    Args:
+        input: int64 [rows, 1] with sequences: words found.
+        label: int64 [rows, 1] with as many sequences: the right words.
+        ignored_tokens: words that are left out first.
+        kwargs: ``main_program`` and ``startup_program``, where they are not the default ones.
+
+    Raises:
+        OpValueError: it is made inside a sub-block, or as `fluid.layers.edit_distance`.
+
+    Example:
+        >>> found, right = (fluid.layers.data(n, [1], dtype="int64", lod_level=1) for n in ("found", "right"))
+        >>> distance = fluid.evaluator.EditDistance(found, right)
+        >>> distance.reset()
+        >>> words = [fluid.create_lod_tensor(np.array(t).reshape(-1, 1), [[2, 2]], fluid.CPUPlace())
+        ...          for t in ([1, 2, 3, 4], [1, 2, 3, 5])]
+        >>> out = fluid.Executor(fluid.CPUPlace()).run(feed=dict(zip(("found", "right"), words)))
+        >>> distance.eval()
+        (array([0.25], dtype=float32), array([0.5], dtype=float32))
+
+    Source: fluid.evaluator.EditDistance.
+    """
+
+    def __init__(
+        self, input: Variable, label: Variable, ignored_tokens: Sequence[int] | None = None, **kwargs: Any
+    ) -> None:
+        super().__init__("edit_distance", **kwargs)
+        main, startup = self.helper.main_program, self.helper.startup_program
+        with program_guard(main, startup), all_or_nothing(main, startup):
+            self.total_distance = self.create_state("total_distance", "float32", [1])
+            self.seq_num, self.instance_error = (
+                self.create_state(name, "int64", [1]) for name in ("seq_num", "instance_error")
+            )
+            distances, count = layers.edit_distance(input, label, ignored_tokens=ignored_tokens)
+            wrong = layers.cast(layers.not_equal(distances, layers.zeros([1], "float32")), "int64")
+            of_batch = layers.reduce_sum(distances), count, layers.reduce_sum(wrong)
+            self.metrics += [of_batch[0], of_batch[2]]
+            for state, value in zip(self.states, of_batch, strict=True):
+                layers.sums([state, value], out=state)
+
+    def eval(
+        self, executor: Executor | None = None, eval_program: Program | None = None
+    ) -> tuple[np.ndarray[Any, Any], ...]:
+        """The mean distance and the share of sequences with an error, over all batches since the last `reset`.
+
+        Args:
+            executor: runs it; None for one on the CPU.
+            eval_program: gets what there is to run; None for a program of its own.
+
+        Returns:
+            Float32 [1] each.
+
+        Raises:
+            OpValueError: there was no sequence.
+        """
+        total, count, wrong = self.values(executor, self.states, eval_program)
+        if not count[0]:
+            raise OpValueError(
+                "The distance of no sequences is unknown.", expected="a batch since the last reset()", received="none"
+            )
+        return np.asarray(total / count, np.float32), np.asarray(wrong / count, np.float32)
