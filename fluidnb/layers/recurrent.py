@@ -44,7 +44,8 @@ def _initial(h_0: Variable | None, c_0: Variable | None, layer: str) -> dict[str
     if len(given) == 1:
         raise OpTypeError(
             f"h_0 and c_0 of {layer} are given both or not at all.", expected="two Variables",
-            received=", ".join(given), hint="layers.fill_constant_batch_size_like makes zeros.",
+            received="h_0 alone" if c_0 is None else "c_0 alone",
+            hint="without both they are zeros; layers.fill_constant_batch_size_like makes zeros for one of them.",
         )  # fmt: skip
     return given
 
@@ -381,4 +382,9 @@ def lstm_unit(
 
 def _require(holds: bool, message: str, arguments: dict[str, Variable]) -> None:
     if not holds:
-        raise OpValueError(message, slots=operands(list(arguments.values())), expected="[batch, width]")
+        raise OpValueError(
+            message, slots=[(name, *operands([v])[0][1:]) for name, v in arguments.items()],
+            expected="x_t [batch, any], hidden_t_prev and cell_t_prev [batch, width]",
+            received=", ".join(str(list(v.shape)) for v in arguments.values()),
+            hint="the hidden state and the cell of a step are as wide as each other.",
+        )  # fmt: skip

@@ -16,6 +16,7 @@ from tests.errors import (
     operator_mistakes,
     rewriting_mistakes,
     running_mistakes,
+    sequence_mistakes,
 )
 from tests.errors.helpful import TABLE, Mistake, assert_helpful, golden, golden_file, known_programs, state
 
@@ -41,7 +42,8 @@ def test_mistake(row: Mistake) -> None:
 
 def test_the_table_is_large_and_has_no_file_too_many() -> None:
     tables = (
-        building_mistakes, control_mistakes, dense_mistakes, operator_mistakes, rewriting_mistakes, running_mistakes
+        building_mistakes, control_mistakes, dense_mistakes, operator_mistakes, rewriting_mistakes, running_mistakes,
+        sequence_mistakes,
     )  # fmt: skip
     assert {m.__name__.rpartition(".")[2] for m in tables} == {
         row.make.__module__.rpartition(".")[2] for row in TABLE

@@ -110,7 +110,7 @@ def _step(c: Context) -> Step:
     lod, level = c.lod("scores"), c.attr("level")
     c.require(
         len(lod) == 2, "Level of LodTensor should be 2: sources, and the sentences of each.",
-        expected="Input(scores) with a LoD of 2 levels", received=f"a LoD of {len(lod)} levels",
+        expected="Input(scores) with a LoD of 2 levels", received=f"a LoD of {len(lod)} level{'s' * (len(lod) != 1)}",
         hint="start from ids and scores fed with two levels, for example recursive_seq_lens [[1, 1], [1, 1]].",
     )  # fmt: skip
     c.require(

@@ -47,7 +47,7 @@ def _infer(c: Context) -> None:
         items == repeats,
         "Input(X) of sequence_expand must have one " + ("sequence" if lod else "row")
         + " for each sequence of Input(Y) at ref_level.",
-        expected=repeats, received=items,
+        expected=f"{repeats}, as Input(Y) has", received=items,
     )  # fmt: skip
     rows, out_lod = _rows(c)
     return c.set("Out", (len(rows), *x.shape[1:]), x.dtype, out_lod)

@@ -48,7 +48,7 @@ def tags_of(label: Array, rows: Array, tags: int) -> Array:
     if found.size and not 0 <= found.min() <= found.max() < tags:
         raise EnforceNotMet(
             "Input(Label) of linear_chain_crf must name tags.", expected=f"0 to {tags - 1}",
-            received=f"{found.min()} to {found.max()}",
+            received=f"{found.min()} to {found.max()}", hint="the emission has a column for each tag, counted from 0.",
         )  # fmt: skip
     return found
 

@@ -57,7 +57,7 @@ def add_updates(x: Array, rows: Array, ids: Array, updates: Array, out: Array) -
     if ids.size and not 0 <= ids.min() <= ids.max() < x.shape[1]:
         raise EnforceNotMet(
             "Input(Ids) of sequence_scatter must name columns of Input(X).", expected=f"0 to {x.shape[1] - 1}",
-            received=f"{ids.min()} to {ids.max()}",
+            received=f"{ids.min()} to {ids.max()}", hint="columns are counted from 0.",
         )  # fmt: skip
     np.copyto(out, x)
     np.add.at(out, (rows, ids), updates)

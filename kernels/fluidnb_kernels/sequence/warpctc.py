@@ -100,7 +100,7 @@ def cost(
     if flat.size and not 0 <= flat.min() <= flat.max() < classes:
         raise EnforceNotMet(
             "Input(Label) of warpctc must name classes of Input(Logits).", expected=f"0 to {classes - 1}",
-            received=f"{flat.min()} to {flat.max()}",
+            received=f"{flat.min()} to {flat.max()}", hint="the logits have a column for each class, counted from 0.",
         )  # fmt: skip
     order, first = times.batches.order, times.batches.first
     alphabet = Alphabet([flat[parts[i]] for i in order[:first]], blank)
