@@ -53,6 +53,10 @@ class FluidError(Exception):
         self.op = op
         self.slots = list(slots)
         self.attrs = dict(attrs or {})
+        #: where it happened: the iterations of loops, innermost first, as text
+        self.loops: list[str] = []
+        #: the iteration of a loop whose operator has not been named yet
+        self.iteration: int | None = None
         self._made_at, self._called_at = where, capture()
         self.expected = expected
         self.received = received
@@ -91,7 +95,7 @@ class FluidError(Exception):
         return self
 
     def __str__(self) -> str:
-        rows: list[tuple[str, object]] = [("op", self.op)]
+        rows: list[tuple[str, object]] = [("op", self.op), *(("in", text) for text in self.loops)]
         rows += [(slot, operand(name, dtype, shape)) for slot, name, dtype, shape in self.slots]
         if self.attrs:
             rows.append(("attrs", ", ".join(f"{k} = {v!r}" for k, v in self.attrs.items())))

@@ -59,6 +59,10 @@ class Control:
     def leave(self, k: int, scope: Any) -> None:
         """Iteration ``k`` is over; ``scope`` has its variables."""
 
+    def iteration(self, k: int) -> int:
+        """Which iteration of the forward operator the ``k``-th one is about, from 0."""
+        return k
+
     def changes(self) -> Iterable[Any]:
         """The arrays that `leave` writes, so that a debugger can take it back."""
         return ()
@@ -179,6 +183,9 @@ class Backward(Control):
     def enter(self, k: int) -> Any:
         n = len(self.steps)
         return None if k >= n else self.walker.reopen(self.scope, self.steps[n - 1 - k])
+
+    def iteration(self, k: int) -> int:
+        return len(self.steps) - 1 - k
 
     def leave(self, k: int, scope: Any) -> None:
         for total, name in self.sums:

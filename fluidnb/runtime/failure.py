@@ -46,6 +46,8 @@ def failed(error: Exception, op: PlanOp, scope: Any) -> FluidError:
         A `FluidError` that names the operator, its operands and the user's line.
     """
     if isinstance(error, FluidError):
+        if error.iteration is not None:
+            within(error, op, error.iteration)
         error.hint = other_name(op, scope) or error.hint
         return error.with_context(op=op.text(), slots=operands(op, scope), where=op.where())
     return EnforceNotMet(
@@ -54,6 +56,20 @@ def failed(error: Exception, op: PlanOp, scope: Any) -> FluidError:
         slots=operands(op, scope),
         where=op.where(),
     )
+
+
+def within(error: FluidError, op: PlanOp, iteration: int) -> None:
+    """Let an error say that it happened inside a loop; called from the innermost outwards.
+
+    Args:
+        error: the error.
+        op: the operator that runs the block; a branch runs it once, so it is not mentioned.
+        iteration: which iteration it was, from 0.
+    """
+    kind = op.desc.optype
+    if not kind.startswith("conditional_block"):
+        error.loops.append(f"iteration {iteration} of {kind} (op {op.index} in block {op.block})")
+    error.iteration = None
 
 
 def other_name(op: PlanOp, scope: Any) -> str | None:

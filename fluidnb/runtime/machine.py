@@ -12,8 +12,9 @@ from typing import Any
 
 import numpy as np
 
+from fluidnb.errors import FluidError
 from fluidnb.op import Binder, Clock, Control
-from fluidnb.runtime.failure import failed
+from fluidnb.runtime.failure import failed, within
 from fluidnb.runtime.interrupt import Run
 from fluidnb.runtime.layout import order_of
 from fluidnb.runtime.nan_check import checks
@@ -200,11 +201,19 @@ class Machine:
                 self._leave(frame, undo)
             else:
                 self._operate(frame, undo)
-        except BaseException:
+        except BaseException as e:
             undo.take_back()
             self.stack = undo.stack
+            if isinstance(e, FluidError):
+                self._say_where(e)
             raise
         self.journal.append(undo)
+
+    def _say_where(self, error: FluidError) -> None:
+        """Let an error name the iterations in which it happened."""
+        for frame, around in zip(self.stack[:0:-1], self.stack[-2::-1], strict=True):
+            if frame.control is not None:
+                within(error, around.block.ops[around.pc], frame.control.iteration(frame.k))
 
     def _leave(self, frame: Frame, undo: Undo) -> None:
         control = frame.control

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from itertools import count
 from typing import Any
 
+from fluidnb.errors import FluidError
 from fluidnb.memory import flags
 from fluidnb.op import Control, Loop
 from fluidnb.runtime.bound import Bound
@@ -81,8 +83,12 @@ def drain(control: Control) -> None:
             for array in arrays:
                 array.clear()
             control.prepare(k, body.scope)
-            end = walk(body).scope
-            control.leave(k, end)
+            try:
+                end = walk(body).scope
+                control.leave(k, end)
+            except FluidError as e:
+                e.iteration = control.iteration(k)
+                raise
             if saved:
                 control.steps.append(plan.steps.save(block.index, end))
             k += 1
@@ -98,10 +104,17 @@ def _run_bare(control: Control, bound: Bound, block: PlanBlock) -> bool:
     if bound.plan.inner_arrays[block.index] or block.index in bound.plan.movers or flags.values["max_loop_iterations"]:
         return False
     more, run, held = control.condition.value.array.item, body.run, bound.run
-    while more():
-        run()
-        if held.stop:  # Ctrl-C came between two iterations, when no list of calls was under way
-            held.check()
+    k = 0
+    try:
+        for k in count():  # noqa: B007
+            if not more():
+                break
+            run()
+            if held.stop:  # Ctrl-C came between two iterations, when no list of calls was under way
+                held.check()
+    except FluidError as e:
+        e.iteration = k
+        raise
     return True
 
 
