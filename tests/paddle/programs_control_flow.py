@@ -124,6 +124,15 @@ def static_rnn_from_a_given_memory() -> Any:
     return rnn()
 
 
+def static_rnn_without_parameters_and_memories() -> Any:
+    """What is empty has to be named all the same."""
+    x = L.fc(L.reshape(_rows(), [3, 2, 2]), 2, num_flatten_dims=2)
+    rnn = L.StaticRNN()
+    with rnn.step():
+        rnn.output(L.tanh(rnn.step_input(x)))
+    return rnn()
+
+
 def while_in_while() -> Any:
     """h = sin(h · w), two times three times."""
     i, n, m = L.zeros([1], "int64"), _number(2), _number(3)
@@ -186,7 +195,8 @@ def attention() -> Any:
 
 PROGRAMS: list[Callable[[], Any]] = [
     while_over_an_array, while_in_while, if_else, if_else_with_an_empty_side, if_else_in_while, if_else_by_a_vector,
-    switch, static_rnn, static_rnn_from_a_given_memory, dynamic_rnn, attention,
+    switch, static_rnn, static_rnn_from_a_given_memory, static_rnn_without_parameters_and_memories, dynamic_rnn,
+    attention,
 ]  # fmt: skip
 
 

@@ -106,9 +106,9 @@ class _Recurrent(Control):
 
 
 def _grad(desc: OpDesc, definition: OpDef, no_grad: Collection[str]) -> list[OpDesc]:
-    ins = {slot: list(names) for slot, names in (*desc.ins.items(), *desc.outs.items()) if names}
+    ins = {slot: list(names) for slot, names in (*desc.ins.items(), *desc.outs.items())}
     ins["outputs" + GRAD] = [n + GRAD for n in desc.outs["outputs"]]
-    slots = [s for s in ("inputs", "initial_states", "parameters") if desc.ins.get(s)]
+    slots = [s for s in ("inputs", "initial_states", "parameters") if s in desc.ins]  # Paddle asks for empty ones too
     return [grad_desc("recurrent_grad", desc, ins, {s + GRAD: grad_names(desc, s, no_grad) for s in slots})]
 
 
