@@ -122,6 +122,13 @@ class Placed:
         """How people call it."""
         return self.cell.title
 
+    def differs(self, other: Placed) -> bool:
+        """Whether the cell is another one than at another time: its text, or for the same text what it built."""
+        mine, its = self.group, other.group
+        if (mine.cell, mine.state, mine.spot) != (its.cell, its.state, its.spot):
+            return True
+        return self.depth == 0 and mine == its and self.fragment is not other.fragment
+
     @property
     def program(self) -> str | None:
         """The name of the program that it builds; None for the default one."""

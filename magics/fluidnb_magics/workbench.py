@@ -147,6 +147,25 @@ class Workbench(SessionPrograms):
         """Remove all cells."""
         return self._drop(self.cells)
 
+    def undo(self) -> Report:
+        """Take back the last change.
+
+        Returns:
+            The titles of the cells that are what they were again, as executed, and of those that went.
+
+        Raises:
+            OpValueError: there is nothing to undo.
+        """
+        before, loose = {p.key: p for p in self.cells}, [f for f in self.log.fragments if f.loose]
+        self.log.undo()
+        after, left = {p.key: p for p in self.cells}, [f for f in self.log.fragments if f.loose]
+        back = [p.title for p in after.values() if p.key not in before or p.differs(before[p.key])]
+        gone = [p.title for p in before.values() if p.key not in after]
+        return Report(
+            executed=back + [f.title for f in left if f not in loose],
+            removed=gone + [f.title for f in loose if f not in left],
+        )
+
     def free_name(self, name: str) -> str:
         """The first of ``name``, ``name_1``, … that no cell has."""
         taken = {p.cell.name for p in self.cells}

@@ -41,7 +41,7 @@ def drop(bench: Workbench, line: str) -> None:
 def undo(bench: Workbench, line: str) -> None:
     """Take back the last change: a cell that ran, one that went, edits in between."""
     parse_argstring(undo, line)
-    report = bench.log.undo()
+    report = bench.undo()
     back = ", ".join(report.executed) or "nothing"
     removed = [title for title in report.removed if title not in report.executed]
     gone = f"; removed: {', '.join(removed)}" if removed else ""
