@@ -21,7 +21,7 @@ from fluidnb.op.define import (
     remove_kernel,
     remove_op,
 )
-from fluidnb.op.grad import default_grad, grad_desc, grad_names, has_grad, make_grad
+from fluidnb.op.grad import default_grad, grad_desc, grad_names, has_grad, linear_grad, make_grad, no_slope, second_grad
 from fluidnb.op.guards import ValuesOf, values_of
 from fluidnb.op.kernel_type import Kernel, OpKernelType
 from fluidnb.op.proto import get_all_op_protos, op_proto
@@ -68,7 +68,9 @@ __all__ = [
     "kernel",
     "kernels_of",
     "like_forward",
+    "linear_grad",
     "make_grad",
+    "no_slope",
     "normal",
     "op",
     "op_proto",
@@ -79,6 +81,7 @@ __all__ = [
     "remove_kernel",
     "remove_op",
     "same",
+    "second_grad",
     "seed",
     "sums_of",
     "uniform",

@@ -237,6 +237,7 @@ def grad_op(
     control: bool = False,
     dtype_slot: str = "",
     rows: Callable[[Context], bool] | None = None,
+    grad: GradMaker | None = None,
     replace: bool = False,
 ) -> Callable[[KernelFunction], KernelFunction]:
     """Define a gradient operator; it has no proto, and its attributes are those of the forward operator.
@@ -250,6 +251,7 @@ def grad_op(
         control: see `OpDef`.
         dtype_slot: see `OpDef`.
         rows: see `OpDef`.
+        grad: maker of the operators that compute the gradient of the gradient, for example `second_grad`.
         replace: whether it may take the place of one that is registered already.
 
     Returns:
@@ -269,9 +271,9 @@ def grad_op(
         if type in registry.ops and not replace:
             raise _registered_twice(type)
         registry.ops[type] = OpDef(
-            type, infer=infer, guard=guard, inplace=inplace, unset=tuple(unset), control=control, is_grad=True,
-            dtype_slot=dtype_slot, doc=function.__doc__ or "", module=function.__module__, kernels=[Kernel(function)],
-            rows=rows,
+            type, infer=infer, grad=grad, guard=guard, inplace=inplace, unset=tuple(unset), control=control,
+            is_grad=True, dtype_slot=dtype_slot, doc=function.__doc__ or "", module=function.__module__,
+            kernels=[Kernel(function)], rows=rows,
         )  # fmt: skip
         registry.version += 1
         return function

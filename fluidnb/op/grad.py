@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping
 
 from fluidnb.errors import OpValueError
 from fluidnb.op.context import EMPTY, GRAD
@@ -46,6 +46,76 @@ def default_grad(*uses: str, wrt: Collection[str] | None = None, type: str | Non
         return [grad_desc(type or definition.type + "_grad", desc, {s: n for s, n in ins.items() if n}, outs)]
 
     return maker
+
+
+def second_grad(
+    type: str, reads: Mapping[str, str], arriving: Mapping[str, str], gives: Mapping[str, str]
+) -> GradMaker:
+    """Maker of the gradient of a gradient operator, for `grad_op`.
+
+    Args:
+        type: the new operator's type, by custom the forward operator's with ``_grad_grad``.
+        reads: its input slots -> slots of the gradient operator whose values they get.
+        arriving: its input slots -> output slots of the gradient operator whose gradients they get.
+        gives: its output slots -> input slots of the gradient operator whose gradients they hold.
+
+    Returns:
+        The maker.
+
+    Example:
+        >>> arriving, gives = {"grad_x@GRAD": "X@GRAD"}, {"grad_out@GRAD": "Out@GRAD"}
+        >>> maker = second_grad("square_grad_grad", {"X": "X"}, arriving, gives)
+        >>> first = OpDesc("square_grad", {"X": ["x"], "Out@GRAD": ["y@GRAD"]}, {"X@GRAD": ["x@GRAD"]})
+        >>> maker(first, get_op("square_grad"), set())[0].ins
+        {'X': ['x'], 'grad_x@GRAD': ['x@GRAD@GRAD']}
+    """
+
+    def maker(desc: OpDesc, definition: OpDef, no_grad: Collection[str]) -> list[OpDesc]:
+        ins = {slot: list(desc.ins.get(source) or desc.outs.get(source) or []) for slot, source in reads.items()}
+        for slot, source in arriving.items():
+            ins[slot] = [n + GRAD for n in desc.outs.get(source, []) if n != EMPTY]
+        outs = {slot: grad_names(desc, source, no_grad) for slot, source in gives.items()}
+        return [grad_desc(type, desc, {s: n for s, n in ins.items() if n}, {s: n for s, n in outs.items() if n})]
+
+    return maker
+
+
+def linear_grad(type: str, slot: str = "X", also: Collection[str] = ()) -> GradMaker:
+    """Maker of the gradient of a linear operator's gradient operator, which is the operator itself, for `grad_op`.
+
+    Args:
+        type: the linear operator.
+        slot: its input.
+        also: other inputs, which say how it moves elements.
+
+    Returns:
+        The maker.
+
+    Example:
+        >>> first = OpDesc("mean_grad", {"X": ["x"], "Out@GRAD": ["y@GRAD"]}, {"X@GRAD": ["x@GRAD"]})
+        >>> [made] = linear_grad("mean")(first, get_op("mean_grad"), set())
+        >>> made.optype, made.ins, made.outs
+        ('mean', {'X': ['x@GRAD@GRAD']}, {'Out': ['y@GRAD@GRAD']})
+    """
+    return second_grad(type, {s: s for s in also}, {slot: slot + GRAD}, {"Out": "Out" + GRAD})
+
+
+def no_slope(desc: OpDesc, definition: OpDef, no_grad: Collection[str]) -> list[OpDesc]:
+    """Maker for operators that look at the shapes of their inputs alone: no gradient operators, and no error.
+
+    Args:
+        desc: the forward operator.
+        definition: its OpDef.
+        no_grad: names of variables without gradient.
+
+    Returns:
+        None at all.
+
+    Example:
+        >>> make_grad(OpDesc("fill_zeros_like", {"X": ["x"]}, {"Out": ["y"]}))
+        []
+    """
+    return []
 
 
 def grad_names(desc: OpDesc, slot: str, no_grad: Collection[str]) -> list[str]:

@@ -6,12 +6,13 @@ carry.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from fluidnb.op import Binder
-from fluidnb_kernels.activation.table import Row, define
+from fluidnb_kernels.activation.table import STRAIGHT, Again, Row, define
 from fluidnb_kernels.emit import FLOATS, made, zeros
 
 Array = Any
@@ -87,6 +88,35 @@ def _cos_grad(b: Binder, x: Array, g: Array, dx: Array) -> None:
     b(np.negative, made(b, np.multiply, made(b, np.sin, x), g), out=dx)
 
 
+def _one(b: Binder, v: Array) -> Array:
+    return b.const(1, v.dtype)
+
+
+def _two(b: Binder, x: Array) -> Array:
+    return b.const(2, x.dtype)
+
+
+def _sigmoid_bend(b: Binder, out: Array) -> Array:
+    return made(b, np.subtract, b.const(1, out.dtype), made(b, np.multiply, out, b.const(2, out.dtype)))
+
+
+def _tanh_bend(b: Binder, out: Array) -> Array:
+    return made(b, np.multiply, out, b.const(-2, out.dtype))
+
+
+def _over(number: int) -> Callable[[Binder, Array], Array]:
+    """A bend of number / v."""
+
+    def bend(b: Binder, v: Array) -> Array:
+        return made(b, np.multiply, made(b, np.reciprocal, v), b.const(number, v.dtype))
+
+    return bend
+
+
+def _log_bend(b: Binder, x: Array) -> Array:
+    return made(b, np.negative, made(b, np.reciprocal, made(b, np.multiply, x, x)))
+
+
 def _no_slope(b: Binder, v: Array, g: Array, dx: Array) -> None:
     zeros(b, dx)
 
@@ -111,15 +141,20 @@ def _round(b: Binder, x: Array, out: Array) -> None:
 
 ROWS = {
     "relu": Row("max(X, 0)", _relu, "dOut where Out > 0, 0 elsewhere", ("Out",), _relu_grad,
-                ("[-1.0, 2.0]", "[0., 2.]"), dtypes=NUMBERS),
+                ("[-1.0, 2.0]", "[0., 2.]"), dtypes=NUMBERS, again=STRAIGHT),
     "sigmoid": Row("1 / (1 + exp(-X))", _sigmoid, "dOut · Out · (1 - Out)", ("Out",), _sigmoid_grad,
-                   ("[0.0]", "[0.5]")),
-    "tanh": Row("tanh(X)", np.tanh, "dOut · (1 - Out²)", ("Out",), _tanh_grad, ("[0.0]", "[0.]")),
-    "exp": Row("exp(X)", np.exp, "dOut · Out", ("Out",), _exp_grad, ("[0.0]", "[1.]")),
-    "log": Row("the natural logarithm of X", np.log, "dOut / X", ("X",), _log_grad, ("[1.0]", "[0.]")),
-    "sqrt": Row("√X", np.sqrt, "dOut / (2 · Out)", ("Out",), _sqrt_grad, ("[1.0, 4.0]", "[1., 2.]")),
-    "rsqrt": Row("1 / √X", _rsqrt, "-dOut · Out³ / 2", ("Out",), _rsqrt_grad, ("[1.0, 4.0]", "[1. , 0.5]")),
-    "square": Row("X²", _square, "2 · X · dOut", ("X",), _square_grad, ("[1.0, 4.0]", "[ 1., 16.]"), dtypes=NUMBERS),
+                   ("[0.0]", "[0.5]"), again=Again(_sigmoid_bend, "fwd_grad_out")),
+    "tanh": Row("tanh(X)", np.tanh, "dOut · (1 - Out²)", ("Out",), _tanh_grad, ("[0.0]", "[0.]"),
+                again=Again(_tanh_bend)),
+    "exp": Row("exp(X)", np.exp, "dOut · Out", ("Out",), _exp_grad, ("[0.0]", "[1.]"), again=Again(_one)),
+    "log": Row("the natural logarithm of X", np.log, "dOut / X", ("X",), _log_grad, ("[1.0]", "[0.]"),
+               again=Again(_log_bend)),
+    "sqrt": Row("√X", np.sqrt, "dOut / (2 · Out)", ("Out",), _sqrt_grad, ("[1.0, 4.0]", "[1., 2.]"),
+                again=Again(_over(-1), "grad_x")),
+    "rsqrt": Row("1 / √X", _rsqrt, "-dOut · Out³ / 2", ("Out",), _rsqrt_grad, ("[1.0, 4.0]", "[1. , 0.5]"),
+                 again=Again(_over(3), "grad_x")),
+    "square": Row("X²", _square, "2 · X · dOut", ("X",), _square_grad, ("[1.0, 4.0]", "[ 1., 16.]"), dtypes=NUMBERS,
+                  again=Again(_two)),
     "abs": Row("|X|", np.absolute, "dOut · sign(X)", ("X",), _abs_grad, ("[-1.0, 4.0]", "[1., 4.]"), dtypes=NUMBERS),
     "reciprocal": Row("1 / X", np.reciprocal, "-dOut · Out²", ("Out",), _reciprocal_grad,
                       ("[1.0, 4.0]", "[1.  , 0.25]")),

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from fluidnb.op import Attr, Binder
-from fluidnb_kernels.activation.table import Backward, Forward, Row, define, number
+from fluidnb_kernels.activation.table import STRAIGHT, Backward, Forward, Row, define, number
 from fluidnb_kernels.emit import made
 
 Array = Any
@@ -127,7 +127,7 @@ ROWS = {
     "leaky_relu": Row(
         "X where X > 0, alpha · X elsewhere", _leaky_relu, "dOut where X > 0, alpha · dOut elsewhere", ("X",),
         _leaky_relu_grad, ("[-1.0, 2.0]", "[-0.02,  2.  ]"),
-        {"alpha": Attr("float", 0.02, "slope where X is negative")},
+        {"alpha": Attr("float", 0.02, "slope where X is negative")}, again=STRAIGHT,
     ),
     "hard_sigmoid": Row(
         "slope · X + offset held between 0 and 1", _hard_sigmoid, "slope · dOut where 0 < Out < 1", ("Out",),

@@ -8,14 +8,32 @@ from typing import Any
 
 import numpy as np
 
-from fluidnb.op import Attr, Binder, default_grad, grad_op, op, same
-from fluidnb_kernels.emit import FLOATS
+from fluidnb.op import GRAD, Attr, Binder, aliases, default_grad, grad_op, op, same, second_grad
+from fluidnb.op.grad import GradMaker
+from fluidnb_kernels.emit import FLOATS, made
 
 Array = Any
 #: ``forward(b, x, out)`` emits the function; ``out`` may be the memory of ``x``, so it is written last.
 Forward = Callable[[Binder, Array, Array], None]
 #: ``backward(b, v, g, dx)`` emits the gradient; v is the first of the slots that it reads beside Out@GRAD.
 Backward = Callable[[Binder, Array, Array, Array], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Again:
+    """The gradient of a gradient: dX = slope(v) · dOut, where v is the slot that the gradient reads.
+
+    Args:
+        bend: ``bend(b, v)`` emits the change of the slope with v, divided by the slope if ``given`` is dX.
+        given: what Paddle's operator calls the gradient that it reads beside v: dOut, or dX in ``grad_x``.
+    """
+
+    bend: Callable[[Binder, Array], Array]
+    given: str = "grad_out"
+
+
+#: For functions whose slope does not change where it has one.
+STRAIGHT = Again(lambda b, v: b.const(0, v.dtype), "")
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +51,7 @@ class Row:
         settings: their values in the example, where they are not the defaults.
         dtypes: the dtypes that it takes.
         source: who described it, where that is not Fluid alone.
+        again: the gradient of its gradient, where there is one.
     """
 
     formula: str
@@ -45,6 +64,7 @@ class Row:
     settings: str = ""
     dtypes: tuple[str, ...] = FLOATS
     source: str = ""
+    again: Again | None = None
 
 
 _DOC = """Out = {formula}, element by element; the LoD of X goes on to Out.
@@ -95,7 +115,27 @@ def define(type: str, row: Row) -> None:
         row.backward(b, b[row.needs[0]] if row.needs else None, b["Out@GRAD"], b["X@GRAD"])
 
     activation_grad.__doc__ = f"dX = {row.slope}."
-    grad_op(type + "_grad")(activation_grad)
+    grad_op(type + "_grad", grad=None if row.again is None else _define_again(type, row, row.again))(activation_grad)
+
+
+def _define_again(type: str, row: Row, again: Again) -> GradMaker:
+    """Register the gradient of an activation's gradient; gives the maker for it."""
+    slot, given = row.needs[0], again.given
+    back = "grad_out@GRAD" if given in ("", "grad_x") else given + GRAD
+    sources = {"": {}, "grad_x": {given: "X@GRAD"}}.get(given, {given: "Out@GRAD"})
+
+    def activation_grad_grad(b: Binder) -> None:
+        v, ddx = b[slot], b["grad_x@GRAD"]
+        if b.wants(back):
+            row.backward(b, v, ddx, b[back])
+        if b.wants(slot + GRAD):
+            b(np.multiply, made(b, np.multiply, again.bend(b, v), b[given]), ddx, out=b[slot + GRAD])
+
+    name = f"{type}_grad_grad"
+    activation_grad_grad.__doc__ = f"The gradients of dX = {row.slope} with respect to dOut and {slot}."
+    grad_op(name, infer=aliases({back: "grad_x@GRAD", slot + GRAD: slot}))(activation_grad_grad)
+    gives = {back: "Out@GRAD"} if given == "" else {back: "Out@GRAD", slot + GRAD: slot}
+    return second_grad(name, {slot: slot, **sources}, {"grad_x@GRAD": "X@GRAD"}, gives)
 
 
 def number(b: Binder, name: str, dtype: Any, default: float | None = None) -> Array:

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from fluidnb.op import Binder, default_grad, grad_op, op
+from fluidnb.op import Binder, default_grad, grad_op, op, second_grad
 from fluidnb_kernels.elementwise.broadcast import AXIS, broadcast, joined, operands, summed
 from fluidnb_kernels.rows.values import as_x, on_rows, or_rows
 
@@ -127,6 +127,18 @@ _DOC = """Out = {formula}, element by element; the LoD of X goes on to Out.
     """
 
 
+_SUM_AGAIN = ({"Y": "Y", "DOut": "Out@GRAD"}, {"DDX": "X@GRAD", "DDY": "Y@GRAD"}, {"DDOut": "Out@GRAD"})
+#: The gradients of gradients: the slots as Paddle names them.
+_AGAIN = {
+    "add": second_grad("elementwise_add_grad_grad", *_SUM_AGAIN),
+    "sub": second_grad("elementwise_sub_grad_grad", *_SUM_AGAIN),
+    "mul": second_grad(
+        "elementwise_mul_grad_grad", {"X": "X", "Y": "Y", "DOut": "Out@GRAD"}, {"DDX": "X@GRAD", "DDY": "Y@GRAD"},
+        {"DDOut": "Out@GRAD", "X@GRAD": "X", "Y@GRAD": "Y"},
+    ),
+}  # fmt: skip
+
+
 def _grad_maker(name: str, row: Row) -> Any:
     if name in ("floordiv", "mod"):
         return None
@@ -171,7 +183,7 @@ def _define(name: str, row: Row) -> None:
                     b(np.add.reduce, whole, axes, None, target, True)
 
     elementwise_grad.__doc__ = row.slopes + ", summed where an operand was repeated."
-    grad_op(f"elementwise_{name}_grad")(elementwise_grad)
+    grad_op(f"elementwise_{name}_grad", grad=_AGAIN.get(name))(elementwise_grad)
 
 
 def _times_number(b: Binder, name: str) -> None:
@@ -188,14 +200,14 @@ for _name, _row in ROWS.items():
     _define(_name, _row)
 
 
-@grad_op("elementwise_add_grad", infer=None)
+@grad_op("elementwise_add_grad", infer=None, grad=_AGAIN["add"])
 def elementwise_add_grad(b: Binder) -> None:
     """dX = dOut; dY = dOut, summed where an operand was repeated."""
     _pass_on(b, "X", None)
     _pass_on(b, "Y", None)
 
 
-@grad_op("elementwise_sub_grad", infer=None)
+@grad_op("elementwise_sub_grad", infer=None, grad=_AGAIN["sub"])
 def elementwise_sub_grad(b: Binder) -> None:
     """dX = dOut; dY = -dOut, summed where an operand was repeated."""
     _pass_on(b, "X", None)

@@ -6,8 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from fluidnb.op import Attr, Binder, Context, broadcast_dim, default_grad, grad_op, op
-from fluidnb_kernels.math.mul import gemm
+from fluidnb.op import Attr, Binder, Context, aliases, broadcast_dim, default_grad, grad_op, op, second_grad
+from fluidnb_kernels.emit import zeros
+from fluidnb_kernels.math.mul import AGAIN, gemm
 from fluidnb_kernels.rules import agree
 from fluidnb_kernels.views import is_view, reading, writing, written
 
@@ -70,9 +71,8 @@ def _batches_infer(c: Context) -> None:
     _infer(c)
 
 
-def _matrices(b: Binder, slot: str, shape: Shape) -> Any:
-    """An input as [..., rows, columns], transposed where its attribute asks for it."""
-    value = b[slot]
+def _matrices(b: Binder, slot: str, shape: Shape, value: Any) -> Any:
+    """An operand, or its gradient, as [..., rows, columns], transposed where its attribute asks for it."""
     if value.ndim == 1:
         return value.reshape(shape)
     return value.swapaxes(-1, -2) if _transposed(b, slot) else value
@@ -165,31 +165,49 @@ def matmul(b: Binder) -> None:
     sx, sy, so = _shapes(b)
     out = b["Out"]
     result = writing(b, out, so)
-    _product(b, _matrices(b, "X", sx), _matrices(b, "Y", sy), result)
+    _product(b, _matrices(b, "X", sx, b["X"]), _matrices(b, "Y", sy, b["Y"]), result)
     _scaled(b, result)
     written(b, out, result)
 
 
-@grad_op("bmm_grad")
-@grad_op("matmul_v2_grad")
-@grad_op("matmul_grad")
+#: The same slots by the names that Paddle's matmul_v2_grad_grad has.
+_V2_AGAIN = (
+    {"X": "X", "Y": "Y", "grad_out": "Out@GRAD"},
+    {"grad_x@GRAD": "X@GRAD", "grad_y@GRAD": "Y@GRAD"},
+    {"grad_out@GRAD": "Out@GRAD", "X@GRAD": "X", "Y@GRAD": "Y"},
+)  # fmt: skip
+
+
+@grad_op("bmm_grad", grad=second_grad("bmm_grad_grad", *AGAIN))
+@grad_op("matmul_v2_grad", grad=second_grad("matmul_v2_grad_grad", *_V2_AGAIN))
+@grad_op("matmul_grad", grad=second_grad("matmul_grad_grad", *AGAIN))
 def matmul_grad(b: Binder) -> None:
     """dX = alpha · dOut · Yᵀ; dY = alpha · Xᵀ · dOut; each summed over the batches in which it was repeated."""
-    sx, sy, so = _shapes(b)
-    x, y = _matrices(b, "X", sx), _matrices(b, "Y", sy)
-    g = reading(b, b["Out@GRAD"], so)
-    if b.wants("X@GRAD"):
-        _side(b, "X", g, y.swapaxes(-1, -2), sx)
-    if b.wants("Y@GRAD"):
+    g = reading(b, b["Out@GRAD"], _shapes(b)[2])
+    _x_side(b, g, b["Y"], b["X@GRAD"])
+    _y_side(b, b["X"], g, b["Y@GRAD"])
+
+
+def _x_side(b: Binder, g: Any, y: Any, to: Any) -> None:
+    """Emit the gradient of X from one of the product and Y, where it is wanted."""
+    if to is not None:
+        sx, sy, _ = _shapes(b)
+        _side(b, "X", to, g, _matrices(b, "Y", sy, y).swapaxes(-1, -2), sx)
+
+
+def _y_side(b: Binder, x: Any, g: Any, to: Any) -> None:
+    """Emit the gradient of Y from X and a gradient of the product, where it is wanted."""
+    if to is not None:
+        sx, sy, so = _shapes(b)
+        x = _matrices(b, "X", sx, x)
         tall, wide = x.reshape(-1, sx[-1]), g.reshape(-1, so[-1])
         if len(sy) == 2 and len(sx) > 2 and is_view(tall, x) and is_view(wide, g):
             x, g = tall, wide  # the sum over the batch is a product of tall matrices
-        _side(b, "Y", x.swapaxes(-1, -2), g, sy)
+        _side(b, "Y", to, x.swapaxes(-1, -2), g, sy)
 
 
-def _side(b: Binder, slot: str, left: Any, right: Any, shape: Shape) -> None:
+def _side(b: Binder, slot: str, grad: Any, left: Any, right: Any, shape: Shape) -> None:
     """Emit the gradient of one operand, left · right, or its transpose where the operand was transposed."""
-    grad = b[slot + "@GRAD"]
     if grad.ndim > 1 and _transposed(b, slot):
         left, right = right.swapaxes(-1, -2), left.swapaxes(-1, -2)
         shape = (*shape[:-2], shape[-1], shape[-2])
@@ -205,3 +223,44 @@ def _side(b: Binder, slot: str, left: Any, right: Any, shape: Shape) -> None:
         b(np.add.reduce, whole, axes, None, target.reshape(padded), True)
     _scaled(b, target)
     written(b, grad, target)
+
+
+def _again(b: Binder, g: str, ddx: str, ddy: str, outs: tuple[str, str, str]) -> None:
+    """Emit what the gradient of a gradient gives, by the names of its slots; a slot that is not there counts as 0."""
+    sx, sy, so = _shapes(b)
+    ddout, dx, dy = (b[slot] for slot in outs)
+    if ddout is not None:
+        total = writing(b, ddout, so)
+        pairs = [(x, y) for x, y in ((b[ddx], b["Y"]), (b["X"], b[ddy])) if x is not None and y is not None]
+        zeros(b, total)
+        for x, y in pairs:
+            part = b.tmp(so, total.dtype)
+            _product(b, _matrices(b, "X", sx, x), _matrices(b, "Y", sy, y), part)
+            b(np.add, total, part, out=total)
+        _scaled(b, total)
+        written(b, ddout, total)
+    grad = reading(b, b[g], so)
+    for to, other in ((dx, b[ddy]), (dy, b[ddx])):
+        if to is not None and other is None:
+            zeros(b, to)
+    if b.has(ddy):
+        _x_side(b, grad, b[ddy], dx)
+    if b.has(ddx):
+        _y_side(b, b[ddx], grad, dy)
+
+
+@grad_op("bmm_grad_grad", infer=aliases({"DDOut": "DOut", "DX": "X", "DY": "Y"}), dtype_slot="DOut")
+@grad_op("matmul_grad_grad", infer=aliases({"DDOut": "DOut", "DX": "X", "DY": "Y"}), dtype_slot="DOut")
+def matmul_grad_grad(b: Binder) -> None:
+    """DDOut = alpha · (DDX · Y + X · DDY); DX = alpha · DOut · DDYᵀ; DY = alpha · DDXᵀ · DOut."""
+    _again(b, "DOut", "DDX", "DDY", ("DDOut", "DX", "DY"))
+
+
+@grad_op(
+    "matmul_v2_grad_grad",
+    infer=aliases({"grad_out@GRAD": "grad_out", "X@GRAD": "X", "Y@GRAD": "Y"}),
+    dtype_slot="grad_out",
+)
+def matmul_v2_grad_grad(b: Binder) -> None:
+    """As matmul_grad_grad, with other names of slots."""
+    _again(b, "grad_out", "grad_x@GRAD", "grad_y@GRAD", ("grad_out@GRAD", "X@GRAD", "Y@GRAD"))

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from fluidnb.op import Attr, Binder, Context, default_grad, grad_op, op, product
+from fluidnb.op import Attr, Binder, Context, aliases, default_grad, grad_op, op, product, second_grad
 from fluidnb_kernels.views import reading, writing, written
 
 
@@ -23,6 +23,25 @@ def gemm(b: Binder, x: Any, y: Any, out: Any) -> None:
         b(np.dot, x, y, out)
     else:
         b(np.dot, y.T, x.T, out.T)
+
+
+def sum_of_products(b: Binder, pairs: Any, out: Any) -> None:
+    """Emit ``out = the sum of x @ y`` over pairs of matrices; a pair with None counts as 0.
+
+    Args:
+        b: the binder.
+        pairs: (x [m, k], y [k, n]).
+        out: [m, n] in row or column order.
+    """
+    there = [(x, y) for x, y in pairs if x is not None and y is not None]
+    if not there:
+        return b(np.copyto, out, b.const(0, out.dtype))
+    gemm(b, *there[0], out)
+    for x, y in there[1:]:
+        more = b.like(out)
+        gemm(b, x, y, more)
+        b(np.add, out, more, out=out)
+    return None
 
 
 def matrix(shape: tuple[int, ...], columns: int) -> tuple[int, int]:
@@ -81,7 +100,15 @@ def mul(b: Binder) -> None:
     written(b, out, result)
 
 
-@grad_op("mul_grad")
+#: Slots of the gradient of a product's gradient, as Paddle names them.
+AGAIN = (
+    {"X": "X", "Y": "Y", "DOut": "Out@GRAD"},
+    {"DDX": "X@GRAD", "DDY": "Y@GRAD"},
+    {"DDOut": "Out@GRAD", "DX": "X", "DY": "Y"},
+)  # fmt: skip
+
+
+@grad_op("mul_grad", grad=second_grad("mul_grad_grad", *AGAIN))
 def mul_grad(b: Binder) -> None:
     """dX = dOut · Yᵀ; dY = Xᵀ · dOut."""
     x, y, dx, dy = b["X"], b["Y"], b["X@GRAD"], b["Y@GRAD"]
@@ -95,3 +122,25 @@ def mul_grad(b: Binder) -> None:
         out = writing(b, dy, (k, n))
         gemm(b, reading(b, x, (m, k)).T, g, out)
         written(b, dy, out)
+
+
+@grad_op("mul_grad_grad", infer=aliases({"DDOut": "DOut", "DX": "X", "DY": "Y"}), dtype_slot="DOut")
+def mul_grad_grad(b: Binder) -> None:
+    """DDOut = DDX · Y + X · DDY; DX = DOut · DDYᵀ; DY = DDXᵀ · DOut."""
+    height, width = b.attr("x_num_col_dims", 1), b.attr("y_num_col_dims", 1)
+    (m, k), (_, n) = matrix(b["X"].shape, height), matrix(b["Y"].shape, width)
+
+    def seen(slot: str, *shape: int) -> Any:
+        return reading(b, b[slot], shape) if b.has(slot) else None
+
+    x, y, g = seen("X", m, k), seen("Y", k, n), seen("DOut", m, n)
+    ddx, ddy = seen("DDX", m, k), seen("DDY", k, n)
+    for slot, shape, pairs in (
+        ("DDOut", (m, n), ((ddx, y), (x, ddy))),
+        ("DX", (m, k), ((g, None if ddy is None else ddy.T),)),
+        ("DY", (k, n), ((None if ddx is None else ddx.T, g),)),
+    ):
+        if b.wants(slot):
+            out = writing(b, b[slot], shape)
+            sum_of_products(b, pairs, out)
+            written(b, b[slot], out)

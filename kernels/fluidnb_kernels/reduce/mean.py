@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from fluidnb.op import Binder, Context, default_grad, grad_op, op
+from fluidnb.op import Binder, Context, default_grad, grad_op, linear_grad, op
 
 
 def _infer(c: Context) -> None:
@@ -34,7 +34,7 @@ def mean(b: Binder) -> None:
     b(np.divide, total, b.const(x.size, x.dtype), out=out)
 
 
-@grad_op("mean_grad")
+@grad_op("mean_grad", grad=linear_grad("mean"))
 def mean_grad(b: Binder) -> None:
     """dX = dOut / n, the same for every element."""
     dx = b["X@GRAD"]

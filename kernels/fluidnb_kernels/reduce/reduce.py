@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from fluidnb.op import Attr, Binder, Context, default_grad, grad_op, op, product
+from fluidnb.op import Attr, Binder, Context, default_grad, grad_op, linear_grad, op, product
 from fluidnb.values import dtypes
 
 Array = Any
@@ -132,13 +132,13 @@ def _spread(b: Binder, slot: str, gone: tuple[int, ...]) -> Array:
     return b[slot].reshape(_kept(b["X"], gone))
 
 
-@grad_op("reduce_sum_grad")
+@grad_op("reduce_sum_grad", grad=linear_grad("reduce_sum"))
 def reduce_sum_grad(b: Binder) -> None:
     """dX = dOut, repeated over the dimensions that were reduced."""
     b(np.copyto, b["X@GRAD"], _spread(b, "Out@GRAD", axes(b)))
 
 
-@grad_op("reduce_mean_grad")
+@grad_op("reduce_mean_grad", grad=linear_grad("reduce_mean"))
 def reduce_mean_grad(b: Binder) -> None:
     """dX = dOut / n, repeated over the n elements of each mean."""
     x, dx, gone = b["X"], b["X@GRAD"], axes(b)

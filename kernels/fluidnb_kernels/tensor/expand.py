@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from fluidnb.op import Attr, Binder, Context, default_grad, grad_op, op, values_of
+from fluidnb.op import Attr, Binder, Context, default_grad, grad_op, linear_grad, op, values_of
 from fluidnb_kernels.given import integers
 from fluidnb_kernels.views import reading, writing, written
 
@@ -164,7 +164,10 @@ def _define(type: str, row: Row) -> None:
         b(np.copyto, out, reading(b, b["X"], part))
         written(b, b["Out"], out)
 
-    @grad_op(type + "_grad", guard=values_of(*row.variables), dtype_slot="X")
+    @grad_op(
+        type + "_grad", guard=values_of(*row.variables), dtype_slot="X",
+        grad=None if type == "expand_as_v2" else linear_grad(type, also=row.variables),
+    )  # fmt: skip
     def repeated_grad(b: Binder) -> None:
         """dX = the sum of dOut over all repetitions."""
         g = b["Out@GRAD"]

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from fluidnb.op import Attr, Binder, Context, op, same, values_of
+from fluidnb.op import Attr, Binder, Context, no_slope, op, same, values_of
 from fluidnb.values import dtypes
 from fluidnb_kernels.given import SHAPE_SLOTS, integers
 
@@ -128,7 +128,13 @@ def fill_constant_batch_size_like(b: Binder) -> None:
     b(np.copyto, b["Out"], filling(b, b["Out"].dtype))
 
 
-@op("fill_zeros_like", inputs={"X": "any shape"}, outputs={"Out": "zeros of its shape"}, infer=same())
+@op(
+    "fill_zeros_like",
+    inputs={"X": "any shape"},
+    outputs={"Out": "zeros of its shape"},
+    infer=same(),
+    grad=no_slope,
+)
 def fill_zeros_like(b: Binder) -> None:
     """Out = 0 everywhere, with the shape, dtype and LoD of X.
 
@@ -153,6 +159,7 @@ def _any_like(c: Context) -> None:
     outputs={"Out": "of its shape"},
     attrs={"value": Attr("float", 0.0, "the value"), "dtype": Attr("int", -1, "VarType of Out; -1 for that of X")},
     infer=_any_like,
+    grad=no_slope,
 )
 def fill_any_like(b: Binder) -> None:
     """Out = value everywhere, with the shape and LoD of X.

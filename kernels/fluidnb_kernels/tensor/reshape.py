@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from fluidnb.op import Attr, Binder, Context, default_grad, grad_op, op, product, values_of
+from fluidnb.op import Attr, Binder, Context, default_grad, grad_op, op, product, second_grad, values_of
 from fluidnb_kernels.given import integers
 from fluidnb_kernels.views import is_view, writing, written
 
@@ -126,7 +126,10 @@ def reshape(b: Binder) -> None:
     emit_reshape(b, "Out", b["X"], shape, _lod(b, shape))
 
 
-@grad_op("reshape_grad", infer=None)
+_AGAIN = second_grad("reshape2_grad_grad", {"DOut": "Out@GRAD"}, {"DDX": "X@GRAD"}, {"DDOut": "Out@GRAD"})
+
+
+@grad_op("reshape_grad", infer=None, grad=_AGAIN)
 def reshape_grad(b: Binder) -> None:
     """dX = dOut in the shape of X."""
     emit_reshape(b, "X@GRAD", b["Out@GRAD"], b["X"].shape, b.lod("X"))
@@ -161,7 +164,18 @@ def reshape2(b: Binder) -> None:
     reshape(b)
 
 
-@grad_op("reshape2_grad", infer=None)
+@grad_op("reshape2_grad", infer=None, grad=_AGAIN)
 def reshape2_grad(b: Binder) -> None:
     """dX = dOut in the shape of X."""
     emit_reshape(b, "X@GRAD", b["Out@GRAD"], b["XShape"].shape[1:], b.lod("XShape"))
+
+
+def _again_infer(c: Context) -> None:
+    if not c.runtime:
+        c.set("DDOut", c["DOut"].shape, c["DOut"].dtype, c.lod("DOut"))
+
+
+@grad_op("reshape2_grad_grad", infer=_again_infer)
+def reshape2_grad_grad(b: Binder) -> None:
+    """DDOut = DDX in the shape of DOut."""
+    emit_reshape(b, "DDOut", b["DDX"], b["DOut"].shape, b.lod("DOut"))

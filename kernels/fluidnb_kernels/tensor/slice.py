@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from fluidnb.op import Attr, Binder, Context, default_grad, grad_op, op, values_of
+from fluidnb.op import Attr, Binder, Context, default_grad, grad_op, linear_grad, op, values_of
 from fluidnb_kernels.emit import zeros
 from fluidnb_kernels.given import integers
 from fluidnb_kernels.rules import one_axis
@@ -104,7 +104,9 @@ def _define(type: str, formula: str, slots: dict[str, str], attrs: dict[str, Att
     def take(b: Binder) -> None:
         b(np.copyto, _undropped(b, b["Out"]), _part(b, b["Input"]))
 
-    @grad_op(type + "_grad", guard=values_of(*variables), dtype_slot="Input")
+    @grad_op(
+        type + "_grad", guard=values_of(*variables), dtype_slot="Input", grad=linear_grad(type, "Input", variables)
+    )
     def give_back(b: Binder) -> None:
         """dInput = dOut where it was taken from, 0 elsewhere."""
         dx = b["Input@GRAD"]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from fluidnb.op import Attr, Binder, Context, default_grad, grad_op, op
+from fluidnb.op import Attr, Binder, Context, default_grad, grad_op, linear_grad, op
 
 _ATTRS = {
     "axis": Attr("ints", doc="a permutation of the dimensions of X"),
@@ -54,7 +54,7 @@ def _back(b: Binder) -> None:
     b(np.copyto, b["X@GRAD"], g.transpose(np.argsort([a % len(axis) for a in axis])))
 
 
-grad_op("transpose_grad")(_back)
+grad_op("transpose_grad", grad=linear_grad("transpose"))(_back)
 
 
 @op(
@@ -82,4 +82,4 @@ def _as_before(c: Context) -> None:
     c.set("X@GRAD", c["XShape"].shape[1:], c["Out@GRAD"].dtype, c.lod("XShape"))
 
 
-grad_op("transpose2_grad", infer=_as_before)(_back)
+grad_op("transpose2_grad", infer=_as_before, grad=linear_grad("transpose"))(_back)
