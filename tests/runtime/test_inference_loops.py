@@ -79,6 +79,22 @@ def test_after_memory_optimize(tmp_path: Path) -> None:
         assert not [op for block in program.blocks for op in block.ops if op.type == "delete_var"]
 
 
+def test_a_loaded_model_can_be_rewritten(tmp_path: Path) -> None:
+    for build in PROGRAMS:
+        folder = tmp_path / build.__name__
+        with fluid.program_guard(fluid.Program(), fluid.Program()), fluid.scope_guard(fluid.Scope()):
+            out = build()
+            EXE.run(fluid.default_startup_program())
+            fluid.io.save_inference_model(str(folder), ["x"], [out], EXE)
+        _, want = loaded(folder, x=X)
+        with fluid.scope_guard(fluid.Scope()):
+            program, _, targets = fluid.io.load_inference_model(str(folder), EXE)
+            fluid.memory_optimize(program)
+            assert any(op.type == "delete_var" for block in program.blocks for op in block.ops)
+            assert fetched(program, targets, fluid.global_scope(), x=X) == want
+            assert EXE.run(program, feed={"x": X}, return_numpy=False)  # by its own fetch operators
+
+
 def test_a_target_that_memory_optimize_has_dropped_is_refused(tmp_path: Path) -> None:
     out = L.fc(L.data("x", [4]), 2)
     loss = L.mean(out)
