@@ -22,6 +22,9 @@ if TYPE_CHECKING:
 #: Slots of outer variables that the block reads, by operator.
 _READS = {"while": ("X",), "conditional_block": ("Input", "Cond")}
 
+#: What copies of counters are called, after the counter's name.
+KEPT = "@KEPT"
+
 #: Operators that run a block through which gradients go.
 RUN_BLOCKS = frozenset({*_READS, "recurrent"})
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-from fluidnb.backward.blocks import counted, restored, undo
+from fluidnb.backward.blocks import KEPT, counted, restored, undo
 from fluidnb.backward.saved import use_copy
 from fluidnb.errors import Operand, OpValueError
 from fluidnb.op import EMPTY, get_op
@@ -59,6 +59,17 @@ class Freshness:
         for position, op in enumerate(block.ops):
             for name in dict.fromkeys(op.output_arg_names()):
                 self.writers.setdefault(name, []).append(position)
+        for position, op in enumerate(block.ops):
+            self._forget_counting(position, op)
+
+    def _forget_counting(self, position: int, op: OpDesc) -> None:
+        """What an earlier backward counted back and has put right again counts as not written."""
+        if op.optype != "assign" or not op.attrs.get("op_role", 0) & OpRole.Backward:
+            return
+        (name,), (copy,) = op.outs["Out"], op.ins["X"]
+        if copy.startswith(name + KEPT):
+            start = self.writers[copy][-1]
+            self.writers[name] = [w for w in self.writers[name] if not start < w <= position]
 
     def check(self, position: int, gradient: OpDesc, walk: Walk) -> None:
         """See to it that a gradient operator reads what its forward operator saw.

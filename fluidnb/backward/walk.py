@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 
-from fluidnb.backward.blocks import RUN_BLOCKS, counts_for_all, through, undo
+from fluidnb.backward.blocks import KEPT, RUN_BLOCKS, counts_for_all, through, undo
 from fluidnb.backward.path import Wanted, is_array, is_floating
 from fluidnb.backward.saved import Copies
 from fluidnb.backward.stale import Freshness
@@ -253,7 +253,7 @@ class Walk:
             variable: the counter.
         """
         if not self.nested and variable not in self._kept:
-            self._kept[variable] = copy = self.free(variable + "@KEPT")
+            self._kept[variable] = copy = self.free(variable + KEPT)
             self.part_of[copy] = variable
             self._append(OpDesc("assign", {"X": [variable]}, {"Out": [copy]}))
 

@@ -30,7 +30,7 @@ def copied(x: np.ndarray[Any, Any], out: np.ndarray[Any, Any]) -> None:
 
 @pytest.fixture(autouse=True)
 def no_sevens() -> Iterator[None]:
-    """An operator that copies its input and fails when it is a 7; so does its gradient, an operator of the same kind."""
+    """An operator that copies its input and fails when it is a 7; its gradient is one of the same kind."""
 
     def kernel(b: op.Binder) -> None:
         b(copied, b["X"], b["Out"])
@@ -134,4 +134,4 @@ def test_an_operator_that_cannot_be_bound(machine: bool) -> None:
         fluid.default_main_program().current_block().append_op("elementwise_add", {"X": x, "Y": total}, {"Out": "sum"})
         L.assign(L.concat([total, x], axis=0), output=total)
     said = message(machine, {"x": np.ones(2, "float32")})
-    assert "\n  op:       op 0 (elementwise_add) in block 1\n  in:       iteration 1 of while (op 4 in block 0)\n" in said
+    assert "op:       op 0 (elementwise_add) in block 1\n  in:       iteration 1 of while (op 4 in block 0)\n" in said
