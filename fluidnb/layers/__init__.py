@@ -10,6 +10,7 @@ from fluidnb.layers.activation import relu, sigmoid, sign, softmax, sqrt, square
 from fluidnb.layers.array import array_length, array_read, array_write, create_array, tensor_array_to_tensor
 from fluidnb.layers.auc import auc
 from fluidnb.layers.beam import beam_search, beam_search_decode
+from fluidnb.layers.borders import pad2d
 from fluidnb.layers.compare import equal, greater_than, less_equal, less_than
 from fluidnb.layers.control_flow import ConditionalBlock, DynamicRNN, IfElse, StaticRNN, Switch, While
 from fluidnb.layers.conv import conv2d, conv2d_transpose, conv3d, conv3d_transpose
@@ -205,15 +206,15 @@ __all__ = [
     "linspace", "load", "lod_rank_table", "lod_reset", "lod_tensor_to_array", "log", "log_loss", "logical_and",
     "logical_not", "logical_or", "logical_xor", "logsigmoid", "lstm_unit", "margin_rank_loss", "matmul",
     "max_sequence_len", "maxout", "mean", "merge_lod_tensor", "merge_selected_rows", "mul", "multiplex",
-    "natural_exp_decay", "noam_decay", "not_equal", "one_hot", "ones", "pad", "pad_constant_like", "piecewise_decay",
-    "polynomial_decay", "pool2d", "pool3d", "pow", "prelu", "range", "rank", "rank_loss", "reciprocal", "reduce_all",
-    "reduce_any", "reduce_max", "reduce_mean", "reduce_min", "reduce_prod", "reduce_sum", "relu", "relu6",
-    "reorder_lod_tensor_by_rank", "reshape", "reverse", "round", "row_conv", "rsqrt", "sampling_id", "scale", "scatter",
-    "selu", "sequence_concat", "sequence_conv", "sequence_enumerate", "sequence_expand", "sequence_expand_as",
-    "sequence_first_step", "sequence_last_step", "sequence_mask", "sequence_pad", "sequence_pool", "sequence_reshape",
-    "sequence_reverse", "sequence_scatter", "sequence_slice", "sequence_softmax", "sequence_unpad", "set_defaults",
-    "shape", "shrink_memory", "sigmoid", "sigmoid_cross_entropy_with_logits", "sign", "sin", "slice", "smooth_l1",
-    "soft_relu", "softmax", "softmax_with_cross_entropy", "softplus", "softshrink", "softsign", "split",
+    "natural_exp_decay", "noam_decay", "not_equal", "one_hot", "ones", "pad", "pad2d", "pad_constant_like",
+    "piecewise_decay", "polynomial_decay", "pool2d", "pool3d", "pow", "prelu", "range", "rank", "rank_loss",
+    "reciprocal", "reduce_all", "reduce_any", "reduce_max", "reduce_mean", "reduce_min", "reduce_prod", "reduce_sum",
+    "relu", "relu6", "reorder_lod_tensor_by_rank", "reshape", "reverse", "round", "row_conv", "rsqrt", "sampling_id",
+    "scale", "scatter", "selu", "sequence_concat", "sequence_conv", "sequence_enumerate", "sequence_expand",
+    "sequence_expand_as", "sequence_first_step", "sequence_last_step", "sequence_mask", "sequence_pad", "sequence_pool",
+    "sequence_reshape", "sequence_reverse", "sequence_scatter", "sequence_slice", "sequence_softmax", "sequence_unpad",
+    "set_defaults", "shape", "shrink_memory", "sigmoid", "sigmoid_cross_entropy_with_logits", "sign", "sin", "slice",
+    "smooth_l1", "soft_relu", "softmax", "softmax_with_cross_entropy", "softplus", "softshrink", "softsign", "split",
     "split_lod_tensor", "sqrt", "square", "square_error_cost", "squeeze", "stack", "stanh", "sum", "sums", "swish",
     "tanh", "tanh_shrink", "tensor_array_to_tensor", "thresholded_relu", "topk", "transpose", "uniform_random",
     "uniform_random_batch_size_like", "unsqueeze", "unstack", "warpctc", "where", "zeros", "zeros_like",
