@@ -9,9 +9,11 @@ import pytest
 
 import fluidnb as fluid
 from fluidnb import layers
+from tests.layers.nests import ROWS, WIDTH, Nest
 from tests.paddle import fluidnb_side as ours
 from tests.paddle.harness import require_paddle, train_in_paddle
 from tests.paddle.programs_control_flow import PROGRAMS, SHAPE, trained
+from tests.tools.sampling import sample
 
 pytestmark = pytest.mark.paddle
 
@@ -71,3 +73,24 @@ def test_training_through_control_flow_agrees(build, tmp_path: Path, rng: np.ran
     for name, value in after.items():
         np.testing.assert_allclose(value, theirs.after[name], rtol=1e-5, atol=1e-6, err_msg=name)
     assert any(np.abs(after[n] - params[n]).max() > 1e-3 for n in params)
+
+
+@pytest.mark.parametrize("seed", sample(range(200), 3))
+def test_a_random_network_agrees(seed, tmp_path: Path) -> None:
+    """One step of training, in float64. Paddle's later steps may see what a block that is skipped has left."""
+    require_paddle()
+    main, startup = fluid.Program(), fluid.Program()
+    main.random_seed = startup.random_seed = seed + 1
+    with fluid.program_guard(main, startup), fluid.unique_name.guard():
+        x = layers.data("x", shape=[WIDTH], dtype="float64")
+        x.stop_gradient = False  # Paddle's recurrent_grad knows no sequence without gradient
+        before = layers.fc(x, WIDTH, act="tanh", param_attr="first")
+        loss = layers.mean(layers.square(Nest(seed).build(before, 2 + seed % 2)))
+        fluid.optimizer.SGD(0.1).minimize(loss)
+    feeds = {"0/x": np.random.default_rng(seed).standard_normal((ROWS, WIDTH))}
+    params = ours.initial(main, startup)
+    mine, after = ours.train(main, params, feeds, loss.name)
+    theirs = train_in_paddle(tmp_path, main.desc.serialize_to_string(), params, feeds, [loss.name])
+    np.testing.assert_allclose(mine, theirs.losses, rtol=1e-12)
+    for name, value in after.items():
+        np.testing.assert_allclose(value, theirs.after[name], rtol=1e-12, atol=1e-14, err_msg=name)
