@@ -16,6 +16,18 @@ REGULAR = values(2, 3, 3, seed=12) + 3 * np.eye(3)
 DEFINITE = REGULAR @ REGULAR.swapaxes(-1, -2)
 
 
+CUBE = values(2, 4, 5, seed=13)
+
+
+def moved(x, y):
+    """Each row of X moved by the weights of Y, element by element."""
+    (n, m), k = x.shape, y.shape[1]
+    half = k // 2
+    return np.array([
+        [sum(x[r, (i + j) % m] * y[r, j + half] for j in range(-half, half + 1)) for i in range(m)] for r in range(n)
+    ])  # fmt: skip
+
+
 def swapped(x):
     return x.swapaxes(-1, -2).copy()
 
@@ -49,6 +61,15 @@ family(
         "kron/ranks": {"inputs": {"X": V, "Y": BATCH}, "outputs": {"Out": np.kron(V, BATCH)}},
         "cross": {"inputs": {"X": P, "Y": Q}, "attrs": {"dim": 1}, "outputs": {"Out": np.cross(P, Q)}},
         "cross/first": {"inputs": {"X": P.T.copy(), "Y": Q.T.copy()}, "outputs": {"Out": np.cross(P.T, Q.T, axis=0)}},
+        "bilinear_tensor_product": {
+            "inputs": {"X": A, "Y": SUM, "Weight": CUBE}, "outputs": {"Out": np.einsum("nd,sde,ne->ns", A, CUBE, SUM)},
+        },
+        "bilinear_tensor_product/bias": {
+            "inputs": {"X": A, "Y": SUM, "Weight": CUBE, "Bias": V[None, :2]},
+            "outputs": {"Out": np.einsum("nd,sde,ne->ns", A, CUBE, SUM) + V[:2]},
+        },
+        "conv_shift": {"inputs": {"X": SUM, "Y": P[:3]}, "outputs": {"Out": moved(SUM, P[:3])}},
+        "conv_shift/one": {"inputs": {"X": SUM, "Y": P[:3, :1]}, "outputs": {"Out": SUM * P[:3, :1]}},
         "inverse": {"inputs": {"Input": REGULAR}, "outputs": {"Output": np.linalg.inv(REGULAR)}},
     },
 )  # fmt: skip
@@ -101,6 +122,12 @@ def test_the_gradient_of_cholesky_along_symmetric_directions(upper):
         ("cross", {"X": P, "Y": A}, {}, "must have the same shape"),
         ("cross", {"X": B, "Y": B}, {}, "No dimension of Input"),
         ("cross", {"X": P, "Y": Q}, {"dim": 0}, "vectors of three numbers"),
+        ("bilinear_tensor_product", {"X": A, "Y": B, "Weight": CUBE}, {}, "matrices with as many rows"),
+        ("bilinear_tensor_product", {"X": A, "Y": A, "Weight": CUBE}, {}, "Weight. of bilinear_tensor_product"),
+        ("bilinear_tensor_product", {"X": A, "Y": SUM, "Weight": CUBE, "Bias": V[None]}, {}, "Bias. of bilinear"),
+        ("conv_shift", {"X": A, "Y": B}, {}, "as many rows"),
+        ("conv_shift", {"X": A, "Y": A}, {}, "must be odd"),
+        ("conv_shift", {"X": A, "Y": SUM}, {}, "must be odd and not larger"),
         ("inverse", {"Input": A}, {}, "must hold square matrices"),
         ("cholesky", {"X": A}, {}, "must hold square matrices"),
     ],

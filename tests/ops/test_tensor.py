@@ -90,6 +90,16 @@ family(
             "outputs": {"Out": np.zeros((3, 2), "float32")},
         },
         "fill_zeros_like": {"inputs": {"X": X}, "outputs": {"Out": np.zeros_like(X)}},
+        "fill_zeros_like2": {
+            "inputs": {"X": X}, "attrs": {"dtype": INT64}, "outputs": {"Out": np.zeros((2, 3, 4), "int64")},
+        },
+        "fill": {
+            "attrs": {"shape": [2, 2], "value": [1.0, 2.0, 3.0, 4.5]},
+            "outputs": {"Out": np.array([[1, 2], [3, 4.5]], "float32")},
+        },
+        "fill/whole": {
+            "attrs": {"shape": [2], "value": [1.0, 2.0], "dtype": INT32}, "outputs": {"Out": np.array([1, 2], "int32")},
+        },
         "fill_any_like": {"inputs": {"X": X}, "attrs": {"value": 3.0}, "outputs": {"Out": np.full_like(X, 3)}},
         "fill_any_like/dtype": {
             "inputs": {"X": A}, "attrs": {"value": 3.0, "dtype": INT64}, "outputs": {"Out": np.full((2, 3), 3)},

@@ -128,6 +128,11 @@ def fill_constant_batch_size_like(b: Binder) -> None:
     b(np.copyto, b["Out"], filling(b, b["Out"].dtype))
 
 
+def _any_like(c: Context) -> None:
+    number = c.attr("dtype", -1)
+    c.set("Out", c["X"].shape, c["X"].dtype if number < 0 else dtypes.np_dtype(number), c.lod("X"))
+
+
 @op(
     "fill_zeros_like",
     inputs={"X": "any shape"},
@@ -148,9 +153,25 @@ def fill_zeros_like(b: Binder) -> None:
     b(np.copyto, b["Out"], b.const(0, b["Out"].dtype))
 
 
-def _any_like(c: Context) -> None:
-    number = c.attr("dtype", -1)
-    c.set("Out", c["X"].shape, c["X"].dtype if number < 0 else dtypes.np_dtype(number), c.lod("X"))
+@op(
+    "fill_zeros_like2",
+    inputs={"X": "any shape"},
+    outputs={"Out": "zeros of its shape"},
+    attrs={"dtype": Attr("dtype", "float32", "dtype of Out")},
+    infer=_any_like,
+    grad=no_slope,
+)
+def fill_zeros_like2(b: Binder) -> None:
+    """Out = 0 everywhere, with the shape and LoD of X and the dtype of the attribute.
+
+    Example:
+        >>> from fluidnb.testing import run_op
+        >>> run_op("fill_zeros_like2", {"X": [1.0, 2.0]}, {"dtype": "int64"})["Out"]
+        array([0, 0])
+
+    Source: Fluid's fill_zeros_like_op.
+    """
+    b(np.copyto, b["Out"], b.const(0, b["Out"].dtype))
 
 
 @op(
@@ -202,10 +223,39 @@ def assign_value(b: Binder) -> None:
 
     Source: Fluid's assign_value_op.
     """
-    out = b["Out"]
-    values: list[Any] = next((b.attr(name) for name in _VALUES if b.attr(name)), [])
+    _listed(b, next((b.attr(name) for name in _VALUES if b.attr(name)), []))
+
+
+def _listed(b: Binder, values: list[Any]) -> None:
+    """Emit Out = a list of values."""
+    out, type = b["Out"], b.definition.type
     b.require(
-        len(values) == out.size, "The number of values of assign_value must be that of the elements of its shape.",
+        len(values) == out.size, f"The number of values of {type} must be that of the elements of its shape.",
         expected=out.size, received=len(values),
     )  # fmt: skip
     b(np.copyto, out, np.array(values).astype(out.dtype).reshape(out.shape))
+
+
+@op(
+    "fill",
+    outputs={"Out": "of the shape of the attribute"},
+    attrs={
+        "value": Attr("floats", doc="the values, in row-major order"),
+        "shape": Attr("ints", doc="sizes"),
+        "dtype": Attr("dtype", "float32", "dtype of Out"),
+        "force_cpu": Attr("bool", False, "keep the result on the CPU"),
+    },
+    infer=fixed_shape,
+)
+def fill(b: Binder) -> None:
+    """Out = the values of the attribute, in row-major order.
+
+    Example:
+        >>> from fluidnb.testing import run_op
+        >>> run_op("fill", attrs={"value": [4.0, 5.0], "shape": [2, 1], "dtype": "int64"})["Out"]
+        array([[4],
+               [5]])
+
+    Source: Fluid's fill_op.
+    """
+    _listed(b, b.attr("value"))
