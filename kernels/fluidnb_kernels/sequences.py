@@ -187,20 +187,33 @@ def emit_put(b: Binder, x: Array, rows: Array, out: Array) -> None:
         b(np.ndarray.__setitem__, out, rows, x)
 
 
-def reduce_each(ufunc: np.ufunc, parts: list[Array], outs: list[Array]) -> None:
-    """Reduce arrays along their first dimension.
+def reduce_each(ufunc: np.ufunc, x: Array, parts: Array, out: Array) -> None:
+    """Reduce parts of an array along its first dimension.
 
     Args:
         ufunc: with two operands.
-        parts: each [m, …].
-        outs: each […], written.
+        x: [n, …].
+        parts: int [parts, 3]: row of the result, first row and row behind the last of each.
+        out: [m, …], written in these rows.
 
     Example:
-        >>> total = np.zeros(2); reduce_each(np.add, [np.ones((3, 2))], [total]); total
-        array([3., 3.])
+        >>> total = np.zeros((1, 2)); reduce_each(np.add, np.ones((3, 2)), np.array([[0, 1, 3]]), total); total
+        array([[2., 2.]])
     """
-    for part, out in zip(parts, outs, strict=True):
-        ufunc.reduce(part, 0, None, out)
+    for i, start, end in parts.tolist():
+        ufunc.reduce(x[start:end], 0, None, out[i])
+
+
+def parts_of(offsets: Array) -> Array:
+    """Number, first row and row behind the last of each sequence that has rows.
+
+    Example:
+        >>> parts_of(np.array([0, 2, 2, 3]))
+        array([[0, 0, 2],
+               [2, 2, 3]])
+    """
+    full = np.flatnonzero(np.diff(offsets))
+    return np.stack([full, offsets[full], offsets[full + 1]], 1)
 
 
 def emit_reduce(b: Binder, ufunc: np.ufunc, x: Array, offsets: Array, out: Array, empty: Any = 0) -> None:
@@ -222,8 +235,7 @@ def emit_reduce(b: Binder, ufunc: np.ufunc, x: Array, offsets: Array, out: Array
         return
     width = x[0].size
     if x.ndim > 1 and width * len(x) > LONG * len(full):
-        parts = [x[offsets[i] : offsets[i + 1]] for i in full]
-        b(reduce_each, ufunc, parts, [out[i] for i in full])
+        b(reduce_each, ufunc, x, parts_of(offsets), out)
         return
     target = out if len(full) == len(lengths) else b.tmp((len(full), *out.shape[1:]), out.dtype)
     b(ufunc.reduceat, x, offsets[full], 0, None, target)

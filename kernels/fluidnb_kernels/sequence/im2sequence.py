@@ -56,20 +56,22 @@ def _infer(c: Context) -> None:
     return c.set("Out", (level[-1], row), x.dtype, (level,))
 
 
-def _tap(image: Array, axes: tuple[Axis, ...], i: int, j: int) -> Array:
-    """Element (i, j) of every window: [h, w, c]."""
-    return np.moveaxis(image[:, axes[0].tap(i), axes[1].tap(j)], 0, -1)
+def _tap(images: Array, axes: tuple[Axis, ...], i: int, j: int) -> Array:
+    """Element (i, j) of every window: [n, h, w, c]."""
+    return np.moveaxis(images[:, :, axes[0].tap(i), axes[1].tap(j)], 1, -1)
 
 
 def _each(b: Binder, rows: Array, whole: Array) -> list[tuple[Array, Array]]:
     """Pairs of windows as rows and as parts of the padded images, element by element of the windows."""
-    pairs, first = [], 0
-    kh, kw = b.attr("kernels")
-    for image, axes in zip(whole, _sizes(b), strict=True):
-        h, w = (axis.out for axis in axes)
-        mine = rows[first : first + h * w].reshape(h, w, whole.shape[1], kh, kw)
-        first += h * w
-        pairs += [(mine[..., i, j], _tap(image, axes, i, j)) for i in range(kh) for j in range(kw)]
+    pairs, first, n = [], 0, len(whole)
+    (kh, kw), sizes = b.attr("kernels"), _sizes(b)
+    step = 1 if b.has("Y") else max(n, 1)  # images of one size go together
+    for k in range(0, n, step):
+        h, w = (axis.out for axis in sizes[k])
+        mine = rows[first : first + step * h * w].reshape(step, h, w, whole.shape[1], kh, kw)
+        first += step * h * w
+        images, axes = whole[k : k + step], sizes[k]
+        pairs += [(mine[..., i, j], _tap(images, axes, i, j)) for i in range(kh) for j in range(kw)]
     return pairs
 
 

@@ -16,6 +16,7 @@ from fluidnb_kernels.sequences import (
     emit_rows,
     offsets_of,
     owners,
+    parts_of,
     require_lod,
 )
 from fluidnb_kernels.views import reading, writing, written
@@ -38,24 +39,24 @@ def _grad(desc: OpDesc, definition: OpDef, no_grad: Collection[str]) -> list[OpD
     return default_grad("X", *index, "Out@GRAD")(desc, definition, no_grad)
 
 
-def pick_highest(parts: list[Array], starts: list[int], outs: list[Array], places: list[Array]) -> None:
-    """The largest element of each column of some arrays, and where it is; the first one of several.
+def pick_highest(x: Array, parts: Array, out: Array, places: Array) -> None:
+    """The largest element of each column of parts of an array, and its row; the first one of several.
 
     Args:
-        parts: each [m, …], m at least 1.
-        starts: what is added to the row numbers of each.
-        outs: each […], written.
-        places: each int32 […], written.
+        x: [n, width].
+        parts: int [parts, 3]: row of the result, first row and row behind the last of each.
+        out: [m, width], written in these rows.
+        places: int32 [m, width], alike.
 
     Example:
-        >>> top, row = np.zeros(1), np.zeros(1, int)
-        >>> pick_highest([np.array([[1.0], [3.0], [3.0]])], [10], [top], [row]); top, row
-        (array([3.]), array([11]))
+        >>> top, row = np.zeros((1, 1)), np.zeros((1, 1), int)
+        >>> pick_highest(np.array([[9.0], [1.0], [3.0], [3.0]]), np.array([[0, 1, 4]]), top, row); top, row
+        (array([[3.]]), array([[2]]))
     """
-    for part, start, out, place in zip(parts, starts, outs, places, strict=True):
-        np.maximum.reduce(part, 0, None, out)
-        place[...] = part.argmax(0)
-        place += start
+    for i, start, end in parts.tolist():
+        part = x[start:end]
+        np.maximum.reduce(part, 0, None, out[i])
+        np.add(part.argmax(0), start, places[i], casting="unsafe")
 
 
 @op(
@@ -95,8 +96,7 @@ def sequence_pool(b: Binder) -> None:
         outs, places = (writing(b, a, (len(lengths), width)) for a in (out, index))
         emit_put(b, b.const(pad, out.dtype), empty, outs)
         emit_put(b, b.const(-1, index.dtype), empty, places)
-        parts = [flat[offsets[i] : offsets[i + 1]] for i in full]
-        b(pick_highest, parts, offsets[full].tolist(), [outs[i] for i in full], [places[i] for i in full])
+        b(pick_highest, flat, parts_of(offsets), outs, places)
         written(b, out, outs)
         return written(b, index, places)
     if index is not None:
