@@ -41,6 +41,9 @@ class Tags:
 
         Args:
             labels: integers [n].
+
+        Returns:
+            Integers [n].
         """
         return labels // len(SCHEMES[self.scheme])
 

@@ -94,6 +94,9 @@ def network(b: Binder, **more: Any) -> Lstm:
     Args:
         b: the binder.
         more: further fields of `Lstm`.
+
+    Returns:
+        The network.
     """
     gate, cell, candidate = (
         ACTIVATIONS[b.attr(name + "_activation", default)]
@@ -183,6 +186,9 @@ def room_back(b: Binder, states: Array, cells: Array) -> tuple[Array, ...]:
         b: the binder.
         states: [n, state].
         cells: [n, width].
+
+    Returns:
+        Three like ``states``, three like ``cells``, two [n, 4 · width].
     """
     n, width = cells.shape
     shapes = [states.shape] * 3 + [cells.shape] * 3 + [(n, 4 * width)] * 2
