@@ -135,7 +135,7 @@ def _block(walk: Walk, position: int, op: OpDesc, arrived: dict[str, str], count
             carried[name] = walk.array_gradient(name)
         elif name in writes and op.optype == "while":  # the last value of the loop is not used, earlier ones are
             carried[name] = walk.zeros(name)
-    inner = walk.inside(forward, outer=carried.values())
+    inner = walk.inside(forward, outer=carried)
     for name, outside in carried.items():
         inner.hand_in(name, outside)
     inner.run()
@@ -173,7 +173,7 @@ def _recurrent(walk: Walk, op: OpDesc, arrived: dict[str, str]) -> None:
     arrays = [n for n in op.ins.get("parameters", []) if n in reads and is_array(walk.block, n)]
     carried = {n: walk.array_gradient(n) for n in arrays}
     given = [n + GRAD for n in dict.fromkeys((*arrived, *states))]
-    inner = walk.inside(_forward(walk, op), outer=carried.values(), given=given, also=previous)
+    inner = walk.inside(_forward(walk, op), outer=carried, given=given, also=previous)
     for name in dict.fromkeys((*arrived, *states)):
         inner.hand_in(name, name + GRAD)
     for name, outside in carried.items():

@@ -140,20 +140,21 @@ class Walk:
     # ---- what blocks inside ask for
 
     def inside(
-        self, block: BlockDesc, outer: Iterable[str] = (), given: Iterable[str] = (), also: Iterable[str] = ()
+        self, block: BlockDesc, outer: Mapping[str, str], given: Iterable[str] = (), also: Iterable[str] = ()
     ) -> Walk:
         """A walk over a block inside this one.
 
         Args:
             block: the block.
-            outer: names of gradients that it uses under the name that they have outside.
+            outer: variable -> its gradient, which the walk uses under the name that it has outside.
             given: names of gradients that the gradient operator puts into the scope of each iteration.
             also: variables of the block that depend on what is asked for, beside those that its operators tell.
 
         Returns:
             The walk.
         """
-        taken = {*outer, *given}
+        # a gradient inside of that name is what the operator sums over iterations
+        taken = {*outer.values(), *given, *(n + GRAD for n in outer)}
 
         def free(wish: str) -> str:
             name = wish
@@ -162,7 +163,8 @@ class Walk:
             taken.add(name)
             return name
 
-        return Walk(block, self.wanted.inside(block, also), free, nested=True, outer=set(outer), given=set(given))
+        wanted, names = self.wanted.inside(block, also), set(outer.values())
+        return Walk(block, wanted, free, nested=True, outer=names, given=set(given))
 
     def hand_in(self, variable: str, gradient: str) -> None:
         """Start from the gradient of an outer variable under the name that it has outside.

@@ -216,6 +216,35 @@ def test_in_the_global_block_such_a_value_is_an_error() -> None:
     assert fluid.default_main_program().desc.serialize_to_string() == before
 
 
+def test_a_loop_and_a_branch_that_carry_the_same_value() -> None:
+    x, flag = data(), data("flag", (1,), "bool")
+    h = L.assign(x)
+    with when(flag):
+        with loop(2):
+            u = L.tanh(h)
+            L.assign(L.scale(u, 2.0), output=h)
+            L.sums([h, L.tanh(h)], out=h)
+        with when(flag):
+            L.sums([h, L.square(L.scale(h, 0.5))], out=h)
+    check(L.reduce_sum(L.sums([h, L.assign(x)])), {"flag": np.array([False])}, flag=np.array([True]))
+
+
+def test_a_value_that_is_used_before_and_after_an_inner_block() -> None:
+    """The gradients from both sides meet under a second name, which the inner block must not take for its own."""
+    x, flag, off = data(), data("flag", (1,), "bool"), data("off", (1,), "bool")
+    h, total = L.assign(x), L.scale(x, 1.0)
+    with when(flag):
+        with loop(2):
+            with when(flag):
+                L.sums([total, L.elementwise_mul(h, x)], out=total)
+            L.assign(L.tanh(x), output=h)
+            L.sums([total, L.sigmoid(h)], out=total)
+        with when(off):
+            L.sums([total, L.tanh(h)], out=total)
+    feed = {"flag": np.array([True]), "off": np.array([False])}
+    check(L.reduce_sum(L.sums([total, h])), {"off": np.array([True])}, **feed)
+
+
 # ---- arrays
 
 
@@ -263,7 +292,8 @@ def test_an_array_that_a_step_net_reads() -> None:
     rnn = StaticRNN()
     with rnn.step():
         rnn.output(L.elementwise_mul(rnn.step_input(x), L.array_read(array, one)))
-    check(L.reduce_sum(L.sums([rnn(), L.elementwise_add(L.square(x), L.array_read(array, one))])), x=np.stack([X, X**2]))
+    outside = L.elementwise_add(L.square(x), L.array_read(array, one))
+    check(L.reduce_sum(L.sums([rnn(), outside])), x=np.stack([X, X**2]))
 
 
 # ---- counters

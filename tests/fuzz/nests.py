@@ -54,7 +54,8 @@ class Nest:
 
     Args:
         choose: ``choose(n)`` gives a number below n.
-        array_style: whether only arrays carry values from iteration to iteration, as Paddle's backward wants it.
+        array_style: whether only arrays carry values from iteration to iteration, each element written and read once,
+            as Paddle's backward wants it.
         random: whether operators may draw random numbers.
 
     Attributes:
@@ -89,7 +90,7 @@ class Nest:
         self._sight = Sight(values=[x, L.tanh(x), L.scale(x, 0.5)], counters=list(numbers))
         for _ in range(self.choose(3)):
             self._carry()
-        for _ in range(self.choose(2)):
+        for _ in range(0 if self.array_style else self.choose(2)):
             self._array()
         for _ in range(1 + self.choose(4)):
             self._statement()
@@ -130,6 +131,8 @@ class Nest:
         self._statements += 1
         kinds = [self._compute, self._write, self._read, self._assign, self._array, self._carry]
         kinds += [self._place, self._move]
+        if self.array_style:
+            kinds = [self._compute]
         if self._depth < DEPTH and self._statements < BUSY:
             kinds += [self._loop, self._loop, self._branch, self._switch, self._recurrent, self._scan]
             kinds += [self._sides, self._grow] if self._sight.rows else []
@@ -265,7 +268,7 @@ class Nest:
         chain = L.array_write(self._value(), self._numbers[0])
         self._note(f"scan {chain.name} while i < {count.name}")
         with self._while(count, self._within) as i:
-            for _ in range(1 + self.choose(2)):
+            for _ in range(1 if self.array_style else 1 + self.choose(2)):
                 self._sight.values.append(L.array_read(chain, i))
             self._body(0)
             value = self._expression()
@@ -276,7 +279,7 @@ class Nest:
                 L.array_write(value, L.increment(L.assign(i)), array=chain)
                 L.increment(i)
         self._sight.values.append(L.array_read(chain, count))
-        if self.choose(2):
+        if self.choose(2) and not self.array_style:
             self._sight.values.append(L.array_read(chain, self._numbers[0]))
 
     def _grow(self) -> None:
