@@ -25,7 +25,7 @@ Feed = dict[str, np.ndarray]
 
 _SLOW = [HealthCheck.too_slow, HealthCheck.data_too_large]
 _PHASES = [Phase.explicit, Phase.reuse, Phase.generate]  # shrinking takes minutes; the notes show the program
-_FULL = settings.get_profile("sampled").max_examples < settings().max_examples
+_FULL = settings().max_examples >= 1000  # the profile of --full
 
 #: How many programs each test draws, in a normal run and with --full.
 some = settings(max_examples=1000 if _FULL else 30, suppress_health_check=_SLOW, phases=_PHASES)

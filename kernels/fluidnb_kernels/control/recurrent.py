@@ -95,6 +95,7 @@ class _Recurrent(Control):
                 tensor = variable.value = LoDTensor(place=self.walker.place)
             if tensor.array is None or tensor.array.shape != shape or tensor.array.dtype != value.dtype:
                 tensor.array = self.walker.real(shape, value.dtype)
+                tensor.array.fill(0)  # who looks between two steps sees no remains of other values
             tensor.array[self.at(k)] = value
 
     def changes(self) -> Iterable[Array]:
