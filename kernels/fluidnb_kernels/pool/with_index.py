@@ -1,0 +1,145 @@
+"""max_pool2d_with_index, max_pool3d_with_index: the largest element of each window, and where it was."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import product
+from typing import Any
+
+import numpy as np
+
+from fluidnb.op import Attr, Binder, Context, default_grad, grad_op, op
+from fluidnb_kernels.pool.rules import adaptive_bins, clipped_bins, lowest, pool_axes
+
+Array = Any
+
+
+def _infer(c: Context) -> None:
+    name, x = c.definition.type, c["X"]
+    rank = 3 if "3d" in name else 2
+    c.require(
+        x.ndim == rank + 2, f"The input of {name} must be a {rank + 2}-D tensor.",
+        expected=f"[batch, channels, {'depth, ' * (rank - 2)}height, width]", received=list(x.shape),
+    )  # fmt: skip
+    for attr in ("ksize", "strides", "paddings"):
+        given = c.attr(attr)
+        c.require(
+            len(given) == rank, f"Attr({attr}) of {name} must have one number for each axis of the image.",
+            expected=f"{rank} numbers", received=given,
+        )  # fmt: skip
+    whole, shared = c.attr("global_pooling"), c.attr("adaptive")
+    c.require(
+        whole or shared or all(p < k for p, k in zip(c.attr("paddings"), c.attr("ksize"), strict=True)),
+        f"Attr(paddings) of {name} must be smaller than the window, or there are windows without an element.",
+        expected=f"less than {c.attr('ksize')}", received=c.attr("paddings"),
+    )  # fmt: skip
+    out = [axis.out for axis in pool_axes(c, x.shape[2:])]
+    c.require(
+        all(n == -1 or n > 0 for n in out), f"The window of {name} is larger than the padded image.",
+        expected="at least one window along each axis", received=list(x.shape[2:]),
+    )  # fmt: skip
+    shape = (*x.shape[:2], *out)
+    c.set("Out", shape, x.dtype, c.lod("X"))
+    c.set("Mask", shape, np.int32)
+
+
+def _tables(b: Binder, sizes: Sequence[int]) -> list[Array]:
+    """For each axis the elements of every window: [elements, windows]; a short window repeats its last one."""
+    tables = []
+    for i, axis in enumerate(pool_axes(b, sizes)):
+        shared = b.attr("adaptive", False) and not b.attr("global_pooling", False)
+        bins = adaptive_bins(sizes[i], axis.out) if shared else clipped_bins(axis)
+        starts, ends = np.array(bins.starts), np.array(bins.ends)
+        tables.append(np.minimum(starts + np.arange((ends - starts).max()).reshape(-1, 1), ends - 1))
+    return tables
+
+
+def largest(x: Array, tables: Sequence[Array], out: Array | None, mask: Array | None) -> None:
+    """Write the first largest element of each window, and its place in the plane.
+
+    Args:
+        x: [n, c, …].
+        tables: for each axis the elements of every window, [elements, windows].
+        out: [n, c, windows…], written, or None.
+        mask: the same shape, written, or None.
+    """
+    shape = (*x.shape[:2], *(t.shape[1] for t in tables))
+    best, where = np.full(shape, lowest(x.dtype), x.dtype), np.full(shape, -1, np.int64)
+    for rows in product(*tables):
+        spots = np.ix_(*rows)
+        element = x[(slice(None), slice(None), *spots)]
+        better = element > best
+        np.copyto(best, element, where=better)
+        np.copyto(where, np.ravel_multi_index(spots, x.shape[2:]), where=better)
+    if out is not None:
+        out[...] = best
+    if mask is not None:
+        mask[...] = where
+
+
+def spread(g: Array, mask: Array, dx: Array) -> None:
+    """Write the gradients of windows, each where its largest element was.
+
+    Args:
+        g: [n, c, windows…].
+        mask: the places in the plane, the same shape; -1 for none.
+        dx: [n, c, …], written.
+
+    Example:
+        >>> dx = np.zeros((1, 1, 3)); spread(np.ones((1, 1, 2)), np.array([[[2, 2]]]), dx); dx
+        array([[[0., 0., 2.]]])
+    """
+    planes = dx.shape[0] * dx.shape[1]
+    total = np.zeros((planes, dx.size // max(planes, 1)), dx.dtype)
+    spots, shares = mask.reshape(planes, -1), g.reshape(planes, -1)
+    plane, window = np.nonzero(spots >= 0)
+    np.add.at(total, (plane, spots[plane, window]), shares[plane, window])
+    dx[...] = total.reshape(dx.shape)
+
+
+_DOC = """Out = the largest element of each window of X; Mask = its place in the plane, counted row by row.
+
+    The first of several largest elements counts. Windows are those of pool{rank}d; with ``adaptive`` there are
+    ``ksize`` of them along each axis, and window i goes from ``floor(i · size / ksize)`` to before
+    ``ceil((i + 1) · size / ksize)``.
+
+    Example:
+        >>> from fluidnb.testing import run_op
+        >>> x, two = np.arange({n}.0).reshape({shape}), {ksize}
+        >>> out = run_op("{type}", {{"X": x}}, {{"ksize": two, "strides": two}})
+        >>> out["Out"].ravel(), out["Mask"].ravel()
+        (array([{last}.]), array([{last}], dtype=int32))
+
+    Source: Fluid's pool_with_index_op.
+    """
+
+
+def _define(type: str, rank: int) -> None:
+    @op(
+        type,
+        inputs={"X": "images [n, c, …]"},
+        outputs={"Out": "the pooled images", "Mask": "int32: where each element was in its plane"},
+        attrs={
+            "ksize": Attr("ints", doc="sizes of a window; with adaptive, of Out", gt=0),
+            "strides": Attr("ints", [1] * rank, "from window to window, one for each axis", gt=0),
+            "paddings": Attr("ints", [0] * rank, "padding around the image, one for each axis", ge=0),
+            "global_pooling": Attr("bool", False, "one window that is the whole image"),
+            "adaptive": Attr("bool", False, "windows that share out the image, as many as ksize says"),
+        },
+        infer=_infer,
+        grad=default_grad("X", "Mask", "Out@GRAD"),
+        doc=_DOC.format(
+            type=type, rank=rank, n=2**rank, shape=(1, 1) + (2,) * rank, ksize=[2] * rank, last=2**rank - 1
+        ),
+    )
+    def pool(b: Binder) -> None:
+        b(largest, b["X"], _tables(b, b["X"].shape[2:]), b["Out"], b["Mask"])
+
+    @grad_op(type + "_grad")
+    def pool_grad(b: Binder) -> None:
+        """dX = the sum of dOut over the windows whose largest element it was."""
+        b(spread, b["Out@GRAD"], b["Mask"], b["X@GRAD"])
+
+
+for _rank in (2, 3):
+    _define(f"max_pool{_rank}d_with_index", _rank)

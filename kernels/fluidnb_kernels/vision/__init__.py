@@ -1,0 +1,1 @@
+"""Images resampled, shifted, shuffled and cut into windows."""

@@ -1,0 +1,94 @@
+"""affine_channel: each channel of an image times a factor plus a summand."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from fluidnb.op import Attr, Binder, Context, default_grad, grad_op, op
+from fluidnb_kernels.emit import FLOATS
+from fluidnb_kernels.sliding import channel_first
+
+Array = Any
+
+
+def _infer(c: Context) -> None:
+    x, layout = c["X"], c.attr("data_layout")
+    c.require(
+        x.ndim >= 2, "The input of affine_channel must have channels.", expected="[batch, channels, …]",
+        received=list(x.shape),
+    )  # fmt: skip
+    channels = x.shape[-1 if layout == "NHWC" else 1]
+    for slot in ("Scale", "Bias"):
+        v = c[slot]
+        c.require(
+            v.ndim == 1 and (v.shape[0] == channels or -1 in (v.shape[0], channels)),
+            f"{slot} of affine_channel must have one element for each channel.",
+            expected=f"[{channels}]", received=list(v.shape),
+        )  # fmt: skip
+    c.set("Out", x.shape, x.dtype, c.lod("X"))
+
+
+def _images(b: Binder, *slots: str) -> list[Array]:
+    """Images with the channel as their second dimension."""
+    return [None if b[s] is None else channel_first(b[s], b.attr("data_layout", "")) for s in slots]
+
+
+def _around(x: Array) -> tuple[int, ...]:
+    return (0, *range(2, x.ndim))
+
+
+def _vector(x: Array, v: Array) -> Array:
+    """A vector over the channels, to go with an image."""
+    return v.reshape([1 if i != 1 else v.size for i in range(x.ndim)])
+
+
+@op(
+    "affine_channel",
+    inputs={
+        "X": "[n, c, …] or, with data_layout NHWC, [n, …, c]",
+        "Scale": "[c]: factors",
+        "Bias": "[c]: summands",
+    },
+    outputs={"Out": "the shape of X"},
+    attrs={"data_layout": Attr("string", "AnyLayout", "NHWC where the channels come last; else they are second")},
+    infer=_infer,
+    grad=default_grad("X", "Scale", "Out@GRAD", wrt=["X", "Scale", "Bias"]),
+    dtypes=FLOATS,
+)
+def affine_channel(b: Binder) -> None:
+    """Out = X · Scale + Bias, channel by channel: batch normalisation with moments that stay.
+
+    Example:
+        >>> from fluidnb.testing import run_op
+        >>> run_op("affine_channel", {"X": [[1.0, 2.0]], "Scale": [2.0, 3.0], "Bias": [0.0, 1.0]})["Out"]
+        array([[2., 7.]])
+
+    Source: Fluid's affine_channel_op.
+    """
+    x, out = _images(b, "X", "Out")
+    t = b.like(x)
+    b(np.multiply, x, _vector(x, b["Scale"]), out=t)
+    b(np.add, t, _vector(x, b["Bias"]), out=out)
+
+
+def _grad_infer(c: Context) -> None:
+    x, scale = c["X"], c["Scale"]
+    c.set("X@GRAD", x.shape, x.dtype, c.lod("X"))
+    for slot in ("Scale@GRAD", "Bias@GRAD"):
+        c.set(slot, scale.shape, scale.dtype)
+
+
+@grad_op("affine_channel_grad", infer=_grad_infer)
+def affine_channel_grad(b: Binder) -> None:
+    """dX = dOut · Scale; dScale = Σ dOut · X and dBias = Σ dOut over everything but the channel."""
+    x, g, dx = _images(b, "X", "Out@GRAD", "X@GRAD")
+    if dx is not None:
+        b(np.multiply, g, _vector(x, b["Scale"]), out=dx)
+    if b.wants("Scale@GRAD"):
+        t = b.like(x)
+        b(np.multiply, g, x, out=t)
+        b(np.add.reduce, t, _around(x), None, b["Scale@GRAD"])
+    if b.wants("Bias@GRAD"):
+        b(np.add.reduce, g, _around(x), None, b["Bias@GRAD"])

@@ -1,0 +1,182 @@
+"""grid_sampler: an image read at the points of a grid."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from fluidnb.op import Attr, Binder, Context, default_grad, grad_op, op
+from fluidnb_kernels.emit import FLOATS
+from fluidnb_kernels.rules import agree
+
+Array = Any
+
+
+def place(at: Array, size: int, padding: str, corners: bool) -> tuple[Array, Array]:
+    """Points of -1 to 1 as places along an axis, and how these move with them.
+
+    Args:
+        at: the points.
+        size: of the axis.
+        padding: ``zeros``, ``border`` or ``reflection``: what is beyond the axis.
+        corners: whether -1 and 1 are the middles of the outer elements, or their edges.
+
+    Returns:
+        Places (0 to size - 1 but for ``zeros``) and derivatives.
+
+    Example:
+        >>> place(np.array([-1.0, 0.0, 3.0]), 5, "border", True)
+        (array([0., 2., 4.]), array([2., 2., 0.]))
+    """
+    last = size - 1
+    if corners:
+        p, slope = (at + 1) * (last / 2), np.full(at.shape, last / 2, at.dtype)
+    else:
+        p, slope = ((at + 1) * size - 1) / 2, np.full(at.shape, size / 2, at.dtype)
+    if padding == "reflection":
+        edge = 0.0 if corners else 0.5
+        period = 2 * (last if corners else size)
+        turned = p + edge
+        slope = slope * np.where(turned < 0, -1, 1)
+        turned = np.abs(turned)
+        turned = turned - np.floor(turned / max(period, 1)) * period
+        slope = slope * np.where(turned > period - turned, -1, 1)
+        p = np.minimum(turned, period - turned) - edge
+    if padding != "zeros":
+        slope = slope * ((p >= 0) & (p <= last))
+        p = np.clip(p, 0, last)
+    return p.astype(at.dtype, copy=False), slope.astype(at.dtype, copy=False)
+
+
+class _Samples:
+    """The neighbours of each point: rows, columns, shares."""
+
+    def __init__(self, x: Array, grid: Array, mode: str, padding: str, corners: bool) -> None:
+        self.x, self.bilinear = np.moveaxis(x, 1, -1), mode == "bilinear"
+        self.px, self.slope_x = place(grid[..., 0], x.shape[3], padding, corners)
+        self.py, self.slope_y = place(grid[..., 1], x.shape[2], padding, corners)
+        self.n = np.arange(len(x)).reshape(-1, 1, 1)
+
+    def taps(self) -> Iterator[tuple[tuple[Array, Array, Array], Array, Array, Array, Array]]:
+        """For each neighbour its index in [n, h, w, c], whether it is inside, share, derivatives by x and y."""
+        h, w = self.x.shape[1:3]
+        if self.bilinear:
+            x0, y0 = np.floor(self.px), np.floor(self.py)
+            fx, fy = self.px - x0, self.py - y0
+            one = np.ones_like(fx)
+            sides = [
+                (y0 + j, x0 + i, (fy if j else 1 - fy), (fx if i else 1 - fx), one * (2 * j - 1), one * (2 * i - 1))
+                for j in (0, 1) for i in (0, 1)
+            ]  # fmt: skip
+        else:
+            one, none = np.ones_like(self.px), np.zeros_like(self.px)
+            sides = [(np.rint(self.py), np.rint(self.px), one, one, none, none)]
+        for row, col, sy, sx, dy, dx in sides:
+            inside = (row >= 0) & (row < h) & (col >= 0) & (col < w)
+            spot = (self.n, np.clip(row, 0, h - 1).astype(np.int64), np.clip(col, 0, w - 1).astype(np.int64))
+            yield spot, inside, sy * sx, dx * sy, dy * sx
+
+
+def sample(x: Array, grid: Array, mode: str, padding: str, corners: bool, out: Array) -> None:
+    """Write an image read at points.
+
+    Args:
+        x: [n, c, h, w].
+        grid: [n, rows, columns, 2]: x and y.
+        mode: ``bilinear`` or ``nearest``.
+        padding: see `place`.
+        corners: see `place`.
+        out: [n, c, rows, columns], written.
+    """
+    found, total = _Samples(x, grid, mode, padding, corners), np.zeros((*grid.shape[:3], x.shape[1]), x.dtype)
+    for spot, inside, share, _, _ in found.taps():
+        total += found.x[spot] * (share * inside)[..., None]
+    out[...] = np.moveaxis(total, -1, 1)
+
+
+def sample_grad(
+    x: Array, grid: Array, mode: str, padding: str, corners: bool, g: Array, dx: Array | None, dgrid: Array | None
+) -> None:
+    """Write the gradients of `sample`.
+
+    Args:
+        x: [n, c, h, w].
+        grid: [n, rows, columns, 2].
+        mode: ``bilinear`` or ``nearest``.
+        padding: see `place`.
+        corners: see `place`.
+        g: the gradient of the samples.
+        dx: gradient of x, written, or None.
+        dgrid: gradient of the grid, written, or None.
+    """
+    found, g = _Samples(x, grid, mode, padding, corners), np.moveaxis(g, 1, -1)
+    total, slopes = np.zeros(found.x.shape, x.dtype), np.zeros(grid.shape, grid.dtype)
+    for spot, inside, share, by_x, by_y in found.taps():
+        if dx is not None:
+            np.add.at(total, spot, g * (share * inside)[..., None])
+        if dgrid is not None:
+            seen = (found.x[spot] * g).sum(-1) * inside
+            slopes[..., 0] += seen * by_x
+            slopes[..., 1] += seen * by_y
+    if dx is not None:
+        dx[...] = np.moveaxis(total, -1, 1)
+    if dgrid is not None:
+        dgrid[..., 0] = slopes[..., 0] * found.slope_x
+        dgrid[..., 1] = slopes[..., 1] * found.slope_y
+
+
+def _infer(c: Context) -> None:
+    x, grid = c["X"], c["Grid"]
+    c.require(
+        x.ndim == 4, "Input(X) of grid_sampler must be a batch of images.",
+        expected="[batch, channels, height, width]", received=list(x.shape),
+    )  # fmt: skip
+    c.require(
+        grid.ndim == 4 and agree((grid.shape[0], grid.shape[3]), (x.shape[0], 2)),
+        "Input(Grid) of grid_sampler must hold x and y of points for each image.",
+        expected=f"[{x.shape[0]}, rows, columns, 2]", received=list(grid.shape),
+    )  # fmt: skip
+    c.set("Output", (*x.shape[:2], *grid.shape[1:3]), x.dtype, c.lod("X"))
+
+
+def _how(b: Binder) -> tuple[str, str, bool]:
+    return b.attr("mode", "bilinear"), b.attr("padding_mode", "zeros"), b.attr("align_corners", True)
+
+
+@op(
+    "grid_sampler",
+    inputs={"X": "images [n, c, h, w]", "Grid": "[n, rows, columns, 2]: x and y of points, -1 to 1 across the image"},
+    outputs={"Output": "[n, c, rows, columns]"},
+    attrs={
+        "mode": Attr("string", "bilinear", "bilinear or nearest", enum=("bilinear", "nearest")),
+        "padding_mode": Attr(
+            "string", "zeros", "what lies beyond the image: zeros, its border, or its reflection",
+            enum=("zeros", "border", "reflection"),
+        ),
+        "align_corners": Attr("bool", True, "whether -1 and 1 are the middles of the outer elements, or their edges"),
+        "use_cudnn": Attr("bool", True, "chooses a library where one is registered"),
+    },
+    infer=_infer,
+    grad=default_grad("X", "Grid", "Output@GRAD"),
+    dtypes=FLOATS,
+)  # fmt: skip
+def grid_sampler(b: Binder) -> None:
+    """Output[n, :, i, j] = X[n] at the point Grid[n, i, j]: its four neighbours by how near they are, or the nearest.
+
+    Example:
+        >>> from fluidnb.testing import run_op
+        >>> x, point = np.array([1.0, 3.0]).reshape(1, 1, 1, 2), np.zeros((1, 1, 1, 2))
+        >>> run_op("grid_sampler", {"X": x, "Grid": point})["Output"].ravel()
+        array([2.])
+
+    Source: Jaderberg et al., "Spatial Transformer Networks" (2015); Fluid's grid_sampler_op.
+    """
+    b(sample, b["X"], b["Grid"], *_how(b), b["Output"])
+
+
+@grad_op("grid_sampler_grad")
+def grid_sampler_grad(b: Binder) -> None:
+    """dX = the sum of what each element has given, by its share; dGrid follows the slopes between neighbours."""
+    b(sample_grad, b["X"], b["Grid"], *_how(b), b["Output@GRAD"], b["X@GRAD"], b["Grid@GRAD"])

@@ -1,0 +1,209 @@
+"""bilinear_interp, nearest_interp: images made larger or smaller."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from fluidnb.op import Attr, Binder, Context, default_grad, grad_op, op, values_of
+from fluidnb_kernels.sliding import channel_first, shape_in, split_shape
+
+Array = Any
+
+
+@dataclass(frozen=True, slots=True)
+class Taps:
+    """Where the elements of a resized axis come from: two neighbours each.
+
+    Args:
+        low: the first neighbours, rising.
+        high: the second neighbours, rising.
+        share: the share of the second, float32; None where the first is taken as it is.
+    """
+
+    low: Array
+    high: Array
+    share: Array | None
+
+
+def taps(size: int, out: int, nearest: bool, corners: bool, mode: int) -> Taps:
+    """The neighbours of each element of a resized axis, in float32 as Paddle computes them for every dtype.
+
+    Args:
+        size: of the axis.
+        out: its new size.
+        nearest: one neighbour alone.
+        corners: whether the outer elements stay where they are.
+        mode: 0 where elements are squares with a middle, 1 where they are points.
+
+    Example:
+        >>> taps(2, 3, False, True, 1).share
+        array([0. , 0.5, 0. ], dtype=float32)
+    """
+    one, half = np.float32(1), np.float32(0.5)
+    ratio = np.float32(0)
+    if out > 1:
+        ratio = np.float32(size - 1) / np.float32(out - 1) if corners else np.float32(size) / np.float32(out)
+    steps = np.arange(out, dtype=np.float32)
+    at = ratio * steps
+    if nearest:
+        low = np.minimum((at + half if corners else at).astype(np.int64), size - 1)
+        return Taps(low, low, None)
+    if mode == 0 and not corners:
+        at = np.maximum(np.float64(ratio) * (steps + half) - 0.5, 0).astype(np.float32)  # rounded once, as Paddle's is
+    low = np.minimum(at.astype(np.int64), size - 1)
+    return Taps(low, np.minimum(low + 1, size - 1), np.minimum(at - low.astype(np.float32), one))
+
+
+def resample(x: Array, axes: list[Taps], out: Array) -> None:
+    """Write an image with its axes resized one after the other.
+
+    Args:
+        x: [n, c, …].
+        axes: for each axis of the image.
+        out: [n, c, …], written.
+    """
+    for axis, t in enumerate(axes, 2):
+        low = x.take(t.low, axis)
+        if t.share is None:
+            x = low
+        else:
+            x = low * _along(1 - t.share, axis, x) + x.take(t.high, axis) * _along(t.share, axis, x)
+    out[...] = x
+
+
+def resample_grad(g: Array, axes: list[Taps], dx: Array) -> None:
+    """Write the gradient of `resample`.
+
+    Args:
+        g: the gradient of the resized image.
+        axes: for each axis of the image.
+        dx: gradient of the image, written.
+    """
+    for axis, t in reversed(list(enumerate(axes, 2))):
+        shape = (*g.shape[:axis], dx.shape[axis], *g.shape[axis + 1 :])
+        total = np.zeros(shape, g.dtype)
+        if t.share is None:
+            _gather(total, g, t.low, axis)
+        else:
+            _gather(total, g * _along(1 - t.share, axis, g), t.low, axis)
+            _gather(total, g * _along(t.share, axis, g), t.high, axis)
+        g = total
+    dx[...] = g
+
+
+def _along(share: Array, axis: int, x: Array) -> Array:
+    """Shares as factors along an axis, in the precision of an image."""
+    dtype = x.dtype if x.dtype.kind == "f" else np.float32
+    return share.astype(dtype).reshape([share.size if i == axis else 1 for i in range(x.ndim)])
+
+
+def _gather(total: Array, g: Array, index: Array, axis: int) -> None:
+    """Add the slices of g to those of the total that a rising index names."""
+    spots, starts = np.unique(index, return_index=True)
+    total[(slice(None),) * axis + (spots,)] += np.add.reduceat(g, starts, axis)
+
+
+def _sizes(c: Context, sizes: tuple[int, ...]) -> list[int]:
+    """The new height and width: by variables, by a scale, by attributes; -1 unknown."""
+    given = [c.attr("out_h", 0), c.attr("out_w", 0)]
+    if c.has("SizeTensor"):
+        return [int(np.asarray(v).reshape(-1)[0]) for v in c.all("SizeTensor")] if c.runtime else [-1, -1]
+    if c.has("OutSize"):
+        if c.runtime:
+            return [int(n) for n in np.asarray(c["OutSize"]).reshape(-1)]
+        return [n if n > 0 else -1 for n in given]
+    if c.has("Scale") and not c.runtime:
+        return [-1, -1]
+    scale = float(np.asarray(c["Scale"]).reshape(-1)[0]) if c.has("Scale") else c.attr("scale", 0.0)
+    return [int(np.float32(n) * np.float32(scale)) if n >= 0 else -1 for n in sizes] if scale > 0 else given
+
+
+def _infer(c: Context) -> None:
+    name, x, layout = c.definition.type, c["X"], c.attr("data_layout")
+    c.require(
+        x.ndim == 4, f"Input(X) of {name} must be a batch of images.",
+        expected="[batch, channels, height, width]", received=list(x.shape),
+    )  # fmt: skip
+    n, channels, sizes = split_shape(x.shape, layout)
+    new = _sizes(c, sizes)
+    c.require(
+        len(new) == 2 and all(m > 0 or m == -1 and not c.runtime for m in new),
+        f"{name} must be told a height and a width.", expected="two positive numbers", received=new,
+        hint="out_h and out_w, a scale, or OutSize give them.",
+    )  # fmt: skip
+    c.set("Out", shape_in(layout, n, channels, new), x.dtype, c.lod("X"))
+
+
+def _axes(b: Binder, x: Array, out: Array) -> list[Taps]:
+    nearest = b.op.desc.optype.startswith("nearest")
+    corners, mode = b.attr("align_corners", True), b.attr("align_mode", 1)
+    return [taps(m, n, nearest, corners, mode) for m, n in zip(x.shape[2:], out.shape[2:], strict=True)]
+
+
+_VARIABLES = values_of("OutSize", "SizeTensor", "Scale")
+
+#: type -> (what an element of Out is, an example's result)
+ROWS = {
+    "bilinear_interp": ("the four elements of X around its place, by how near they are", "array([1., 2., 3.])"),
+    "nearest_interp": ("the element of X that is nearest to its place", "array([1., 3., 3.])"),
+}
+
+_DOC = """Out[n, c] = X[n, c] in another size: each element is {what}.
+
+    With ``align_corners`` the corners stay where they are, and element k of n lies at ``k · (size - 1) / (n - 1)``.
+    Without, it lies at ``k · size / n``; for bilinear_interp with ``align_mode`` 0 at
+    ``(k + 1/2) · size / n - 1/2``.
+
+    Example:
+        >>> from fluidnb.testing import run_op
+        >>> x = np.array([1.0, 3.0]).reshape(1, 1, 1, 2)
+        >>> run_op("{type}", {{"X": x}}, {{"out_h": 1, "out_w": 3}})["Out"].ravel()
+        {result}
+
+    Source: Fluid's interpolate_op.
+    """
+
+
+def _define(type: str, what: str, result: str) -> None:
+    @op(
+        type,
+        inputs={
+            "X": "images [n, c, h, w] or, with data_layout NHWC, [n, h, w, c]",
+            "OutSize?": "[2]: height and width as a variable; they win over scale and attributes",
+            "SizeTensor*?": "height and width as a variable each",
+            "Scale?": "[1]: scale as a variable",
+        },
+        outputs={"Out": "the images in their new size"},
+        attrs={
+            "data_layout": Attr("string", "NCHW", "where the channels are", enum=("NCHW", "NHWC")),
+            "out_d": Attr("int", 0, "kept for volumes; it changes nothing"),
+            "out_h": Attr("int", 0, "the new height"),
+            "out_w": Attr("int", 0, "the new width"),
+            "scale": Attr("float", 0.0, "by how much height and width grow; 0 for out_h and out_w"),
+            "interp_method": Attr("string", "bilinear", "the operator's method again"),
+            "align_corners": Attr("bool", True, "whether the corners stay where they are"),
+            "align_mode": Attr("int", 1, "without align_corners: 0 for places of middles, 1 for those of edges"),
+        },
+        infer=_infer,
+        grad=default_grad("X", "OutSize", "SizeTensor", "Scale", "Out@GRAD", wrt=["X"]),
+        guard=_VARIABLES,
+        doc=_DOC.format(type=type, what=what, result=result),
+    )
+    def interp(b: Binder) -> None:
+        layout = b.attr("data_layout")
+        x, out = channel_first(b["X"], layout), channel_first(b["Out"], layout)
+        b(resample, x, _axes(b, x, out), out)
+
+    @grad_op(type + "_grad", guard=_VARIABLES)
+    def interp_grad(b: Binder) -> None:
+        """dX = the sum of what each element of X has given, by its share."""
+        layout = b.attr("data_layout", "NCHW")
+        g, dx = channel_first(b["Out@GRAD"], layout), channel_first(b["X@GRAD"], layout)
+        b(resample_grad, g, _axes(b, dx, g), dx)
+
+
+for _type, _row in ROWS.items():
+    _define(_type, *_row)

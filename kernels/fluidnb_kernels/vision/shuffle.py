@@ -1,0 +1,134 @@
+"""pixel_shuffle, shuffle_channel: the channels of an image laid out anew."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from fluidnb.op import Attr, Binder, Context, default_grad, grad_op, op
+from fluidnb_kernels.emit import of_paddle2
+from fluidnb_kernels.sliding import shape_in, split_shape
+from fluidnb_kernels.views import reading, writing, written
+
+Array = Any
+
+
+def _emit_copy(b: Binder, x: Array, shape: Sequence[int], order: Sequence[int], out: Array) -> None:
+    """Emit x in a shape of more dimensions, in another order of these, into out."""
+    whole = reading(b, x, shape).transpose(order)
+    view = writing(b, out, whole.shape)
+    b(np.copyto, view, whole)
+    written(b, out, view)
+
+
+def _image(c: Context, name: str, factor: int, what: str) -> tuple[int, int, tuple[int, ...]]:
+    x, layout = c["X"], c.attr("data_format", "NCHW")
+    c.require(
+        x.ndim == 4, f"The input of {name} must be a batch of images.", expected="[batch, channels, height, width]",
+        received=list(x.shape),
+    )  # fmt: skip
+    n, channels, sizes = split_shape(x.shape, layout)
+    c.require(
+        channels < 0 or channels % factor == 0, f"{what} of {name} must divide the number of channels.",
+        expected=f"a divisor of {channels}", received=factor,
+    )  # fmt: skip
+    return n, channels, sizes
+
+
+def _pixel_infer(c: Context) -> None:
+    r = c.attr("upscale_factor")
+    n, channels, sizes = _image(c, "pixel_shuffle", r * r, "The square of Attr(upscale_factor)")
+    sizes = tuple(m * r if m >= 0 else -1 for m in sizes)
+    channels = channels // (r * r) if channels >= 0 else -1
+    c.set("Out", shape_in(c.attr("data_format"), n, channels, sizes), c["X"].dtype, c.lod("X"))
+
+
+@op(
+    "pixel_shuffle",
+    inputs={"X": "[n, c · r², h, w] or, with data_format NHWC, [n, h, w, c · r²]"},
+    outputs={"Out": "[n, c, h · r, w · r], or [n, h · r, w · r, c]"},
+    attrs={
+        "upscale_factor": Attr("int", 1, "r, by how much height and width grow", gt=0),
+        "data_format": Attr("string", "NCHW", "where the channels are", enum=("NCHW", "NHWC")),
+    },
+    infer=_pixel_infer,
+    grad=default_grad("Out@GRAD", wrt=["X"]),
+)
+def pixel_shuffle(b: Binder) -> None:
+    """Out[n, c, h · r + i, w · r + j] = X[n, (c · r + i) · r + j, h, w]: groups of channels become squares.
+
+    Example:
+        >>> from fluidnb.testing import run_op
+        >>> run_op("pixel_shuffle", {"X": np.arange(4.0).reshape(1, 4, 1, 1)}, {"upscale_factor": 2})["Out"][0, 0]
+        array([[0., 1.],
+               [2., 3.]])
+
+    Source: Shi et al., "Real-Time Single Image and Video Super-Resolution" (2016); Fluid's pixel_shuffle_op.
+    """
+    x, r, layout = b["X"], b.attr("upscale_factor"), b.attr("data_format")
+    n, channels, (h, w) = split_shape(x.shape, layout)
+    groups = (channels // (r * r), r, r)
+    if layout == "NHWC":
+        _emit_copy(b, x, (n, h, w, *groups), (0, 1, 4, 2, 5, 3), b["Out"])
+    else:
+        _emit_copy(b, x, (n, *groups, h, w), (0, 1, 4, 2, 5, 3), b["Out"])
+
+
+def _pixel_grad_infer(c: Context) -> None:
+    g, r, layout = c["Out@GRAD"], c.attr("upscale_factor", 1), c.attr("data_format", "NCHW")
+    n, channels, sizes = split_shape(g.shape, layout)
+    smaller = tuple(m // r if m >= 0 else -1 for m in sizes)
+    c.set("X@GRAD", shape_in(layout, n, channels * r * r if channels >= 0 else -1, smaller), g.dtype, c.lod("Out@GRAD"))
+
+
+@grad_op("pixel_shuffle_grad", infer=_pixel_grad_infer)
+def pixel_shuffle_grad(b: Binder) -> None:
+    """dX[n, (c · r + i) · r + j, h, w] = dOut[n, c, h · r + i, w · r + j]."""
+    g, r, layout = b["Out@GRAD"], b.attr("upscale_factor", 1), b.attr("data_format", "NCHW")
+    n, channels, (h, w) = split_shape(g.shape, layout)
+    if layout == "NHWC":
+        _emit_copy(b, g, (n, h // r, r, w // r, r, channels), (0, 1, 3, 5, 2, 4), b["X@GRAD"])
+    else:
+        _emit_copy(b, g, (n, channels, h // r, r, w // r, r), (0, 1, 3, 5, 2, 4), b["X@GRAD"])
+
+
+def _group_infer(c: Context) -> None:
+    _image(c, "shuffle_channel", c.attr("group"), "Attr(group)")
+    c.set("Out", c["X"].shape, c["X"].dtype, c.lod("X"))
+
+
+@op(
+    "shuffle_channel",
+    inputs={"X": "[n, c, h, w]"},
+    outputs={"Out": "the shape of X"},
+    attrs={"group": Attr("int", 1, "how many groups the channels fall into", gt=0)},
+    infer=_group_infer,
+    grad=default_grad("Out@GRAD", wrt=["X"]),
+)
+def shuffle_channel(b: Binder) -> None:
+    """Out has the first channel of every group of X, then the second of every group, and so on.
+
+    Example:
+        >>> from fluidnb.testing import run_op
+        >>> run_op("shuffle_channel", {"X": np.arange(4.0).reshape(1, 4, 1, 1)}, {"group": 2})["Out"].ravel()
+        array([0., 2., 1., 3.])
+
+    Source: Zhang et al., "ShuffleNet" (2018); Fluid's shuffle_channel_op.
+    """
+    n, channels, h, w = b["X"].shape
+    group = b.attr("group")
+    _emit_copy(b, b["X"], (n, group, channels // group, h, w), (0, 2, 1, 3, 4), b["Out"])
+
+
+@grad_op("shuffle_channel_grad")
+def shuffle_channel_grad(b: Binder) -> None:
+    """dX = dOut with the channels back in their groups.
+
+    In a program that Paddle 2 wrote, dX = dOut shuffled once more, as there: the same only where two shuffles cancel.
+    """
+    n, channels, h, w = b["Out@GRAD"].shape
+    group = b.attr("group", 1)
+    rows = group if of_paddle2(b) else channels // group
+    _emit_copy(b, b["Out@GRAD"], (n, rows, channels // rows, h, w), (0, 2, 1, 3, 4), b["X@GRAD"])

@@ -1,0 +1,87 @@
+"""temporal_shift: channels of the images of a video moved to the image before or after."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from fluidnb.op import Attr, Binder, Context, default_grad, grad_op, op
+from fluidnb_kernels.views import reading, writing, written
+
+Array = Any
+
+
+def _infer(c: Context) -> None:
+    x, steps = c["X"], c.attr("seg_num")
+    c.require(
+        x.ndim == 4, "The input of temporal_shift must be a batch of images.",
+        expected="[videos · seg_num, channels, height, width]", received=list(x.shape),
+    )  # fmt: skip
+    c.require(
+        x.shape[0] < 0 or x.shape[0] % steps == 0, "The images of temporal_shift must make whole videos.",
+        expected=f"a multiple of {steps}, which is seg_num", received=x.shape[0],
+    )  # fmt: skip
+    c.set("Out", x.shape, x.dtype, c.lod("X"))
+
+
+def _emit_shift(b: Binder, x: Array, out: Array, step: int) -> None:
+    """Emit the first channels moved by a step in time, the second ones against it, the others as they are."""
+    layout, steps = b.attr("data_format", "NCHW"), b.attr("seg_num")
+    shape = (len(x) // steps, steps, *x.shape[1:])
+    view = writing(b, out, shape)
+    source, target = (v.swapaxes(0, 1) for v in (reading(b, x, shape), view))
+    if layout == "NHWC":
+        source, target = np.moveaxis(source, -1, 2), np.moveaxis(target, -1, 2)
+    channels, ratio = source.shape[2], np.float32(b.attr("shift_ratio", 0.25))
+    one, two = int(np.float32(channels) * ratio), int(np.float32(channels) * np.float32(2) * ratio)
+    for part, by in ((slice(0, one), step), (slice(one, two), -step), (slice(two, None), 0)):
+        s, t = source[:, :, part], target[:, :, part]
+        if t.size == 0:
+            continue
+        if by > 0:
+            b(np.copyto, t[1:], s[:-1])
+            b(np.copyto, t[:1], b.const(0, t.dtype))
+        elif by < 0:
+            b(np.copyto, t[:-1], s[1:])
+            b(np.copyto, t[-1:], b.const(0, t.dtype))
+        else:
+            b(np.copyto, t, s)
+    written(b, out, view)
+
+
+@op(
+    "temporal_shift",
+    inputs={"X": "[videos · seg_num, c, h, w]: the images of each video in order"},
+    outputs={"Out": "the shape of X"},
+    attrs={
+        "seg_num": Attr("int", doc="images in a video", gt=0),
+        "shift_ratio": Attr(
+            "float", 0.25, "share of the channels that moves on, and of those that move back",
+            check=lambda r: None if 0 < r < 0.5 else "'shift_ratio' of temporal_shift must be between 0 and 0.5.",
+        ),
+        "data_format": Attr("string", "NCHW", "where the channels are", enum=("NCHW", "NHWC")),
+    },
+    infer=_infer,
+    grad=default_grad("Out@GRAD", wrt=["X"]),
+)  # fmt: skip
+def temporal_shift(b: Binder) -> None:
+    """Out[t] = X[t - 1] in the first channels, X[t + 1] in the next, X[t] in the others; 0 beyond the video.
+
+    Example:
+        >>> from fluidnb.testing import run_op
+        >>> x = np.arange(1.0, 9.0).reshape(2, 4, 1, 1)
+        >>> run_op("temporal_shift", {"X": x}, {"seg_num": 2})["Out"][:, :, 0, 0]
+        array([[0., 6., 3., 4.],
+               [1., 0., 7., 8.]])
+
+    Source: Lin et al., "TSM: Temporal Shift Module for Efficient Video Understanding" (2019); Fluid's
+    temporal_shift_op.
+    """
+    _emit_shift(b, b["X"], b["Out"], 1)
+
+
+@grad_op("temporal_shift_grad")
+def temporal_shift_grad(b: Binder) -> None:
+    """dX = dOut with the channels moved the other way."""
+    _emit_shift(b, b["Out@GRAD"], b["X@GRAD"], -1)
