@@ -54,12 +54,13 @@ def python(peer: str) -> Path:
 
 
 def environment() -> dict[str, str]:
-    """One thread for every library, no chatter, and numpy's own choice of BLAS kernels."""
+    """One thread for every library, no chatter, numpy's own choice of BLAS kernels, and where fluidnb is."""
     env = {k: v for k, v in os.environ.items() if not k.startswith("OPENBLAS_") and k != "PYTHONPATH"}
     threads = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS", "FLAGS_paddle_num_threads")
     quiet = {"GLOG_minloglevel": "3", "TF_CPP_MIN_LOG_LEVEL": "3", "PYTHONWARNINGS": "ignore"}
     jax = {"JAX_PLATFORMS": "cpu", "XLA_FLAGS": "--xla_cpu_multi_thread_eigen=false"}
-    return env | dict.fromkeys(threads, "1") | quiet | jax | {"PYTHONHASHSEED": "0"}
+    ours = {"FLUIDNB_PYTHON": sys.executable}  # for a peer that runs a program of ours
+    return env | dict.fromkeys(threads, "1") | quiet | jax | ours | {"PYTHONHASHSEED": "0"}
 
 
 def command(mode: str, peer: str, work: Work) -> list[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import time
 from collections.abc import Callable
 from dataclasses import replace
@@ -64,6 +65,21 @@ def test_a_run_costs_little_over_bare_numpy(work: str, bare: Step, n: int, most:
 
 def test_regression_learns_in_the_loop_and_in_one_step() -> None:
     fluidnb_peer.b()(3)
+
+
+@pytest.mark.parametrize("work", ["e", "e_static"])
+def test_an_lstm_learns_in_twenty_steps(work: str) -> None:
+    with fluid.fresh():
+        getattr(fluidnb_peer, work)()(1)
+
+
+def test_a_program_for_paddle_is_the_one_that_is_measured_here() -> None:
+    with fluid.fresh():
+        said = fluidnb_peer.program_of_e_static()
+        main = fluid.default_main_program()
+    read = fluid.Program.parse_from_string(base64.b64decode(said["main"]))
+    assert [op.type for op in read.global_block().ops] == [op.type for op in main.global_block().ops]
+    assert read.global_block().var(said["loss"]).shape == (1,)
 
 
 def first_run(length: int) -> float:

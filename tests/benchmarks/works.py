@@ -61,6 +61,13 @@ WORKS = {
         Work("b", "linear regression with SGD, 20 rows of 13, a step", "us", Goal(0.5, "jax")),
         Work("c", "MLP 784-200-200-10 with Adam, batch 64, a step", "us", Goal(0.8, "torch")),
         Work("d", "LeNet with momentum, batch 64, a step", "us", Goal(0.75, "torch"), memory=Goal(0.35, "paddle")),
+        Work(
+            "e_static",
+            "LSTM cell in a StaticRNN with Adam, 50 steps, batch 32, 128 wide, a training step",
+            "us",
+            Goal(1.0, "paddle"),
+        ),
+        Work("e", "LSTM with Adam over 32 sequences of 5 to 50, 128 wide, a training step", "us", Goal(0.65, "jax")),
         Work("f", "while loop, s += x[i], an iteration", "us", Goal(0.02, "paddle"), per=1000),
         Work("h", "import and the first step of a linear regression", "s", Goal(0.5, "jax"), fresh=True, rounds=7),
         Work("append", "append_op, one of 20,000", "us", Goal(100.0, None), fresh=True, rounds=3),

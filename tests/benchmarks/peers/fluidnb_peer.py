@@ -1,5 +1,6 @@
 """fluidnb: plain programs through `exe.run`, with feed and fetch."""
 
+import base64
 import time
 
 import numpy as np
@@ -137,6 +138,106 @@ def d():
             run()
 
     return step
+
+
+def noise():
+    """Lengths of 32 sequences, their rows [32, 50, 128], and labels of two classes [32, 1]."""
+    rng = np.random.RandomState(0)
+    lengths = rng.randint(5, 51, 32)
+    lengths[:2] = 50, 5
+    return lengths, rng.randn(32, 50, 128).astype("float32") * 0.5, rng.randint(0, 2, (32, 1))
+
+
+def learn(fluid, state):
+    """Put two classes and Adam behind the last state of an LSTM; gives the loss."""
+    label = fluid.layers.data("label", [32, 1], append_batch_size=False, dtype="int64")
+    cost = fluid.layers.softmax_with_cross_entropy(fluid.layers.fc(state, 2), label)
+    loss = fluid.layers.mean(cost)
+    fluid.optimizer.Adam(1e-3).minimize(loss)
+    return loss
+
+
+def cell_of(layers, z, h, c):
+    """One step of an LSTM out of small layers (Paddle 2.6.2 has no lstm_unit): the hidden state and the cell."""
+    i, f, o, g = layers.split(layers.elementwise_add(z, layers.fc(h, 512, bias_attr=False)), 4, 1)
+    kept = layers.elementwise_mul(layers.sigmoid(f), c)
+    cell = layers.elementwise_add(kept, layers.elementwise_mul(layers.sigmoid(i), layers.tanh(g)))
+    return layers.elementwise_mul(layers.sigmoid(o), layers.tanh(cell)), cell
+
+
+def static_lstm(fluid):
+    """An LSTM cell in a StaticRNN, 50 steps, their inputs projected before: the loss."""
+    (x,) = data(fluid, "x", shape=(50, 32, 128))
+    z = fluid.layers.fc(x, 512, num_flatten_dims=2)
+    rnn = fluid.layers.StaticRNN()
+    with rnn.step():
+        now = rnn.step_input(z)
+        h, c = (rnn.memory(shape=[-1, 128], batch_ref=z) for _ in range(2))
+        hidden, cell = cell_of(fluid.layers, now, h, c)
+        rnn.update_memory(h, hidden)
+        rnn.update_memory(c, cell)
+        rnn.step_output(hidden)
+    last = fluid.layers.slice(rnn(), axes=[0], starts=[49], ends=[50])
+    return learn(fluid, fluid.layers.reshape(last, [32, 128]))
+
+
+def lod_lstm(fluid):
+    """The LSTM over sequences of several lengths: the loss."""
+    x = fluid.layers.data("x", [128], lod_level=1)
+    hidden, _ = fluid.layers.dynamic_lstm(fluid.layers.fc(x, 512, bias_attr=False), 512, use_peepholes=False)
+    return learn(fluid, fluid.layers.sequence_last_step(hidden))
+
+
+def program_of(lstm):
+    """The programs of an LSTM for a peer that runs them: bytes as text, and the name of the loss."""
+    fluid, _ = start()
+    loss = lstm(fluid)
+    programs = {"main": fluid.default_main_program(), "startup": fluid.default_startup_program()}
+    texts = {name: base64.b64encode(p.desc.serialize_to_string()).decode() for name, p in programs.items()}
+    return {**texts, "loss": loss.name}
+
+
+def program_of_e_static():
+    """See `program_of`."""
+    return program_of(static_lstm)
+
+
+def program_of_e():
+    """See `program_of`."""
+    return program_of(lod_lstm)
+
+
+def trained(lstm, x):
+    """A function that makes steps of training of an LSTM; `x` makes what it is fed."""
+    fluid, exe = start()
+    loss = lstm(fluid)
+    exe.run(fluid.default_startup_program())
+    main = fluid.default_main_program()
+    feed = {"x": x(fluid), "label": noise()[2]}
+    losses = [exe.run(main, feed=feed, fetch_list=[loss])[0].item() for _ in range(20)]
+    assert losses[-1] < losses[0]
+
+    def step(n):
+        for _ in range(n):
+            exe.run(main, feed=feed, fetch_list=[loss])
+
+    return step
+
+
+def e_static():
+    """A step of an LSTM of a fixed length."""
+    return trained(static_lstm, lambda fluid: np.ascontiguousarray(noise()[1].transpose(1, 0, 2)))
+
+
+def e():
+    """A step of an LSTM over sequences of several lengths."""
+
+    def rows(fluid):
+        lengths, x, _ = noise()
+        packed = np.concatenate([row[:n] for row, n in zip(x, lengths, strict=True)])
+        return fluid.create_lod_tensor(packed, [lengths.tolist()], fluid.CPUPlace())
+
+    return trained(lod_lstm, rows)
 
 
 def h():

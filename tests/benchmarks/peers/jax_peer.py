@@ -111,6 +111,17 @@ def classifier(shape, weights, net, optimizer):
     return run
 
 
+def adam(jnp, params, grads, state):
+    """A step of Adam: the parameters and the state after it."""
+    first, second, t = state
+    t = t + 1
+    first = [0.9 * m + 0.1 * g for m, g in zip(first, grads, strict=True)]
+    second = [0.999 * v + 0.001 * g * g for v, g in zip(second, grads, strict=True)]
+    rate = 1e-3 * jnp.sqrt(1 - 0.999**t) / (1 - 0.9**t)
+    moments = zip(params, first, second, strict=True)
+    return [p - rate * m / (jnp.sqrt(v) + 1e-8) for p, m, v in moments], [first, second, t]
+
+
 def c():
     """A step of an MLP 784-200-200-10 with Adam, batch 64."""
 
@@ -118,15 +129,6 @@ def c():
         for i in (0, 2):
             x = jax.nn.relu(x @ p[i] + p[i + 1])
         return x @ p[4] + p[5]
-
-    def adam(jnp, params, grads, state):
-        first, second, t = state
-        t = t + 1
-        first = [0.9 * m + 0.1 * g for m, g in zip(first, grads, strict=True)]
-        second = [0.999 * v + 0.001 * g * g for v, g in zip(second, grads, strict=True)]
-        rate = 1e-3 * jnp.sqrt(1 - 0.999**t) / (1 - 0.9**t)
-        moments = zip(params, first, second, strict=True)
-        return [p - rate * m / (jnp.sqrt(v) + 1e-8) for p, m, v in moments], [first, second, t]
 
     run = classifier((64, 784), [(784, 200), (200,), (200, 200), (200,), (200, 10), (10,)], net, adam)
     losses = [run() for _ in range(20)]
@@ -164,6 +166,64 @@ def d():
             run()
 
     return step
+
+
+def lstm(masked):
+    """A function that makes steps of training of an LSTM, a scan, with two classes behind its last state."""
+    jax, jnp = start()
+    rng = np.random.RandomState(0)
+    lengths = rng.randint(5, 51, 32)
+    lengths[:2] = 50, 5
+    x = jnp.asarray(rng.randn(50, 32, 128).astype("float32") * 0.5)
+    labels, lengths = jnp.asarray(rng.randint(0, 2, (32, 1))), jnp.asarray(lengths)
+    shapes = (128, 512), (128, 512), (512,), (128, 2), (2,)
+    params = [jnp.asarray(rng.randn(*shape).astype("float32") * 0.05) for shape in shapes]
+    state = [[jnp.zeros_like(p) for p in params] for _ in range(2)] + [jnp.zeros(())]
+
+    def cost(p, x, labels, lengths):
+        def cell(old, given):
+            (h, c), (z, t) = old, given
+            i, f, o, g = jnp.split(z + h @ p[1], 4, 1)
+            new = jax.nn.sigmoid(f) * c + jax.nn.sigmoid(i) * jnp.tanh(g)
+            hidden = jax.nn.sigmoid(o) * jnp.tanh(new)
+            if masked:
+                going_on = (t < lengths)[:, None]
+                hidden, new = jnp.where(going_on, hidden, h), jnp.where(going_on, new, c)
+            return (hidden, new), None
+
+        zero = jnp.zeros((32, 128))
+        (h, _), _ = jax.lax.scan(cell, (zero, zero), (x @ p[0] + p[2], jnp.arange(50)))
+        return -jnp.take_along_axis(jax.nn.log_softmax(h @ p[3] + p[4]), labels, 1).mean()
+
+    def update(params, state, *data):
+        loss, grads = jax.value_and_grad(cost)(params, *data)
+        return (*adam(jnp, params, grads, state), loss)
+
+    update = jax.jit(update, donate_argnums=(0, 1))
+
+    def run():
+        nonlocal params, state
+        params, state, loss = update(params, state, x, labels, lengths)
+        return float(loss)
+
+    losses = [run() for _ in range(20)]
+    assert losses[-1] < losses[0]
+
+    def step(n):
+        for _ in range(n):
+            run()
+
+    return step
+
+
+def e_static():
+    """A step of an LSTM of a fixed length."""
+    return lstm(masked=False)
+
+
+def e():
+    """A step of an LSTM over sequences of several lengths, padded and masked."""
+    return lstm(masked=True)
 
 
 def h():

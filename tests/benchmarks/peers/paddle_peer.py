@@ -1,5 +1,9 @@
 """Real PaddlePaddle 2.6.2, static graph: the same programs as fluidnb's, where Paddle still has the operators."""
 
+import base64
+import json
+import os
+import subprocess
 import time
 import zlib  # noqa: F401  (paddle breaks zlib when it is imported first)
 
@@ -138,6 +142,50 @@ def d():
             run()
 
     return step
+
+
+def noise():
+    """Lengths of 32 sequences, their rows [32, 50, 128], and labels of two classes [32, 1]."""
+    rng = np.random.RandomState(0)
+    lengths = rng.randint(5, 51, 32)
+    lengths[:2] = 50, 5
+    return lengths, rng.randn(32, 50, 128).astype("float32") * 0.5, rng.randint(0, 2, (32, 1))
+
+
+def trained(name, x):
+    """A function that makes steps of training of an LSTM, fluidnb's own program; `x` makes what it is fed."""
+    worker = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "worker.py")
+    command = [os.environ["FLUIDNB_PYTHON"], worker, "fresh", "fluidnb", f"program_of_{name}"]
+    said = json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
+    paddle, exe = start()
+    parse = paddle.static.Program.parse_from_string
+    main, startup = (parse(base64.b64decode(said[kind])) for kind in ("main", "startup"))
+    exe.run(startup)
+    feed = {"x": x(paddle), "label": noise()[2]}
+    losses = [exe.run(main, feed=feed, fetch_list=[said["loss"]])[0].item() for _ in range(20)]
+    assert losses[-1] < losses[0]
+
+    def step(n):
+        for _ in range(n):
+            exe.run(main, feed=feed, fetch_list=[said["loss"]])
+
+    return step
+
+
+def e_static():
+    """A step of an LSTM of a fixed length: a recurrent operator."""
+    return trained("e_static", lambda paddle: np.ascontiguousarray(noise()[1].transpose(1, 0, 2)))
+
+
+def e():
+    """A step of an LSTM over sequences of several lengths: the lstm operator."""
+
+    def rows(paddle):
+        lengths, x, _ = noise()
+        packed = np.concatenate([row[:n] for row, n in zip(x, lengths, strict=True)])
+        return paddle.base.create_lod_tensor(packed, [lengths.tolist()], paddle.CPUPlace())
+
+    return trained("e", rows)
 
 
 def h():

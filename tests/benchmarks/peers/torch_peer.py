@@ -158,6 +158,44 @@ def d():
     return step
 
 
+def lstm(packed):
+    """A function that makes steps of training of nn.LSTM with two classes behind its last state."""
+    torch = start()
+    torch.manual_seed(0)
+    net, last = torch.nn.LSTM(128, 128), torch.nn.Linear(128, 2)
+    update = torch.optim.Adam([*net.parameters(), *last.parameters()], 1e-3, fused=True)
+    x, labels, lengths = torch.randn(50, 32, 128) * 0.5, torch.randint(0, 2, (32,)), torch.randint(5, 51, (32,))
+    lengths[0], lengths[1] = 50, 5
+
+    def run():
+        update.zero_grad()
+        pack = torch.nn.utils.rnn.pack_padded_sequence
+        _, (h, _) = net(pack(x, lengths, enforce_sorted=False) if packed else x)
+        loss = torch.nn.functional.cross_entropy(last(h[0]), labels)
+        loss.backward()
+        update.step()
+        return loss.item()
+
+    losses = [run() for _ in range(20)]
+    assert losses[-1] < losses[0]
+
+    def step(n):
+        for _ in range(n):
+            run()
+
+    return step
+
+
+def e_static():
+    """A step of an LSTM of a fixed length."""
+    return lstm(packed=False)
+
+
+def e():
+    """A step of an LSTM over sequences of several lengths, packed."""
+    return lstm(packed=True)
+
+
 def h():
     """Import, build, first step."""
     return regression(start())()
