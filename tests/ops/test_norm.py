@@ -193,3 +193,18 @@ def test_a_constant_channel_gives_the_bias_and_no_gradient():
                 "SavedMean": saved["SavedMean"], "SavedVariance": saved["SavedVariance"]}  # fmt: skip
     got = run_op("batch_norm_grad", operands, outputs=["X@GRAD", "Scale@GRAD", "Bias@GRAD"])
     assert not got["X@GRAD"].any() and not got["Scale@GRAD"].any() and np.array_equal(got["Bias@GRAD"], [3.0] * 4)
+
+
+@pytest.mark.parametrize("layer", ["batch_norm", "layer_norm"])
+def test_the_largest_epsilon_is_taken(layer):
+    """The attribute is a float32, and that of 0.001 is a bit larger than 0.001; one that is larger yet is refused."""
+    import fluidnb as fluid
+
+    with fluid.program_guard(fluid.Program(), fluid.Program()):
+        x = fluid.layers.data("x", [4])
+        made = getattr(fluid.layers, layer)(x, epsilon=1e-3)
+        assert made.op.attr("epsilon") == np.float32(1e-3)
+        again = fluid.Program.parse_from_string(fluid.default_main_program().desc.serialize_to_string())
+        assert again.global_block().ops[-1].attr("epsilon") == np.float32(1e-3)
+        with pytest.raises(OpValueError, match="should be between 0.0 and 0.001"):
+            getattr(fluid.layers, layer)(x, epsilon=float(np.nextafter(np.float32(1e-3), np.float32(1))))

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from fluidnb.op import Attr, Binder, Context, default_grad, grad_op, op
-from fluidnb_kernels.norm.emit import Axes, emit_affine, emit_inverse, emit_moments, emit_norm_grad
+from fluidnb_kernels.norm.emit import LARGEST_EPSILON, Axes, emit_affine, emit_inverse, emit_moments, emit_norm_grad
 from fluidnb_kernels.sliding import CHANNEL_LAST
 
 Array = Any
@@ -60,7 +60,7 @@ def _infer(c: Context) -> None:
 
 
 def _check_epsilon(value: float) -> str | None:
-    return None if 0 <= value <= 0.001 else "'epsilon' should be between 0.0 and 0.001."
+    return None if 0 <= value <= LARGEST_EPSILON else "'epsilon' should be between 0.0 and 0.001."
 
 
 @op(

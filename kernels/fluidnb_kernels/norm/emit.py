@@ -11,6 +11,9 @@ from fluidnb.op import Binder
 Array = Any
 Axes = tuple[int, ...]
 
+#: The largest epsilon of batch_norm and layer_norm: 0.001 as an attribute has it, which is a float32 and a bit more.
+LARGEST_EPSILON = float(np.float32(0.001))
+
 
 def kept(shape: tuple[int, ...], axes: Axes) -> tuple[int, ...]:
     """A shape with 1 along some axes.

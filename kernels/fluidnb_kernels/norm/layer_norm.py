@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from fluidnb.op import Attr, Binder, Context, default_grad, grad_op, op, product
-from fluidnb_kernels.norm.emit import emit_affine, emit_inverse, emit_moments, emit_norm_grad
+from fluidnb_kernels.norm.emit import LARGEST_EPSILON, emit_affine, emit_inverse, emit_moments, emit_norm_grad
 from fluidnb_kernels.views import reading, writing, written
 
 
@@ -37,6 +37,11 @@ def _infer(c: Context) -> None:
         c.set(slot, x.shape[:begin], x.dtype)
 
 
+def _check_epsilon(value: float) -> str | None:
+    fits = 0 <= value <= LARGEST_EPSILON
+    return None if fits else "'epsilon' in Op(LayerNorm) should be between 0.0 and 0.001."
+
+
 @op(
     "layer_norm",
     inputs={
@@ -46,10 +51,7 @@ def _infer(c: Context) -> None:
     },
     outputs={"Y": "X normalised", "Mean~": "the leading sizes of X", "Variance~": "the same, biased"},
     attrs={
-        "epsilon": Attr(
-            "float", 1e-5, "keeps the divisor from zero",
-            check=lambda e: None if 0 <= e <= 0.001 else "'epsilon' in Op(LayerNorm) should be between 0.0 and 0.001.",
-        ),
+        "epsilon": Attr("float", 1e-5, "keeps the divisor from zero", check=_check_epsilon),
         "begin_norm_axis": Attr("int", 1, "the dimensions before this one make rows, the others are normalised", gt=0),
         "is_test": Attr("bool", False, "kept for old programs; it changes nothing"),
     },
