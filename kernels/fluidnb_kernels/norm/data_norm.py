@@ -1,0 +1,184 @@
+"""data_norm: rows normalised with counts, sums and squares gathered over all data seen so far."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from typing import Any
+
+import numpy as np
+
+from fluidnb.op import GRAD, Attr, Binder, Context, OpDef, OpDesc, grad_desc, grad_names, grad_op, op
+from fluidnb_kernels.emit import FLOATS
+from fluidnb_kernels.rules import agree
+
+Array = Any
+
+#: Slots of the counts, sums and squares.
+SUMMARIES = ("BatchSize", "BatchSum", "BatchSquareSum")
+
+#: Below this the first column of a slot says that the row has no such slot.
+NOTHING = 1e-7
+
+
+def _infer(c: Context) -> None:
+    x = c["X"]
+    c.require(x.ndim == 2, "The input of data_norm must be rows.", expected="[rows, columns]", received=list(x.shape))
+    for slot in (*SUMMARIES, "scale_w", "bias"):
+        v = c[slot]
+        c.require(
+            v is None or agree(v.shape, x.shape[1:]), f"{slot} of data_norm must have one element for each column.",
+            expected=list(x.shape[1:]), received=None if v is None else list(v.shape),
+        )  # fmt: skip
+    width = c.attr("slot_dim")
+    c.require(
+        width <= 0 or x.shape[1] < 0 or x.shape[1] % width == 0, "Attr(slot_dim) of data_norm must divide the columns.",
+        expected=f"a divisor of {x.shape[1]}", received=width,
+    )  # fmt: skip
+    shifts = c.attr("enable_scale_and_shift")
+    c.require(
+        not shifts or c.has("scale_w") and c.has("bias"), "data_norm needs scale_w and bias to scale and shift.",
+        expected="both", received="none or one of them",
+    )  # fmt: skip
+    c.set("Y", x.shape, x.dtype, c.lod("X"))
+    for slot in ("Means", "Scales"):
+        c.set(slot, x.shape[1:], x.dtype)
+
+
+def _seen(x: Array, width: int) -> Array:
+    """Which elements belong to a slot that their row has."""
+    if width <= 0:
+        return np.ones(x.shape, bool)
+    first = np.abs(x.reshape(len(x), -1, width)[:, :, :1]) >= NOTHING
+    return np.broadcast_to(first, (len(x), x.shape[1] // width, width)).reshape(x.shape)
+
+
+def normalise(
+    x: Array, count: Array, total: Array, squares: Array, scale: Array | None, bias: Array | None, width: int,
+    outs: tuple[Array | None, Array | None, Array | None],
+) -> None:  # fmt: skip
+    """Write normalised rows, means and scales.
+
+    Args:
+        x: [rows, columns].
+        count: [columns]: how much has been seen.
+        total: [columns]: its sums.
+        squares: [columns]: its sums of squares.
+        scale: [columns]: factors of the result, or None.
+        bias: [columns]: summands of the result, or None.
+        width: columns of a slot, whose first one is 0 where a row has no such slot; 0 or less for none.
+        outs: the rows, the means, the scales, each None where it is not wanted.
+    """
+    means, scales = total / count, np.sqrt(count / squares)
+    y = (x - means) * scales
+    if scale is not None and bias is not None:
+        y = y * scale + bias
+    for out, value in zip(outs, (np.where(_seen(x, width), y, 0), means, scales), strict=True):
+        if out is not None:
+            out[...] = value
+
+
+def normalise_grad(
+    x: Array, means: Array, scales: Array, scale: Array | None, g: Array, width: int, epsilon: float,
+    outs: tuple[Array | None, ...],
+) -> None:  # fmt: skip
+    """Write the gradient of the rows, and what a batch adds to counts, sums and squares.
+
+    Args:
+        x: [rows, columns].
+        means: [columns].
+        scales: [columns].
+        scale: [columns]: factors of the result, or None.
+        g: the gradient of the result.
+        width: columns of a slot; 0 or less for none.
+        epsilon: what each row adds to the squares.
+        outs: gradients of the rows, counts, sums, squares, factors and summands, each None where it is not wanted.
+    """
+    seen = _seen(x, width)
+    own = np.where(seen, g, 0)
+    centred = x - means
+    count, total = seen.sum(0).astype(x.dtype), np.where(seen, x, 0).sum(0)
+    squares = np.where(seen, centred * centred, 0).sum(0)
+    if width > 0:  # the mean of the rows that have the slot, as one row
+        some = np.maximum(count, 1)
+        total, squares, count = total / some, squares / some + count * epsilon, np.minimum(count, 1)
+    else:
+        squares = squares + count * epsilon
+    values = (
+        own * scales * (1 if scale is None else scale), count, total, squares,
+        (own * centred * scales).sum(0), own.sum(0),
+    )  # fmt: skip
+    for out, value in zip(outs, values, strict=True):
+        if out is not None:
+            out[...] = value
+
+
+def _grad(desc: OpDesc, definition: OpDef, no_grad: Collection[str]) -> list[OpDesc]:
+    """Paddle's gradient operator names the summaries among its outputs too."""
+    ins = {s: list(desc.outs[s]) for s in ("Means", "Scales")}
+    ins["X"], ins["Y" + GRAD] = list(desc.ins["X"]), [n + GRAD for n in desc.outs["Y"]]
+    shifted = [s for s in ("scale_w", "bias") if desc.attr("enable_scale_and_shift") and desc.ins.get(s)]
+    ins |= {s: list(desc.ins[s]) for s in shifted}
+    outs = {s + GRAD: grad_names(desc, s, no_grad) for s in ("X", *SUMMARIES, *shifted)}
+    outs |= {s: list(desc.ins[s]) for s in SUMMARIES}
+    return [grad_desc("data_norm_grad", desc, ins, outs)]
+
+
+@op(
+    "data_norm",
+    inputs={
+        "scale_w?": "[columns]: factors of the result",
+        "bias?": "[columns]: summands of the result",
+        "X": "[rows, columns]",
+        "BatchSize": "[columns]: how much has been seen",
+        "BatchSum": "[columns]: its sums",
+        "BatchSquareSum": "[columns]: its sums of squares",
+    },
+    outputs={"Y": "X normalised", "Means~": "[columns]", "Scales~": "[columns]"},
+    attrs={
+        "epsilon": Attr("float", 1e-4, "what each row adds to the squares", ge=0),
+        "slot_dim": Attr("int", -1, "columns of a slot, which a row lacks where its first one is 0; -1 for none"),
+        "summary_decay_rate": Attr("float", 0.9999999, "kept for programs on GPUs; it changes nothing"),
+        "enable_scale_and_shift": Attr("bool", False, "whether scale_w and bias are used"),
+        "data_layout": Attr("string", "NCHW", "kept for old programs; it changes nothing"),
+        "sync_stats": Attr("bool", False, "kept for programs on GPUs; it changes nothing"),
+    },
+    infer=_infer,
+    grad=_grad,
+    dtypes=FLOATS,
+)
+def data_norm(b: Binder) -> None:
+    """Y = (X - Means) · Scales with Means = BatchSum / BatchSize and Scales = sqrt(BatchSize / BatchSquareSum).
+
+    The "gradients" of the three summaries are what this batch adds to them.
+
+    Example:
+        >>> from fluidnb.testing import run_op
+        >>> seen = {"BatchSize": [4.0], "BatchSum": [8.0], "BatchSquareSum": [1.0]}
+        >>> run_op("data_norm", {"X": [[3.0]], **seen}, outputs=["Y"])["Y"]
+        array([[2.]])
+
+    Source: Fluid's data_norm_op.
+    """
+    shifts = b.attr("enable_scale_and_shift")
+    b(
+        normalise, b["X"], *(b[s] for s in SUMMARIES), *((b["scale_w"], b["bias"]) if shifts else (None, None)),
+        b.attr("slot_dim"), (b["Y"], b["Means"], b["Scales"]),
+    )  # fmt: skip
+
+
+def _grad_infer(c: Context) -> None:
+    x = c["X"]
+    c.set("X@GRAD", x.shape, x.dtype, c.lod("X"))
+    for slot in (*SUMMARIES, "scale_w", "bias"):
+        c.set(slot + GRAD, x.shape[1:], x.dtype)
+
+
+@grad_op("data_norm_grad", infer=_grad_infer)
+def data_norm_grad(b: Binder) -> None:
+    """dX = dY · Scales; the summaries get what this batch adds: rows, sums, squares of what is left of the means."""
+    outs = tuple(b[s + GRAD] for s in ("X", *SUMMARIES, "scale_w", "bias"))
+    shifts = b.attr("enable_scale_and_shift", False)
+    b(
+        normalise_grad, b["X"], b["Means"], b["Scales"], b["scale_w"] if shifts else None, b["Y@GRAD"],
+        b.attr("slot_dim", -1), b.attr("epsilon", 1e-4), outs,
+    )  # fmt: skip

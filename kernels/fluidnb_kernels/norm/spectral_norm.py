@@ -1,0 +1,135 @@
+"""spectral_norm: a weight over its largest singular value."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from fluidnb.op import Attr, Binder, Context, default_grad, grad_op, op, product
+from fluidnb_kernels.rules import agree, one_axis
+
+Array = Any
+
+
+def largest(w: Array, u: Array, v: Array, steps: int, eps: float) -> tuple[Array, Array, Array]:
+    """The largest singular value of a matrix by power iteration, with its two vectors.
+
+    Args:
+        w: [m, n].
+        u: [m], where the iteration starts.
+        v: [n]; serves where there are no steps.
+        steps: how many.
+        eps: keeps the divisors from zero.
+
+    Returns:
+        The value and the vectors.
+
+    Example:
+        >>> largest(np.diag([2.0, 1.0]), np.array([1.0, 0.0]), np.zeros(2), 1, 0.0)[0]
+        2.0
+    """
+    for _ in range(steps):
+        v = w.T @ u
+        v = v / (np.sqrt((v * v).sum()) + w.dtype.type(eps))
+        u = w @ v
+        u = u / (np.sqrt((u * u).sum()) + w.dtype.type(eps))
+    return u @ w @ v, u, v
+
+
+def normalise(w: Array, u: Array, v: Array, steps: int, eps: float, axis: int, out: Array) -> None:
+    """Write a weight over its largest singular value.
+
+    Args:
+        w: the weight.
+        u: [size of the axis].
+        v: [the other sizes together].
+        steps: of the power iteration.
+        eps: keeps its divisors from zero.
+        axis: the dimension that makes the rows of the matrix.
+        out: the shape of the weight, written.
+    """
+    rows = np.moveaxis(w, axis, 0)
+    value, _, _ = largest(rows.reshape(len(rows), -1), u, v, steps, eps)
+    np.divide(w, value, out)
+
+
+def normalise_grad(
+    w: Array, u: Array, v: Array, steps: int, eps: float, axis: int, g: Array, dw: Array
+) -> None:
+    """Write the gradient of `normalise`, the vectors taken as constants.
+
+    Args:
+        w: the weight.
+        u: [size of the axis].
+        v: [the other sizes together].
+        steps: of the power iteration.
+        eps: keeps its divisors from zero.
+        axis: the dimension that makes the rows of the matrix.
+        g: the gradient of the result.
+        dw: gradient of the weight, written.
+    """
+    rows, g = np.moveaxis(w, axis, 0), np.moveaxis(g, axis, 0)
+    value, u, v = largest(rows.reshape(len(rows), -1), u, v, steps, eps)
+    share = (g * rows).sum() / value
+    np.moveaxis(dw, axis, 0)[...] = (g - share * np.outer(u, v).reshape(rows.shape)) / value
+
+
+def _infer(c: Context) -> None:
+    w = c["Weight"]
+    c.require(
+        2 <= w.ndim <= 5, "Input(Weight) of spectral_norm must have 2 to 5 dimensions.",
+        expected="the weight of a linear layer or a convolution", received=list(w.shape),
+    )  # fmt: skip
+    axis = one_axis(c, c.attr("dim"), w.ndim, "dim")
+    rest = product([n for i, n in enumerate(w.shape) if i != axis])
+    for slot, size in (("U", w.shape[axis]), ("V", rest)):
+        c.require(
+            agree(c[slot].shape, (size,)), f"Input({slot}) of spectral_norm must fit the weight as a matrix.",
+            expected=[size], received=list(c[slot].shape),
+        )  # fmt: skip
+    c.set("Out", w.shape, w.dtype, c.lod("Weight"))
+
+
+def _how(b: Binder) -> tuple[int, float, int]:
+    return b.attr("power_iters", 1), b.attr("eps", 1e-12), b.attr("dim", 0) % b["Weight"].ndim
+
+
+@op(
+    "spectral_norm",
+    inputs={
+        "Weight": "the weight, 2 to 5 dimensions",
+        "U": "[size of dimension dim]: a vector near the left singular vector",
+        "V": "[the other sizes together]: a vector near the right one",
+    },
+    outputs={"Out": "the shape of Weight"},
+    attrs={
+        "dim": Attr("int", 0, "the dimension that makes the rows of the matrix"),
+        "power_iters": Attr("int", 1, "steps of power iteration, from U", ge=0),
+        "eps": Attr("float", 1e-12, "keeps the divisors from zero"),
+    },
+    infer=_infer,
+    grad=default_grad("Weight", "U", "V", "Out@GRAD", wrt=["Weight"]),
+)
+def spectral_norm(b: Binder) -> None:
+    """Out = Weight / (uᵀ · W · v): v = Wᵀ u and u = W v, each over its length, as often as power_iters says.
+
+    W is Weight as a matrix whose rows are dimension ``dim``. U and V stay as they are, and the gradient takes u and v
+    for constants.
+
+    Example:
+        >>> from fluidnb.testing import run_op
+        >>> run_op("spectral_norm", {"Weight": np.diag([2.0, 1.0]), "U": [1.0, 0.0], "V": [1.0, 0.0]})["Out"]
+        array([[1. , 0. ],
+               [0. , 0.5]])
+
+    Source: Miyato et al., "Spectral Normalization for Generative Adversarial Networks" (2018); Fluid's
+    spectral_norm_op.
+    """
+    b(normalise, b["Weight"], b["U"], b["V"], *_how(b), b["Out"])
+
+
+@grad_op("spectral_norm_grad")
+def spectral_norm_grad(b: Binder) -> None:
+    """dWeight = (dOut - Σ(dOut · Out) · u vᵀ) / σ."""
+    b(normalise_grad, b["Weight"], b["U"], b["V"], *_how(b), b["Out@GRAD"], b["Weight@GRAD"])
