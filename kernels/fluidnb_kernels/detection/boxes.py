@@ -1,0 +1,294 @@
+"""box_coder, box_clip, iou_similarity, polygon_box_transform: arithmetic with boxes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from fluidnb.op import Attr, Binder, Context, op
+from fluidnb_kernels.emit import FLOATS
+from fluidnb_kernels.rules import agree
+from fluidnb_kernels.sequences import offsets_of, require_lod
+
+Array = Any
+
+
+def four_wide(c: Context, slot: str, rank: int = 2) -> None:
+    """Require that an input holds boxes.
+
+    Args:
+        c: the context.
+        slot: the input slot.
+        rank: its dimensions.
+
+    Raises:
+        RuleError: it holds something else.
+    """
+    shape = c[slot].shape
+    c.require(
+        len(shape) == rank and shape[-1] in (4, -1), f"Input({slot}) of {c.definition.type} must hold boxes.",
+        expected=f"[{'…, ' * (rank > 2)}boxes, 4]: left, top, right, bottom", received=list(shape),
+    )  # fmt: skip
+
+
+def overlaps(x: Array, y: Array, normalized: bool) -> Array:
+    """The intersection over the union of every pair of boxes.
+
+    Args:
+        x: [n, 4].
+        y: [m, 4].
+        normalized: whether boxes end at their right and bottom, or behind the pixel there.
+
+    Returns:
+        [n, m].
+
+    Example:
+        >>> overlaps(np.array([[0.0, 0.0, 2.0, 1.0]]), np.array([[1.0, 0.0, 2.0, 1.0]]), True)
+        array([[0.5]])
+    """
+    more = x.dtype.type(0 if normalized else 1)
+    first, last = np.maximum(x[:, None, :2], y[None, :, :2]), np.minimum(x[:, None, 2:], y[None, :, 2:])
+    shared = np.maximum(last - first + more, 0).prod(-1)
+    union = (x[:, 2:] - x[:, :2] + more).prod(-1)[:, None] + (y[:, 2:] - y[:, :2] + more).prod(-1) - shared
+    return np.divide(shared, union, out=np.zeros_like(shared), where=shared > 0)
+
+
+def write_overlaps(x: Array, y: Array, normalized: bool, out: Array) -> None:
+    """Write `overlaps`.
+
+    Args:
+        x: [n, 4].
+        y: [m, 4].
+        normalized: see `overlaps`.
+        out: [n, m], written.
+    """
+    out[...] = overlaps(x, y, normalized)
+
+
+def _iou_infer(c: Context) -> None:
+    four_wide(c, "X")
+    four_wide(c, "Y")
+    c.set("Out", (c["X"].shape[0], c["Y"].shape[0]), c["X"].dtype, c.lod("X"))
+
+
+@op(
+    "iou_similarity",
+    inputs={"X": "boxes [n, 4]: left, top, right, bottom", "Y": "boxes [m, 4]"},
+    outputs={"Out": "[n, m]"},
+    attrs={"box_normalized": Attr("bool", True, "whether boxes end at right and bottom, or behind the pixel there")},
+    infer=_iou_infer,
+    dtypes=FLOATS,
+)
+def iou_similarity(b: Binder) -> None:
+    """Out[i, j] = the area that X[i] and Y[j] share over the area that they cover together.
+
+    Example:
+        >>> from fluidnb.testing import run_op
+        >>> run_op("iou_similarity", {"X": [[0.0, 0.0, 2.0, 1.0]], "Y": [[1.0, 0.0, 2.0, 1.0]]})["Out"]
+        array([[0.5]])
+
+    Source: Fluid's iou_similarity_op.
+    """
+    b(write_overlaps, b["X"], b["Y"], b.attr("box_normalized"), b["Out"])
+
+
+def _clip_infer(c: Context) -> None:
+    x, info = c["Input"], c["ImInfo"]
+    c.require(
+        x.ndim >= 2 and x.shape[-1] in (4, -1), "Input(Input) of box_clip must hold boxes.",
+        expected="[boxes, …, 4]: left, top, right, bottom", received=list(x.shape),
+    )  # fmt: skip
+    c.require(
+        info.ndim == 2 and info.shape[1] in (3, -1), "Input(ImInfo) of box_clip must describe images.",
+        expected="[images, 3]: height, width, scale", received=list(info.shape),
+    )  # fmt: skip
+    require_lod(c, "Input", levels=1)
+    if c.runtime:
+        count = len(c.lod("Input")[-1]) - 1
+        c.require(
+            count == info.shape[0], "Input(Input) of box_clip must have a sequence for each image.",
+            expected=info.shape[0], received=count,
+        )  # fmt: skip
+    c.set("Output", x.shape, x.dtype, c.lod("Input"))
+
+
+def clip(x: Array, info: Array, images: Array, out: Array) -> None:
+    """Write boxes, none beyond its image.
+
+    Args:
+        x: [boxes, …, 4].
+        info: [images, 3]: height, width, scale.
+        images: the image of each box.
+        out: the shape of x, written.
+    """
+    sizes = info[:, 1::-1] / info[:, 2:]
+    last = np.floor(sizes + info.dtype.type(0.5))[images].astype(x.dtype) - x.dtype.type(1)
+    last = np.concatenate([last, last], 1).reshape(len(x), *[1] * (x.ndim - 2), 4)
+    np.copyto(out, np.maximum(np.minimum(x, last), 0))
+
+
+@op(
+    "box_clip",
+    inputs={"Input": "boxes [n, …, 4], a sequence for each image", "ImInfo": "[images, 3]: height, width, scale"},
+    outputs={"Output": "the shape of Input"},
+    infer=_clip_infer,
+    dtypes=FLOATS,
+)
+def box_clip(b: Binder) -> None:
+    """Output = Input held between 0 and the last pixel of its image, which is ``round(size / scale) - 1``.
+
+    Example:
+        >>> from fluidnb.testing import run_op
+        >>> boxes, image = ([[-1.0, 0.0, 9.0, 3.0]], [[1]]), [[8.0, 8.0, 1.0]]
+        >>> run_op("box_clip", {"Input": boxes, "ImInfo": image})["Output"].array
+        array([[0., 0., 7., 3.]])
+
+    Source: Fluid's box_clip_op.
+    """
+    offsets = offsets_of(b, "Input")
+    b(clip, b["Input"], b["ImInfo"], np.repeat(np.arange(len(offsets) - 1), np.diff(offsets)), b["Output"])
+
+
+def _polygon_infer(c: Context) -> None:
+    x = c["Input"]
+    c.require(
+        x.ndim == 4 and x.shape[1] % 2 == 0, "Input(Input) of polygon_box_transform must be maps of coordinates.",
+        expected="[batch, 2 · corners, height, width]", received=list(x.shape),
+    )  # fmt: skip
+    c.set("Output", x.shape, x.dtype, c.lod("Input"))
+
+
+@op(
+    "polygon_box_transform",
+    inputs={"Input": "[n, 2 · corners, h, w]: by how much each place is right of and below its corners"},
+    outputs={"Output": "the shape of Input"},
+    infer=_polygon_infer,
+    dtypes=FLOATS,
+)
+def polygon_box_transform(b: Binder) -> None:
+    """Output[n, 2k, y, x] = 4 · x - Input and Output[n, 2k + 1, y, x] = 4 · y - Input.
+
+    Example:
+        >>> from fluidnb.testing import run_op
+        >>> run_op("polygon_box_transform", {"Input": np.ones((1, 2, 1, 2))})["Output"].ravel()
+        array([-1.,  3., -1., -1.])
+
+    Source: Zhou et al., "EAST" (2017); Fluid's polygon_box_transform_op.
+    """
+    x, out = b["Input"], b["Output"]
+    h, w = x.shape[2:]
+    b(np.subtract, np.arange(w, dtype=x.dtype) * 4, x[:, ::2], out=out[:, ::2])
+    b(np.subtract, np.arange(h, dtype=x.dtype).reshape(-1, 1) * 4, x[:, 1::2], out=out[:, 1::2])
+
+
+def _coder_infer(c: Context) -> None:
+    prior, target = c["PriorBox"], c["TargetBox"]
+    four_wide(c, "PriorBox")
+    spread = c.attr("variance")
+    c.require(
+        len(spread) in (0, 4) and not (spread and c.has("PriorBoxVar")),
+        "box_coder takes variances as Input(PriorBoxVar) or as Attr(variance) of 4 numbers.",
+        expected="one of them", received=f"Attr(variance) {spread}" + " and PriorBoxVar" * c.has("PriorBoxVar"),
+    )  # fmt: skip
+    if c.has("PriorBoxVar"):
+        c.require(
+            agree(c["PriorBoxVar"].shape, prior.shape), "Input(PriorBoxVar) of box_coder must go with the priors.",
+            expected=list(prior.shape), received=list(c["PriorBoxVar"].shape),
+        )  # fmt: skip
+    if c.attr("code_type") == "encode_center_size":
+        four_wide(c, "TargetBox")
+        return c.set("OutputBox", (target.shape[0], prior.shape[0], 4), target.dtype, c.lod("TargetBox"))
+    four_wide(c, "TargetBox", 3)
+    axis = c.attr("axis")
+    m, n = target.shape[1 - axis], prior.shape[0]
+    c.require(
+        m == n or -1 in (m, n), "Input(PriorBox) of box_coder must have a box for each place of Input(TargetBox).",
+        expected=m, received=n,
+    )  # fmt: skip
+    return c.set("OutputBox", target.shape, target.dtype, c.lod("TargetBox"))
+
+
+def _middles(boxes: Array, more: float) -> tuple[Array, Array]:
+    """Middles and sizes of boxes."""
+    sizes = boxes[..., 2:] - boxes[..., :2] + boxes.dtype.type(more)
+    return boxes[..., :2] + sizes / 2, sizes
+
+
+def encode(prior: Array, spread: Array | None, target: Array, more: float, out: Array) -> None:
+    """Write boxes as seen from priors.
+
+    Args:
+        prior: [m, 4].
+        spread: [m, 4] or [4]: divisors, or None.
+        target: [n, 4].
+        more: 1 where a box ends behind its last pixel, else 0.
+        out: [n, m, 4], written.
+    """
+    place, size = _middles(prior, more)
+    mine = (target[:, None, :2] + target[:, None, 2:]) / 2
+    sizes = target[:, None, 2:] - target[:, None, :2] + target.dtype.type(more)
+    code = np.concatenate([(mine - place) / size, np.log(np.abs(sizes / size))], -1)
+    out[...] = code if spread is None else code / spread
+
+
+def decode(prior: Array, spread: Array | None, target: Array, more: float, axis: int, out: Array) -> None:
+    """Write the boxes that codes mean; the inverse of `encode`.
+
+    Args:
+        prior: [m, 4].
+        spread: [m, 4] or [4]: factors, or None.
+        target: [n, m, 4], or [m, n, 4] for axis 1.
+        more: 1 where a box ends behind its last pixel, else 0.
+        axis: 0 where priors go with the second dimension, 1 where they go with the first.
+        out: the shape of the target, written.
+    """
+    place, size = (np.expand_dims(v, axis) for v in _middles(prior, more))
+    if spread is not None:
+        target = target * (np.expand_dims(spread, axis) if spread.ndim == 2 else spread)
+    middle, half = target[..., :2] * size + place, np.exp(target[..., 2:]) * size / 2
+    out[...] = np.concatenate([middle - half, middle + half - target.dtype.type(more)], -1)
+
+
+@op(
+    "box_coder",
+    inputs={
+        "PriorBox": "[m, 4]: left, top, right, bottom",
+        "PriorBoxVar?": "[m, 4]: variances of the priors",
+        "TargetBox": "boxes [n, 4] to encode, or codes [n, m, 4] to decode",
+    },
+    outputs={"OutputBox": "[n, m, 4]: codes, or boxes"},
+    attrs={
+        "code_type": Attr(
+            "string", "encode_center_size", "encode_center_size or decode_center_size",
+            enum=("encode_center_size", "decode_center_size"),
+        ),
+        "box_normalized": Attr("bool", True, "whether boxes end at right and bottom, or behind the pixel there"),
+        "axis": Attr("int", 0, "decoding: 1 where the priors go with the first dimension of TargetBox", enum=(0, 1)),
+        "variance": Attr("floats", [], "variances of all priors, instead of PriorBoxVar"),
+    },
+    infer=_coder_infer,
+    dtypes=FLOATS,
+)  # fmt: skip
+def box_coder(b: Binder) -> None:
+    """Boxes as seen from priors: the way between their middles over the prior's size, and logarithms of sizes.
+
+    With x, y, w, h for middle and size, the code of t seen from p is ``(t.x - p.x) / p.w``, ``(t.y - p.y) / p.h``,
+    ``log(t.w / p.w)``, ``log(t.h / p.h)``, each over its variance. Decoding is the inverse.
+
+    Example:
+        >>> from fluidnb.testing import run_op
+        >>> boxes = {"PriorBox": [[0.0, 0.0, 1.0, 1.0]], "TargetBox": [[1.0, 0.0, 2.0, 1.0]]}
+        >>> run_op("box_coder", boxes)["OutputBox"]
+        array([[[1., 0., 0., 0.]]])
+
+    Source: Girshick et al., "Rich Feature Hierarchies for Accurate Object Detection" (2014); Fluid's box_coder_op.
+    """
+    prior, target, spread = b["PriorBox"], b["TargetBox"], b["PriorBoxVar"]
+    if spread is None and b.attr("variance"):
+        spread = np.array(b.attr("variance"), target.dtype)
+    more = 0.0 if b.attr("box_normalized") else 1.0
+    if b.attr("code_type") == "encode_center_size":
+        b(encode, prior, spread, target, more, b["OutputBox"])
+    else:
+        b(decode, prior, spread, target, more, b.attr("axis"), b["OutputBox"])

@@ -1,0 +1,268 @@
+"""bipartite_match, mine_hard_examples: which prior learns which object, and which priors learn that there is none."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from fluidnb.op import Attr, Binder, Context, op
+from fluidnb_kernels.rules import agree, whole_numbers
+from fluidnb_kernels.sequences import all_given, as_level
+
+Array = Any
+
+#: Distances below this are none.
+NOTHING = 1e-6
+
+
+def match(dist: Array, limit: float | None) -> tuple[Array, Array]:
+    """Match rows and columns of a matrix: the largest element first, each row and column once.
+
+    Args:
+        dist: [rows, columns].
+        limit: where a column that is left takes the row of its largest element, if that is no less; None for not at
+            all.
+
+    Returns:
+        The row of each column (-1 for none), and the elements.
+
+    Example:
+        >>> match(np.array([[0.9, 0.8], [0.7, 0.1]]), None)
+        (array([0, 1]), array([0.9, 0.1]))
+    """
+    rows, columns = dist.shape
+    left = np.where(dist < NOTHING, -1, dist).T
+    index, found = np.full(columns, -1), np.zeros(columns, dist.dtype)
+    for _ in range(min(rows, columns)):
+        j, i = divmod(int(left.argmax()), rows)
+        if left[j, i] < 0:
+            break
+        index[j], found[j] = i, dist[i, j]
+        left[j], left[:, i] = -1, -1
+    if limit is not None and rows:
+        best = np.where(dist < NOTHING, -1, dist).argmax(0)
+        value = dist[best, np.arange(columns)]
+        late = (index < 0) & (value >= max(limit, NOTHING))
+        index, found = np.where(late, best, index), np.where(late, value, found)
+    return index, found
+
+
+def match_all(dist: Array, parts: list[slice], limit: float | None, index: Array | None, found: Array | None) -> None:
+    """Write the matches of every image.
+
+    Args:
+        dist: [rows, columns], the rows of one image after those of another.
+        parts: the rows of each image.
+        limit: see `match`.
+        index: [images, columns], written, or None.
+        found: the same shape, written, or None.
+    """
+    for i, part in enumerate(parts):
+        for out, value in zip((index, found), match(dist[part], limit), strict=True):
+            if out is not None:
+                out[i] = value
+
+
+def _parts(c: Context) -> list[slice]:
+    lod = c.lod("DistMat")
+    offsets = lod[-1] if lod else (0, c["DistMat"].shape[0])
+    return [slice(a, b) for a, b in zip(offsets[:-1], offsets[1:], strict=True)]
+
+
+def _match_infer(c: Context) -> None:
+    dist = c["DistMat"]
+    c.require(
+        dist.ndim == 2, "Input(DistMat) of bipartite_match must be a matrix.", expected="[objects, priors]",
+        received=list(dist.shape),
+    )  # fmt: skip
+    shape = (len(_parts(c)) if c.runtime else -1, dist.shape[1])
+    c.set("ColToRowMatchIndices", shape, np.int32)
+    c.set("ColToRowMatchDist", shape, dist.dtype)
+
+
+@op(
+    "bipartite_match",
+    inputs={"DistMat": "[objects, priors]: how near they are; a sequence for each image, or one image"},
+    outputs={
+        "ColToRowMatchIndices": "int32 [images, priors]: the object of each prior, counted in its image; -1 for none",
+        "ColToRowMatchDist": "the same shape: how near they are; 0 for none",
+    },
+    attrs={
+        "match_type": Attr(
+            "string", "bipartite", "bipartite, or per_prediction, where priors that are left take an object too",
+            enum=("bipartite", "per_prediction"),
+        ),
+        "dist_threshold": Attr("float", 0.5, "per_prediction: how near that object must be"),
+    },
+    infer=_match_infer,
+    host_only=True,
+)  # fmt: skip
+def bipartite_match(b: Binder) -> None:
+    """Match objects and priors, the nearest pair first, each once; then, with per_prediction, the priors that are left.
+
+    Example:
+        >>> from fluidnb.testing import run_op
+        >>> run_op("bipartite_match", {"DistMat": [[0.9, 0.8], [0.7, 0.1]]})["ColToRowMatchIndices"]
+        array([[0, 1]], dtype=int32)
+
+    Source: Fluid's bipartite_match_op.
+    """
+    limit = b.attr("dist_threshold") if b.attr("match_type") == "per_prediction" else None
+    b(match_all, b["DistMat"], _parts(b), limit, b["ColToRowMatchIndices"], b["ColToRowMatchDist"])
+
+
+@dataclass(frozen=True, slots=True)
+class Mining:
+    """How hard examples are chosen.
+
+    Args:
+        every: whether matched priors are chosen among, too.
+        ratio: negatives for one match.
+        near: from how near on a prior without match is no negative.
+        size: with ``every``, how many are chosen.
+    """
+
+    every: bool
+    ratio: float
+    near: float
+    size: int
+
+
+def mine(cls: Array, loc: Array | None, matches: Array, dist: Array, how: Mining) -> tuple[list[Array], Array]:
+    """The hard examples of each image.
+
+    Args:
+        cls: losses of the classes [images, priors].
+        loc: losses of the places, or None.
+        matches: the object of each prior, -1 for none.
+        dist: how near it is.
+        how: how they are chosen.
+
+    Returns:
+        The negatives of each image, and the matches that are left.
+
+    Example:
+        >>> one = np.array([[0, -1, -1]])
+        >>> mine(np.array([[1.0, 2.0, 3.0]]), None, one, np.zeros((1, 3)), Mining(False, 1.0, 0.5, 0))[0]
+        [array([2])]
+    """
+    loss = cls.reshape(matches.shape)
+    if how.every and loc is not None:
+        loss = loss + loc.reshape(matches.shape)
+    free = matches == -1
+    allowed = np.ones_like(free) if how.every else free & (dist < dist.dtype.type(how.near))
+    negatives, left = [], matches.copy()
+    for i in range(len(matches)):
+        spots = np.flatnonzero(allowed[i])
+        count = how.size if how.every else int((~free[i]).sum() * np.float32(how.ratio))
+        hard = np.sort(spots[np.argsort(-loss[i, spots], kind="stable")[:count]])
+        if how.every:
+            left[i, np.setdiff1d(np.flatnonzero(~free[i]), hard)] = -1
+            hard = hard[free[i, hard]]
+        negatives.append(hard)
+    return negatives, left
+
+
+def _how(c: Context) -> Mining:
+    every = c.attr("mining_type") == "hard_example"
+    return Mining(every, c.attr("neg_pos_ratio"), c.attr("neg_dist_threshold"), c.attr("sample_size"))
+
+
+def _counts(c: Context) -> tuple[int, ...]:
+    """How many negatives each image has."""
+    if not all_given(c, "ClsLoss", "MatchIndices", "MatchDist"):
+        return ()
+    return tuple(len(part) for part in mine(c["ClsLoss"], c["LocLoss"], c["MatchIndices"], c["MatchDist"], _how(c))[0])
+
+
+def _mine_infer(c: Context) -> None:
+    whole_numbers(c, "MatchIndices")
+    shape = c["MatchIndices"].shape
+    c.require(
+        len(shape) == 2, "Input(MatchIndices) of mine_hard_examples must be a matrix.",
+        expected="[images, priors]", received=list(shape),
+    )  # fmt: skip
+    for slot in ("ClsLoss", "LocLoss", "MatchDist"):
+        c.require(
+            not c.has(slot) or agree(c[slot].shape[:2], shape),
+            f"Input({slot}) of mine_hard_examples must go with Input(MatchIndices).", expected=list(shape),
+            received=list(c[slot].shape) if c.has(slot) else None,
+        )  # fmt: skip
+    c.set("UpdatedMatchIndices", shape, c["MatchIndices"].dtype)
+    if not c.runtime:
+        return c.set("NegIndices", (-1, 1), np.int32, (None,))
+    level = as_level(_counts(c))
+    return c.set("NegIndices", (level[-1], 1), np.int32, (level,))
+
+
+def write_mined(
+    cls: Array, loc: Array | None, matches: Array, dist: Array, how: Mining, negatives: Array | None, left: Array | None
+) -> None:
+    """Write what `mine` gives.
+
+    Args:
+        cls: see `mine`.
+        loc: see `mine`.
+        matches: see `mine`.
+        dist: see `mine`.
+        how: see `mine`.
+        negatives: [negatives of all images, 1], written, or None.
+        left: the matches that are left, written, or None.
+    """
+    parts, found = mine(cls, loc, matches, dist, how)
+    if negatives is not None:
+        negatives[:, 0] = np.concatenate([*parts, np.zeros(0, np.int64)])
+    if left is not None:
+        left[...] = found
+
+
+def _check_mining(a: Any) -> str | None:
+    if a["mining_type"] == "hard_example":
+        return None if a["sample_size"] > 0 else "sample_size must be positive when mining_type is hard_example."
+    if a["neg_pos_ratio"] <= 0:
+        return "neg_pos_ratio must be positive when mining_type is max_negative."
+    return None
+
+
+@op(
+    "mine_hard_examples",
+    inputs={
+        "ClsLoss": "[images, priors]: losses of the classes",
+        "LocLoss?": "[images, priors]: losses of the places",
+        "MatchIndices": "int32 [images, priors]: the object of each prior, -1 for none",
+        "MatchDist": "[images, priors]: how near they are",
+    },
+    outputs={
+        "NegIndices": "int32 [negatives, 1]: priors that learn that there is nothing; a sequence for each image",
+        "UpdatedMatchIndices": "the matches that are left",
+    },
+    attrs={
+        "neg_pos_ratio": Attr("float", 1.0, "max_negative: negatives for one match"),
+        "neg_dist_threshold": Attr("float", 0.5, "max_negative: from how near on a prior is no negative"),
+        "sample_size": Attr("int", 0, "hard_example: how many priors are chosen in an image"),
+        "mining_type": Attr(
+            "string", "max_negative", "max_negative, or hard_example, which chooses among matched priors too",
+            enum=("max_negative", "hard_example"),
+        ),
+    },
+    check=_check_mining,
+    infer=_mine_infer,
+    guard=_counts,
+    data_shape=True,
+    host_only=True,
+)  # fmt: skip
+def mine_hard_examples(b: Binder) -> None:
+    """NegIndices = the priors without match whose loss is highest; with hard_example, matches that are not hard end.
+
+    Example:
+        >>> from fluidnb.testing import run_op
+        >>> losses, none = {"ClsLoss": [[1.0, 2.0, 3.0]], "MatchDist": [[0.9, 0.1, 0.2]]}, np.array([[0, -1, -1]])
+        >>> run_op("mine_hard_examples", {"MatchIndices": none, **losses}, outputs=["NegIndices"])["NegIndices"].array
+        array([[2]], dtype=int32)
+
+    Source: Liu et al., "SSD: Single Shot MultiBox Detector" (2016); Fluid's mine_hard_examples_op.
+    """
+    operands = (b["ClsLoss"], b["LocLoss"], b["MatchIndices"], b["MatchDist"])
+    b(write_mined, *operands, _how(b), b["NegIndices"], b["UpdatedMatchIndices"])

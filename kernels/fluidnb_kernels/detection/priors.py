@@ -1,0 +1,263 @@
+"""prior_box, density_prior_box, anchor_generator: boxes for every place of a feature map, known by its shape alone."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from fluidnb.op import Attr, Binder, Context, op, product
+
+Array = Any
+
+_IMAGES = {"Input": "feature map [n, c, h, w]", "Image": "images [n, c, height, width]"}
+_BOXES = {
+    "Boxes": "[h, w, priors, 4]: left, top, right, bottom as parts of the image",
+    "Variances": "the shape of Boxes",
+}
+_PLACES = {
+    "variances": Attr("floats", doc="four numbers that go with every box"),
+    "clip": Attr("bool", True, "whether boxes end at the edges of the image"),
+    "step_w": Attr("float", 0.0, "pixels from one place to the next; 0 for the image's width over the map's"),
+    "step_h": Attr("float", 0.0, "the same down"),
+    "offset": Attr("float", 0.5, "where in its place a box has its middle"),
+}
+
+
+def _check(c: Context, *slots: str) -> None:
+    for slot in slots:
+        c.require(
+            c[slot].ndim == 4, f"Input({slot}) of {c.definition.type} must be a batch of images.",
+            expected="[batch, channels, height, width]", received=list(c[slot].shape),
+        )  # fmt: skip
+    c.require(
+        len(c.attr("variances")) == 4, f"Attr(variances) of {c.definition.type} must have 4 numbers.",
+        expected="4 numbers", received=c.attr("variances"),
+    )  # fmt: skip
+
+
+def ratios(given: list[float], flip: bool) -> list[float]:
+    """Aspect ratios without repetitions, 1 first.
+
+    Args:
+        given: the ratios.
+        flip: whether their inverses count too.
+
+    Example:
+        >>> ratios([2.0, 1.0], True)
+        [1.0, 2.0, 0.5]
+    """
+    out = [1.0]
+    for r in given:
+        if all(abs(r - seen) >= 1e-6 for seen in out):
+            out += [r, 1 / r] if flip else [r]
+    return out
+
+
+def _shapes(c: Context) -> list[tuple[float, float]]:
+    """Width and height of every prior at a place."""
+    shapes: list[tuple[float, float]] = []
+    small, large = c.attr("min_sizes"), c.attr("max_sizes")
+    for i, size in enumerate(small):
+        sides = [(size * r**0.5, size / r**0.5) for r in ratios(c.attr("aspect_ratios"), c.attr("flip"))]
+        between = [((size * large[i]) ** 0.5,) * 2] if large else []
+        ordered = c.attr("min_max_aspect_ratios_order")
+        shapes += [sides[0], *between, *sides[1:]] if ordered else [*sides, *between]
+    return shapes
+
+
+def _steps(c: Context) -> tuple[float, float]:
+    """Pixels from one place to the next, across and down."""
+    (h, w), (height, width) = c["Input"].shape[2:], c["Image"].shape[2:]
+    return c.attr("step_w") or width / w, c.attr("step_h") or height / h
+
+
+def _middles(c: Context) -> tuple[Array, Array]:
+    """The middles of the places: [h, w, 1] each."""
+    h, w = c["Input"].shape[2:]
+    across, down = _steps(c)
+    x, y = np.meshgrid((np.arange(w) + c.attr("offset")) * across, (np.arange(h) + c.attr("offset")) * down)
+    return x[..., None], y[..., None]
+
+
+def _corners(c: Context, x: Array, y: Array, shapes: Array) -> Array:
+    """Boxes around middles, as parts of the image."""
+    height, width = c["Image"].shape[2:]
+    half = np.asarray(shapes) / 2
+    sides = [(x - half[:, 0]) / width, (y - half[:, 1]) / height, (x + half[:, 0]) / width, (y + half[:, 1]) / height]
+    return np.stack(sides, -1)
+
+
+def _prior_infer(c: Context) -> None:
+    _check(c, "Input", "Image")
+    small, large = c.attr("min_sizes"), c.attr("max_sizes")
+    c.require(
+        not large or len(large) == len(small) and all(a < b for a, b in zip(small, large, strict=True)),
+        "Attr(max_sizes) of prior_box must have a greater number for each of min_sizes.",
+        expected=f"{len(small)} numbers greater than {small}", received=large,
+    )  # fmt: skip
+    shape = (*c["Input"].shape[2:], len(_shapes(c)), 4)
+    for slot in _BOXES:
+        c.set(slot, shape, c["Input"].dtype)
+
+
+def _emit(b: Binder, slot: str, values: Callable[[Context], Array]) -> None:
+    """Emit boxes that are constants of the binding, with their variances."""
+    if b.wants(slot):
+        out = b[slot]
+        b(np.copyto, out, values(b).astype(out.dtype).reshape(out.shape))
+    if b.wants("Variances"):
+        b(np.copyto, b["Variances"], np.array(b.attr("variances"), b["Variances"].dtype))
+
+
+def _priors(c: Context) -> Array:
+    boxes = _corners(c, *_middles(c), _shapes(c))
+    return np.clip(boxes, 0, 1) if c.attr("clip") else boxes
+
+
+@op(
+    "prior_box",
+    inputs=_IMAGES,
+    outputs=_BOXES,
+    attrs={
+        "min_sizes": Attr("floats", doc="sides of squares, in pixels", gt=0),
+        "max_sizes": Attr("floats", [], "for each of them a larger one; their geometric mean makes one more square"),
+        "aspect_ratios": Attr("floats", [], "width over height of more boxes", gt=0),
+        "flip": Attr("bool", True, "whether each ratio counts the other way round too"),
+        **_PLACES,
+        "min_max_aspect_ratios_order": Attr("bool", False, "whether the second square comes before the other ratios"),
+    },
+    infer=_prior_infer,
+)
+def prior_box(b: Binder) -> None:
+    """Boxes of some sizes and ratios around every place of a feature map, as parts of the image.
+
+    For a size s and a ratio r they are ``s · sqrt(r)`` wide and ``s / sqrt(r)`` high; for s and its larger size t there
+    is also a square of ``sqrt(s · t)``.
+
+    Example:
+        >>> from fluidnb.testing import run_op
+        >>> maps, attrs = {"Input": np.zeros((1, 1, 1, 1)), "Image": np.zeros((1, 1, 8, 8))}, {"variances": [0.1] * 4}
+        >>> run_op("prior_box", maps, {"min_sizes": [4.0], **attrs})["Boxes"].ravel()
+        array([0.25, 0.25, 0.75, 0.75])
+
+    Source: Liu et al., "SSD: Single Shot MultiBox Detector" (2016); Fluid's prior_box_op.
+    """
+    _emit(b, "Boxes", _priors)
+
+
+def _density_infer(c: Context) -> None:
+    _check(c, "Input", "Image")
+    sizes, densities = c.attr("fixed_sizes"), c.attr("densities")
+    c.require(
+        len(sizes) == len(densities), "Attr(densities) of density_prior_box must go with Attr(fixed_sizes).",
+        expected=f"{len(sizes)} numbers", received=densities,
+    )  # fmt: skip
+    many = len(c.attr("fixed_ratios")) * sum(d * d for d in densities)
+    h, w = c["Input"].shape[2:]
+    shape = (product((h, w, many)), 4) if c.attr("flatten_to_2d") else (h, w, many, 4)
+    for slot in _BOXES:
+        c.set(slot, shape, c["Input"].dtype)
+
+
+def _dense(c: Context) -> Array:
+    x, y = _middles(c)
+    average = int(sum(_steps(c)) * 0.5)
+    parts = []
+    for size, density in zip(c.attr("fixed_sizes"), c.attr("densities"), strict=True):
+        shift = average // density
+        spots = np.arange(density) * shift - average / 2 + shift / 2
+        for r in c.attr("fixed_ratios"):
+            down, across = (v.ravel() for v in np.meshgrid(spots, spots, indexing="ij"))
+            sides = [(size * r**0.5, size / r**0.5)] * density**2
+            parts.append(_corners(c, x + across, y + down, sides))
+    return np.clip(np.concatenate(parts, 2), 0, 1)
+
+
+@op(
+    "density_prior_box",
+    inputs=_IMAGES,
+    outputs=_BOXES,
+    attrs={
+        **_PLACES,
+        "flatten_to_2d": Attr("bool", False, "whether the boxes come as [h · w · priors, 4]"),
+        "fixed_sizes": Attr("floats", [], "sides of squares, in pixels", gt=0),
+        "fixed_ratios": Attr("floats", [], "width over height", gt=0),
+        "densities": Attr("ints", [], "for each size, how many boxes there are along a side of a place", gt=0),
+    },
+    infer=_density_infer,
+)
+def density_prior_box(b: Binder) -> None:
+    """Boxes of some sizes and ratios at evenly spaced points of every place of a feature map, as parts of the image.
+
+    For a size s of density d and a ratio r there are d² boxes ``s · sqrt(r)`` wide and ``s / sqrt(r)`` high, whose
+    middles are ``floor(step / d)`` apart. They end at the edges of the image, whatever ``clip`` says.
+
+    Example:
+        >>> from fluidnb.testing import run_op
+        >>> maps, attrs = {"Input": np.zeros((1, 1, 1, 1)), "Image": np.zeros((1, 1, 8, 8))}, {"variances": [0.1] * 4}
+        >>> attrs |= {"fixed_sizes": [4.0], "fixed_ratios": [1.0], "densities": [1]}
+        >>> run_op("density_prior_box", maps, attrs)["Boxes"].ravel()
+        array([0.25, 0.25, 0.75, 0.75])
+
+    Source: Zhang et al., "FaceBoxes" (2017); Fluid's density_prior_box_op.
+    """
+    _emit(b, "Boxes", _dense)
+
+
+def _anchor_infer(c: Context) -> None:
+    _check(c, "Input")
+    c.require(
+        len(c.attr("stride")) == 2, "Attr(stride) of anchor_generator must have 2 numbers.",
+        expected="pixels across and down", received=c.attr("stride"),
+    )  # fmt: skip
+    many = len(c.attr("aspect_ratios")) * len(c.attr("anchor_sizes"))
+    for slot in ("Anchors", "Variances"):
+        c.set(slot, (*c["Input"].shape[2:], many, 4), c["Input"].dtype)
+
+
+def _anchors(c: Context) -> Array:
+    (h, w), (across, down), offset = c["Input"].shape[2:], c.attr("stride"), c.attr("offset")
+    sides = []
+    for r in c.attr("aspect_ratios"):
+        wide = np.floor((across * down / r) ** 0.5 + 0.5)
+        high = np.floor(wide * r + 0.5)
+        sides += [(s / across * wide, s / down * high) for s in c.attr("anchor_sizes")]
+    half = (np.array(sides) - 1) / 2
+    x, y = np.meshgrid(np.arange(w) * across + offset * (across - 1), np.arange(h) * down + offset * (down - 1))
+    x, y = x[..., None], y[..., None]
+    return np.stack([x - half[:, 0], y - half[:, 1], x + half[:, 0], y + half[:, 1]], -1)
+
+
+@op(
+    "anchor_generator",
+    inputs={"Input": "feature map [n, c, h, w]"},
+    outputs={
+        "Anchors": "[h, w, anchors, 4]: left, top, right, bottom in pixels",
+        "Variances": "the shape of Anchors",
+    },
+    attrs={
+        "anchor_sizes": Attr("floats", doc="sides of squares of the same area, in pixels", gt=0),
+        "aspect_ratios": Attr("floats", doc="height over width", gt=0),
+        "variances": Attr("floats", doc="four numbers that go with every anchor"),
+        "stride": Attr("floats", [16.0, 16.0], "pixels from one place to the next, across and down", gt=0),
+        "offset": Attr("float", 0.5, "where in its place an anchor has its middle"),
+    },
+    infer=_anchor_infer,
+)
+def anchor_generator(b: Binder) -> None:
+    """Boxes of some sizes and ratios around every place of a feature map, in pixels of the image.
+
+    For a ratio r the base is ``w = round(sqrt(stride area / r))`` wide and ``round(w · r)`` high, and grows with the
+    size over the stride. Its last pixel counts as its edge.
+
+    Example:
+        >>> from fluidnb.testing import run_op
+        >>> attrs = {"anchor_sizes": [32.0], "aspect_ratios": [1.0], "variances": [0.1] * 4}
+        >>> run_op("anchor_generator", {"Input": np.zeros((1, 1, 1, 1))}, attrs)["Anchors"].ravel()
+        array([-8., -8., 23., 23.])
+
+    Source: Ren et al., "Faster R-CNN" (2015); Fluid's anchor_generator_op.
+    """
+    _emit(b, "Anchors", _anchors)

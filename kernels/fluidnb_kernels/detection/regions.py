@@ -1,0 +1,76 @@
+"""What operators over regions of images share: which image a region belongs to, attributes, checks."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from fluidnb.op import Attr, Binder, Context
+from fluidnb_kernels.sequences import require_lod
+
+Array = Any
+
+#: Slots of regions.
+INPUTS = {
+    "X": "images [n, c, h, w]",
+    "ROIs": "[regions, 4]: left, top, right, bottom; a sequence for each image",
+    "RoisNum?": "integers [n]: how many regions each image has, instead of sequences",
+}
+
+#: Attributes of regions.
+ATTRS = {
+    "pooled_height": Attr("int", 1, "rows of the result", gt=0),
+    "pooled_width": Attr("int", 1, "columns of the result", gt=0),
+    "spatial_scale": Attr("float", 1.0, "pixels of X for one unit of ROIs", gt=0),
+}
+
+
+def region_infer(c: Context) -> None:
+    """Rule: one small image for each region.
+
+    Args:
+        c: the context.
+    """
+    name, x, rois = c.definition.type, c["X"], c["ROIs"]
+    c.require(
+        x.ndim == 4, f"Input(X) of {name} must be a batch of images.", expected="[batch, channels, height, width]",
+        received=list(x.shape),
+    )  # fmt: skip
+    c.require(
+        rois.ndim == 2 and rois.shape[1] in (4, -1), f"Input(ROIs) of {name} must hold boxes.",
+        expected="[regions, 4]: left, top, right, bottom", received=list(rois.shape),
+    )  # fmt: skip
+    if not c.has("RoisNum"):
+        require_lod(c, "ROIs")
+        count = len(c.lod("ROIs")[-1]) - 1 if c.runtime else -1
+        c.require(
+            not c.runtime or count == x.shape[0], f"Input(ROIs) of {name} must have a sequence for each image.",
+            expected=x.shape[0], received=count,
+        )  # fmt: skip
+    shape = (rois.shape[0], x.shape[1], c.attr("pooled_height", 1), c.attr("pooled_width", 1))
+    c.set("Out", shape, x.dtype)
+    c.set("Argmax", shape, np.int64)
+
+
+def counts_of(b: Binder) -> Array:
+    """How many regions each image has: a constant where sequences say so, else the variable.
+
+    Args:
+        b: the binder.
+    """
+    return b["RoisNum"] if b.has("RoisNum") else np.diff(b.lod("ROIs")[-1])
+
+
+def images_of(counts: Array, regions: int) -> Array:
+    """The image of each region.
+
+    Args:
+        counts: how many regions each image has.
+        regions: how many there are.
+
+    Example:
+        >>> images_of(np.array([1, 2]), 3)
+        array([0, 1, 1])
+    """
+    return np.repeat(np.arange(len(counts)), counts)[:regions]

@@ -1,0 +1,120 @@
+"""roi_pool: the largest pixel of each part of a region."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from fluidnb.op import Binder, default_grad, grad_op, op
+from fluidnb_kernels.detection.regions import ATTRS, INPUTS, counts_of, images_of, region_infer
+from fluidnb_kernels.emit import FLOATS
+
+Array = Any
+
+
+def edges(first: int, last: int, count: int, size: int) -> tuple[list[int], list[int]]:
+    """Where the parts of a region start and end along an axis.
+
+    Args:
+        first: its first pixel.
+        last: its last pixel.
+        count: how many parts.
+        size: pixels of the image.
+
+    Example:
+        >>> edges(1, 3, 2, 4)
+        ([1, 2], [3, 4])
+    """
+    step = np.float32(max(last - first + 1, 1)) / np.float32(count)
+    spots = np.arange(count + 1, dtype=np.float32) * step
+    starts = np.floor(spots[:-1]).astype(np.int64) + first
+    ends = np.ceil(spots[1:]).astype(np.int64) + first
+    return np.clip(starts, 0, size).tolist(), np.clip(ends, 0, size).tolist()
+
+
+def pool(
+    x: Array, rois: Array, counts: Array, scale: float, sizes: tuple[int, int], out: Array | None, spots: Array | None
+) -> None:
+    """Write the largest pixel of each part of each region, and its place in the plane.
+
+    Args:
+        x: images [n, c, h, w].
+        rois: boxes [regions, 4].
+        counts: how many regions each image has.
+        scale: pixels for one unit of a box.
+        sizes: rows and columns of the result.
+        out: [regions, c, rows, columns], written, or None; 0 where a part has no pixel.
+        spots: the same shape, written, or None; -1 where a part has no pixel.
+    """
+    pixels = rois * rois.dtype.type(scale)
+    pixels = (np.sign(pixels) * np.floor(np.abs(pixels) + 0.5)).astype(np.int64)  # halves away from zero
+    shape = (len(rois), x.shape[1], *sizes)
+    best, where = np.zeros(shape, x.dtype), np.full(shape, -1, np.int64)
+    height, width = x.shape[2:]
+    for i, ((left, top, right, bottom), n) in enumerate(zip(pixels, images_of(counts, len(rois)), strict=True)):
+        rows, columns = edges(top, bottom, shape[2], height), edges(left, right, shape[3], width)
+        for j, (y0, y1) in enumerate(zip(*rows, strict=True)):
+            for k, (x0, x1) in enumerate(zip(*columns, strict=True)):
+                if y1 > y0 and x1 > x0:
+                    part = x[n, :, y0:y1, x0:x1].reshape(x.shape[1], -1)
+                    spot = part.argmax(1)
+                    best[i, :, j, k] = part[np.arange(len(part)), spot]
+                    where[i, :, j, k] = (y0 + spot // (x1 - x0)) * width + x0 + spot % (x1 - x0)
+    if out is not None:
+        out[...] = best
+    if spots is not None:
+        spots[...] = where
+
+
+def pool_grad(g: Array, spots: Array, counts: Array, dx: Array) -> None:
+    """Write the gradient of `pool`.
+
+    Args:
+        g: the gradient of the results [regions, c, rows, columns].
+        spots: the places in the plane; -1 for none.
+        counts: how many regions each image has.
+        dx: gradient of the images, written.
+    """
+    total = np.zeros((*dx.shape[:2], dx.shape[2] * dx.shape[3]), dx.dtype)
+    r, c, i, j = np.nonzero(spots >= 0)
+    np.add.at(total, (images_of(counts, len(g))[r], c, spots[r, c, i, j]), g[r, c, i, j])
+    dx[...] = total.reshape(dx.shape)
+
+
+@op(
+    "roi_pool",
+    inputs=INPUTS,
+    outputs={
+        "Out": "[regions, c, pooled_height, pooled_width]",
+        "Argmax~": "int64, same shape: where each was in its plane, counted row by row; -1 for none",
+    },
+    attrs=ATTRS,
+    infer=region_infer,
+    grad=default_grad("X", "ROIs", "RoisNum", "Argmax", "Out@GRAD", wrt=["X"]),
+    dtypes=FLOATS,
+    host_only=True,
+    dtype_slot="X",
+)
+def roi_pool(b: Binder) -> None:
+    """Out[r, c, i, j] = the largest pixel of X in part (i, j) of region r; 0 where the part has none.
+
+    A region goes from its rounded left and top to its rounded right and bottom; part i of n of a length goes from
+    ``floor(i · length / n)`` to before ``ceil((i + 1) · length / n)``.
+
+    Example:
+        >>> from fluidnb.testing import run_op
+        >>> x = np.arange(9.0).reshape(1, 1, 3, 3)
+        >>> run_op("roi_pool", {"X": x, "ROIs": ([[0.0, 0.0, 1.0, 1.0]], [[1]])})["Out"].ravel()
+        array([4.])
+
+    Source: Girshick, "Fast R-CNN" (2015); Fluid's roi_pool_op.
+    """
+    sizes = (b.attr("pooled_height"), b.attr("pooled_width"))
+    b(pool, b["X"], b["ROIs"], counts_of(b), b.attr("spatial_scale"), sizes, b["Out"], b["Argmax"])
+
+
+@grad_op("roi_pool_grad")
+def roi_pool_grad(b: Binder) -> None:
+    """dX = the sum of dOut over the parts whose largest pixel it was."""
+    b(pool_grad, b["Out@GRAD"], b["Argmax"], counts_of(b), b["X@GRAD"])

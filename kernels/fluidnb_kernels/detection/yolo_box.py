@@ -1,0 +1,155 @@
+"""yolo_box: boxes and scores out of the feature map of a YOLO network."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from fluidnb.op import Attr, Binder, Context, op, product
+from fluidnb_kernels.emit import FLOATS
+from fluidnb_kernels.rules import agree, whole_numbers
+
+Array = Any
+
+
+@dataclass(frozen=True, slots=True)
+class Head:
+    """What the feature map of a YOLO network means.
+
+    Args:
+        anchors: widths and heights of the anchors, in turn, in pixels of the network's input.
+        ratio: pixels of the network's input for one place of the map.
+        least: the least confidence of a box.
+        inside: whether boxes end at the edges of the image.
+        spread: how far a middle may be from its place.
+        aware: the power of the predicted overlap; 0 where the map has none.
+    """
+
+    anchors: tuple[int, ...]
+    ratio: int
+    least: float
+    inside: bool
+    spread: float
+    aware: float
+
+
+def sigmoid(x: Array) -> Array:
+    """1 / (1 + exp(-x)).
+
+    Example:
+        >>> sigmoid(np.zeros(1))
+        array([0.5])
+    """
+    return 1 / (1 + np.exp(-x))
+
+
+def read(x: Array, images: Array, head: Head, boxes: Array | None, scores: Array | None) -> None:
+    """Write the boxes and scores of a map; zeros where the confidence is too small.
+
+    Args:
+        x: [n, channels, h, w].
+        images: [n, 2]: heights and widths of the images.
+        head: what the map means.
+        boxes: [n, anchors · h · w, 4], written, or None.
+        scores: [n, anchors · h · w, classes], written, or None.
+    """
+    n, _, h, w = x.shape
+    count, dtype = len(head.anchors) // 2, x.dtype.type
+    first = count if head.aware else 0
+    parts = x[:, first:].reshape(n, count, -1, h, w)
+    sure = sigmoid(parts[:, :, 4])
+    if head.aware:
+        sure = sure ** dtype(1 - head.aware) * sigmoid(x[:, :count]) ** dtype(head.aware)
+    sizes = images.astype(x.dtype).reshape(n, 2, 1, 1, 1)
+    anchors = np.array(head.anchors, x.dtype).reshape(1, count, 2, 1, 1)
+    move = dtype(-0.5 * (head.spread - 1))
+    rows, columns = np.arange(h, dtype=x.dtype).reshape(h, 1), np.arange(w, dtype=x.dtype)
+    spread = dtype(head.spread)
+    middle_x = (columns + sigmoid(parts[:, :, 0]) * spread + move) * sizes[:, 1] / dtype(w)
+    middle_y = (rows + sigmoid(parts[:, :, 1]) * spread + move) * sizes[:, 0] / dtype(h)
+    half_w = np.exp(parts[:, :, 2]) * anchors[:, :, 0] * sizes[:, 1] / dtype(head.ratio * w) / 2
+    half_h = np.exp(parts[:, :, 3]) * anchors[:, :, 1] * sizes[:, 0] / dtype(head.ratio * h) / 2
+    found = np.stack([middle_x - half_w, middle_y - half_h, middle_x + half_w, middle_y + half_h], -1)
+    if head.inside:
+        last = (sizes[:, ::-1, 0, 0, 0] - 1).reshape(n, 1, 1, 1, 2)
+        found = np.concatenate([np.maximum(found[..., :2], 0), np.minimum(found[..., 2:], last)], -1)
+    kept = (sure >= dtype(head.least))[..., None]
+    if boxes is not None:
+        boxes[...] = (found * kept).reshape(boxes.shape)
+    if scores is not None:
+        rate = np.moveaxis(sigmoid(parts[:, :, 5:]), 2, -1) * sure[..., None] * kept
+        scores[...] = rate.reshape(scores.shape)
+
+
+def check_anchors(anchors: list[int]) -> str | None:
+    """A sentence if numbers do not make anchors.
+
+    Args:
+        anchors: the numbers.
+
+    Example:
+        >>> check_anchors([10, 13])
+    """
+    if anchors and len(anchors) % 2 == 0 and min(anchors) > 0:
+        return None
+    return "anchors must be a positive width and height for each anchor."
+
+
+def _infer(c: Context) -> None:
+    x, images, anchors = c["X"], c["ImgSize"], len(c.attr("anchors")) // 2
+    aware = c.attr("iou_aware")
+    channels = anchors * (5 + c.attr("class_num") + aware)
+    c.require(
+        x.ndim == 4 and x.shape[1] in (channels, -1), "Input(X) of yolo_box must have channels for each anchor.",
+        expected=f"[batch, {channels}, height, width]", received=list(x.shape),
+        hint="an anchor takes 5 channels and one for each class, and with iou_aware one more.",
+    )  # fmt: skip
+    whole_numbers(c, "ImgSize")
+    c.require(
+        agree(images.shape, (x.shape[0], 2)), "Input(ImgSize) of yolo_box must have height and width of each image.",
+        expected=[x.shape[0], 2], received=list(images.shape),
+    )  # fmt: skip
+    places = product((anchors, *x.shape[2:]))
+    c.set("Boxes", (x.shape[0], places, 4), x.dtype)
+    c.set("Scores", (x.shape[0], places, c.attr("class_num")), x.dtype)
+
+
+@op(
+    "yolo_box",
+    inputs={
+        "X": "[n, anchors · (5 + classes), h, w]: for each anchor x, y, width, height, confidence, classes",
+        "ImgSize": "int32 [n, 2]: heights and widths of the images",
+    },
+    outputs={"Boxes": "[n, anchors · h · w, 4]: left, top, right, bottom", "Scores": "[n, anchors · h · w, classes]"},
+    attrs={
+        "anchors": Attr("ints", doc="width and height of each anchor, in pixels", check=check_anchors),
+        "class_num": Attr("int", 1, "how many classes there are", gt=0),
+        "conf_thresh": Attr("float", 0.01, "the least confidence of a box; others are zeros"),
+        "downsample_ratio": Attr("int", 32, "pixels of the network's input for one place of X", gt=0),
+        "clip_bbox": Attr("bool", True, "whether boxes end at the edges of the image"),
+        "scale_x_y": Attr("float", 1.0, "how far a middle may be from its place"),
+        "iou_aware": Attr("bool", False, "whether X starts with a predicted overlap for each anchor"),
+        "iou_aware_factor": Attr("float", 0.5, "the power of that overlap in the confidence"),
+    },
+    infer=_infer,
+    dtypes=FLOATS,
+    dtype_slot="X",
+)
+def yolo_box(b: Binder) -> None:
+    """A box for each anchor and place: middle ``(place + σ(x)) / size``, size ``anchor · exp(w)``; scores σ(c) · σ(p).
+
+    Example:
+        >>> from fluidnb.testing import run_op
+        >>> maps = {"X": np.zeros((1, 6, 1, 1)), "ImgSize": np.array([[32, 32]])}
+        >>> run_op("yolo_box", maps, {"anchors": [16, 16]})
+        {'Boxes': array([[[ 8.,  8., 24., 24.]]]), 'Scores': array([[[0.25]]])}
+
+    Source: Redmon and Farhadi, "YOLOv3: An Incremental Improvement" (2018); Fluid's yolo_box_op.
+    """
+    head = Head(
+        tuple(b.attr("anchors")), b.attr("downsample_ratio"), b.attr("conf_thresh"), b.attr("clip_bbox"),
+        b.attr("scale_x_y"), b.attr("iou_aware_factor") if b.attr("iou_aware") else 0.0,
+    )  # fmt: skip
+    b(read, b["X"], b["ImgSize"], head, b["Boxes"], b["Scores"])
