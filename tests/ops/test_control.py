@@ -77,6 +77,50 @@ class TestConditionalBlock(OpTest):
             assert y.tolist() == (X * 10 if holds else X).tolist()
 
 
+def accumulating() -> Program:
+    """after[t] = x[t] + the memory, and the memory is twice that; outputs stacked along time."""
+    program = Program()
+    outer = program.global_block()
+    outer.create_var(name="x", shape=[-1, 3], dtype="float32")
+    outer.create_var(name="start", shape=[3], dtype="float32")
+    for name in ("after", "twice"):
+        outer.create_var(name=name, dtype="float32")
+    steps = outer.create_var(name="steps", type=11)
+    inner = program.create_block()
+    inner.create_var(name="x", shape=[3], dtype="float32")
+    inner.create_var(name="before", shape=[3], dtype="float32")
+    for name in ("after", "twice"):
+        inner.create_var(name=name, dtype="float32")
+    inner.append_op(type="elementwise_add", inputs={"X": "x", "Y": "before"}, outputs={"Out": "after"})
+    inner.append_op(type="scale", inputs={"X": "after"}, outputs={"Out": "twice"}, attrs={"scale": 2.0})
+    program.rollback()
+    outer.append_op(
+        type="recurrent", inputs={"inputs": ["x"], "initial_states": ["start"]},
+        outputs={"outputs": ["after", "twice"], "step_scopes": steps},
+        attrs={"sub_block": inner, "ex_states": ["before"], "states": ["twice"], "has_states": True},
+    )  # fmt: skip
+    return program
+
+
+class TestRecurrent(OpTest):
+    op_type = "recurrent"
+
+    @pytest.mark.parametrize("keep", [False, True])
+    @pytest.mark.parametrize("reverse", [False, True])
+    def test_output(self, keep, reverse):
+        program, exe, scope = accumulating(), Executor(), Scope()
+        program.global_block().ops[-1].desc.set_attr("reverse", reverse)
+        for count in (3, 1, 3):
+            x, memory, wanted = np.arange(3.0 * count, dtype="f4").reshape(count, 3), X, {}
+            for t in reversed(range(count)) if reverse else range(count):
+                wanted[t] = x[t] + memory
+                memory = 2 * wanted[t]
+            feed = {"x": x, "start": X}
+            after, twice = exe.run(program, feed=feed, fetch_list=["after", "twice"], scope=scope, keep_scopes=keep)
+            assert after.tolist() == [wanted[t].tolist() for t in range(count)]
+            assert twice.tolist() == (2 * after).tolist()
+
+
 def test_a_condition_that_is_data():
     program, exe, scope = branching(False), Executor(), Scope()
     for rows in (2, 0):
