@@ -115,38 +115,40 @@ def forward(
     state0 = batches.pack_initial(h0, states.shape[1], states.dtype)
     cell0 = batches.pack_initial(c0, width, cells.dtype)
     room, kept = np.empty((batches.first, 4 * width), gates.dtype), np.empty((batches.first, width), gates.dtype)
+    candidates, column = np.empty_like(cells), Columns(gates)
+    inputs, forgets, outputs = column.input, column.forget, column.output
     np.add(gates, bias[:, : 4 * width], gates)
     for now, before in batches:
-        z, cell = gates[now], cells[now]
-        n, part = len(z), Columns(z)
+        z, cell, candidate, output = gates[now], cells[now], candidates[now], outputs[now]
+        n = len(z)
         state, old = (state0, cell0) if before is None else (states[before], cells[before])
         if before is not None or h0 is not None:
             np.dot(state, weight, room[:n])
             np.add(z, room[:n], z)
-        net.candidate.apply(part.candidate, part.candidate)
+        net.candidate.apply(z[:, :width], candidate)
         if net.peepholes:
             to_gates, to_output = peephole_weights(bias)
             both = z[:, width : 3 * width]
             both += (old[:, None] * to_gates).reshape(n, 2 * width)
             net.gate.apply(both, both)
         else:
-            net.gate.apply(z[:, width:], z[:, width:])
-        np.multiply(part.candidate, part.input, cell)
-        np.multiply(old, part.forget, kept[:n])
+            net.gate.apply(z, z)  # of the candidate's columns too: one piece of memory is quicker than its parts
+        np.multiply(candidate, inputs[now], cell)
+        np.multiply(old, forgets[now], kept[:n])
         np.add(cell, kept[:n], cell)
         if net.cell_clip:
             np.clip(cell, -net.cell_clip, net.cell_clip, cell)
         if net.peepholes:
-            output = part.output
             output += cell * to_output
             net.gate.apply(output, output)
         net.cell.apply(cell, seen[now])
-        np.multiply(seen[now], part.output, hidden[now])
+        np.multiply(seen[now], output, hidden[now])
         if net.projection is not None:
             np.dot(hidden[now], projection, states[now])
             net.projection.apply(states[now], states[now])
             if net.proj_clip:
                 np.clip(states[now], -net.proj_clip, net.proj_clip, states[now])
+    np.copyto(column.candidate, candidates)
 
 
 def backward(
@@ -178,6 +180,7 @@ def backward(
     slopes, through = room
     _slopes(net, gates, old, seen, slopes, through)
     inside = np.abs(cells) < net.cell_clip if net.cell_clip else None
+    forgets, transposed = Columns(gates).forget, np.ascontiguousarray(weight.T)  # quicker to multiply with than a view
     dstate, dcell = np.zeros((0, weight.shape[0]), g.dtype), np.zeros((0, width), g.dtype)
     for now, _, going_on in net.batches.backwards():
         dh, d, n = g[now], dz[now], now.stop - now.start
@@ -194,19 +197,18 @@ def backward(
             dc *= inside[now]
         parts = d.reshape(n, 4, width)
         np.multiply(dc[:, None], slopes[now].reshape(n, 4, width)[:, :3], parts[:, :3])
-        dcell = dc * Columns(gates[now]).forget
+        dcell = dc * forgets[now]
         if net.peepholes:
             dcell += (parts[:, 1:3] * to_gates).sum(1)
-        dstate = np.dot(d, weight.T)
+        dstate = np.dot(d, transposed)
     return dstate, dcell
 
 
 def _slopes(net: Lstm, gates: Array, old: Array, seen: Array, slopes: Array, through: Array) -> None:
     """What the gradients of cell and hidden state are multiplied with to give those of the gates and of the cell."""
-    width = seen.shape[1]
     value, slope = Columns(gates), Columns(slopes)
+    net.gate.slope(gates, slopes)
     net.candidate.slope(value.candidate, slope.candidate)
-    net.gate.slope(gates[:, width:], slopes[:, width:])
     for part, factor in (
         (slope.candidate, value.input), (slope.input, value.candidate), (slope.forget, old), (slope.output, seen),
     ):  # fmt: skip
