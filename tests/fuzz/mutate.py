@@ -21,10 +21,13 @@ class Victim:
         program: the program.
         feed: variable -> array.
         fetch: names.
+        held: variable -> what the scope holds before the run.
     """
 
-    def __init__(self, program: Any, feed: dict[str, Any], fetch: list[str]) -> None:
-        self.program, self.feed, self.fetch = program, dict(feed), list(fetch)
+    def __init__(
+        self, program: Any, feed: dict[str, Any], fetch: list[str], held: dict[str, Any] | None = None
+    ) -> None:
+        self.program, self.feed, self.fetch, self.held = program, dict(feed), list(fetch), dict(held or {})
 
     def mutate(self, dice: random.Random) -> str:
         """Break something; gives what it was, in words.

@@ -54,8 +54,8 @@ class Nest:
 
     Args:
         choose: ``choose(n)`` gives a number below n.
-        array_style: whether only arrays carry values from iteration to iteration, each element written and read once,
-            as Paddle's backward wants it.
+        array_style: whether only arrays carry values from iteration to iteration, each element written and read once
+            and used, and no rows take sides: what Paddle's backward can do.
         random: whether operators may draw random numbers.
 
     Attributes:
@@ -135,7 +135,7 @@ class Nest:
             kinds = [self._compute]
         if self._depth < DEPTH and self._statements < BUSY:
             kinds += [self._loop, self._loop, self._branch, self._switch, self._recurrent, self._scan]
-            kinds += [self._sides, self._grow] if self._sight.rows else []
+            kinds += [self._sides, self._grow] if self._sight.rows and not self.array_style else []
         kinds[len(kinds) - 1 - self.choose(len(kinds))]()
 
     # ---- tensors
@@ -268,10 +268,14 @@ class Nest:
         chain = L.array_write(self._value(), self._numbers[0])
         self._note(f"scan {chain.name} while i < {count.name}")
         with self._while(count, self._within) as i:
-            for _ in range(1 if self.array_style else 1 + self.choose(2)):
+            read = L.array_read(chain, i)
+            self._sight.values.append(read)
+            if self.choose(2) and not self.array_style:
                 self._sight.values.append(L.array_read(chain, i))
             self._body(0)
             value = self._expression()
+            if self.array_style:  # Paddle stops at an element of which no gradient arrives
+                value = L.tanh(L.sums([value, read]))
             if self.choose(2):
                 L.increment(i)
                 L.array_write(value, i, array=chain)
@@ -284,8 +288,6 @@ class Nest:
 
     def _grow(self) -> None:
         """A value with more rows after each iteration."""
-        if self.array_style:
-            return self._compute()
         value, count = self._value(), self._pick([*self._numbers[1:], *self._counts])
         grown = L.assign(value)
         grown.desc.set_shape([-1, 3])

@@ -21,6 +21,8 @@ from fluidnb.runtime import Executor, Plan
 from fluidnb.values import CPUPlace, LoDTensor
 from tests.fuzz.nests import WEIGHTS, Nest, feed, weights
 
+pytestmark = pytest.mark.slow
+
 Feed = dict[str, np.ndarray]
 
 _SLOW = [HealthCheck.too_slow, HealthCheck.data_too_large]
@@ -28,8 +30,8 @@ _PHASES = [Phase.explicit, Phase.reuse, Phase.generate]  # shrinking takes minut
 _FULL = settings().max_examples >= 1000  # the profile of --full
 
 #: How many programs each test draws, in a normal run and with --full.
-some = settings(max_examples=1000 if _FULL else 30, suppress_health_check=_SLOW, phases=_PHASES)
-few = settings(max_examples=300 if _FULL else 10, suppress_health_check=_SLOW, phases=_PHASES)
+some = settings(max_examples=1000 if _FULL else 20, suppress_health_check=_SLOW, phases=_PHASES)
+few = settings(max_examples=300 if _FULL else 6, suppress_health_check=_SLOW, phases=_PHASES)
 
 
 @pytest.fixture(autouse=True)
