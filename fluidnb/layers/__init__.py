@@ -85,6 +85,7 @@ from fluidnb.layers.logic import (
     not_equal,
 )
 from fluidnb.layers.loss import cross_entropy, square_error_cost
+from fluidnb.layers.lrn import lrn
 from fluidnb.layers.math import clip, increment, matmul, mul, scale, sum, sums
 from fluidnb.layers.metric import accuracy, topk
 from fluidnb.layers.norm import batch_norm, group_norm, layer_norm
@@ -149,6 +150,7 @@ from fluidnb.layers.reduce import (
     reduce_prod,
     reduce_sum,
 )
+from fluidnb.layers.resize import image_resize, image_resize_short, resize_bilinear, resize_nearest
 from fluidnb.layers.rows import get_tensor_from_selected_rows, merge_selected_rows
 from fluidnb.layers.search import argmax, argmin, argsort, one_hot, where
 from fluidnb.layers.sequence import (
@@ -201,22 +203,23 @@ __all__ = [
     "exponential_decay", "fc", "fill_constant", "fill_constant_batch_size_like", "flatten", "floor", "gather",
     "gaussian_random", "gaussian_random_batch_size_like", "get_tensor_from_selected_rows", "greater_equal",
     "greater_than", "group_norm", "gru_unit", "hard_shrink", "hard_sigmoid", "has_inf", "has_nan", "huber_loss",
-    "im2sequence", "increment", "inverse_time_decay", "is_empty", "isfinite", "kldiv_loss", "l2_normalize",
-    "label_smooth", "layer_norm", "leaky_relu", "less_equal", "less_than", "linear_chain_crf", "linear_lr_warmup",
-    "linspace", "load", "lod_rank_table", "lod_reset", "lod_tensor_to_array", "log", "log_loss", "logical_and",
-    "logical_not", "logical_or", "logical_xor", "logsigmoid", "lstm_unit", "margin_rank_loss", "matmul",
-    "max_sequence_len", "maxout", "mean", "merge_lod_tensor", "merge_selected_rows", "mul", "multiplex",
-    "natural_exp_decay", "noam_decay", "not_equal", "one_hot", "ones", "pad", "pad2d", "pad_constant_like",
-    "piecewise_decay", "polynomial_decay", "pool2d", "pool3d", "pow", "prelu", "range", "rank", "rank_loss",
-    "reciprocal", "reduce_all", "reduce_any", "reduce_max", "reduce_mean", "reduce_min", "reduce_prod", "reduce_sum",
-    "relu", "relu6", "reorder_lod_tensor_by_rank", "reshape", "reverse", "round", "row_conv", "rsqrt", "sampling_id",
-    "scale", "scatter", "selu", "sequence_concat", "sequence_conv", "sequence_enumerate", "sequence_expand",
-    "sequence_expand_as", "sequence_first_step", "sequence_last_step", "sequence_mask", "sequence_pad", "sequence_pool",
-    "sequence_reshape", "sequence_reverse", "sequence_scatter", "sequence_slice", "sequence_softmax", "sequence_unpad",
-    "set_defaults", "shape", "shrink_memory", "sigmoid", "sigmoid_cross_entropy_with_logits", "sign", "sin", "slice",
-    "smooth_l1", "soft_relu", "softmax", "softmax_with_cross_entropy", "softplus", "softshrink", "softsign", "split",
-    "split_lod_tensor", "sqrt", "square", "square_error_cost", "squeeze", "stack", "stanh", "sum", "sums", "swish",
-    "tanh", "tanh_shrink", "tensor_array_to_tensor", "thresholded_relu", "topk", "transpose", "uniform_random",
+    "im2sequence", "image_resize", "image_resize_short", "increment", "inverse_time_decay", "is_empty", "isfinite",
+    "kldiv_loss", "l2_normalize", "label_smooth", "layer_norm", "leaky_relu", "less_equal", "less_than",
+    "linear_chain_crf", "linear_lr_warmup", "linspace", "load", "lod_rank_table", "lod_reset", "lod_tensor_to_array",
+    "log", "log_loss", "logical_and", "logical_not", "logical_or", "logical_xor", "logsigmoid", "lrn", "lstm_unit",
+    "margin_rank_loss", "matmul", "max_sequence_len", "maxout", "mean", "merge_lod_tensor", "merge_selected_rows",
+    "mul", "multiplex", "natural_exp_decay", "noam_decay", "not_equal", "one_hot", "ones", "pad", "pad2d",
+    "pad_constant_like", "piecewise_decay", "polynomial_decay", "pool2d", "pool3d", "pow", "prelu", "range", "rank",
+    "rank_loss", "reciprocal", "reduce_all", "reduce_any", "reduce_max", "reduce_mean", "reduce_min", "reduce_prod",
+    "reduce_sum", "relu", "relu6", "reorder_lod_tensor_by_rank", "reshape", "resize_bilinear", "resize_nearest",
+    "reverse", "round", "row_conv", "rsqrt", "sampling_id", "scale", "scatter", "selu", "sequence_concat",
+    "sequence_conv", "sequence_enumerate", "sequence_expand", "sequence_expand_as", "sequence_first_step",
+    "sequence_last_step", "sequence_mask", "sequence_pad", "sequence_pool", "sequence_reshape", "sequence_reverse",
+    "sequence_scatter", "sequence_slice", "sequence_softmax", "sequence_unpad", "set_defaults", "shape",
+    "shrink_memory", "sigmoid", "sigmoid_cross_entropy_with_logits", "sign", "sin", "slice", "smooth_l1", "soft_relu",
+    "softmax", "softmax_with_cross_entropy", "softplus", "softshrink", "softsign", "split", "split_lod_tensor", "sqrt",
+    "square", "square_error_cost", "squeeze", "stack", "stanh", "sum", "sums", "swish", "tanh", "tanh_shrink",
+    "tensor_array_to_tensor", "thresholded_relu", "topk", "transpose", "uniform_random",
     "uniform_random_batch_size_like", "unsqueeze", "unstack", "warpctc", "where", "zeros", "zeros_like",
 ]  # fmt: skip
 

@@ -259,7 +259,7 @@ def mine_hard_examples(b: Binder) -> None:
     Example:
         >>> from fluidnb.testing import run_op
         >>> losses, none = {"ClsLoss": [[1.0, 2.0, 3.0]], "MatchDist": [[0.9, 0.1, 0.2]]}, np.array([[0, -1, -1]])
-        >>> run_op("mine_hard_examples", {"MatchIndices": none, **losses}, outputs=["NegIndices"])["NegIndices"].array
+        >>> run_op("mine_hard_examples", {"MatchIndices": none, **losses})["NegIndices"].array
         array([[2]], dtype=int32)
 
     Source: Liu et al., "SSD: Single Shot MultiBox Detector" (2016); Fluid's mine_hard_examples_op.

@@ -26,7 +26,7 @@ def largest(w: Array, u: Array, v: Array, steps: int, eps: float) -> tuple[Array
         The value and the vectors.
 
     Example:
-        >>> largest(np.diag([2.0, 1.0]), np.array([1.0, 0.0]), np.zeros(2), 1, 0.0)[0]
+        >>> float(largest(np.diag([2.0, 1.0]), np.array([1.0, 0.0]), np.zeros(2), 1, 0.0)[0])
         2.0
     """
     for _ in range(steps):
