@@ -58,6 +58,7 @@ if TYPE_CHECKING:
     from fluidnb.compiler import ExecutionStrategy as ExecutionStrategy
     from fluidnb.data import DataFeeder as DataFeeder
     from fluidnb.data import batch as batch
+    from fluidnb.framework import in_dygraph_mode as in_dygraph_mode
     from fluidnb.memory import get_flags as get_flags
     from fluidnb.memory import set_flags as set_flags
     from fluidnb.parallel_executor import ParallelExecutor as ParallelExecutor
@@ -140,6 +141,7 @@ _NAMES = {
     "get_flags": "memory",
     "global_scope": "runtime",
     "gradients": "backward",
+    "in_dygraph_mode": "framework",
     "memory_optimization_transpiler": "transpiler",
     "memory_optimize": "transpiler",
     "name_scope": "program",

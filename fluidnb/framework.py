@@ -107,6 +107,16 @@ class OpProtoHolder:
         return op_proto(get_op(type))
 
 
+def in_dygraph_mode() -> bool:
+    """Whether layers compute at once instead of writing a program: never here.
+
+    Example:
+        >>> fluid.in_dygraph_mode()
+        False
+    """
+    return False
+
+
 __all__ = [
     "CONTROL_DEP_VAR_PREFIX",
     "EMPTY_VAR_NAME",
@@ -131,6 +141,7 @@ __all__ = [
     "get_all_op_protos",
     "get_var",
     "grad_var_name",
+    "in_dygraph_mode",
     "name_scope",
     "program_guard",
     "switch_main_program",

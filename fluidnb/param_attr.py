@@ -161,7 +161,14 @@ class WeightNormParamAttr(ParamAttr):
 
     Args:
         dim: the axis along which each part has a length of its own; None for one length of the whole weight.
-        said: what `ParamAttr` takes, for both parameters; the initializer is that of the direction.
+        name: start of the names of both parameters; None generates one.
+        initializer: of the direction; the length is that of what it gives.
+        learning_rate: see `ParamAttr`; this and what follows is for both parameters.
+        regularizer: see `ParamAttr`.
+        trainable: see `ParamAttr`.
+        gradient_clip: see `ParamAttr`.
+        do_model_average: see `ParamAttr`.
+        clip: see `ParamAttr`.
 
     Example:
         >>> attr = fluid.WeightNormParamAttr(dim=1, name="w")
@@ -172,8 +179,21 @@ class WeightNormParamAttr(ParamAttr):
     Source: fluid.WeightNormParamAttr.
     """
 
-    def __init__(self, dim: int | None = None, *said: Any, **more: Any) -> None:
-        super().__init__(*said, **more)
+    def __init__(
+        self,
+        dim: int | None = None,
+        name: str | None = None,
+        initializer: Initializer | None = None,
+        learning_rate: float | Variable = 1.0,
+        regularizer: WeightDecayRegularizer | None = None,
+        trainable: bool = True,
+        gradient_clip: Any = None,
+        do_model_average: bool = False,
+        *,
+        clip: Any = None,
+    ) -> None:
+        said = (name, initializer, learning_rate, regularizer, trainable, gradient_clip, do_model_average)
+        super().__init__(*said, clip=clip)
         self.dim = dim
 
     def part(self, suffix: str) -> ParamAttr:

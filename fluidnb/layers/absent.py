@@ -55,11 +55,30 @@ def absent(name: str) -> Callable[..., NoReturn]:
         fluidnb.errors.NotBuiltYet: fluid.layers.tree_conv is not part of fluidnb yet: it serves one kind of model, ...
           ...
     """
-    why, instead = ABSENT[name]
+    return refusal(f"fluid.layers.{name}", *ABSENT[name])
+
+
+def refusal(path: str, why: str, instead: str) -> Callable[..., NoReturn]:
+    """What stands in the place of something of Fluid's that there is not.
+
+    Args:
+        path: its name from ``fluid`` on.
+        why: why there is none.
+        instead: what to use.
+
+    Returns:
+        A function that raises, whatever it is given.
+
+    Example:
+        >>> refusal("fluid.nets.magic", "it does not exist", "fluid.layers.fc does.")(3)
+        Traceback (most recent call last):
+        fluidnb.errors.NotBuiltYet: fluid.nets.magic is not part of fluidnb yet: it does not exist.
+          hint:     fluid.layers.fc does.
+    """
 
     def refuse(*args: Any, **kwargs: Any) -> NoReturn:
-        raise NotBuiltYet(f"fluid.layers.{name} is not part of fluidnb yet: {why}.", hint=instead)
+        raise NotBuiltYet(f"{path} is not part of fluidnb yet: {why}.", hint=instead)
 
-    refuse.__name__ = refuse.__qualname__ = name
+    refuse.__name__ = refuse.__qualname__ = path.rpartition(".")[2]
     refuse.__doc__ = f"Not part of fluidnb yet: {why}."
     return refuse

@@ -1,5 +1,9 @@
 """Optimizers: they append backward and the operators that update parameters."""
 
+from typing import TYPE_CHECKING, Any
+
+from fluidnb.errors import near
+from fluidnb.layers.absent import refusal
 from fluidnb.optimizer.adagrad import AdagradOptimizer, DecayedAdagradOptimizer
 from fluidnb.optimizer.adam import AdamOptimizer
 from fluidnb.optimizer.adaptive import AdadeltaOptimizer, AdamaxOptimizer, RMSPropOptimizer
@@ -27,3 +31,22 @@ __all__ = [
     "FtrlOptimizer", "Lamb", "LambOptimizer", "LarsMomentum", "LarsMomentumOptimizer", "Momentum", "MomentumOptimizer",
     "Optimizer", "RMSProp", "RMSPropOptimizer", "SGDOptimizer",
 ]  # fmt: skip
+
+#: optimizer of Fluid that there is not -> (why, what to use instead)
+_ABSENT = {
+    "DGCMomentumOptimizer": (
+        "it leaves out gradients that would be sent between machines, and one process trains here",
+        "MomentumOptimizer takes the same steps with whole gradients.",
+    ),
+    "PipelineOptimizer": (
+        "it spreads a program over several devices, and one process trains here",
+        "minimize with its own optimizer, the first argument.",
+    ),
+}
+
+if not TYPE_CHECKING:
+
+    def __getattr__(name: str) -> Any:
+        if name in _ABSENT:
+            return refusal(f"fluid.optimizer.{name}", *_ABSENT[name])
+        raise AttributeError(f"fluid.optimizer has no {name}. {near(name, __all__)}".rstrip())

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, NoReturn
 from weakref import WeakKeyDictionary
 
 import numpy as np
 
-from fluidnb.errors import EnforceNotMet, NotFound, OpTypeError, near
+from fluidnb.errors import EnforceNotMet, NotBuiltYet, NotFound, OpTypeError, near
 from fluidnb.memory import flags
 from fluidnb.op.define import registry
 from fluidnb.op.rng import times_seeded
@@ -31,8 +31,8 @@ from fluidnb.values.place import CPUPlace, Place
 from fluidnb.values.selected_rows import SelectedRows
 from fluidnb.values.tensor import LoDTensor, LoDTensorArray
 
-#: Entries and held objects of one plan before it starts afresh.
-_MOST_ENTRIES, _MOST_HELD = 32, 4096
+#: Entries, held objects, and nodes for answers of guards, of one plan before it starts afresh.
+_MOST_ENTRIES, _MOST_HELD, _MOST_NODES = 32, 4096, 2048
 
 _runs: WeakKeyDictionary[ProgramDesc, tuple[WeakKeyDictionary[Scope, int], dict[int, int]]] = WeakKeyDictionary()
 
@@ -80,6 +80,20 @@ class Executor:
     def close(self) -> None:
         """Refuse to run from now on."""
         self._closed, self._hot = True, None
+
+    def train_from_dataset(self, *args: Any, **kwargs: Any) -> NoReturn:
+        """Not part of fluidnb: files are not read by threads inside a run.
+
+        Raises:
+            NotBuiltYet: always.
+        """
+        raise NotBuiltYet(
+            "Executor.train_from_dataset and infer_from_dataset are not part of fluidnb: one process runs a program, "
+            "and files are not read inside a run.",
+            hint="call run() for each batch: paddle.batch, fluid.reader and fluid.DataFeeder make it.",
+        )
+
+    infer_from_dataset = train_from_dataset
 
     def run(
         self,
@@ -203,7 +217,7 @@ class Executor:
             plan = Plan(desc, tuple(values), tuple(fetches), self.place, program.random_seed)
             plan.lock.acquire()
         try:
-            if len(plan.entries) > _MOST_ENTRIES or len(plan.held) > _MOST_HELD:
+            if len(plan.entries) > _MOST_ENTRIES or len(plan.held) > _MOST_HELD or plan.nodes > _MOST_NODES:
                 plan.forget()
             key = (id(scope), *((a.shape, a.dtype, lod) for a, lod in values.values()))
             entry = plan.entries.get(key)

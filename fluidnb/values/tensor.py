@@ -234,11 +234,11 @@ class LoDTensor:
         user.extend(map(list, self.lod_))  # checked when it came in
         return user
 
-    def set_lod(self, levels: Any, absolute: bool = False) -> None:
+    def set_lod(self, lod: Any, absolute: bool = False) -> None:
         """Say by offsets which rows are a sequence.
 
         Args:
-            levels: offsets per level, or a flat list for one level.
+            lod: offsets per level, or a flat list for one level.
             absolute: the offsets of every level count rows, as in older texts.
 
         Raises:
@@ -250,18 +250,18 @@ class LoDTensor:
             >>> t.lod()
             LoD([[0, 3, 5, 6, 8], [0, 2, 3, 5, 7, 8, 10, 13, 14]])
         """
-        offsets = convert(levels)
+        offsets = convert(lod)
         self._set_offsets(from_absolute(offsets) if absolute else offsets)
 
     def recursive_sequence_lengths(self) -> list[list[int]]:
         """The lengths of the sequences, a list per level."""
         return to_lengths(self.lod_)
 
-    def set_recursive_sequence_lengths(self, lengths: Any) -> None:
+    def set_recursive_sequence_lengths(self, recursive_sequence_lengths: Any) -> None:
         """Say by lengths which rows are a sequence.
 
         Args:
-            lengths: a list per level, for example ``[[2, 1], [2, 3, 1]]``.
+            recursive_sequence_lengths: a list per level, for example ``[[2, 1], [2, 3, 1]]``.
 
         Raises:
             OpValueError: not the lengths of this many rows.
@@ -270,7 +270,7 @@ class LoDTensor:
             >>> t = LoDTensor(np.zeros((5, 1))); t.set_recursive_sequence_lengths([[2, 3]]); t.lod()
             LoD([[0, 2, 5]])
         """
-        self._set_offsets(from_lengths(convert(lengths)))
+        self._set_offsets(from_lengths(convert(recursive_sequence_lengths)))
 
     def has_valid_recursive_sequence_lengths(self) -> bool:
         """Whether the sequences fit the rows that are held now (a later `set` may have changed those)."""

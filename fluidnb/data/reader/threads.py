@@ -147,8 +147,13 @@ def xmap_readers(
     return mapped
 
 
-def multiprocess_reader(*args: Any, **kwargs: Any) -> Reader:
+def multiprocess_reader(readers: Any, use_pipe: bool = True, queue_size: int = 1000) -> Reader:
     """Not part of fluidnb; threads do the same work here.
+
+    Args:
+        readers: the readers that would run in processes of their own.
+        use_pipe: whether pipes would join them.
+        queue_size: how many samples would wait.
 
     Raises:
         NotBuiltYet: always.
