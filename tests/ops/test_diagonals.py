@@ -47,7 +47,7 @@ family(
         "trace": {"inputs": {"Input": A}, "outputs": {"Out": np.array([np.trace(A)])}},
         "trace/axes": {
             "inputs": {"Input": CUBE}, "attrs": {"offset": 1, "axis1": 2, "axis2": 1},
-            "outputs": {"Out": np.trace(CUBE, 1, 2, 1)},
+            "outputs": {"Out": np.trace(CUBE, 1, 1, 2)},
         },
         "trace/below": {"inputs": {"Input": CUBE}, "attrs": {"offset": -1}, "outputs": {"Out": np.trace(CUBE, -1)}},
     },

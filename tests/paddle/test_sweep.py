@@ -18,6 +18,7 @@ from fluidnb.testing.values import value_of
 from tests.paddle.grid import Case, cases
 from tests.paddle.grid_dense import dense_cases
 from tests.paddle.grid_sequence import sequence_cases
+from tests.paddle.grid_tensor import tensor_cases
 from tests.paddle.grid_vision import vision_cases
 from tests.paddle.harness import PYTHON, require_paddle
 from tests.tools.sampling import sample
@@ -112,7 +113,8 @@ def difference(case: Case, mine: list[Any], theirs: list[Any], fetch: list[str])
 
 def test_our_operators_agree_with_paddles(tmp_path: Path) -> None:
     require_paddle()
-    chosen = sample([c for c in (*cases(), *dense_cases(), *sequence_cases(), *vision_cases()) if has_op(c.op)], 250)
+    grids = (*cases(), *dense_cases(), *sequence_cases(), *tensor_cases(), *vision_cases())
+    chosen = sample([c for c in grids if has_op(c.op)], 250)
     ran, built, mine, wrong = [], [], [], []
     for case in chosen:
         try:

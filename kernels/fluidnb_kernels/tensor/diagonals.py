@@ -201,7 +201,7 @@ def _trace_axes(c: Context) -> tuple[int, int]:
     c.require(rank >= 2, "Input(Input) of trace must hold matrices.", expected="[..., m, n]", received=f"rank {rank}")
     first, second = (one_axis(c, c.attr(n, d), rank, n) for n, d in (("axis1", 0), ("axis2", 1)))
     c.require(first != second, "axis1 and axis2 of trace must differ.", expected="two dimensions", received=first)
-    return first, second
+    return min(first, second), max(first, second)  # Paddle counts rows along the first of both, whichever is axis1
 
 
 def _trace_infer(c: Context) -> None:
@@ -219,8 +219,8 @@ def _trace_view(b: Binder, x: Array) -> Array:
     outputs={"Out": "two dimensions less; [1] for one matrix"},
     attrs={
         "offset": _OFFSET,
-        "axis1": Attr("int", 0, "the dimension of the rows of the matrices"),
-        "axis2": Attr("int", 1, "the dimension of their columns"),
+        "axis1": Attr("int", 0, "one dimension of the matrices; the first of both is that of the rows"),
+        "axis2": Attr("int", 1, "their other dimension"),
     },
     infer=_trace_infer,
     grad=default_grad("Input", "Out@GRAD"),
