@@ -14,7 +14,7 @@ from fluidnb.backward.blocks import KEPT, counted, restored, undo
 from fluidnb.backward.saved import use_copy
 from fluidnb.errors import Operand, OpValueError
 from fluidnb.op import EMPTY, get_op
-from fluidnb.program.constants import OpRole
+from fluidnb.program.constants import SHAPES_ONLY, OpRole
 from fluidnb.proto.desc import BlockDesc, OpDesc
 from fluidnb.values import dtypes
 from fluidnb.values.dtypes import VarType
@@ -22,20 +22,6 @@ from fluidnb.where import warn
 
 if TYPE_CHECKING:
     from fluidnb.backward.walk import Walk
-
-#: Gradient operators that look only at the shapes of forward values.
-SHAPES_ONLY = frozenset(
-    {
-        "concat_grad",
-        "elementwise_add_grad",
-        "elementwise_sub_grad",
-        "mean_grad",
-        "reduce_mean_grad",
-        "reduce_sum_grad",
-        "reshape_grad",
-        "transpose_grad",
-    }
-)
 
 #: Gradients of products: the value of one factor matters only to the gradient of the other.
 CROSSED = frozenset({"elementwise_mul_grad", "matmul_grad", "mul_grad"})

@@ -14,6 +14,19 @@ GRAD_VAR_SUFFIX = "@GRAD"
 ZERO_VAR_SUFFIX = "@ZERO"
 #: What precedes the name of a variable that only orders operators.
 CONTROL_DEP_VAR_PREFIX = "@DEPENDENCY"
+#: Gradient operators that look only at the shapes of forward values.
+SHAPES_ONLY = frozenset(
+    {
+        "concat_grad",
+        "elementwise_add_grad",
+        "elementwise_sub_grad",
+        "mean_grad",
+        "reduce_mean_grad",
+        "reduce_sum_grad",
+        "reshape_grad",
+        "transpose_grad",
+    }
+)
 
 
 class OpRole(IntEnum):

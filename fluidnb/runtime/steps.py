@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from fluidnb import memory
+from fluidnb.program.constants import SHAPES_ONLY
 from fluidnb.proto.framework_pb2 import VarType
 from fluidnb.runtime.arena import ALIGN
 from fluidnb.runtime.scope import Scope
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
 
 
 def saved_names(blocks: Sequence[PlanBlock]) -> dict[int, list[str]]:
-    """The variables of blocks that gradient blocks read.
+    """The variables of blocks whose values gradient blocks read; their shapes they find in the buffers.
 
     Args:
         blocks: the plan's blocks.
@@ -34,7 +35,8 @@ def saved_names(blocks: Sequence[PlanBlock]) -> dict[int, list[str]]:
     Returns:
         Block that has a gradient -> names of its own variables, sorted.
     """
-    reads = {n for b in blocks if b.forward >= 0 for op in b.ops for n in op.reads()}
+    gradients = [op for b in blocks if b.forward >= 0 for op in b.ops]
+    reads = {n for op in gradients if op.desc.optype not in SHAPES_ONLY for n in op.reads()}
     return {b.forward: sorted(reads.intersection(blocks[b.forward].desc.vars)) for b in blocks if b.forward >= 0}
 
 
