@@ -7,6 +7,7 @@ from fluidnb.errors import near
 from fluidnb.initializer import set_defaults
 from fluidnb.layers.absent import ABSENT, absent
 from fluidnb.layers.activation import relu, sigmoid, sign, softmax, sqrt, square, tanh
+from fluidnb.layers.adaptive_pool import adaptive_pool2d, adaptive_pool3d
 from fluidnb.layers.array import array_length, array_read, array_write, create_array, tensor_array_to_tensor
 from fluidnb.layers.auc import auc
 from fluidnb.layers.beam import beam_search, beam_search_decode
@@ -86,8 +87,11 @@ from fluidnb.layers.logic import (
 )
 from fluidnb.layers.loss import cross_entropy, square_error_cost
 from fluidnb.layers.lrn import lrn
+from fluidnb.layers.many_classes import hsigmoid, nce
 from fluidnb.layers.math import clip, increment, matmul, mul, scale, sum, sums
+from fluidnb.layers.mean_iou import mean_iou
 from fluidnb.layers.metric import accuracy, topk
+from fluidnb.layers.more_losses import add_position_encoding, fsp_matrix, teacher_student_sigmoid_loss
 from fluidnb.layers.norm import batch_norm, group_norm, layer_norm
 from fluidnb.layers.numbers import (
     diag,
@@ -192,23 +196,24 @@ from fluidnb.layers.tensor import (
 
 __all__ = [
     "ConditionalBlock", "DynamicRNN", "IfElse", "Print", "StaticRNN", "Switch", "While", "abs", "accuracy", "acos",
-    "argmax", "argmin", "argsort", "array_length", "array_read", "array_to_lod_tensor", "array_write", "asin", "assign",
-    "atan", "auc", "autoincreased_step_counter", "batch_norm", "beam_search", "beam_search_decode", "bpr_loss", "brelu",
-    "cast", "ceil", "chunk_eval", "clip", "clip_by_norm", "concat", "conv2d", "conv2d_transpose", "conv3d",
-    "conv3d_transpose", "cos", "cos_sim", "cosine_decay", "create_array", "create_global_var", "create_parameter",
-    "create_tensor", "crf_decoding", "crop", "cross_entropy", "ctc_greedy_decoder", "cumsum", "data", "diag",
-    "dice_loss", "dropout", "dynamic_gru", "dynamic_lstm", "dynamic_lstmp", "edit_distance", "elementwise_add",
-    "elementwise_div", "elementwise_floordiv", "elementwise_max", "elementwise_min", "elementwise_mod",
-    "elementwise_mul", "elementwise_pow", "elementwise_sub", "elu", "embedding", "equal", "exp", "expand",
-    "exponential_decay", "fc", "fill_constant", "fill_constant_batch_size_like", "flatten", "floor", "gather",
-    "gaussian_random", "gaussian_random_batch_size_like", "get_tensor_from_selected_rows", "greater_equal",
-    "greater_than", "group_norm", "gru_unit", "hard_shrink", "hard_sigmoid", "has_inf", "has_nan", "huber_loss",
-    "im2sequence", "image_resize", "image_resize_short", "increment", "inverse_time_decay", "is_empty", "isfinite",
-    "kldiv_loss", "l2_normalize", "label_smooth", "layer_norm", "leaky_relu", "less_equal", "less_than",
-    "linear_chain_crf", "linear_lr_warmup", "linspace", "load", "lod_rank_table", "lod_reset", "lod_tensor_to_array",
-    "log", "log_loss", "logical_and", "logical_not", "logical_or", "logical_xor", "logsigmoid", "lrn", "lstm_unit",
-    "margin_rank_loss", "matmul", "max_sequence_len", "maxout", "mean", "merge_lod_tensor", "merge_selected_rows",
-    "mul", "multiplex", "natural_exp_decay", "noam_decay", "not_equal", "one_hot", "ones", "pad", "pad2d",
+    "adaptive_pool2d", "adaptive_pool3d", "add_position_encoding", "argmax", "argmin", "argsort", "array_length",
+    "array_read", "array_to_lod_tensor", "array_write", "asin", "assign", "atan", "auc", "autoincreased_step_counter",
+    "batch_norm", "beam_search", "beam_search_decode", "bpr_loss", "brelu", "cast", "ceil", "chunk_eval", "clip",
+    "clip_by_norm", "concat", "conv2d", "conv2d_transpose", "conv3d", "conv3d_transpose", "cos", "cos_sim",
+    "cosine_decay", "create_array", "create_global_var", "create_parameter", "create_tensor", "crf_decoding", "crop",
+    "cross_entropy", "ctc_greedy_decoder", "cumsum", "data", "diag", "dice_loss", "dropout", "dynamic_gru",
+    "dynamic_lstm", "dynamic_lstmp", "edit_distance", "elementwise_add", "elementwise_div", "elementwise_floordiv",
+    "elementwise_max", "elementwise_min", "elementwise_mod", "elementwise_mul", "elementwise_pow", "elementwise_sub",
+    "elu", "embedding", "equal", "exp", "expand", "exponential_decay", "fc", "fill_constant",
+    "fill_constant_batch_size_like", "flatten", "floor", "fsp_matrix", "gather", "gaussian_random",
+    "gaussian_random_batch_size_like", "get_tensor_from_selected_rows", "greater_equal", "greater_than", "group_norm",
+    "gru_unit", "hard_shrink", "hard_sigmoid", "has_inf", "has_nan", "hsigmoid", "huber_loss", "im2sequence",
+    "image_resize", "image_resize_short", "increment", "inverse_time_decay", "is_empty", "isfinite", "kldiv_loss",
+    "l2_normalize", "label_smooth", "layer_norm", "leaky_relu", "less_equal", "less_than", "linear_chain_crf",
+    "linear_lr_warmup", "linspace", "load", "lod_rank_table", "lod_reset", "lod_tensor_to_array", "log", "log_loss",
+    "logical_and", "logical_not", "logical_or", "logical_xor", "logsigmoid", "lrn", "lstm_unit", "margin_rank_loss",
+    "matmul", "max_sequence_len", "maxout", "mean", "mean_iou", "merge_lod_tensor", "merge_selected_rows", "mul",
+    "multiplex", "natural_exp_decay", "nce", "noam_decay", "not_equal", "one_hot", "ones", "pad", "pad2d",
     "pad_constant_like", "piecewise_decay", "polynomial_decay", "pool2d", "pool3d", "pow", "prelu", "range", "rank",
     "rank_loss", "reciprocal", "reduce_all", "reduce_any", "reduce_max", "reduce_mean", "reduce_min", "reduce_prod",
     "reduce_sum", "relu", "relu6", "reorder_lod_tensor_by_rank", "reshape", "resize_bilinear", "resize_nearest",
@@ -219,7 +224,7 @@ __all__ = [
     "shrink_memory", "sigmoid", "sigmoid_cross_entropy_with_logits", "sign", "sin", "slice", "smooth_l1", "soft_relu",
     "softmax", "softmax_with_cross_entropy", "softplus", "softshrink", "softsign", "split", "split_lod_tensor", "sqrt",
     "square", "square_error_cost", "squeeze", "stack", "stanh", "sum", "sums", "swish", "tanh", "tanh_shrink",
-    "tensor_array_to_tensor", "thresholded_relu", "topk", "transpose", "uniform_random",
+    "teacher_student_sigmoid_loss", "tensor_array_to_tensor", "thresholded_relu", "topk", "transpose", "uniform_random",
     "uniform_random_batch_size_like", "unsqueeze", "unstack", "warpctc", "where", "zeros", "zeros_like",
 ]  # fmt: skip
 

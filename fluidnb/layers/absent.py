@@ -30,9 +30,9 @@ _GROUPS = {
     (
         "it serves one kind of model, and its operator is not built",
         "put it together of other layers, or define an operator with fluidnb.op.",
-    ): """affine_channel affine_grid bilinear_tensor_product continuous_value_model data_norm fsp_matrix
+    ): """affine_channel affine_grid bilinear_tensor_product continuous_value_model data_norm
         grid_sampler hash npair_loss pixel_shuffle random_crop sampled_softmax_with_cross_entropy
-        shuffle_channel similarity_focus space_to_depth spectral_norm teacher_student_sigmoid_loss
+        shuffle_channel similarity_focus space_to_depth spectral_norm
         temporal_shift tree_conv unfold""",
 }  # fmt: skip
 

@@ -101,12 +101,23 @@ def adam(b: Binder) -> None:
 
     Source: Kingma and Ba, "Adam" (ICLR 2015), in the efficient order of its section 2; Fluid's adam_op.
     """
-    param, m, v = b["Param"], b["Moment1"], b["Moment2"]
+    emit_step(b, b["Param"], scalar(b, "LearningRate"))
+
+
+def emit_step(b: Binder, param: Array, rate: Array) -> None:
+    """Emit the step of `adam` and of its relatives.
+
+    Args:
+        b: the binder.
+        param: the parameter from which the step goes.
+        rate: the learning rate, a 0-d array.
+    """
+    m, v = b["Moment1"], b["Moment2"]
     dtype = param.dtype
     beta1, beta2 = dtype.type(b.attr("beta1")), dtype.type(b.attr("beta2"))
     b1, b2, one = b.const(float(beta1), dtype), b.const(float(beta2), dtype), b.const(1, dtype)
     rest1, rest2 = b.const(float(dtype.type(1) - beta1), dtype), b.const(float(dtype.type(1) - beta2), dtype)
-    rate, power1, power2 = scalar(b, "LearningRate"), scalar(b, "Beta1Pow"), scalar(b, "Beta2Pow")
+    power1, power2 = scalar(b, "Beta1Pow"), scalar(b, "Beta2Pow")
     gap, c1, c2, epsilon, step, next1, next2 = (b.tmp((), dtype) for _ in range(7))
     # the scalars first, so that the large calls stay neighbours; none in place, which numpy does slowly for one element
     b(np.multiply, power1, b1, out=next1)
@@ -123,11 +134,12 @@ def adam(b: Binder) -> None:
         if b.wants(slot):
             b(np.copyto, b[slot], value)
     if b.attr("lazy_mode") and b.is_rows("Grad"):
-        for slot in ("Param", "Moment1", "Moment2"):
-            if b[slot + "Out"] is not b[slot]:
-                b(np.copyto, b[slot + "Out"], b[slot])
+        for slot, old in (("Param", param), ("Moment1", m), ("Moment2", v)):
+            if b[slot + "Out"] is not old:
+                b(np.copyto, b[slot + "Out"], old)
         kept = (b["ParamOut"], b["Moment1Out"], b["Moment2Out"])
-        return b(step_lazily, b["Grad"], kept, (b1, rest1, b2, rest2), step, epsilon)
+        b(step_lazily, b["Grad"], kept, (b1, rest1, b2, rest2), step, epsilon)
+        return
     grad, t, u = gradient(b), b.like(param), b.like(param)
     b(np.multiply, m, b1, out=t)
     b(np.multiply, grad, rest1, out=u)
@@ -140,4 +152,4 @@ def adam(b: Binder) -> None:
     b(np.add, t, epsilon, out=t)
     b(np.divide, b["Moment1Out"], t, out=u)
     b(np.multiply, u, step, out=t)
-    return b(np.subtract, param, t, out=b["ParamOut"])
+    b(np.subtract, param, t, out=b["ParamOut"])

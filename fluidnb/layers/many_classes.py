@@ -1,0 +1,165 @@
+"""Losses over so many classes that not all of them can be looked at: noise-contrastive estimation, a tree."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from fluidnb.errors import OpTypeError, OpValueError
+from fluidnb.layer_helper import LayerHelper
+from fluidnb.layers.one_op import check_variable
+from fluidnb.layers.tensor import assign
+from fluidnb.program import Variable, naming
+
+__all__ = ["hsigmoid", "nce"]
+
+_SAMPLERS = {"uniform": 0, "log_uniform": 1, "custom_dist": 2}
+
+
+@naming.layer
+def nce(
+    input: Variable,
+    label: Variable,
+    num_total_classes: int,
+    sample_weight: Variable | None = None,
+    param_attr: Any = None,
+    bias_attr: Any = None,
+    num_neg_samples: int | None = None,
+    name: str | None = None,
+    sampler: str = "uniform",
+    custom_dist: Any = None,
+    seed: int = 0,
+    is_sparse: bool = False,
+) -> Variable:
+    """Noise-contrastive estimation: tell the true class from a few that are drawn.
+
+    Args:
+        input: float [N, D].
+        label: int64 [N, T], true classes.
+        num_total_classes: how many classes there are.
+        sample_weight: [N, 1], what a row counts.
+        param_attr: the weight, [num_total_classes, D].
+        bias_attr: the bias, [num_total_classes, 1]; False for none.
+        num_neg_samples: classes drawn for each row; 10 when left out.
+        name: name of the layer.
+        sampler: "uniform", "log_uniform" or "custom_dist".
+        custom_dist: for the last, the probability of each class.
+        seed: of the drawing; 0 for the program's.
+        is_sparse: accepted; gradients are dense.
+
+    Returns:
+        The cost, float [N, 1].
+
+    Raises:
+        OpTypeError: ``input`` or ``label`` is no Variable.
+        OpValueError: an unknown sampler, or "custom_dist" without as many probabilities as classes.
+
+    Example:
+        >>> word, target = fluid.layers.data("word", [8]), fluid.layers.data("target", [1], dtype="int64")
+        >>> fluid.layers.nce(word, target, num_total_classes=100).shape
+        (-1, 1)
+
+    Source: Fluid's layers.nce.
+    """
+    check_variable(input, "input", "nce")
+    check_variable(label, "label", "nce")
+    if sampler not in _SAMPLERS:
+        raise OpValueError(f"Unsupported sampler type {sampler!r}.", expected=", ".join(_SAMPLERS), received=sampler)
+    helper = LayerHelper("nce", input=input, param_attr=param_attr, bias_attr=bias_attr, name=name)
+    inputs: dict[str, Any] = {"Input": [input], "Label": [label]}
+    shape = [num_total_classes, input.shape[1]]
+    inputs["Weight"] = [helper.create_parameter(helper.param_attr, shape, input.dtype)]
+    if helper.bias_attr:
+        inputs["Bias"] = [helper.create_parameter(helper.bias_attr, [num_total_classes, 1], input.dtype, is_bias=True)]
+    if sample_weight is not None:
+        check_variable(sample_weight, "sample_weight", "nce")
+        inputs["SampleWeight"] = [sample_weight]
+    if sampler == "custom_dist":
+        chances = np.asarray([] if custom_dist is None else custom_dist, "float32")
+        if chances.shape != (num_total_classes,):
+            raise OpValueError(
+                "custom_dist of nce has a probability for each class.", expected=[num_total_classes],
+                received=list(chances.shape),
+            )  # fmt: skip
+        inputs["CustomDistProbs"] = [assign(chances)]
+    cost = helper.create_tmp_variable(input.dtype)
+    logits = helper.create_tmp_variable(input.dtype)
+    labels = helper.create_tmp_variable(label.dtype)
+    attrs = {
+        "num_total_classes": num_total_classes, "num_neg_samples": 10 if num_neg_samples is None else num_neg_samples,
+        "seed": seed, "sampler": _SAMPLERS[sampler], "is_sparse": is_sparse,
+    }  # fmt: skip
+    outputs = {"Cost": [cost], "SampleLogits": [logits], "SampleLabels": [labels]}
+    helper.append_op(type="nce", inputs=inputs, outputs=outputs, attrs=attrs)
+    return cost
+
+
+@naming.layer
+def hsigmoid(
+    input: Variable,
+    label: Variable,
+    num_classes: int | None,
+    param_attr: Any = None,
+    bias_attr: Any = None,
+    name: str | None = None,
+    path_table: Variable | None = None,
+    path_code: Variable | None = None,
+    is_custom: bool = False,
+    is_sparse: bool = False,
+) -> Variable:
+    """Hierarchical sigmoid: a class is a way through a binary tree, and costs as much as its turns.
+
+    Args:
+        input: float [N, D].
+        label: int64 [N, 1], classes.
+        num_classes: how many classes; with a tree of your own how many inner nodes.
+        param_attr: a vector for each inner node, [num_classes - 1, D], or [num_classes, D] with a tree of your own.
+        bias_attr: a number for each inner node; False for none.
+        name: name of the layer.
+        path_table: int64 [N, L], the nodes on the way to each row's class, -1 after its end; for a tree of your own.
+        path_code: int64 [N, L], the turn at each of them, 0 or 1.
+        is_custom: whether the tree is your own.
+        is_sparse: accepted; gradients are dense.
+
+    Returns:
+        The cost, float [N, 1].
+
+    Raises:
+        OpTypeError: ``input`` or ``label`` is no Variable.
+        OpValueError: fewer than 2 classes, or a tree of your own without both tables.
+
+    Example:
+        >>> word, target = fluid.layers.data("word", [8]), fluid.layers.data("target", [1], dtype="int64")
+        >>> fluid.layers.hsigmoid(word, target, num_classes=100).shape
+        (-1, 1)
+
+    Source: Fluid's layers.hsigmoid.
+    """
+    check_variable(input, "input", "hsigmoid")
+    check_variable(label, "label", "hsigmoid")
+    if not isinstance(num_classes, int):
+        raise OpTypeError("num_classes of hsigmoid is an int.", expected="int", received=repr(num_classes))
+    if not is_custom and num_classes < 2:
+        raise OpValueError(
+            "num_classes must not be less than 2 with default tree", expected="2 or more", received=num_classes
+        )
+    inputs: dict[str, Any] = {"X": [input], "Label": [label]}
+    if is_custom:
+        if path_table is None or path_code is None:
+            raise OpValueError(
+                "A tree of your own needs path_table and path_code.", expected="two int64 variables [N, L]",
+                received="path_table" if path_code is None and path_table is not None else "path_code"
+                if path_table is None and path_code is not None else "none",
+            )  # fmt: skip
+        inputs |= {"PathTable": [path_table], "PathCode": [path_code]}
+    helper = LayerHelper("hierarchical_sigmoid", input=input, param_attr=param_attr, bias_attr=bias_attr, name=name)
+    nodes = num_classes if is_custom else num_classes - 1
+    inputs["W"] = [helper.create_parameter(helper.param_attr, [nodes, input.shape[1]], input.dtype)]
+    if helper.bias_attr:
+        inputs["Bias"] = [helper.create_parameter(helper.bias_attr, [nodes, 1], input.dtype, is_bias=True)]
+    out, pre = helper.create_tmp_variable(input.dtype), helper.create_tmp_variable(input.dtype)
+    attrs = {"num_classes": max(num_classes, 2), "is_sparse": is_sparse}
+    outputs = {"Out": [out], "PreOut": [pre]}
+    helper.append_op(type="hierarchical_sigmoid", inputs=inputs, outputs=outputs, attrs=attrs)
+    return out

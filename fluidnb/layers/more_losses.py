@@ -1,0 +1,87 @@
+"""Losses that learn from a teacher, and encodings of places."""
+
+from __future__ import annotations
+
+from fluidnb.layers.one_op import one_op
+from fluidnb.program import Variable, naming
+
+__all__ = ["add_position_encoding", "fsp_matrix", "teacher_student_sigmoid_loss"]
+
+
+@naming.layer
+def add_position_encoding(input: Variable, alpha: float, beta: float, name: str | None = None) -> Variable:
+    """``alpha * input + beta * encoding``, with sines and cosines of the place in the sequence.
+
+    Args:
+        input: float [N, T, D], or sequences [T, D]; D even.
+        alpha: factor of the input.
+        beta: factor of the encoding.
+        name: name of the layer.
+
+    Returns:
+        Shape of ``input``.
+
+    Raises:
+        OpValueError: D is odd.
+
+    Example:
+        >>> words = fluid.layers.data("words", [12, 8])
+        >>> fluid.layers.add_position_encoding(words, 1.0, 1.0).shape
+        (-1, 12, 8)
+
+    Source: Fluid's layers.add_position_encoding.
+    """
+    return one_op("add_position_encoding", {"X": input}, {"alpha": alpha, "beta": beta}, name=name)
+
+
+@naming.layer
+def fsp_matrix(x: Variable, y: Variable) -> Variable:
+    """How the channels of two feature maps go together: the mean over the pixels of their products.
+
+    Args:
+        x: float [N, C1, H, W].
+        y: float [N, C2, H, W].
+
+    Returns:
+        [N, C1, C2].
+
+    Raises:
+        OpValueError: batch, height or width differ.
+
+    Example:
+        >>> x, y = fluid.layers.data("x", [2, 8, 8]), fluid.layers.data("y", [3, 8, 8])
+        >>> fluid.layers.fsp_matrix(x, y).shape
+        (-1, 2, 3)
+
+    Source: Fluid's layers.fsp_matrix.
+    """
+    return one_op("fsp", {"X": x, "Y": y})
+
+
+@naming.layer
+def teacher_student_sigmoid_loss(
+    input: Variable, label: Variable, soft_max_up_bound: float = 15.0, soft_max_lower_bound: float = -15.0
+) -> Variable:
+    """Cross entropy of the sigmoid with a click, and with a teacher's value where there is one.
+
+    Args:
+        input: logits, float [N, 1].
+        label: float [N, 1]: -2 no click, -1 a click; with a teacher its value in [0, 1), plus 1 for a click.
+        soft_max_up_bound: from here on there is no gradient.
+        soft_max_lower_bound: below there is no gradient.
+
+    Returns:
+        [N, 1].
+
+    Raises:
+        OpValueError: the shapes differ.
+
+    Example:
+        >>> logit, label = fluid.layers.data("logit", [1]), fluid.layers.data("label", [1])
+        >>> fluid.layers.teacher_student_sigmoid_loss(logit, label).shape
+        (-1, 1)
+
+    Source: Fluid's layers.teacher_student_sigmoid_loss.
+    """
+    attrs = {"soft_max_up_bound": soft_max_up_bound, "soft_max_lower_bound": soft_max_lower_bound}
+    return one_op("teacher_student_sigmoid_loss", {"X": input, "Label": label}, attrs, slot="Y")

@@ -1,0 +1,206 @@
+"""hierarchical_sigmoid: a class as a way through a tree of yes and no."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from fluidnb.op import Attr, Binder, Context, default_grad, grad_op, op
+from fluidnb_kernels.emit import FLOATS
+from fluidnb_kernels.loss.labels import check_classes
+from fluidnb_kernels.rules import agree, whole_numbers
+
+Array = Any
+
+_FAR = 40.0  # logits are held between -40 and 40
+
+
+def _infer(c: Context) -> None:
+    x, w, label = c["X"], c["W"], c["Label"]
+    whole_numbers(c, "Label")
+    c.require(
+        x.ndim == w.ndim == 2 and agree(x.shape[1:], w.shape[1:]), "X and W of hierarchical_sigmoid do not fit.",
+        expected="[N, D] and [nodes, D]", received=f"{list(x.shape)} and {list(w.shape)}",
+    )  # fmt: skip
+    c.require(
+        agree(label.shape, (x.shape[0], 1)), "Label of hierarchical_sigmoid has one class for each row of X.",
+        expected=[x.shape[0], 1], received=list(label.shape),
+    )  # fmt: skip
+    c.require(
+        c.has("PathTable") == c.has("PathCode"), "PathTable and PathCode of hierarchical_sigmoid come together.",
+        expected="both or none", received="one",
+    )  # fmt: skip
+    if c.has("PathTable"):
+        width = c["PathTable"].shape[-1]
+        c.require(
+            agree(c["PathTable"].shape, c["PathCode"].shape) and c["PathTable"].ndim == 2,
+            "PathTable and PathCode of hierarchical_sigmoid have the same shape.",
+            expected=list(c["PathTable"].shape), received=list(c["PathCode"].shape),
+        )  # fmt: skip
+    else:
+        c.require(
+            w.shape[0] >= c.attr("num_classes") - 1 or w.shape[0] < 0, "W of hierarchical_sigmoid has too few rows.",
+            expected=f"{c.attr('num_classes') - 1}, one less than classes", received=w.shape[0],
+        )  # fmt: skip
+        width = (c.attr("num_classes") - 1).bit_length()
+    c.set("Out", (x.shape[0], 1), x.dtype)
+    c.set("PreOut", (x.shape[0], width), x.dtype)
+    c.set("W_Out", w.shape, w.dtype)
+
+
+def paths(label: Array, classes: int, width: int) -> tuple[Array, Array]:
+    """The way to each class in the tree that Huffman's code of equal frequencies gives.
+
+    Args:
+        label: classes [N].
+        classes: how many there are.
+        width: the longest way.
+
+    Returns:
+        (nodes, decisions), int64 [N, width]; nodes are -1 where the way has ended.
+
+    Raises:
+        EnforceNotMet: a label is no class.
+
+    Example:
+        >>> nodes, bits = paths(np.array([0, 2]), 3, 2); nodes.tolist(), bits.tolist()
+        ([[0, 1], [0, -1]], [[0, 0], [1, 0]])
+    """
+    check_classes(label, classes)
+    code = (label + classes)[:, None]
+    bits = np.arange(width)
+    length = np.frexp(code.astype(np.float64))[1] - 1
+    ended = bits >= length
+    return np.where(ended, -1, (code >> (bits + 1)) - 1), np.where(ended, 0, (code >> bits) & 1)
+
+
+def _ways(b: Binder) -> tuple[Any, ...]:
+    """What tells the ways: labels, or the tables that take their place."""
+    if b.has("PathTable"):
+        return b["PathTable"], b["PathCode"], 0
+    return b["Label"][:, 0], None, b.attr("num_classes")
+
+
+def _nodes(ways: tuple[Any, ...], width: int) -> tuple[Array, Array]:
+    first, codes, classes = ways
+    return paths(first, classes, width) if codes is None else (first, np.where(first < 0, 0, codes))
+
+
+def walk(x: Array, w: Array, bias: Array | None, ways: tuple[Any, ...], pre: Array, out: Array) -> None:
+    """Write the cost of each row's way.
+
+    Args:
+        x: [N, D].
+        w: a vector for each node [nodes, D].
+        bias: a number for each node, or None.
+        ways: labels, None and the number of classes; or nodes, decisions and 0.
+        pre: log(1 + exp(logit)) at each node of the way, written; log 2 where it has ended.
+        out: [N, 1], written.
+
+    Example:
+        >>> pre, out = np.zeros((1, 1)), np.zeros((1, 1))
+        >>> walk(np.ones((1, 2)), np.zeros((1, 2)), None, (np.array([1]), None, 2), pre, out); out.round(3)
+        array([[0.693]])
+    """
+    nodes, bits = _nodes(ways, pre.shape[1])
+    on = nodes >= 0
+    logits = np.einsum("nd,nkd->nk", x, w[np.where(on, nodes, 0)])
+    if bias is not None:
+        logits = logits + bias.reshape(-1)[np.where(on, nodes, 0)]
+    logits = np.clip(np.where(on, logits, 0), -_FAR, _FAR)
+    pre[...] = np.log1p(np.exp(logits))
+    out[:, 0] = pre.sum(1) - (bits * logits).sum(1)
+
+
+@op(
+    "hierarchical_sigmoid",
+    inputs={
+        "X": "[N, D]", "W": "a vector for each inner node of the tree, [num_classes - 1, D]",
+        "Label": "int64 [N, 1]: classes", "PathTable?": "int64 [N, L]: nodes on the way, -1 at its end",
+        "PathCode?": "int64 [N, L]: 0 or 1 at each node", "Bias?": "a number for each node",
+    },
+    outputs={
+        "Out": "[N, 1]: the cost of each row", "PreOut~": "[N, L]: log(1 + exp(logit)) at each node",
+        "W_Out~?": "W itself",
+    },
+    attrs={
+        "num_classes": Attr("int", 2, "how many classes there are"),
+        "trainer_id": Attr("int", 0, "accepted, without effect"),
+        "height_sections": Attr("longs", [], "accepted, without effect"),
+        "epmap": Attr("strings", [], "accepted, without effect"),
+        "table_names": Attr("strings", [], "accepted, without effect"),
+        "is_sparse": Attr("bool", False, "accepted; the gradient of W is dense"),
+    },
+    check=lambda a: None if a["num_classes"] >= 2 else "num_classes should be at least 2.",
+    infer=_infer,
+    grad=default_grad("X", "W", "Label", "PathTable", "PathCode", "Bias", "PreOut", "Out@GRAD", wrt=["X", "W", "Bias"]),
+    dtypes=FLOATS,
+    dtype_slot="X",
+)  # fmt: skip
+def hierarchical_sigmoid(b: Binder) -> None:
+    """Out = the sum over the nodes of the way to Label of log(1 + exp(z)) - bit · z, with z = W[node] · x + Bias[node].
+
+    As in Fluid, each step by which a way is shorter than the longest adds log 2.
+
+    Example:
+        >>> from fluidnb.testing import run_op
+        >>> tree = {"X": np.ones((1, 2)), "W": np.zeros((3, 2)), "Label": [[1]]}
+        >>> run_op("hierarchical_sigmoid", tree, {"num_classes": 4})["Out"].round(3)
+        array([[1.386]])
+
+    Source: Morin and Bengio, "Hierarchical Probabilistic Neural Network Language Model" (2005); Fluid's
+    hierarchical_sigmoid_op.
+    """
+    pre = b["PreOut"] if b.wants("PreOut") else b.tmp(_pre_shape(b), b["X"].dtype)
+    b(walk, b["X"], b["W"], b["Bias"], _ways(b), pre, b["Out"])
+    if b.wants("W_Out"):
+        b(np.copyto, b["W_Out"], b["W"])
+
+
+def _pre_shape(b: Binder) -> tuple[int, int]:
+    table = b["PathTable"]
+    return len(b["X"]), (b.attr("num_classes") - 1).bit_length() if table is None else table.shape[1]
+
+
+def walk_back(
+    x: Array, w: Array, ways: tuple[Any, ...], pre: Array, grad: Array, dx: Array | None, dw: Array | None,
+    dbias: Array | None,
+) -> None:  # fmt: skip
+    """Write the gradients of `walk`.
+
+    Args:
+        x: see `walk`.
+        w: see `walk`.
+        ways: see `walk`.
+        pre: as `walk` wrote it.
+        grad: gradient of its out.
+        dx: gradient of x, written; or None.
+        dw: gradient of w, written; or None.
+        dbias: gradient of the bias, written; or None.
+
+    Example:
+        >>> pre, dx = np.full((1, 1), np.log(2.0)), np.zeros((1, 2))
+        >>> ways = (np.array([1]), None, 2)
+        >>> walk_back(np.ones((1, 2)), np.ones((1, 2)), ways, pre, np.ones((1, 1)), dx, None, None); dx
+        array([[-0.5, -0.5]])
+    """
+    nodes, bits = _nodes(ways, pre.shape[1])
+    on = nodes >= 0
+    slope = np.where(on, 1 - np.exp(-pre) - bits, 0) * grad
+    where = np.where(on, nodes, 0)
+    if dx is not None:
+        np.einsum("nk,nkd->nd", slope, w[where], out=dx)
+    if dw is not None:
+        dw.fill(0)
+        np.add.at(dw, where, slope[:, :, None] * x[:, None, :])
+    if dbias is not None:
+        dbias.fill(0)
+        np.add.at(dbias.reshape(-1), where, slope)
+
+
+@grad_op("hierarchical_sigmoid_grad", dtype_slot="X")
+def hierarchical_sigmoid_grad(b: Binder) -> None:
+    """At each node dz = dOut · (s(z) - bit); dX = the sum of dz · W[node]; dW[node] += dz · X; dBias[node] += dz."""
+    wanted = [b[s] if b.wants(s) else None for s in ("X@GRAD", "W@GRAD", "Bias@GRAD")]
+    b(walk_back, b["X"], b["W"], _ways(b), b["PreOut"], b["Out@GRAD"], *wanted)

@@ -1,0 +1,253 @@
+"""nce: noise-contrastive estimation, a choice among few classes instead of all."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from fluidnb.op import Attr, Binder, Context, Stream, default_grad, grad_op, op
+from fluidnb_kernels.emit import FLOATS
+from fluidnb_kernels.loss.labels import check_classes
+from fluidnb_kernels.rules import agree, whole_numbers
+
+Array = Any
+
+_UNIFORM, _LOG_UNIFORM, _CUSTOM = range(3)
+
+
+def _infer(c: Context) -> None:
+    x, w, label = c["Input"], c["Weight"], c["Label"]
+    whole_numbers(c, "Label")
+    classes, negatives = c.attr("num_total_classes"), c.attr("num_neg_samples")
+    c.require(
+        x.ndim == 2 and agree(w.shape, (classes, x.shape[1])), "Input and Weight of nce do not fit.",
+        expected=f"[N, D] and [{classes}, D]", received=f"{list(x.shape)} and {list(w.shape)}",
+    )  # fmt: skip
+    c.require(
+        label.ndim == 2 and agree(label.shape[:1], x.shape[:1]), "Label of nce has a row for each row of Input.",
+        expected=[x.shape[0], "true classes"], received=list(label.shape),
+    )  # fmt: skip
+    if c.has("Bias"):
+        c.require(
+            c["Bias"].size in (classes, -1), "Bias of nce has a number for each class.", expected=[classes],
+            received=list(c["Bias"].shape),
+        )  # fmt: skip
+    c.require(
+        c.attr("sampler") != _CUSTOM or c.has("CustomDistProbs"), "A sampler of its own needs CustomDistProbs.",
+        expected=f"probabilities [{classes}]", received="none",
+    )  # fmt: skip
+    width = -1 if label.shape[1] < 0 else label.shape[1] + negatives
+    c.set("Cost", (x.shape[0], 1), x.dtype)
+    c.set("SampleLogits", (x.shape[0], width), x.dtype)
+    c.set("SampleLabels", (x.shape[0], width), np.int64)
+
+
+def chances(labels: Array, kind: int, classes: int, custom: Array | None) -> Array:
+    """With what probability the sampler draws classes; as in Fluid, log-uniform never draws the last one.
+
+    Args:
+        labels: classes, any shape.
+        kind: 0 uniform, 1 log-uniform, 2 custom.
+        classes: how many there are.
+        custom: probability of each class, for 2.
+
+    Returns:
+        float64 of the same shape.
+
+    Example:
+        >>> chances(np.array([0, 3]), 0, 4, None)
+        array([0.25, 0.25])
+    """
+    if kind == _CUSTOM:
+        assert custom is not None
+        found: Array = custom.reshape(-1)[labels]
+        return found
+    if kind == _LOG_UNIFORM:
+        return np.log((labels + 2.0) / (labels + 1.0)) / np.log(classes)
+    return np.full(labels.shape, 1.0 / classes)
+
+
+def draw(stream: Stream, kind: int, classes: int, custom: Array | None, shape: tuple[int, ...]) -> Array:
+    """Draw classes.
+
+    Args:
+        stream: where the random numbers come from.
+        kind: see `chances`.
+        classes: see `chances`.
+        custom: see `chances`.
+        shape: of the result.
+
+    Returns:
+        int64.
+
+    Example:
+        >>> from fluidnb.op import Clock
+        >>> bool((draw(Stream("x", Clock(1)), 0, 4, None, (100,)) < 4).all())
+        True
+    """
+    u = stream.rewind().random(shape)
+    if kind == _CUSTOM:
+        assert custom is not None
+        ladder = np.cumsum(custom.reshape(-1), dtype=np.float64)
+        return np.minimum(np.searchsorted(ladder / ladder[-1], u, side="right"), classes - 1)
+    if kind == _LOG_UNIFORM:
+        return np.minimum((np.exp(u * np.log(classes)) - 1).astype(np.int64), classes - 1)
+    return np.minimum((u * classes).astype(np.int64), classes - 1)
+
+
+def costs(
+    x: Array, label: Array, w: Array, bias: Array | None, row_weight: Array | None, sampler: tuple[Any, ...],
+    stream: Stream | None, logits: Array, labels: Array, cost: Array,
+) -> None:  # fmt: skip
+    """Write samples, their probabilities and the cost.
+
+    Args:
+        x: [N, D].
+        label: true classes [N, T].
+        w: [classes, D].
+        bias: [classes] or None.
+        row_weight: what each row counts, or None.
+        sampler: kind, number of classes, of samples, custom probabilities, fixed samples.
+        stream: where samples come from when they are not fixed.
+        logits: [N, T + samples], written: s(w · x + bias).
+        labels: the same shape, written: true classes, then samples.
+        cost: [N, 1], written.
+
+    Raises:
+        EnforceNotMet: a label is no class.
+
+    Example:
+        >>> logits, labels, cost = np.zeros((1, 2)), np.zeros((1, 2), int), np.zeros((1, 1))
+        >>> fixed = (0, 2, 1, None, [1])
+        >>> costs(np.ones((1, 1)), np.array([[0]]), np.zeros((2, 1)), None, None, fixed, None, logits, labels, cost)
+        >>> cost.round(3)
+        array([[1.386]])
+    """
+    kind, classes, negatives, custom, fixed = sampler
+    true = label.shape[1]
+    check_classes(label, classes)
+    labels[:, :true] = label
+    if fixed:
+        labels[:, true:] = fixed
+    elif stream is not None:
+        labels[:, true:] = draw(stream, kind, classes, custom, (len(x), negatives))
+    z = np.einsum("nd,nkd->nk", x, w[labels])
+    if bias is not None:
+        z = z + bias.reshape(-1)[labels]
+    logits[...] = 1 / (1 + np.exp(-z))
+    noise = chances(labels, kind, classes, custom) * negatives
+    chosen = np.where(np.arange(labels.shape[1]) < true, logits, noise)
+    terms = -np.log(chosen / (logits + noise))
+    cost[:, 0] = terms.sum(1) * (1 if row_weight is None else row_weight.reshape(-1))
+
+
+def _sampler(b: Binder) -> tuple[Any, ...]:
+    names = ("sampler", "num_total_classes", "num_neg_samples")
+    return (*(b.attr(n) for n in names), b["CustomDistProbs"], list(b.attr("custom_neg_classes", [])))
+
+
+@op(
+    "nce",
+    inputs={
+        "Input": "[N, D]", "Label": "int64 [N, T]: true classes", "Weight": "[num_total_classes, D]",
+        "Bias?": "[num_total_classes]", "SampleWeight?": "[N, 1]: what a row counts",
+        "CustomDistProbs?": "probability of each class, for sampler 2", "CustomDistAlias?": "not needed here",
+        "CustomDistAliasProbs?": "not needed here",
+    },
+    outputs={
+        "Cost": "[N, 1]", "SampleLogits~": "[N, T + samples]: s(Weight · Input + Bias)",
+        "SampleLabels~": "int64, the same shape: true classes, then samples",
+    },
+    attrs={
+        "num_total_classes": Attr("int", doc="how many classes there are"),
+        "num_neg_samples": Attr("int", 10, "how many classes are drawn for each row"),
+        "sampler": Attr("int", 0, "0 uniform, 1 log-uniform, 2 by CustomDistProbs", enum=(0, 1, 2)),
+        "seed": Attr("int", 0, "0 for the program's"),
+        "is_sparse": Attr("bool", False, "accepted; the gradients are dense"),
+        "remote_prefetch": Attr("bool", False, "accepted, without effect"),
+        "trainer_id": Attr("int", 0, "accepted, without effect"),
+        "height_sections": Attr("longs", [], "accepted, without effect"),
+        "epmap": Attr("strings", [], "accepted, without effect"),
+        "table_names": Attr("strings", [], "accepted, without effect"),
+        "custom_neg_classes": Attr("ints", [], "samples that are not drawn but given, for tests"),
+        "is_test": Attr("bool", False, "accepted, without effect"),
+    },
+    check=lambda a: None if a["num_neg_samples"] > 0 < a["num_total_classes"] else "nce needs classes and samples.",
+    infer=_infer,
+    grad=default_grad(
+        "Input", "Label", "Weight", "Bias", "SampleWeight", "CustomDistProbs", "CustomDistAlias",
+        "CustomDistAliasProbs", "SampleLogits", "SampleLabels", "Cost@GRAD", wrt=["Input", "Weight", "Bias"],
+    ),
+    random=True,
+    dtypes=FLOATS,
+    dtype_slot="Input",
+)  # fmt: skip
+def nce(b: Binder) -> None:
+    """Cost = -log(o / (o + q)) over true classes, -log(q / (o + q)) over samples; o = s(w · x + b), q = k · P(class).
+
+    Example:
+        >>> from fluidnb.testing import run_op
+        >>> few = {"Input": np.zeros((1, 2)), "Label": [[0]], "Weight": np.zeros((4, 2))}
+        >>> run_op("nce", few, {"num_total_classes": 4, "num_neg_samples": 2})["Cost"].round(3)
+        array([[2.079]])
+
+    Source: Gutmann and Hyvärinen, "Noise-contrastive estimation" (AISTATS 2010); Fluid's nce_op.
+    """
+    shape = len(b["Input"]), b["Label"].shape[1] + b.attr("num_neg_samples")
+    logits = b["SampleLogits"] if b.wants("SampleLogits") else b.tmp(shape, b["Input"].dtype)
+    labels = b["SampleLabels"] if b.wants("SampleLabels") else b.tmp(shape, np.int64)
+    b(
+        costs, b["Input"], b["Label"], b["Weight"], b["Bias"], b["SampleWeight"], _sampler(b),
+        None if b.attr("custom_neg_classes") else b.rng, logits, labels, b["Cost"],
+    )  # fmt: skip
+
+
+def costs_back(
+    x: Array, w: Array, row_weight: Array | None, sampler: tuple[Any, ...], true: int, logits: Array, labels: Array,
+    grad: Array, outs: tuple[Array | None, Array | None, Array | None],
+) -> None:  # fmt: skip
+    """Write the gradients of `costs`.
+
+    Args:
+        x: see `costs`.
+        w: see `costs`.
+        row_weight: see `costs`.
+        sampler: see `costs`.
+        true: how many true classes a row has.
+        logits: as `costs` wrote them.
+        labels: as `costs` wrote them.
+        grad: gradient of the cost.
+        outs: gradients of x, w and the bias, written; None where not wanted.
+
+    Example:
+        >>> dx = np.zeros((1, 1)); half, labels = np.full((1, 2), 0.5), np.array([[0, 1]])
+        >>> one = np.ones((1, 1))
+        >>> costs_back(one, np.ones((2, 1)), None, (0, 2, 1, None, []), 1, half, labels, one, (dx, None, None)); dx
+        array([[0.]])
+    """
+    kind, classes, negatives, custom, _ = sampler
+    noise = chances(labels, kind, classes, custom) * negatives
+    is_true = np.arange(labels.shape[1]) < true
+    slope = np.where(is_true, noise * (logits - 1), logits * (1 - logits)) / (logits + noise) * grad
+    if row_weight is not None:
+        slope = slope * row_weight.reshape(-1, 1)
+    dx, dw, dbias = outs
+    if dx is not None:
+        dx[...] = np.einsum("nk,nkd->nd", slope, w[labels])
+    if dw is not None:
+        dw.fill(0)
+        np.add.at(dw, labels, (slope[:, :, None] * x[:, None, :]).astype(dw.dtype))
+    if dbias is not None:
+        dbias.fill(0)
+        np.add.at(dbias.reshape(-1), labels, slope.astype(dbias.dtype))
+
+
+@grad_op("nce_grad", dtype_slot="Input")
+def nce_grad(b: Binder) -> None:
+    """dz = dCost · q (o - 1) / (o + q) for true classes, dCost · o (1 - o) / (o + q) for samples; then a product's."""
+    outs = tuple(b[s] if b.wants(s) else None for s in ("Input@GRAD", "Weight@GRAD", "Bias@GRAD"))
+    b(
+        costs_back, b["Input"], b["Weight"], b["SampleWeight"], _sampler(b), b["Label"].shape[1], b["SampleLogits"],
+        b["SampleLabels"], b["Cost@GRAD"], outs,
+    )  # fmt: skip

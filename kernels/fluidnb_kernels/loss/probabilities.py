@@ -1,0 +1,192 @@
+"""bce_loss and nll_loss: losses of probabilities, and of their logarithms."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from fluidnb.op import Attr, Binder, Context, default_grad, grad_op, op
+from fluidnb_kernels.emit import FLOATS, made
+from fluidnb_kernels.loss.labels import check_classes
+from fluidnb_kernels.rules import agree, same_shape, whole_numbers
+
+Array = Any
+
+_LEAST = -100.0  # what the logarithm of 0 counts as
+
+
+def _bce_infer(c: Context) -> None:
+    same_shape(c, "X", "Label")
+    c.set("Out", c["X"].shape, c["X"].dtype, c.lod("X"))
+
+
+@op(
+    "bce_loss",
+    inputs={"X": "probabilities, any shape", "Label": "0 to 1, same shape"},
+    outputs={"Out": "the loss of each element"},
+    infer=_bce_infer,
+    grad=default_grad("X", "Label", "Out@GRAD", wrt=["X"]),
+    dtypes=FLOATS,
+)
+def bce_loss(b: Binder) -> None:
+    """Out = -Label · log(X) - (1 - Label) · log(1 - X), where no logarithm counts as less than -100.
+
+    Example:
+        >>> from fluidnb.testing import run_op
+        >>> run_op("bce_loss", {"X": [0.5, 0.0], "Label": [1.0, 1.0]})["Out"].round(3)
+        array([  0.693, 100.   ])
+
+    Source: Paddle's bce_loss_op.
+    """
+    x, label = b["X"], b["Label"]
+    one, least = b.const(1, x.dtype), b.const(_LEAST, x.dtype)
+    yes = made(b, np.maximum, made(b, np.log, x), least)
+    no = made(b, np.maximum, made(b, np.log, made(b, np.subtract, one, x)), least)
+    t = made(b, np.multiply, made(b, np.subtract, label, one), no)
+    b(np.multiply, label, yes, out=yes)
+    b(np.subtract, t, yes, out=b["Out"])
+
+
+@grad_op("bce_loss_grad")
+def bce_loss_grad(b: Binder) -> None:
+    """dX = dOut · (X - Label) / max(X · (1 - X), 1e-12)."""
+    x = b["X"]
+    t = made(b, np.multiply, made(b, np.subtract, b.const(1, x.dtype), x), x)
+    b(np.maximum, t, b.const(1e-12, x.dtype), out=t)
+    u = made(b, np.divide, made(b, np.subtract, x, b["Label"]), t)
+    b(np.multiply, u, b["Out@GRAD"], out=b["X@GRAD"])
+
+
+def _nll_infer(c: Context) -> None:
+    x, label = c["X"], c["Label"]
+    whole_numbers(c, "Label")
+    c.require(
+        x.ndim in (2, 4) and agree(label.shape, (x.shape[0], *x.shape[2:])),
+        "Label of nll_loss does not fit its X.",
+        expected=f"X [N, C] or [N, C, H, W] with one label for each row or pixel, for X {list(x.shape)} "
+        f"{[x.shape[0], *x.shape[2:]]}",
+        received=list(label.shape),
+    )  # fmt: skip
+    if c.has("Weight"):
+        c.require(
+            agree(c["Weight"].shape, x.shape[1:2]), "Weight of nll_loss has one number for each class.",
+            expected=list(x.shape[1:2]), received=list(c["Weight"].shape),
+        )  # fmt: skip
+    c.set("Out", label.shape if c.attr("reduction") == "none" else (1,), x.dtype)
+    c.set("Total_weight", (1,), x.dtype)
+
+
+def shares(label: Array, weight: Array | None, ignored: int, classes: int, dtype: Any) -> tuple[Array, Array]:
+    """The class of each label and what it counts.
+
+    Args:
+        label: int64, any shape.
+        weight: [classes], or None for 1 each.
+        ignored: a label that counts nothing.
+        classes: how many classes there are.
+        dtype: of the result.
+
+    Returns:
+        (classes, 0 for those ignored; weights of the labels' shape).
+
+    Raises:
+        EnforceNotMet: a label is no class.
+
+    Example:
+        >>> shares(np.array([1, -1]), None, -1, 2, "float32")
+        (array([1, 0]), array([1., 0.], dtype=float32))
+    """
+    kept = label != ignored
+    check_classes(label[kept], classes)
+    found = np.where(kept, label, 0)
+    each = np.ones(label.shape, dtype) if weight is None else weight[found]
+    return found, np.where(kept, each, 0).astype(dtype)
+
+
+def nll(x: Array, label: Array, weight: Array | None, ignored: int, reduction: str, out: Array, total: Array) -> None:
+    """Write the negative log likelihood.
+
+    Args:
+        x: logarithms of probabilities [N, C, ...].
+        label: classes [N, ...].
+        weight: [C] or None.
+        ignored: a label without loss.
+        reduction: "none", "sum" or "mean".
+        out: written, the shape of the labels, or one number.
+        total: written, one number: the sum of the weights.
+
+    Example:
+        >>> out, total = np.zeros(1), np.zeros(1)
+        >>> nll(np.log([[0.5, 0.5]]), np.array([1]), None, -100, "mean", out, total); out.round(3)
+        array([0.693])
+    """
+    found, each = shares(label, weight, ignored, x.shape[1], x.dtype)
+    losses = -np.take_along_axis(x, found[:, None], 1)[:, 0] * each
+    total[...] = each.sum()
+    if reduction == "none":
+        out[...] = losses
+    else:
+        out[...] = losses.sum() / (1 if reduction == "sum" or not total.item() else total.item())
+
+
+@op(
+    "nll_loss",
+    inputs={
+        "X": "logarithms of probabilities, [N, C] or [N, C, H, W]", "Label": "int64 [N] or [N, H, W]",
+        "Weight?": "what each class counts, [C]",
+    },
+    outputs={"Out": "[1], or the loss of each label", "Total_weight": "[1]: the sum of the labels' weights"},
+    attrs={
+        "ignore_index": Attr("long", -100, "a label without loss"),
+        "reduction": Attr("string", "mean", "mean, sum or none", enum=("mean", "sum", "none")),
+    },
+    infer=_nll_infer,
+    grad=default_grad("X", "Label", "Weight", "Total_weight", "Out@GRAD", wrt=["X"]),
+    dtypes=FLOATS,
+    dtype_slot="X",
+)  # fmt: skip
+def nll_loss(b: Binder) -> None:
+    """Out = -Weight[Label] · X[Label], summed, divided by the sum of the weights, or for each label.
+
+    Example:
+        >>> from fluidnb.testing import run_op
+        >>> run_op("nll_loss", {"X": np.log([[0.25, 0.75]]), "Label": [1]})["Out"].round(3)
+        array([0.288])
+
+    Source: Paddle's nll_loss_op.
+    """
+    x = b["X"]
+    total = b["Total_weight"] if b.wants("Total_weight") else b.tmp((1,), x.dtype)
+    b(nll, x, b["Label"], b["Weight"], b.attr("ignore_index"), b.attr("reduction"), b["Out"], total)
+
+
+def nll_back(
+    grad: Array, label: Array, weight: Array | None, ignored: int, reduction: str, total: Array, out: Array
+) -> None:
+    """Write the gradient of `nll`.
+
+    Args:
+        grad: gradient of its result.
+        label: see `nll`.
+        weight: see `nll`.
+        ignored: see `nll`.
+        reduction: see `nll`.
+        total: its sum of weights.
+        out: gradient of its x, written.
+
+    Example:
+        >>> out = np.ones((1, 2)); nll_back(np.ones(1), np.array([1]), None, -100, "sum", np.ones(1), out); out
+        array([[ 0., -1.]])
+    """
+    found, each = shares(label, weight, ignored, out.shape[1], out.dtype)
+    scale = grad if reduction == "none" else grad.item() / (total.item() if reduction == "mean" and total.item() else 1)
+    out.fill(0)
+    np.put_along_axis(out, found[:, None], (-each * scale)[:, None], 1)
+
+
+@grad_op("nll_loss_grad", dtype_slot="X")
+def nll_loss_grad(b: Binder) -> None:
+    """dX = -Weight[Label] · dOut at the label's class, divided as the loss was."""
+    sizes = b.attr("ignore_index"), b.attr("reduction"), b["Total_weight"], b["X@GRAD"]
+    b(nll_back, b["Out@GRAD"], b["Label"], b["Weight"], *sizes)

@@ -1,0 +1,107 @@
+"""teacher_student_sigmoid_loss: a click, and what a teacher thinks of it, in one label."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from fluidnb.op import Attr, Binder, Context, default_grad, grad_op, op
+from fluidnb_kernels.emit import FLOATS
+from fluidnb_kernels.rules import same_shape
+
+Array = Any
+
+
+def _infer(c: Context) -> None:
+    same_shape(c, "X", "Label")
+    c.set("Y", c["X"].shape, c["X"].dtype, c.lod("X"))
+
+
+def parts(label: Array) -> tuple[Array, Array, Array]:
+    """Take a label apart.
+
+    Args:
+        label: -2 for no click and -1 for a click without a teacher; with one, its value in [0, 1), plus 1 for a click.
+
+    Returns:
+        (click, the teacher's value, whether there is a teacher), 0 or 1 in the label's dtype.
+
+    Example:
+        >>> [x.tolist() for x in parts(np.array([-2.0, -1.0, 0.25, 1.5]))]
+        [[0.0, 1.0, 0.0, 1.0], [0.0, 0.0, 0.25, 0.5], [0.0, 0.0, 1.0, 1.0]]
+    """
+    taught = label >= 0
+    click = np.where(taught, label >= 1, label >= -1).astype(label.dtype)
+    return click, np.where(taught, label - click, 0).astype(label.dtype), taught.astype(label.dtype)
+
+
+def losses(x: Array, label: Array, out: Array) -> None:
+    """Write the cross entropy with the click, and with the teacher's value where there is one.
+
+    Args:
+        x: logits.
+        label: see `parts`.
+        out: written.
+
+    Example:
+        >>> y = np.zeros(1); losses(np.zeros(1), np.array([0.5]), y); y.round(3)
+        array([1.386])
+    """
+    click, value, taught = parts(label)
+    out[...] = (np.maximum(x, 0) + np.log1p(np.exp(-np.abs(x)))) * (1 + taught) - x * (click + value)
+
+
+def slopes(x: Array, label: Array, grad: Array, low: float, high: float, out: Array) -> None:
+    """Write the gradient of `losses`; it is 0 where x is out of bounds.
+
+    Args:
+        x: logits.
+        label: see `parts`.
+        grad: gradient of the losses.
+        low: lower bound.
+        high: upper bound.
+        out: written.
+
+    Example:
+        >>> d = np.zeros(1); slopes(np.zeros(1), np.array([-1.0]), np.ones(1), -15.0, 15.0, d); d
+        array([-0.5])
+    """
+    click, value, taught = parts(label)
+    guess = 1 / (1 + np.exp(-np.clip(x, low, high)))
+    out[...] = np.where((x > low) & (x < high), guess * (1 + taught) - click - value, 0) * grad
+
+
+@op(
+    "teacher_student_sigmoid_loss",
+    inputs={
+        "X": "logits [N, 1]",
+        "Label": "[N, 1]: -2 no click, -1 a click; with a teacher its value in [0, 1), plus 1 for a click",
+    },
+    outputs={"Y": "the loss of each row"},
+    attrs={
+        "soft_max_up_bound": Attr("float", 15.0, "from here on there is no gradient"),
+        "soft_max_lower_bound": Attr("float", -15.0, "below there is no gradient"),
+    },
+    infer=_infer,
+    grad=default_grad("X", "Label", "Y@GRAD", wrt=["X"]),
+    dtypes=FLOATS,
+)
+def teacher_student_sigmoid_loss(b: Binder) -> None:
+    """Y = H(X, click) + H(X, teacher), with H(x, z) = max(x, 0) - x · z + log(1 + exp(-|x|)).
+
+    Example:
+        >>> from fluidnb.testing import run_op
+        >>> run_op("teacher_student_sigmoid_loss", {"X": [[0.0]], "Label": [[-1.0]]})["Y"].round(3)
+        array([[0.693]])
+
+    Source: Fluid's teacher_student_sigmoid_loss_op.
+    """
+    b(losses, b["X"], b["Label"], b["Y"])
+
+
+@grad_op("teacher_student_sigmoid_loss_grad")
+def teacher_student_sigmoid_loss_grad(b: Binder) -> None:
+    """dX = dY · (s(X) - click + s(X) - teacher) between the bounds."""
+    bounds = b.attr("soft_max_lower_bound"), b.attr("soft_max_up_bound")
+    b(slopes, b["X"], b["Label"], b["Y@GRAD"], *bounds, b["X@GRAD"])

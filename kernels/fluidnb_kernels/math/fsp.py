@@ -1,0 +1,75 @@
+"""fsp: how the channels of two feature maps go together."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from fluidnb.op import Binder, Context, default_grad, grad_op, op
+from fluidnb_kernels.emit import FLOATS
+from fluidnb_kernels.rules import agree
+
+Array = Any
+
+
+def _infer(c: Context) -> None:
+    x, y = c["X"].shape, c["Y"].shape
+    c.require(
+        len(x) == len(y) == 4 and agree((x[0], *x[2:]), (y[0], *y[2:])),
+        "X and Y of fsp must be feature maps of the same batch, height and width.",
+        expected="[N, C1, H, W] and [N, C2, H, W]", received=f"{list(x)} and {list(y)}",
+    )  # fmt: skip
+    c.set("Out", (x[0], x[1], y[1]), c["X"].dtype)
+
+
+def products(left: Array, right: Array, turned: bool, out: Array) -> None:
+    """Write the products of the channels of two feature maps, as means over the pixels.
+
+    Args:
+        left: [N, A, H, W], or [N, A, B] with the gradient of products.
+        right: [N, B, H, W].
+        turned: whether ``left`` has channels where ``right`` has pixels.
+        out: written.
+
+    Example:
+        >>> out = np.zeros((1, 1, 1)); products(np.ones((1, 1, 2, 2)), np.ones((1, 1, 2, 2)), False, out); out.item()
+        1.0
+    """
+    n, b, height, width = right.shape
+    flat = right.reshape(n, b, height * width)
+    if turned:
+        out[...] = (np.matmul(left, flat) / (height * width)).reshape(out.shape)
+    else:
+        out[...] = np.matmul(left.reshape(n, -1, height * width), flat.swapaxes(1, 2)) / (height * width)
+
+
+@op(
+    "fsp",
+    inputs={"X": "features [N, C1, H, W]", "Y": "features [N, C2, H, W]"},
+    outputs={"Out": "[N, C1, C2]"},
+    infer=_infer,
+    grad=default_grad("X", "Y", "Out@GRAD"),
+    dtypes=FLOATS,
+)
+def fsp(b: Binder) -> None:
+    """Out[n, i, j] = the mean over all pixels of X[n, i] · Y[n, j].
+
+    Example:
+        >>> from fluidnb.testing import run_op
+        >>> run_op("fsp", {"X": np.ones((1, 2, 3, 3)), "Y": np.ones((1, 1, 3, 3))})["Out"].ravel()
+        array([1., 1.])
+
+    Source: Yim and others, "A Gift from Knowledge Distillation" (CVPR 2017); Fluid's fsp_op.
+    """
+    b(products, b["X"], b["Y"], False, b["Out"])
+
+
+@grad_op("fsp_grad")
+def fsp_grad(b: Binder) -> None:
+    """dX = dOut · Y / (H W); dY = dOutᵀ · X / (H W)."""
+    g = b["Out@GRAD"]
+    if b.wants("X@GRAD"):
+        b(products, g, b["Y"], True, b["X@GRAD"])
+    if b.wants("Y@GRAD"):
+        b(products, g.swapaxes(1, 2), b["X"], True, b["Y@GRAD"])

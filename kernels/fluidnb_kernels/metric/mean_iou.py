@@ -1,0 +1,117 @@
+"""mean_iou: how well areas of images were told apart, over all classes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from fluidnb.errors import EnforceNotMet
+from fluidnb.op import Attr, Binder, Context, op
+from fluidnb_kernels.rules import agree, whole_numbers
+
+Array = Any
+
+
+def measure(
+    predictions: Array,
+    labels: Array,
+    classes: int,
+    before: Sequence[Sequence[Array]],
+    mean: Array | None,
+    wrong: Array | None,
+    correct: Array | None,
+) -> None:
+    """Count the elements that were taken for each class, and write the mean of the classes' shares.
+
+    Args:
+        predictions: the class of each element.
+        labels: its right class, the same number of elements.
+        classes: how many classes there are.
+        before: means, wrong counts and correct counts to be added, a list of each.
+        mean: float32 [1], written; or None.
+        wrong: int32 [classes], written: of a class or taken for it, but not both; or None.
+        correct: int32 [classes], written: both; or None.
+
+    Raises:
+        EnforceNotMet: there is no such class.
+
+    Example:
+        >>> n = np.zeros(2, "int32"); m = np.zeros(1, "float32")
+        >>> measure(np.array([0, 1, 1]), np.array([0, 0, 1]), 2, ((), (), ()), m, None, n); m, n
+        (array([0.5], dtype=float32), array([1, 1], dtype=int32))
+    """
+    guess, truth = predictions.reshape(-1), labels.reshape(-1)
+    for slot, found in (("Predictions", guess), ("Labels", truth)):
+        if found.size and not (found.min() >= 0 and found.max() < classes):
+            raise EnforceNotMet(
+                f"Input({slot}) of mean_iou names a class that there is not.",
+                expected=f"0 to {classes - 1}", received=f"{found.min()} to {found.max()}",
+                hint="num_classes is one more than the largest class.",
+            )  # fmt: skip
+    means, wrongs, corrects = before
+    hits, misses = guess[guess == truth], guess != truth
+    right = np.bincount(hits, minlength=classes) + sum(corrects)
+    off = np.bincount(guess[misses], minlength=classes) + np.bincount(truth[misses], minlength=classes) + sum(wrongs)
+    union = right + off
+    if mean is not None:
+        seen = union > 0
+        mean[...] = (right[seen] / union[seen]).mean() if seen.any() else np.nan
+        for one in means:
+            mean += one
+    for out, value in ((wrong, off), (correct, right)):
+        if out is not None:
+            out[...] = value
+
+
+def _infer(c: Context) -> None:
+    predictions, labels, classes = c["Predictions"], c["Labels"], c.attr("num_classes")
+    whole_numbers(c, "Predictions")
+    whole_numbers(c, "Labels")
+    c.require(
+        agree(predictions.shape, labels.shape), "Predictions and Labels of mean_iou must have the same shape.",
+        expected=list(predictions.shape), received=list(labels.shape),
+    )  # fmt: skip
+    for slot, size in (("InWrongs", classes), ("InCorrects", classes), ("InMeanIou", 1)):
+        for v in c.all(slot) if c.has(slot) else []:
+            c.require(
+                agree(v.shape, (size,)), f"Input({slot}) of mean_iou must be as the operator gives it.",
+                expected=[size], received=list(v.shape),
+            )  # fmt: skip
+    c.set("OutMeanIou", (1,), np.float32)
+    c.set("OutWrong", (classes,), np.int32)
+    c.set("OutCorrect", (classes,), np.int32)
+
+
+@op(
+    "mean_iou",
+    inputs={
+        "Predictions": "the class of each element, any shape",
+        "Labels": "its right class, the same shape",
+        "InWrongs*?": "int32 [num_classes]: OutWrong of batches before, added",
+        "InCorrects*?": "int32 [num_classes]: OutCorrect of batches before, added",
+        "InMeanIou*?": "float32 [1]: means of batches before, added",
+    },
+    outputs={
+        "OutMeanIou": "float32 [1]: the mean over the classes that there are; nan where there are none",
+        "OutWrong": "int32 [num_classes]: elements of a class or taken for it, but not both",
+        "OutCorrect": "int32 [num_classes]: elements of a class that were taken for it",
+    },
+    attrs={"num_classes": Attr("int", doc="how many classes there are", gt=0)},
+    infer=_infer,
+    dtype_slot="Predictions",
+)
+def mean_iou(b: Binder) -> None:
+    """OutMeanIou = mean over classes of OutCorrect / (OutCorrect + OutWrong), each area's intersection over union.
+
+    Example:
+        >>> from fluidnb.testing import run_op
+        >>> run_op("mean_iou", {"Predictions": [0, 1, 1], "Labels": [0, 0, 1]}, {"num_classes": 3})["OutMeanIou"]
+        array([0.5], dtype=float32)
+
+    Source: Fluid's mean_iou_op.
+    """
+    before = tuple(b.all(slot) for slot in ("InMeanIou", "InWrongs", "InCorrects"))
+    outs = (b[slot] for slot in ("OutMeanIou", "OutWrong", "OutCorrect"))
+    b(measure, b["Predictions"], b["Labels"], b.attr("num_classes"), before, *outs)

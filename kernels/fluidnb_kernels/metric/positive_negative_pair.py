@@ -1,0 +1,90 @@
+"""positive_negative_pair: how often a score puts two answers to a query in the right order."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from fluidnb.op import Attr, Binder, Context, op
+from fluidnb_kernels.rules import agree
+
+Array = Any
+
+
+def _infer(c: Context) -> None:
+    score, label, query = c["Score"], c["Label"], c["QueryID"]
+    c.require(
+        score.ndim == 2, "Score of positive_negative_pair is a matrix.", expected="[N, K]", received=list(score.shape)
+    )
+    for slot, value in (("Label", label), ("QueryID", query)):
+        c.require(
+            agree(value.shape, (score.shape[0], 1)),
+            f"{slot} of positive_negative_pair has one number for each row of Score.",
+            expected=[score.shape[0], 1], received=list(value.shape),
+        )  # fmt: skip
+    for slot in ("PositivePair", "NegativePair", "NeutralPair"):
+        c.set(slot, (1,), np.float32)
+
+
+def pairs(score: Array, label: Array, query: Array, weight: Array | None, before: Any, outs: Any) -> None:
+    """Count pairs of one query with different labels: in the right order, in the wrong one, and with equal scores.
+
+    Args:
+        score: [N].
+        label: [N].
+        query: [N].
+        weight: [N] or None; a pair counts the mean of its two.
+        before: three arrays of one number that are added, or None each.
+        outs: three arrays of one number, written, or None each. A pair with equal scores counts as wrong too.
+
+    Example:
+        >>> outs = [np.zeros(1) for _ in range(3)]
+        >>> pairs(np.array([1.0, 2.0]), np.array([0, 1]), np.array([7, 7]), None, [None] * 3, outs); outs[0]
+        array([1.])
+    """
+    i, j = np.nonzero(np.triu(query[:, None] == query, 1) & (label[:, None] != label))
+    weights = np.ones(len(i)) if weight is None else (weight[i] + weight[j]) / 2
+    right = (score[i] - score[j]) * (label[i] - label[j]) > 0
+    counts = weights[right].sum(), weights[~right].sum(), weights[score[i] == score[j]].sum()
+    for out, count, old in zip(outs, counts, before, strict=True):
+        if out is not None:
+            out[...] = count + (0 if old is None else old.item())
+
+
+@op(
+    "positive_negative_pair",
+    inputs={
+        "Score": "[N, K]", "Label": "[N, 1]", "QueryID": "int64 [N, 1]: to which query a row belongs",
+        "AccumulatePositivePair?": "[1], is added", "AccumulateNegativePair?": "[1], is added",
+        "AccumulateNeutralPair?": "[1], is added", "Weight?": "[N, 1]: what a row counts",
+    },
+    outputs={
+        "PositivePair": "[1]: pairs in the right order", "NegativePair": "[1]: pairs in the wrong order",
+        "NeutralPair": "[1]: pairs with equal scores",
+    },
+    attrs={"column": Attr("int", 0, "which column of Score; negative counts from the end")},
+    infer=_infer,
+    dtype_slot="Score",
+)  # fmt: skip
+def positive_negative_pair(b: Binder) -> None:
+    """Of all pairs of rows with one QueryID and different Labels, how many does Score put in the order of the Labels.
+
+    Example:
+        >>> from fluidnb.testing import run_op
+        >>> rows = {"Score": [[0.1], [0.9]], "Label": [[0.0], [1.0]], "QueryID": [[3], [3]]}
+        >>> run_op("positive_negative_pair", rows)["PositivePair"]
+        array([1.], dtype=float32)
+
+    Source: Fluid's positive_negative_pair_op.
+    """
+    names = ("Positive", "Negative", "Neutral")
+    score = b["Score"]
+    b.require(
+        -score.shape[1] <= b.attr("column") < score.shape[1], "Score of positive_negative_pair has no such column.",
+        expected=f"0 to {score.shape[1] - 1}", received=b.attr("column"),
+    )  # fmt: skip
+    weight = None if b["Weight"] is None else b["Weight"][:, 0]
+    rows = score[:, b.attr("column")], b["Label"][:, 0], b["QueryID"][:, 0], weight
+    before = [b[f"Accumulate{n}Pair"] for n in names]
+    b(pairs, *rows, before, [b[f"{n}Pair"] if b.wants(f"{n}Pair") else None for n in names])

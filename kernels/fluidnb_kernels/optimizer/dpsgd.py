@@ -1,0 +1,69 @@
+"""dpsgd: gradient descent that does not tell on single samples."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from fluidnb.op import Attr, Binder, Stream, normal, op
+from fluidnb_kernels.optimizer.common import scalar, updates
+
+Array = Any
+
+_UPDATES = {"ParamOut": "Param"}
+
+
+def step(param: Array, grad: Array, rate: Array, stream: Stream, clip: float, noise: float, out: Array) -> None:
+    """Take a step along the gradient, held to a length, with a random number added.
+
+    Args:
+        param: the parameter.
+        grad: its gradient.
+        rate: the learning rate.
+        stream: where the number comes from.
+        clip: the longest gradient.
+        noise: standard deviation of the number.
+        out: the parameter after the step, written.
+
+    Example:
+        >>> from fluidnb.op import Clock
+        >>> p = np.zeros(1); step(p, np.array([8.0]), 0.5, Stream("p", Clock(1)), 4.0, 0.0, p); p
+        array([-2.])
+    """
+    draw = np.zeros(1)
+    normal(stream, draw, 0.0, noise)
+    length = np.sqrt(np.square(grad, dtype=np.float64).sum())
+    scale = max(length / clip, 1.0)
+    out[...] = param - rate * (grad / scale + draw[0]).astype(grad.dtype)
+
+
+@op(
+    "dpsgd",
+    inputs={"Param": "the parameter, any shape", "Grad": "its gradient, same shape", "LearningRate": "one number"},
+    outputs={"ParamOut": "the parameter after the step"},
+    attrs={
+        "clip": Attr("float", 10.0, "the longest gradient, in the Euclidean norm"),
+        "batch_size": Attr("float", 16.0, "how many samples the gradient is of"),
+        "sigma": Attr("float", 1.0, "standard deviation of the noise for one sample"),
+        "seed": Attr("int", 0, "0 for the program's"),
+    },
+    infer=updates(_UPDATES),
+    alias=_UPDATES,
+    random=True,
+    dtype_slot="Param",
+    side_effect=True,
+)
+def dpsgd(b: Binder) -> None:
+    """p' = p - lr · (g / max(1, |g| / clip) + noise / batch_size), one normal number of deviation sigma for all.
+
+    Example:
+        >>> from fluidnb.testing import run_op
+        >>> rate = {"Param": [1.0], "Grad": [2.0], "LearningRate": [0.1]}
+        >>> run_op("dpsgd", rate, {"sigma": 0.0})["ParamOut"]
+        array([0.8])
+
+    Source: Abadi and others, "Deep Learning with Differential Privacy" (CCS 2016); Fluid's dpsgd_op.
+    """
+    noise = b.attr("sigma") / b.attr("batch_size")
+    b(step, b["Param"], b["Grad"], scalar(b, "LearningRate"), b.rng, b.attr("clip"), noise, b["ParamOut"])

@@ -1,0 +1,85 @@
+"""add_position_encoding: sines and cosines of the place in a sequence."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from fluidnb.op import Attr, Binder, Context, default_grad, grad_op, op
+from fluidnb_kernels.emit import FLOATS, made
+
+Array = Any
+
+
+def _infer(c: Context) -> None:
+    x = c["X"]
+    rank = 2 if any(c.lods("X")) else 3
+    c.require(
+        x.ndim in (2, 3) if not c.runtime else x.ndim == rank,
+        "Input(X) of add_position_encoding must be [N, T, D], or [T, D] with sequences.",
+        expected="[N, T, D]" if rank == 3 else "[T, D]", received=list(x.shape),
+    )  # fmt: skip
+    c.require(
+        x.shape[-1] % 2 == 0 or x.shape[-1] < 0, "The last size of Input(X) of add_position_encoding must be even.",
+        expected="an even size", received=x.shape[-1],
+    )  # fmt: skip
+    c.set("Out", x.shape, x.dtype, c.lod("X"))
+
+
+def waves(places: Array, width: int) -> Array:
+    """The encoding of places: sines in the first half, cosines in the second.
+
+    Args:
+        places: ints [T].
+        width: an even number.
+
+    Returns:
+        float64 [T, width].
+
+    Example:
+        >>> waves(np.array([0]), 4)
+        array([[0., 0., 1., 1.]])
+    """
+    half = width // 2
+    powers = np.arange(half) / (half - 1) if half > 1 else np.ones(1)
+    angles = places[:, None] / 10000.0**powers
+    return np.concatenate([np.sin(angles), np.cos(angles)], 1)
+
+
+@op(
+    "add_position_encoding",
+    inputs={"X": "[N, T, D], or sequences [T, D]; D even"},
+    outputs={"Out": "shape of X"},
+    attrs={"alpha": Attr("float", 1.0, "factor of X"), "beta": Attr("float", 1.0, "factor of the encoding")},
+    infer=_infer,
+    grad=default_grad("Out@GRAD"),
+    dtypes=FLOATS,
+)
+def add_position_encoding(b: Binder) -> None:
+    """Out[t, k] = alpha · X[t, k] + beta · sin(t / 10000^(k / (D/2 - 1))), and the cosine for k from D/2 on.
+
+    Example:
+        >>> from fluidnb.testing import run_op
+        >>> run_op("add_position_encoding", {"X": np.zeros((1, 2, 2))})["Out"].round(4)
+        array([[[0.    , 1.    ],
+                [0.0001, 1.    ]]])
+
+    Source: Vaswani and others, "Attention Is All You Need" (2017), section 3.5; Fluid's add_position_encoding_op.
+    """
+    x, lod = b["X"], b.lod("X")
+    if lod:
+        ends = np.asarray(lod[-1])
+        places = np.arange(x.shape[0]) - np.repeat(ends[:-1], np.diff(ends))
+    else:
+        places = np.arange(x.shape[1])
+    encoding = b.keep((len(places), x.shape[-1]), x.dtype)
+    encoding[...] = waves(places, x.shape[-1]) * b.attr("beta")
+    b(np.add, made(b, np.multiply, x, b.const(b.attr("alpha"), x.dtype)), encoding, out=b["Out"])
+
+
+@grad_op("add_position_encoding_grad")
+def add_position_encoding_grad(b: Binder) -> None:
+    """dX = alpha · dOut."""
+    g = b["Out@GRAD"]
+    b(np.multiply, g, b.const(b.attr("alpha"), g.dtype), out=b["X@GRAD"])
