@@ -59,6 +59,7 @@ class Node:
 
     def child(self, key: Any) -> Node:
         """The node that follows when the guard gave ``key``, bound and run."""
+        self.bound.plan.nodes += 1
         node = self.next[key] = Node(self.bound, self.block, self.scope.fork(), self.end, self.drain)
         node.past_guard = not self._after_control
         node.run()

@@ -189,6 +189,7 @@ class Plan:
         self.pool: dict[Any, Any] = {}
         self.bodies: dict[Any, Any] = {}
         self.held: list[Any] = []
+        self.nodes = 0
         self.arrays: list[Any] = []
         self.inner_arrays: dict[int, list[Any]] = defaultdict(list)
         self.movers: set[int] = set()

@@ -52,6 +52,22 @@ def loop_over_a_tensor(steps: int) -> fluid.framework.Variable:
     return L.mean(h)
 
 
+def many_answers() -> list[int]:
+    """Bytes while sequences are split in ways that never come again: every mask is a new answer of a guard."""
+    with fluid.fresh():
+        x, mask = L.data("x", [8], lod_level=1), L.data("mask", [1], dtype="bool")
+        yes, no = L.split_lod_tensor(x, mask)
+        out = L.mean(L.merge_lod_tensor(L.scale(yes, 2.0), L.scale(no, 3.0), x, mask))
+        exe, seen = fluid.Executor(PLACE), []
+        rows = fluid.create_lod_tensor(np.ones((32, 8), "float32"), [[2] * 16], PLACE)
+        for run in range(1, 6001):
+            bits = np.unpackbits(np.array([run], ">u2").view("u1")).astype(bool).reshape(16, 1)
+            exe.run(feed={"x": rows, "mask": bits}, fetch_list=[out])
+            if run % 1000 == 0:
+                seen.append(used())
+    return seen
+
+
 def runs(build: Callable[[int], fluid.framework.Variable], steps: int) -> list[int]:
     """Bytes that a program needs after each of its runs, and after it is gone."""
     before, seen = used(), []
@@ -72,6 +88,7 @@ if __name__ == "__main__":
             {
                 "array": {n: runs(loop_over_an_array, n) for n in (50, 100, 200)},
                 "tensor": {n: runs(loop_over_a_tensor, n) for n in (10, 1000)},
+                "answers": {6000: many_answers()},
             }
         )
     )

@@ -24,7 +24,7 @@ def bytes_of() -> dict[str, dict[int, list[int]]]:
 
 
 def test_a_loop_needs_no_more_from_run_to_run(bytes_of: dict[str, dict[int, list[int]]]) -> None:
-    for rows in bytes_of.values():
+    for rows in (bytes_of["array"], bytes_of["tensor"]):
         for seen in rows.values():
             assert seen[0] > 0
             assert len(set(seen[1:4])) == 1
@@ -46,4 +46,9 @@ def test_a_loop_without_arrays_or_backward_needs_the_same_however_long(
 
 
 def test_a_program_that_nobody_holds_gives_its_memory_back(bytes_of: dict[str, dict[int, list[int]]]) -> None:
-    assert all(seen[4] == 0 for rows in bytes_of.values() for seen in rows.values())
+    assert all(seen[4] == 0 for kind in ("array", "tensor") for seen in bytes_of[kind].values())
+
+
+def test_answers_of_guards_that_never_come_again_do_not_pile_up(bytes_of: dict[str, dict[int, list[int]]]) -> None:
+    seen = bytes_of["answers"][6000]
+    assert max(seen[2:]) <= max(seen[:2]) * 1.3
