@@ -12,6 +12,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from fluidnb.errors import EnforceNotMet
+from fluidnb.op.check import missing
 from fluidnb.op.context import EMPTY, Context, Lod
 from fluidnb.op.define import OpDef
 from fluidnb.op.one import assign
@@ -407,6 +408,9 @@ class Binder(Context):
         return dtypes.dtype_name(number) if isinstance(number, int) and number >= 0 else "float32"
 
     def _check_inputs(self) -> None:
+        for wanted in self.definition.inputs.values():
+            if not (wanted.dispensable or wanted.name in self._inputs or wanted.name in self.definition.unset):
+                raise missing(self.definition, wanted, self._inputs)
         for slot, row in self._inputs.items():
             if slot in self.definition.unset:
                 continue

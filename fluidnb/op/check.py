@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from fluidnb.errors import EnforceNotMet, NotFound, OpValueError, near
 from fluidnb.op.attr import GENERATED, REQUIRED, SWITCHES
 from fluidnb.op.define import OpDef, Slot
@@ -64,17 +66,28 @@ def _check_slots(definition: OpDef, side: str, slots: dict[str, Slot], given: di
                     f"Incorrect setting for output(s) of operator {definition.type}: {name} is missing.",
                     expected=f"outputs {', '.join(slots)}", received=", ".join(given) or "none", hint=slot.doc,
                 )  # fmt: skip
-            raise SlotError(
-                f"{side} {name} of {definition.type} not found.",
-                expected=f"a variable for {name} ({slot.doc})", received=f"{', '.join(given) or 'no inputs'}",
-                hint=f"{definition.type} takes {_signature(slots)}.",
-            )  # fmt: skip
+            raise missing(definition, slot, given)
         if len(arguments) > 1 and not slot.duplicable:
             raise SlotError(
                 f"{side} {name} of {definition.type} expects only one {side.lower()}, but {len(arguments)} are given.",
                 expected="one variable", received=", ".join(arguments),
                 hint=f"{definition.type} takes {_signature(slots)}.",
             )  # fmt: skip
+
+
+def missing(definition: OpDef, slot: Slot, given: Iterable[str]) -> SlotError:
+    """The error about an input slot that must have an argument and has none.
+
+    Args:
+        definition: the operator's OpDef.
+        slot: the slot.
+        given: the slots that have arguments.
+    """
+    return SlotError(
+        f"Input {slot.name} of {definition.type} not found.",
+        expected=f"a variable for {slot.name} ({slot.doc})", received=f"{', '.join(given) or 'no inputs'}",
+        hint=f"{definition.type} takes {_signature(definition.inputs)}.",
+    )  # fmt: skip
 
 
 def _check_attrs(definition: OpDef, desc: OpDesc) -> None:

@@ -6,8 +6,9 @@ import re
 from typing import Any
 
 from fluidnb.errors import EnforceNotMet, FluidError, Operand
-from fluidnb.op import EMPTY
+from fluidnb.op import EMPTY, GRAD, get_op, has_op
 from fluidnb.runtime.plan import PlanOp
+from fluidnb.values import LoDTensor
 
 
 def operands(op: PlanOp, scope: Any) -> list[Operand]:
@@ -50,12 +51,78 @@ def failed(error: Exception, op: PlanOp, scope: Any) -> FluidError:
             within(error, op, error.iteration)
         error.hint = other_name(op, scope) or error.hint
         return error.with_context(op=op.text(), slots=operands(op, scope), where=op.where())
-    return EnforceNotMet(
-        f"{op.desc.optype} failed: {type(error).__name__}: {error}",
-        op=op.text(),
-        slots=operands(op, scope),
-        where=op.where(),
-    )
+    return EnforceNotMet(**_told(error, op, scope), op=op.text(), slots=operands(op, scope), where=op.where())
+
+
+def _told(error: Exception, op: PlanOp, scope: Any) -> dict[str, Any]:
+    """What a kernel ran into, in terms of the operator: an input that is not there, is no tensor, or does not fit.
+
+    Shape rules say such things first, and better; this is for what they let through, gradients of odd shapes above all.
+    """
+    kind, said = op.desc.optype, f"{type(error).__name__}: {error}"
+    takes = _takes(op)
+    if isinstance(error, AttributeError | TypeError):
+        absent = [slot for slot in takes if slot not in op.inputs]
+        if "NoneType" in said and absent:
+            return {
+                "summary": f"{kind} lacks an input.", "expected": f"inputs {', '.join(takes)}",
+                "received": f"none for {', '.join(absent)} ({said})", "hint": _contract(op, takes),
+            }  # fmt: skip
+        for slot, name in ((s, n) for s, names in op.inputs.items() for n in names if n != EMPTY):
+            variable = scope.find_var(name)
+            value = None if variable is None else variable.value
+            if getattr(value, "array", value) is None and "NoneType" in said:
+                return {
+                    "summary": f"Input {slot} of {kind} holds no memory: {name} has no value yet.",
+                    "expected": "a value", "received": "nothing", "hint": _contract(op, takes),
+                }  # fmt: skip
+            if value is not None and not isinstance(value, LoDTensor):
+                held = type(value).__name__
+                return {
+                    "summary": f"{kind} cannot work with what its inputs hold: {slot} is a {held}.",
+                    "expected": "a tensor", "received": f"{name}, a {held} ({said})", "hint": _contract(op, takes),
+                }  # fmt: skip
+    if isinstance(error, TypeError) and _DTYPES.search(said):
+        return {
+            "summary": f"{kind} cannot work with operands of these dtypes.", "expected": "dtypes that go together",
+            "received": said, "hint": f"layers.cast converts a variable. {_contract(op, takes)}",
+        }  # fmt: skip
+    if isinstance(error, IndexError) or isinstance(error, ValueError) and _SIZES.search(said):
+        return {
+            "summary": f"The operands of {kind} do not fit together.", "expected": "shapes that go together",
+            "received": said, "hint": _contract(op, takes),
+        }  # fmt: skip
+    return {"summary": f"{kind} failed: {said}"}
+
+
+#: How numpy speaks of dtypes that it cannot work with.
+_DTYPES = re.compile(r"[Cc]annot cast|safely cast|not support|did not contain a loop")
+
+#: How numpy speaks of sizes that do not fit.
+_SIZES = re.compile(
+    r"broadcast|reshape|dimension|shape|axis|axes|out of bounds|aligned|array size|same length|zero-size|to unpack"
+)
+
+
+def _takes(op: PlanOp) -> dict[str, str]:
+    """Input slot -> what it is; of a gradient operator, what the maker can give it of its operator."""
+    definition = op.definition
+    if not definition.is_grad:
+        return {slot.name: slot.doc for slot in definition.inputs.values()}
+    owner = op.desc.optype.removesuffix("_grad")
+    if not has_op(owner):
+        return {}
+    forward = get_op(owner)
+    outs = {slot.name + GRAD: f"the gradient of {slot.name}" for slot in forward.outputs.values()}
+    return {slot.name: slot.doc for slot in (*forward.inputs.values(), *forward.outputs.values())} | outs
+
+
+def _contract(op: PlanOp, takes: dict[str, str]) -> str | None:
+    """What an operator takes, as a hint."""
+    if op.definition.is_grad:
+        return "append_backward makes it; a gradient has the shape and the dtype of its variable."
+    words = "; ".join(f"{slot}, {doc}" for slot, doc in takes.items())
+    return f"{op.desc.optype} takes {words}." if words else None
 
 
 def within(error: FluidError, op: PlanOp, iteration: int) -> None:

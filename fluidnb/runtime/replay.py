@@ -9,6 +9,7 @@ from fluidnb.errors import FluidError
 from fluidnb.memory import flags
 from fluidnb.op import Control, Loop
 from fluidnb.runtime.bound import Bound
+from fluidnb.runtime.failure import failed
 from fluidnb.runtime.node import Node
 from fluidnb.runtime.plan import PlanBlock
 from fluidnb.runtime.scope import Scope
@@ -28,7 +29,10 @@ def walk(node: Node) -> Node:
     while node.guard is not None:
         if run.stop:
             run.check()
-        key = node.guard()
+        try:
+            key = node.guard()
+        except Exception as e:
+            raise failed(e, node.block.ops[node.end], node.scope) from e
         follower = node.next.get(key)
         if follower is None:
             node = node.child(key)
