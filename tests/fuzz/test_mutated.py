@@ -1,0 +1,120 @@
+"""Thousands of broken programs and feeds over all operators, each in a process of its own with 2 GB and 10 seconds."""
+
+from __future__ import annotations
+
+import os
+import random
+import resource
+import signal
+import tempfile
+
+import pytest
+
+import fluidnb as fluid
+from fluidnb.errors import FluidError
+from fluidnb.memory import flags
+from fluidnb.op import all_ops
+from tests.fuzz.mutate import Victim, is_clear
+from tests.fuzz.victims import Maker, makers
+from tests.tools.sampling import SEED, sample
+
+COUNT, SAMPLED, SECONDS, BYTES = 20000, 250, 10, 2 << 30
+
+#: Iterations after which a loop gives up: what is broken may never end.
+LOOPS = 300
+
+KNOWN = makers()
+
+
+def run(victim: Victim, scope: fluid.Scope, machine: bool = False) -> None:
+    """Run a victim, by the replay or by the machine."""
+    for name, value in victim.held.items():
+        scope.var(name).value = value
+    fluid.Executor(fluid.CPUPlace()).run(
+        victim.program, feed=victim.feed, fetch_list=victim.fetch, scope=scope, return_numpy=False, keep_scopes=machine
+    )
+
+
+def attempt(maker: Maker, seed: int) -> str:
+    """Break a victim and run it; an empty text when the outcome is a result or a clear error."""
+    dice = random.Random(seed)
+    victim = maker()
+    scope, what, machine = fluid.Scope(), "", dice.random() < 0.3
+    try:
+        what = victim.mutate(dice)
+    except FluidError as e:
+        return "" if str(e).strip() else "an error without words"
+    before = victim.program.desc.serialize_to_string()
+    try:
+        run(victim, scope, machine)
+    except FluidError as e:
+        if not is_clear(e):
+            return f"{what}: {str(e)[:600]}"
+        held = [n for n in scope.local_var_names() if scope.find_var(n).value is not None and n not in victim.held]
+        if held and not any(v.persistable() for b in victim.program.desc.blocks for v in b.vars.values()):
+            return f"{what}: left {held} in the scope"
+    except BaseException as e:  # noqa: BLE001  whatever else comes out is what this test looks for
+        return f"{what}: {type(e).__name__}: {str(e)[:200]}"
+    return "" if victim.program.desc.serialize_to_string() == before else f"{what}: the program changed"
+
+
+def in_child(maker: Maker, seed: int) -> str:
+    """`attempt` in a child; what went wrong, or an empty text."""
+    read, write = os.pipe()
+    child = os.fork()
+    if child == 0:
+        os.close(read)
+        signal.signal(signal.SIGALRM, signal.SIG_DFL)
+        signal.alarm(SECONDS)
+        resource.setrlimit(resource.RLIMIT_AS, (BYTES, BYTES))
+        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+        flags.values["max_loop_iterations"] = LOOPS
+        try:
+            with tempfile.TemporaryDirectory() as folder:
+                os.chdir(folder)
+                said = attempt(maker, seed)
+        except BaseException as e:  # noqa: BLE001
+            said = f"outside of the run: {type(e).__name__}: {str(e)[:200]}"
+        os.write(write, said.encode()[:4000])
+        os._exit(0)
+    os.close(write)
+    with os.fdopen(read, "rb") as pipe:
+        said = pipe.read().decode()
+    _, status = os.waitpid(child, 0)
+    if status == 0:
+        return said
+    number = os.WTERMSIG(status)
+    return f"no answer in {SECONDS} s" if number == signal.SIGALRM else f"killed by {signal.Signals(number).name}"
+
+
+def drawn(i: int) -> tuple[str, Maker, int]:
+    """Which victim is number ``i``, and the seed that breaks it; every operator has the same chance."""
+    dice = random.Random(f"{SEED} {i}")
+    return *dice.choice(KNOWN[dice.choice(sorted(KNOWN))]), SEED + i
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(7200)
+def test_a_result_or_a_clear_error() -> None:
+    chosen = sample([drawn(i) for i in range(COUNT)], SAMPLED)
+    wrong = {f"{name} seed {seed}": said for name, maker, seed in chosen if (said := in_child(maker, seed))}
+    lines = [f"{k}: {v}" for k, v in wrong.items()]
+    assert not wrong, f"{len(wrong)} of {len(chosen)}:\n" + "\n".join(lines[:50])
+
+
+@pytest.mark.slow
+def test_every_operator_is_among_them(monkeypatch: pytest.MonkeyPatch, tmp_path: object) -> None:
+    """Those with the fewest cases run whole; what is broken is whole before."""
+    monkeypatch.chdir(tmp_path)
+    seen, wrong = set(), {}
+    for kind, rows in KNOWN.items():
+        name, maker = min(rows, key=lambda row: row[0])
+        victim = maker()
+        try:
+            run(victim, fluid.Scope())
+        except FluidError as e:
+            wrong[f"{kind}: {name}"] = str(e)
+        seen |= {op.optype for b in victim.program.desc.blocks for op in b.ops}
+    assert not wrong
+    ours = {d.type for d in all_ops() if d.module.startswith("fluidnb_kernels.")}
+    assert sorted(ours - seen) == []
