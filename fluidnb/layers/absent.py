@@ -10,8 +10,8 @@ from fluidnb.errors import NotBuiltYet
 #: (why, what to use instead) -> the layers of which it is true
 _GROUPS = {
     (
-        "it belongs to the networks that find boxes in images, whose operators are not built",
-        "the models of the Paddle Book do without; numpy can prepare boxes before they are fed.",
+        "it belongs to the networks that find boxes in images, whose layers are not built",
+        "LayerHelper.append_op appends what there is as an operator: op.has_op(\"roi_align\") and so on.",
     ): """anchor_generator bipartite_match box_clip box_coder box_decoder_and_assign collect_fpn_proposals
         deformable_conv deformable_roi_pooling density_prior_box detection_output distribute_fpn_proposals
         generate_mask_labels generate_proposal_labels generate_proposals iou_similarity multi_box_head multiclass_nms
@@ -28,12 +28,10 @@ _GROUPS = {
         "layers.DynamicRNN with lstm_unit, or dynamic_lstm, computes the same.",
     ): "lstm",
     (
-        "it serves one kind of model, and its operator is not built",
+        "it serves one kind of model, and is not built",
         "put it together of other layers, or define an operator with fluidnb.op.",
-    ): """affine_channel affine_grid bilinear_tensor_product continuous_value_model data_norm
-        grid_sampler hash npair_loss pixel_shuffle random_crop sampled_softmax_with_cross_entropy
-        shuffle_channel similarity_focus space_to_depth spectral_norm
-        temporal_shift tree_conv unfold""",
+    ): """bilinear_tensor_product continuous_value_model data_norm hash npair_loss random_crop
+        sampled_softmax_with_cross_entropy similarity_focus space_to_depth spectral_norm tree_conv""",
 }  # fmt: skip
 
 #: layer -> (why, what to use instead)
