@@ -63,11 +63,12 @@ def lgamma(x: Array, out: Array) -> None:
         >>> y = np.zeros(2); lgamma(np.array([1.0, 5.0]), y); np.exp(y).round(9)
         array([ 1., 24.])
     """
-    low, up, fraction = _apart(x)
-    z, passed = _climb(up, np.log)
-    value = (z - 0.5) * (np.log(z) - 1) + 0.5 * np.log(2 * np.pi) - 0.5 + _series(z, _LGAMMA) - passed
-    mirrored = np.log(np.pi / np.abs(np.sin(np.pi * fraction))) - value
-    np.copyto(out, np.where(low, mirrored, value), casting="same_kind")
+    with np.errstate(all="ignore"):  # poles and infinite numbers
+        low, up, fraction = _apart(x)
+        z, passed = _climb(up, np.log)
+        value = (z - 0.5) * (np.log(z) - 1) + 0.5 * np.log(2 * np.pi) - 0.5 + _series(z, _LGAMMA) - passed
+        mirrored = np.log(np.pi / np.abs(np.sin(np.pi * fraction))) - value
+        np.copyto(out, np.where(low, mirrored, value), casting="same_kind")
 
 
 def digamma(x: Array, out: Array) -> None:
@@ -81,11 +82,12 @@ def digamma(x: Array, out: Array) -> None:
         >>> y = np.zeros(2); digamma(np.array([1.0, 2.0]), y); y.round(4)
         array([-0.5772,  0.4228])
     """
-    low, up, fraction = _apart(x)
-    z, passed = _climb(up, np.reciprocal)
-    value = np.log(z) - 0.5 / z + _series(z, _DIGAMMA) / z - passed
-    mirrored = value - np.pi / np.tan(np.pi * fraction)
-    np.copyto(out, np.where(low, np.where(fraction == 0, np.nan, mirrored), value), casting="same_kind")
+    with np.errstate(all="ignore"):  # poles and infinite numbers
+        low, up, fraction = _apart(x)
+        z, passed = _climb(up, np.reciprocal)
+        value = np.log(z) - 0.5 / z + _series(z, _DIGAMMA) / z - passed
+        mirrored = value - np.pi / np.tan(np.pi * fraction)
+        np.copyto(out, np.where(low, np.where(fraction == 0, np.nan, mirrored), value), casting="same_kind")
 
 
 def trigamma(x: Array, out: Array) -> None:
@@ -99,11 +101,12 @@ def trigamma(x: Array, out: Array) -> None:
         >>> y = np.zeros(1); trigamma(np.array([1.0]), y); bool(abs(y[0] - np.pi**2 / 6) < 1e-12)
         True
     """
-    low, up, fraction = _apart(x)
-    z, passed = _climb(up, lambda n: 1 / (n * n))
-    value = 1 / z + (0.5 + _series(z, _BERNOULLI)) / (z * z) + passed
-    mirrored = (np.pi / np.sin(np.pi * fraction)) ** 2 - value
-    np.copyto(out, np.where(low, mirrored, value), casting="same_kind")
+    with np.errstate(all="ignore"):  # poles and infinite numbers
+        low, up, fraction = _apart(x)
+        z, passed = _climb(up, lambda n: 1 / (n * n))
+        value = 1 / z + (0.5 + _series(z, _BERNOULLI)) / (z * z) + passed
+        mirrored = (np.pi / np.sin(np.pi * fraction)) ** 2 - value
+        np.copyto(out, np.where(low, mirrored, value), casting="same_kind")
 
 
 def _lgamma(b: Binder, x: Array, out: Array) -> None:
