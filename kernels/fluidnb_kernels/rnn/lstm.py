@@ -155,13 +155,13 @@ def run_back(
     batches, (h0, c0) = net.batches, initial
     gates, seen, hidden, states, cells = values
     dx, dweight, dbias, dprojection, dh0, dc0 = outs
-    packed_states, before, dstates, packed_cells, old, through, dz, slopes = room
+    packed_states, before, dstates, packed_cells, old, through, dz = room
     batches.pack(states, packed_states)
     batches.pack(cells, packed_cells)
     batches.pack(g, dstates)
     batches.pack_previous(packed_cells, batches.pack_initial(c0, cells.shape[1], cells.dtype), old)
     packed = gates, packed_cells, seen, hidden, packed_states
-    dstate, dcell = backward(net, parameters, packed, old, dstates, dz, (slopes, through))
+    dstate, dcell = backward(net, parameters, packed, old, dstates, dz, through)
     if dx is not None:
         batches.unpack(dz, dx)
     if dweight is not None:
@@ -188,10 +188,10 @@ def room_back(b: Binder, states: Array, cells: Array) -> tuple[Array, ...]:
         cells: [n, width].
 
     Returns:
-        Three like ``states``, three like ``cells``, two [n, 4 · width].
+        Three like ``states``, three like ``cells``, one [n, 4 · width].
     """
     n, width = cells.shape
-    shapes = [states.shape] * 3 + [cells.shape] * 3 + [(n, 4 * width)] * 2
+    shapes = [states.shape] * 3 + [cells.shape] * 3 + [(n, 4 * width)]
     return tuple(b.tmp(shape, cells.dtype) for shape in shapes)
 
 

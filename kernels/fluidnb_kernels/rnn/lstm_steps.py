@@ -158,7 +158,7 @@ def backward(
     old: Array,
     g: Array,
     dz: Array,
-    room: tuple[Array, Array],
+    through: Array,
 ) -> tuple[Array, Array]:
     """Run the steps back.
 
@@ -169,7 +169,7 @@ def backward(
         old: [n, width]: the cell that each row goes on from.
         g: [n, state]: gradients of the states; overwritten with those before the projection's activation.
         dz: [n, 4 · width], written: gradients of the gates before their activations.
-        room: workspaces [n, 4 · width] and [n, width].
+        through: workspace [n, width].
 
     Returns:
         The gradients of the first state and of the first cell.
@@ -177,8 +177,7 @@ def backward(
     weight, bias, projection = parameters
     gates, cells, seen, _, states = packed
     width = cells.shape[1]
-    slopes, through = room
-    _slopes(net, gates, old, seen, slopes, through)
+    _slopes(net, gates, old, seen, dz, through)  # which become gradients in place
     inside = np.abs(cells) < net.cell_clip if net.cell_clip else None
     forgets, transposed = Columns(gates).forget, np.ascontiguousarray(weight.T)  # quicker to multiply with than a view
     dstate, dcell = np.zeros((0, weight.shape[0]), g.dtype), np.zeros((0, width), g.dtype)
@@ -187,7 +186,7 @@ def backward(
         np.add(dh[:going_on], dstate, dh[:going_on])
         if net.projection is not None:
             dh = _through_projection(net, dh, states[now], projection)
-        np.multiply(dh, slopes[now, 3 * width :], d[:, 3 * width :])
+        np.multiply(dh, d[:, 3 * width :], d[:, 3 * width :])
         dc = dh * through[now]
         np.add(dc[:going_on], dcell, dc[:going_on])
         if net.peepholes:
@@ -196,7 +195,7 @@ def backward(
         if inside is not None:
             dc *= inside[now]
         parts = d.reshape(n, 4, width)
-        np.multiply(dc[:, None], slopes[now].reshape(n, 4, width)[:, :3], parts[:, :3])
+        np.multiply(dc[:, None], parts[:, :3], parts[:, :3])
         dcell = dc * forgets[now]
         if net.peepholes:
             dcell += (parts[:, 1:3] * to_gates).sum(1)
