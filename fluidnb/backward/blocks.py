@@ -13,20 +13,17 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from fluidnb.backward.path import is_array
-from fluidnb.op import EMPTY, GRAD, check_desc, get_op, grad_desc, make_grad
+from fluidnb.op import EMPTY, GRAD, check_desc, get_op, make_grad
 from fluidnb.proto.desc import BlockDesc, OpDesc
 
 if TYPE_CHECKING:
     from fluidnb.backward.walk import Walk
 
-#: Slots of outer variables that the block reads, by operator.
-_READS = {"while": ("X",), "conditional_block": ("Input", "Cond")}
-
 #: What copies of counters are called, after the counter's name.
 KEPT = "@KEPT"
 
 #: Operators that run a block through which gradients go.
-RUN_BLOCKS = frozenset({*_READS, "recurrent"})
+RUN_BLOCKS = frozenset({"while", "conditional_block", "recurrent"})
 
 
 def through(walk: Walk, position: int, op: OpDesc, arrived: dict[str, str]) -> None:
@@ -114,7 +111,7 @@ def counts_for_all(walk: Walk, name: str) -> bool:
 
 def _runs_counting(op: OpDesc, name: str) -> bool:
     """Whether an operator runs a block that does nothing to a variable but count, and whose steps are kept."""
-    if op.optype not in _READS or op.attrs.get("is_test", False):
+    if "sub_block" not in op.attrs or op.optype == "recurrent" or op.attrs.get("is_test", False):
         return False
     assert op.block is not None and op.block.program is not None
     return counted(op.block.program.blocks[op.attrs["sub_block"]], name)
@@ -122,7 +119,9 @@ def _runs_counting(op: OpDesc, name: str) -> bool:
 
 def _block(walk: Walk, position: int, op: OpDesc, arrived: dict[str, str], counts: bool = False) -> None:
     forward = _forward(walk, op)
-    reads = [n for slot in _READS[op.optype] for n in op.ins.get(slot, []) if arrived and walk.wanted(n)]
+    (gradient,) = make_grad(op)
+    slots = [slot.removesuffix(GRAD) for slot in gradient.outs]
+    reads = [n for slot in slots for n in op.ins[slot] if arrived and walk.wanted(n)]
     writes = set(op.output_arg_names())
     counts = counts or (walk.nested and any(counts_for_all(walk, n) and _runs_counting(op, n) for n in writes))
     if not counts and not reads and not any(_lives_before(walk, position, n) for n in arrived):
@@ -144,18 +143,17 @@ def _block(walk: Walk, position: int, op: OpDesc, arrived: dict[str, str], count
     sums = [n for n in dict.fromkeys(reads) if n not in carried and inner.finish(n)]
     if not inner.ops:
         return
-    names = list(dict.fromkeys(n for n in op.outs["Out"] if n in carried))
-    ins = {slot: list(rows) for slot, rows in (*op.ins.items(), *op.outs.items()) if slot != "Condition"}
-    ins["Out" + GRAD] = [carried[n] for n in names]
-    outs: dict[str, list[str]] = {}
-    for slot in _READS[op.optype]:
-        if op.ins.get(slot):
-            # Rows that decide and are read stand in two slots; their gradient counts once.
-            given = {n for row in outs.values() for n in row}
-            gradients = [carried.get(n, n + GRAD if n in sums else EMPTY) for n in op.ins[slot]]
-            outs[slot + GRAD] = [EMPTY if n in given else n for n in gradients]
-    gradient = grad_desc(op.optype + "_grad", op, {s: n for s, n in ins.items() if n}, outs)
-    gradient.set_attr("original_output_grad", ins["Out" + GRAD])
+    handed_in = [carried[n] for n in dict.fromkeys(op.outs["Out"]) if n in carried]
+    gradient.remove_input("Out" + GRAD)
+    if handed_in:
+        gradient.set_input("Out" + GRAD, handed_in)
+    gradient.set_attr("original_output_grad", handed_in)
+    given: set[str] = set()
+    # rows that decide and are read stand in two slots; their gradient counts once, and not where they decide
+    for slot in sorted(slots, key="Cond".__eq__):
+        gradients = [carried.get(n, n + GRAD if n in sums else EMPTY) for n in op.ins[slot]]
+        gradient.set_output(slot + GRAD, [EMPTY if n in given else n for n in gradients])
+        given.update(gradients)
     for name in writes:
         if any(restored(inner, o, name) for o in forward.ops if name in o.output_arg_names()):
             walk.keep(name)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from fluidnb.op import Attr, Binder, Branch, Context, Control, op
+from fluidnb_kernels.control.while_grad import block_grad
 
 
 def _infer(c: Context) -> None:
@@ -59,6 +60,7 @@ class _Taken:
         "is_scalar_condition": Attr("bool", False, "whether Cond is a bool; else the block runs if Cond has data"),
     },
     infer=_infer,
+    grad=block_grad("Input", "Cond"),
     unset=("Cond", "Input"),
     side_effect=True,
     control=True,

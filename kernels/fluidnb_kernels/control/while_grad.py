@@ -2,7 +2,34 @@
 
 from __future__ import annotations
 
-from fluidnb.op import Backward, Binder, Control, grad_op, sums_of
+from collections.abc import Collection
+
+from fluidnb.op import GRAD, Backward, Binder, Control, OpDef, OpDesc, grad_desc, grad_names, grad_op, sums_of
+from fluidnb.op.grad import GradMaker
+
+
+def block_grad(*reads: str) -> GradMaker:
+    """Maker of the gradient operator of an operator that runs a block; backward gives it the gradient block.
+
+    Args:
+        reads: slots of the outer variables that the block reads.
+
+    Returns:
+        The maker.
+
+    Example:
+        >>> block_grad("X")  # doctest: +ELLIPSIS
+        <function block_grad.<locals>.maker at ...>
+    """
+
+    def maker(desc: OpDesc, definition: OpDef, no_grad: Collection[str]) -> list[OpDesc]:
+        ins = {slot: list(names) for slot, names in (*desc.ins.items(), *desc.outs.items()) if names}
+        ins.pop("Condition", None)
+        ins["Out" + GRAD] = [n + GRAD for n in desc.outs.get("Out", [])]
+        outs = {slot + GRAD: grad_names(desc, slot, no_grad) for slot in reads if desc.ins.get(slot)}
+        return [grad_desc(definition.type + "_grad", desc, ins, outs)]
+
+    return maker
 
 
 @grad_op("while_grad", infer=None, unset=("X", "Out", "Out@GRAD", "StepScopes"), inplace=True, control=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from fluidnb.op import Attr, Binder, Context, Control, Loop, op
+from fluidnb_kernels.control.while_grad import block_grad
 
 
 def _infer(c: Context) -> None:
@@ -26,6 +27,7 @@ def _infer(c: Context) -> None:
         "is_test": Attr("bool", False, "whether no backward will follow, so that no step need be kept"),
     },
     infer=_infer,
+    grad=block_grad("X"),
     unset=("X",),
     side_effect=True,
     control=True,

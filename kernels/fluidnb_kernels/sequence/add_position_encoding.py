@@ -61,9 +61,8 @@ def add_position_encoding(b: Binder) -> None:
 
     Example:
         >>> from fluidnb.testing import run_op
-        >>> run_op("add_position_encoding", {"X": np.zeros((1, 2, 2))})["Out"].round(4)
-        array([[[0.    , 1.    ],
-                [0.0001, 1.    ]]])
+        >>> run_op("add_position_encoding", {"X": np.zeros((1, 2, 2))})["Out"].round(4).tolist()
+        [[[0.0, 1.0], [0.0001, 1.0]]]
 
     Source: Vaswani and others, "Attention Is All You Need" (2017), section 3.5; Fluid's add_position_encoding_op.
     """
