@@ -380,6 +380,7 @@ class Binder(Context):
             EnforceNotMet: an input holds nothing, the rule is broken, or no kernel fits.
         """
         definition = self.definition
+        self._check_slots()
         if definition.unset != ("*",):
             self._check_inputs()
         dtype = self._dtype()
@@ -407,10 +408,15 @@ class Binder(Context):
         number = self.attr("dtype", self.attr("out_dtype"))
         return dtypes.dtype_name(number) if isinstance(number, int) and number >= 0 else "float32"
 
+    def _check_slots(self) -> None:
+        """A program that was read or changed may lack what its operators had when they were made."""
+        definition = self.definition
+        for slots, given in ((definition.inputs, self.inputs), (definition.outputs, self.outputs)):
+            for slot in slots.values():
+                if not slot.dispensable and slot.name not in given:
+                    raise missing(definition, slot, given)
+
     def _check_inputs(self) -> None:
-        for wanted in self.definition.inputs.values():
-            if not (wanted.dispensable or wanted.name in self._inputs or wanted.name in self.definition.unset):
-                raise missing(self.definition, wanted, self._inputs)
         for slot, row in self._inputs.items():
             if slot in self.definition.unset:
                 continue

@@ -61,11 +61,6 @@ def _check_slots(definition: OpDef, side: str, slots: dict[str, Slot], given: di
     for name, slot in slots.items():
         arguments = given.get(name) or []
         if not arguments and not slot.dispensable:
-            if side == "Output":
-                raise SlotError(
-                    f"Incorrect setting for output(s) of operator {definition.type}: {name} is missing.",
-                    expected=f"outputs {', '.join(slots)}", received=", ".join(given) or "none", hint=slot.doc,
-                )  # fmt: skip
             raise missing(definition, slot, given)
         if len(arguments) > 1 and not slot.duplicable:
             raise SlotError(
@@ -76,13 +71,18 @@ def _check_slots(definition: OpDef, side: str, slots: dict[str, Slot], given: di
 
 
 def missing(definition: OpDef, slot: Slot, given: Iterable[str]) -> SlotError:
-    """The error about an input slot that must have an argument and has none.
+    """The error about a slot that must have an argument and has none.
 
     Args:
         definition: the operator's OpDef.
-        slot: the slot.
-        given: the slots that have arguments.
+        slot: one of its inputs or outputs.
+        given: the slots of that side that have arguments.
     """
+    if definition.outputs.get(slot.name) is slot:
+        return SlotError(
+            f"Incorrect setting for output(s) of operator {definition.type}: {slot.name} is missing.",
+            expected=f"outputs {', '.join(definition.outputs)}", received=", ".join(given) or "none", hint=slot.doc,
+        )  # fmt: skip
     return SlotError(
         f"Input {slot.name} of {definition.type} not found.",
         expected=f"a variable for {slot.name} ({slot.doc})", received=f"{', '.join(given) or 'no inputs'}",

@@ -320,10 +320,18 @@ class BlockDesc:
             >>> program = ProgramDesc(); inner = program.append_block(program.block(0))
             >>> [block.idx for block in inner.chain()]
             [1, 0]
+
+        Raises:
+            OpValueError: a block says that itself or a later one is around it.
         """
         block: BlockDesc = self
         yield block
         while block.pb.parent_idx >= 0:
+            if block.pb.parent_idx >= block.idx:
+                raise OpValueError(
+                    f"Block {block.pb.parent_idx} cannot be around block {block.idx}.", expected="an earlier block",
+                    received=f"block {block.pb.parent_idx}", hint="a block comes after the one around it.",
+                )  # fmt: skip
             block = self.program.blocks[block.pb.parent_idx]
             yield block
 

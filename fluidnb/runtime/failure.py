@@ -61,12 +61,15 @@ def _told(error: Exception, op: PlanOp, scope: Any) -> dict[str, Any]:
     """
     kind, said = op.desc.optype, f"{type(error).__name__}: {error}"
     takes = _takes(op)
+    wrong = _wrong_attribute(op)
+    if wrong is not None:
+        return wrong
     if isinstance(error, AttributeError | TypeError):
         absent = [slot for slot in takes if slot not in op.inputs]
-        if "NoneType" in said and absent:
+        if "NoneType" in said and (absent or op.definition.is_grad):
             return {
-                "summary": f"{kind} lacks an input.", "expected": f"inputs {', '.join(takes)}",
-                "received": f"none for {', '.join(absent)} ({said})", "hint": _contract(op, takes),
+                "summary": f"{kind} lacks an input or an output.", "expected": ", ".join(takes) or None,
+                "received": f"{', '.join([*op.inputs, *op.outputs])} ({said})", "hint": _contract(op, takes),
             }  # fmt: skip
         for slot, name in ((s, n) for s, names in op.inputs.items() for n in names if n != EMPTY):
             variable = scope.find_var(name)
@@ -87,7 +90,12 @@ def _told(error: Exception, op: PlanOp, scope: Any) -> dict[str, Any]:
             "summary": f"{kind} cannot work with operands of these dtypes.", "expected": "dtypes that go together",
             "received": said, "hint": f"layers.cast converts a variable. {_contract(op, takes)}",
         }  # fmt: skip
-    if isinstance(error, IndexError) or isinstance(error, ValueError) and _SIZES.search(said):
+    if "'numpy.ndarray' object has no" in said or "truth value of an" in said:
+        return {
+            "summary": f"{kind} cannot work with what its inputs hold: one of them is a tensor.",
+            "expected": "an array, a rank table or rows", "received": said, "hint": _contract(op, takes),
+        }  # fmt: skip
+    if isinstance(error, IndexError) or isinstance(error, TypeError | ValueError) and _SIZES.search(said):
         return {
             "summary": f"The operands of {kind} do not fit together.", "expected": "shapes that go together",
             "received": said, "hint": _contract(op, takes),
@@ -100,8 +108,24 @@ _DTYPES = re.compile(r"[Cc]annot cast|safely cast|not support|did not contain a 
 
 #: How numpy speaks of sizes that do not fit.
 _SIZES = re.compile(
-    r"broadcast|reshape|dimension|shape|axis|axes|out of bounds|aligned|array size|same length|zero-size|to unpack"
+    r"broadcast|reshape|dimension|shape|axis|axes|out of bounds|aligned|array size|same length|zero-size|to unpack|"
+    r"zip\(\)|match|unsized|empty"
 )
+
+
+def _wrong_attribute(op: PlanOp) -> dict[str, Any] | None:
+    """What is wrong with the attributes of an operator that was read from bytes, or changed since it was made."""
+    owner, attrs = op.desc.optype.removesuffix("_grad"), op.desc.attrs
+    if not has_op(owner):
+        return None
+    definition = get_op(owner)
+    try:
+        for name in [n for n in definition.attrs if n in attrs]:
+            definition.attrs[name].convert(owner, name, attrs[name])
+    except FluidError as e:
+        return {"summary": e.summary, "expected": e.expected, "received": e.received, "hint": e.hint}
+    wrong = None if definition.check is None else definition.check(attrs)
+    return None if wrong is None else {"summary": wrong, "expected": "attributes that fit each other"}
 
 
 def _takes(op: PlanOp) -> dict[str, str]:
