@@ -30,7 +30,7 @@ _GROUPS = {
     (
         "it serves one kind of model, and is not built",
         "put it together of other layers, or define an operator with fluidnb.op.",
-    ): """bilinear_tensor_product continuous_value_model data_norm hash npair_loss random_crop
+    ): """continuous_value_model data_norm hash npair_loss random_crop
         sampled_softmax_with_cross_entropy similarity_focus space_to_depth spectral_norm tree_conv""",
 }  # fmt: skip
 

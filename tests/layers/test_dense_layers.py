@@ -124,8 +124,8 @@ ONE = [
      np.pad(N, [(0, 0), (1, 0), (0, 2)])[None]),
     (lambda x: L.pad2d(x, [1, 0, 0, 2], "edge", data_format="NHWC"), "pad2d", {"data_format": "NHWC"}, N[None],
      np.pad(N, [(1, 0), (0, 2), (0, 0)], "edge")[None]),
-    (lambda x: L.pad2d(x, L.assign(np.array([0, 2, 0, 0], "int32")), pad_value=3.0), "pad2d", {"pad_value": 3.0}, N[None],
-     np.pad(N, [(0, 0), (0, 2), (0, 0)], constant_values=3.0)[None]),
+    (lambda x: L.pad2d(x, L.assign(np.array([0, 2, 0, 0], "int32")), pad_value=3.0), "pad2d", {"pad_value": 3.0},
+     N[None], np.pad(N, [(0, 0), (0, 2), (0, 0)], constant_values=3.0)[None]),
     (lambda x: L.reverse(x, 1), "reverse", {"axis": [1]}, X, X[:, ::-1]),
     (lambda x: L.reverse(x, [0, 1]), "reverse", {"axis": [0, 1]}, X, X[::-1, ::-1]),
     (lambda x: L.zeros_like(x), "fill_zeros_like", {}, X, 0 * X),
@@ -281,9 +281,19 @@ def test_auc_over_batches():
     assert all(v.persistable for v in counts)
 
 
+@pytest.mark.parametrize("bias", [None, False])
+def test_bilinear_tensor_product(bias):
+    y = L.bilinear_tensor_product(data("x", X), data("y", Y), 4, act="tanh", bias_attr=bias)
+    weight, *rest = fluid.default_main_program().all_parameters()
+    assert weight.shape == (4, 3, 3) and [p.shape for p in rest] == ([] if bias is False else [(1, 4)])
+    got, w = run([y, weight], x=X, y=Y)
+    np.testing.assert_allclose(got, np.tanh(np.einsum("nd,sde,ne->ns", X, w, Y)), 1e-4, 1e-5)
+
+
 @pytest.mark.parametrize(
     ("build", "message"),
     [
+        (lambda x: L.bilinear_tensor_product(x, L.data("y", [2, 3]), 4), "must be a matrix"),
         (lambda x: L.prelu(x, "every"), "mode should be one of"),
         (lambda x: L.prelu(L.data("y", [2, -1, 3]), "element"), "needs to know the sizes"),
         (lambda x: L.embedding(x, [0, 3]), "two positive numbers"),
