@@ -117,6 +117,7 @@ class Freshness:
         if gradient.optype in SHAPES_ONLY and not walk.nested:  # in a loop, the next value may have another shape
             return []
         definition = get_op(op.optype)
+        outs = set(op.output_arg_names()).difference(op.input_arg_names())  # py_func reads both in one slot
         needs = []
         for slot, names in gradient.ins.items():
             if gradient.optype in CROSSED and not _gives(gradient, "Y@GRAD" if slot == "X" else "X@GRAD"):
@@ -125,8 +126,9 @@ class Freshness:
             if slot not in definition.inputs and slot not in definition.outputs and not shape_of_an_element:
                 continue
             # An output is as it should be after its own operator, an input was read before it.
-            after = position if slot in definition.outputs else position - 1
-            needs += [(slot, n, after) for n in names if n != EMPTY]
+            for n in names:
+                made = slot in definition.outputs or n in outs
+                needs += [(slot, n, position if made else position - 1)] if n != EMPTY else []
         return needs
 
     def _report(self, name: str, slot: str, position: int, op: OpDesc, last: int) -> None:

@@ -17,7 +17,7 @@ from fluidnb.backward.path import Wanted, is_array, is_floating
 from fluidnb.backward.saved import Copies
 from fluidnb.backward.stale import Freshness
 from fluidnb.errors import OpValueError
-from fluidnb.op import EMPTY, GRAD, OpDef, check_desc, get_op, make_grad
+from fluidnb.op import GRAD, OpDef, check_desc, get_op, make_grad
 from fluidnb.program import unique_name
 from fluidnb.program.append import operands
 from fluidnb.program.constants import OpRole
@@ -292,18 +292,18 @@ class Walk:
         definition = get_op(op.optype)
         raw = {n + GRAD: n for n in op.output_arg_names()}
         for slot, names in list(gradient.ins.items()):
-            if not any(n in raw for n in names):  # slots say nothing: the gradient of scale is a scale
+            variables = [raw[n] for n in names if n in raw]  # the name tells, not the slot: scale's gradient is a scale
+            if not variables:
                 continue
             forward = definition.outputs.get(slot.removesuffix(GRAD))
-            variables = [raw.get(n, n) for n in names]
             needless = forward is not None and forward.intermediate
             if not any(v in arrived for v in variables) and (needless or not is_floating(self.block, variables[0])):
                 gradient.remove_input(slot)
                 continue
             for v in variables:
-                if v not in arrived and v != EMPTY:
+                if v not in arrived:
                     arrived[v] = self.zeros(v)
-            gradient.set_input(slot, [arrived.get(v, v) for v in variables])
+            gradient.set_input(slot, [arrived[raw[n]] if n in raw else n for n in names])
 
     # ---- sums
 

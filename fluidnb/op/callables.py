@@ -1,0 +1,57 @@
+"""Python functions that operators call, by the numbers under which programs name them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from fluidnb.errors import NotFound
+
+Function = Callable[..., Any]
+
+_functions: list[Function] = []
+
+
+def callable_id(function: Function) -> int:
+    """The number of a function; it is kept as long as Python runs.
+
+    Args:
+        function: any callable.
+
+    Returns:
+        Its number, the same whenever it is asked for.
+
+    Example:
+        >>> callable_id(max) == callable_id(max) != callable_id(min)
+        True
+    """
+    for i, known in enumerate(_functions):
+        if known is function:
+            return i
+    _functions.append(function)
+    return len(_functions) - 1
+
+
+def callable_of(number: int) -> Function:
+    """The function with a number.
+
+    Args:
+        number: what `callable_id` gave.
+
+    Returns:
+        The function.
+
+    Raises:
+        NotFound: no function has it; a program that was read from a file has lost its functions.
+
+    Example:
+        >>> callable_of(callable_id(max)) is max
+        True
+    """
+    if not 0 <= number < len(_functions):
+        raise NotFound(
+            f"There is no Python function number {number}.",
+            expected=f"one of the {len(_functions)} that layers.py_func was given", received=number,
+            hint="functions are not saved with a program: build it again with layers.py_func.",
+        )  # fmt: skip
+    return _functions[number]
