@@ -303,6 +303,12 @@ def test_channels_for_each_anchor():
         run_op("yolov3_loss", GIVEN, {**TASK, "anchor_mask": [3]})
 
 
+def test_a_density_for_each_size():
+    attrs = {"fixed_sizes": [4.0, 5.0], "fixed_ratios": [1.0], "densities": [2], "variances": SPREAD}
+    with pytest.raises(RuleError, match="a density for each of them"):
+        run_op("density_prior_box", MAPS, attrs)
+
+
 def test_sizes_for_each_smaller_one():
     with pytest.raises(RuleError, match="must have a greater number for each"):
         run_op("prior_box", MAPS, {"min_sizes": [4.0], "max_sizes": [3.0], "variances": SPREAD})

@@ -290,6 +290,11 @@ def test_a_video_must_be_whole():
         run_op("temporal_shift", {"X": VIDEO}, {"seg_num": 2, "shift_ratio": 0.7})
 
 
+def test_more_parts_than_pixels():
+    with pytest.raises(RuleError, match="more parts than an image has pixels"):
+        run_op("spp", {"X": X}, {"pyramid_height": 3, "pooling_type": "max"})
+
+
 def test_an_index_outside_the_image():
     attrs = {"ksize": [2, 2], "strides": [2, 2], "unpooling_type": "max"}
     with pytest.raises(EnforceNotMet, match="points outside the image"):

@@ -151,8 +151,10 @@ def _density_infer(c: Context) -> None:
     _check(c, "Input", "Image")
     sizes, densities = c.attr("fixed_sizes"), c.attr("densities")
     c.require(
-        len(sizes) == len(densities), "Attr(densities) of density_prior_box must go with Attr(fixed_sizes).",
-        expected=f"{len(sizes)} numbers", received=densities,
+        len(sizes) == len(densities) > 0 and min(densities) > 0 and c.attr("fixed_ratios"),
+        "density_prior_box needs sizes, a density for each of them, and ratios.",
+        expected=f"{len(sizes)} densities > 0, one ratio or more",
+        received=f"densities {densities}, ratios {c.attr('fixed_ratios')}",
     )  # fmt: skip
     many = len(c.attr("fixed_ratios")) * sum(d * d for d in densities)
     h, w = c["Input"].shape[2:]

@@ -20,7 +20,13 @@ def _infer(c: Context) -> None:
         x.ndim == 4, "The input of spp must be a batch of images.", expected="[batch, channels, height, width]",
         received=list(x.shape),
     )  # fmt: skip
-    parts = sum(4**level for level in range(c.attr("pyramid_height")))
+    height, smallest = c.attr("pyramid_height"), min(x.shape[2:])
+    c.require(
+        0 < height <= 16 and (smallest < 0 or 2 ** (height - 1) <= smallest),
+        "Attr(pyramid_height) of spp asks for more parts than an image has pixels.",
+        expected=f"2 ^ (pyramid_height - 1) <= {smallest}", received=height,
+    )  # fmt: skip
+    parts = sum(4**level for level in range(height))
     c.set("Out", (x.shape[0], x.shape[1] * parts if x.shape[1] >= 0 else -1), x.dtype, c.lod("X"))
 
 

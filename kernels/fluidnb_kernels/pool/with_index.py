@@ -24,8 +24,9 @@ def _infer(c: Context) -> None:
     for attr in ("ksize", "strides", "paddings"):
         given = c.attr(attr)
         c.require(
-            len(given) == rank, f"Attr({attr}) of {name} must have one number for each axis of the image.",
-            expected=f"{rank} numbers", received=given,
+            len(given) == rank and min(given) >= (attr != "paddings"),
+            f"Attr({attr}) of {name} must have one number for each axis of the image.",
+            expected=f"{rank} {'numbers' if attr == 'paddings' else 'positive numbers'}", received=given,
         )  # fmt: skip
     whole, shared = c.attr("global_pooling"), c.attr("adaptive")
     c.require(

@@ -31,7 +31,8 @@ def _image(c: Context, name: str, factor: int, what: str) -> tuple[int, int, tup
     )  # fmt: skip
     n, channels, sizes = split_shape(x.shape, layout)
     c.require(
-        channels < 0 or channels % factor == 0, f"{what} of {name} must divide the number of channels.",
+        factor > 0 and (channels < 0 or channels % factor == 0),
+        f"{what} of {name} must divide the number of channels.",
         expected=f"a divisor of {channels}", received=factor,
     )  # fmt: skip
     return n, channels, sizes

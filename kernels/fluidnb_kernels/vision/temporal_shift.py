@@ -19,7 +19,8 @@ def _infer(c: Context) -> None:
         expected="[videos · seg_num, channels, height, width]", received=list(x.shape),
     )  # fmt: skip
     c.require(
-        x.shape[0] < 0 or x.shape[0] % steps == 0, "The images of temporal_shift must make whole videos.",
+        steps > 0 and (x.shape[0] < 0 or x.shape[0] % steps == 0),
+        "The images of temporal_shift must make whole videos.",
         expected=f"a multiple of {steps}, which is seg_num", received=x.shape[0],
     )  # fmt: skip
     c.set("Out", x.shape, x.dtype, c.lod("X"))

@@ -27,7 +27,8 @@ def _infer(c: Context) -> None:
     )  # fmt: skip
     for attr, count in (("kernel_sizes", 2), ("strides", 2), ("dilations", 2), ("paddings", 4)):
         c.require(
-            len(c.attr(attr)) == count, f"Attr({attr}) of unfold must have {count} numbers.",
+            len(c.attr(attr)) == count and (attr == "paddings" or min(c.attr(attr)) > 0),
+            f"Attr({attr}) of unfold must have {count} numbers{' > 0' * (attr != 'paddings')}.",
             expected=f"{count} numbers", received=c.attr(attr),
         )  # fmt: skip
     counts = [axis.out for axis in _axes(c, x.shape[2:])]
