@@ -118,6 +118,7 @@ from fluidnb.layers.parts import (
     unstack,
 )
 from fluidnb.layers.pool import pool2d, pool3d
+from fluidnb.layers.py_func import py_func
 from fluidnb.layers.random import dropout, gaussian_random, uniform_random
 from fluidnb.layers.rank import (
     array_to_lod_tensor,
@@ -225,7 +226,7 @@ __all__ = [
     "logical_xor", "logsigmoid", "lrn", "lstm_unit", "margin_rank_loss", "matmul", "max_sequence_len", "maxout", "mean",
     "mean_iou", "merge_lod_tensor", "merge_selected_rows", "mul", "multiplex", "natural_exp_decay", "nce", "noam_decay",
     "not_equal", "one_hot", "ones", "pad", "pad2d", "pad_constant_like", "piecewise_decay", "pixel_shuffle",
-    "polynomial_decay", "pool2d", "pool3d", "pow", "prelu", "range", "rank", "rank_loss", "reciprocal",
+    "polynomial_decay", "pool2d", "pool3d", "pow", "prelu", "py_func", "range", "rank", "rank_loss", "reciprocal",
     "reduce_all", "reduce_any", "reduce_max", "reduce_mean", "reduce_min", "reduce_prod", "reduce_sum", "relu", "relu6",
     "reorder_lod_tensor_by_rank", "reshape", "resize_bilinear", "resize_nearest", "reverse", "round", "row_conv",
     "rsqrt", "sampling_id", "scale", "scatter", "selu", "sequence_concat", "sequence_conv", "sequence_enumerate",
