@@ -10,6 +10,7 @@ from fluidnb.optimizer.adaptive import AdadeltaOptimizer, AdamaxOptimizer, RMSPr
 from fluidnb.optimizer.base import Optimizer
 from fluidnb.optimizer.ftrl import FtrlOptimizer
 from fluidnb.optimizer.layerwise import LambOptimizer, LarsMomentumOptimizer
+from fluidnb.optimizer.model_average import ModelAverage
 from fluidnb.optimizer.moving_average import ExponentialMovingAverage
 from fluidnb.optimizer.sgd import MomentumOptimizer, SGDOptimizer
 
@@ -27,8 +28,8 @@ SGD = SGDOptimizer
 
 __all__ = [
     "SGD", "Adadelta", "AdadeltaOptimizer", "Adagrad", "AdagradOptimizer", "Adam", "AdamOptimizer", "Adamax",
-    "AdamaxOptimizer", "DecayedAdagrad", "DecayedAdagradOptimizer", "ExponentialMovingAverage", "Ftrl",
-    "FtrlOptimizer", "Lamb", "LambOptimizer", "LarsMomentum", "LarsMomentumOptimizer", "Momentum", "MomentumOptimizer",
+    "AdamaxOptimizer", "DecayedAdagrad", "DecayedAdagradOptimizer", "ExponentialMovingAverage", "Ftrl", "FtrlOptimizer",
+    "Lamb", "LambOptimizer", "LarsMomentum", "LarsMomentumOptimizer", "ModelAverage", "Momentum", "MomentumOptimizer",
     "Optimizer", "RMSProp", "RMSPropOptimizer", "SGDOptimizer",
 ]  # fmt: skip
 

@@ -107,12 +107,12 @@ class ExponentialMovingAverage:
                     fill(parameter, average)
 
     def _apply_one(self, parameter: Parameter, average: Variable) -> None:
-        here, mean, product = (_same(v) for v in (parameter, average, self._product))
-        layers.assign(here, output=_same(parameter, ".ema_backup"))
+        here, mean, product = (same(v) for v in (parameter, average, self._product))
+        layers.assign(here, output=same(parameter, ".ema_backup"))
         layers.assign(layers.elementwise_div(mean, 1.0 - product), output=here)
 
     def _restore_one(self, parameter: Parameter, average: Variable) -> None:
-        layers.assign(_same(parameter, ".ema_backup"), output=_same(parameter))
+        layers.assign(same(parameter, ".ema_backup"), output=same(parameter))
 
     @contextmanager
     def apply(self, executor: Any, need_restore: bool = True) -> Iterator[None]:
@@ -130,7 +130,7 @@ class ExponentialMovingAverage:
         """
         question = Program()
         with program_guard(question, Program()):
-            product = _same(self._product)
+            product = same(self._product)
         if executor.run(question, fetch_list=[product])[0].item() == 1:
             raise OpValueError(
                 "Nothing has been averaged yet.", expected="runs of the main program with update() in it",
@@ -152,8 +152,22 @@ class ExponentialMovingAverage:
         executor.run(self.restore_program)
 
 
-def _same(variable: Variable, suffix: str = "") -> Variable:
-    """The variable of this name in the default main program, declared if need be: in a scope it is the same."""
+def same(variable: Variable, suffix: str = "") -> Variable:
+    """The variable of this name in the default main program, declared if need be: in a scope it is the same.
+
+    Args:
+        variable: one of another program.
+        suffix: what follows the name.
+
+    Returns:
+        The variable, persistable.
+
+    Example:
+        >>> w = fluid.layers.create_parameter([2], "float32", name="w")
+        >>> with fluid.program_guard(fluid.Program()):
+        ...     same(w, ".old").name
+        'w.old'
+    """
     return LayerHelper("same").main_program.global_block().create_var(
         name=variable.name + suffix, shape=variable.shape, dtype=variable.dtype, persistable=True, stop_gradient=True
     )
