@@ -7,6 +7,7 @@ from typing import Any
 
 from fluidnb.errors import EnforceNotMet, FluidError, Operand
 from fluidnb.op import EMPTY, GRAD, get_op, has_op
+from fluidnb.op.check import missing
 from fluidnb.runtime.plan import PlanOp
 from fluidnb.values import LoDTensor
 
@@ -51,6 +52,9 @@ def failed(error: Exception, op: PlanOp, scope: Any) -> FluidError:
             within(error, op, error.iteration)
         error.hint = other_name(op, scope) or error.hint
         return error.with_context(op=op.text(), slots=operands(op, scope), where=op.where())
+    for slot in op.definition.inputs.values():
+        if not slot.dispensable and slot.name not in op.inputs:  # a guard comes before the binder's own check
+            return failed(missing(op.definition, slot, op.inputs), op, scope)
     return EnforceNotMet(**_told(error, op, scope), op=op.text(), slots=operands(op, scope), where=op.where())
 
 
@@ -66,7 +70,7 @@ def _told(error: Exception, op: PlanOp, scope: Any) -> dict[str, Any]:
         return wrong
     if isinstance(error, AttributeError | TypeError):
         absent = [slot for slot in takes if slot not in op.inputs]
-        if "NoneType" in said and (absent or op.definition.is_grad):
+        if "NoneType" in said and (absent or op.definition.is_grad or [EMPTY] in op.outputs.values()):
             return {
                 "summary": f"{kind} lacks an input or an output.", "expected": ", ".join(takes) or None,
                 "received": f"{', '.join([*op.inputs, *op.outputs])} ({said})", "hint": _contract(op, takes),
@@ -95,9 +99,14 @@ def _told(error: Exception, op: PlanOp, scope: Any) -> dict[str, Any]:
             "summary": f"{kind} cannot work with what its inputs hold: one of them is a tensor.",
             "expected": "an array, a rank table or rows", "received": said, "hint": _contract(op, takes),
         }  # fmt: skip
-    if isinstance(error, IndexError) or isinstance(error, TypeError | ValueError) and _SIZES.search(said):
+    if isinstance(error, IndexError | StopIteration) or isinstance(error, TypeError | ValueError) and _SIZES.search(said):
         return {
             "summary": f"The operands of {kind} do not fit together.", "expected": "shapes that go together",
+            "received": said, "hint": _contract(op, takes),
+        }  # fmt: skip
+    if isinstance(error, OverflowError):
+        return {
+            "summary": f"A number is too large for the dtypes of {kind}.", "expected": "numbers that the dtypes hold",
             "received": said, "hint": _contract(op, takes),
         }  # fmt: skip
     return {"summary": f"{kind} failed: {said}"}
@@ -109,7 +118,7 @@ _DTYPES = re.compile(r"[Cc]annot cast|safely cast|not support|did not contain a 
 #: How numpy speaks of sizes that do not fit.
 _SIZES = re.compile(
     r"broadcast|reshape|dimension|shape|axis|axes|out of bounds|aligned|array size|same length|zero-size|to unpack|"
-    r"zip\(\)|match|unsized|empty"
+    r"zip\(\)|match|unsized|empty|iterable|wrong size|negative|array of size"
 )
 
 
