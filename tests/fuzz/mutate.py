@@ -16,7 +16,7 @@ from fluidnb.values import LoDTensor, LoDTensorArray, SelectedRows
 from fluidnb.values.rank_table import LoDRankTable
 from tests.fuzz.mutate_lod import mutated_lod
 
-INTS = (0, -1, 1, 2, 7, 63, -5, 2**31 - 1, -(2**31), 10**6)
+INTS = (0, -1, 1, 2, 7, 63, -5, 2**31 - 1, -(2**31), 2**14)
 FLOATS = (0.0, -1.0, float("nan"), float("inf"), -float("inf"), 1e38, 1e-38)
 DTYPES = (0, 1, 2, 3, 4, 5, 6, 20, 21, 22)
 
@@ -213,7 +213,8 @@ class Victim:
             "transposed": lambda: old.T,
         }
         way = dice.choice(list(ways))
-        new = ways[way]()
+        with np.errstate(all="ignore"):
+            new = ways[way]()
         if isinstance(given, LoDTensor) and given.lod_ and dice.random() < 0.7:
             keeps = new.ndim and len(new) == given.lod_[-1][-1]
             new = LoDTensor(new, given.lod_ if keeps else ((0, len(new) if new.ndim else 0),))
@@ -268,5 +269,7 @@ def is_clear(error: FluidError) -> bool:
     _, failed, what = error.summary.partition(" failed: ")
     if not failed:
         return bool(str(error).strip())
-    return what.split(":")[0] in ("MemoryError", "_ArrayMemoryError", "LinAlgError", "FileNotFoundError", "OSError",
-                                  "IsADirectoryError", "NotADirectoryError", "PermissionError")  # fmt: skip
+    return what.split(":")[0] in (
+        "MemoryError", "_ArrayMemoryError", "LinAlgError", "OSError", "FileNotFoundError", "FileExistsError",
+        "IsADirectoryError", "NotADirectoryError", "PermissionError",
+    )  # fmt: skip
