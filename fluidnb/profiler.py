@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from typing import NoReturn
 
 from fluidnb.debug.profile import Profile, check_key
-from fluidnb.errors import OpValueError
+from fluidnb.errors import NotBuiltYet, OpValueError
 from fluidnb.runtime.observe import observers
 
 _current = Profile()
@@ -68,6 +69,28 @@ def reset_profiler() -> None:
         >>> reset_profiler()
     """
     _current.events.clear()
+
+
+def cuda_profiler(output_file: str, output_mode: str | None = None, config: Sequence[str] | None = None) -> NoReturn:
+    """Not part of fluidnb: it would switch on the profiler of CUDA's own tools.
+
+    Args:
+        output_file: where its output would go.
+        output_mode: how it would be written.
+        config: what it would count.
+
+    Raises:
+        NotBuiltYet: always.
+
+    Example:
+        >>> cuda_profiler("trace.txt")
+        Traceback (most recent call last):
+        fluidnb.errors.NotBuiltYet: fluidnb does not drive CUDA's profiler.
+          hint:     fluid.profiler.profiler times every operator, on any place.
+    """
+    raise NotBuiltYet(
+        "fluidnb does not drive CUDA's profiler.", hint="fluid.profiler.profiler times every operator, on any place."
+    )
 
 
 @contextmanager

@@ -14,6 +14,7 @@ from fluidnb import memory
 from fluidnb.core.facts import (
     AttrType,
     empty_var_name,
+    get_cuda_device_count,
     grad_var_suffix,
     is_compile_gpu,
     is_compiled_with_cuda,
@@ -73,6 +74,7 @@ __all__ = [
     "Variable",
     "empty_var_name",
     "get_all_op_protos",
+    "get_cuda_device_count",
     "get_fetch_variable",
     "get_grad_op_desc",
     "grad_var_suffix",

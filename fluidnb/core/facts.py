@@ -89,6 +89,16 @@ def is_compiled_with_cuda() -> bool:
     return True
 
 
+def get_cuda_device_count() -> int:
+    """How many CUDA devices a script can share its work out to: the one that programs run on, or none.
+
+    Example:
+        >>> get_cuda_device_count() == is_compiled_with_cuda()
+        True
+    """
+    return int(is_compiled_with_cuda())
+
+
 def is_compile_gpu() -> bool:
     """What version 0.11 called `is_compiled_with_cuda`."""
     return is_compiled_with_cuda()

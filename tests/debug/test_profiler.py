@@ -79,3 +79,11 @@ def test_other_words_are_refused(wrong):
 def test_a_wrong_key_is_refused_before_anything_runs():
     with pytest.raises(OpValueError, match="longest"), profiler.profiler("CPU", "longest"):
         raise AssertionError("the body must not run")
+
+
+def test_the_profiler_of_cuda_is_refused_with_what_to_use() -> None:
+    from fluidnb.errors import NotBuiltYet
+
+    with pytest.raises(NotBuiltYet, match="CUDA's profiler[\\s\\S]*fluid.profiler.profiler times every operator"):
+        fluid.profiler.cuda_profiler("trace.txt")
+    assert fluid.core.get_cuda_device_count() == int(fluid.core.is_compiled_with_cuda())
