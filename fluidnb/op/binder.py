@@ -14,13 +14,12 @@ import numpy as np
 from fluidnb.errors import EnforceNotMet
 from fluidnb.op.check import missing
 from fluidnb.op.context import EMPTY, Context, Lod
-from fluidnb.op.define import OpDef
 from fluidnb.op.one import assign
+from fluidnb.op.op_view import OpView
 from fluidnb.op.rng import Clock, Stream
 from fluidnb.op.select import select
 from fluidnb.op.transform import LAYOUT_COPIES, copy, copy_between, layout_shape
 from fluidnb.op.ufuncs import ufunc_calls
-from fluidnb.proto.desc import OpDesc
 from fluidnb.values import dtypes
 from fluidnb.values.selected_rows import SelectedRows
 from fluidnb.values.tensor import LoDTensor, LoDTensorArray
@@ -82,21 +81,6 @@ class Memory(Protocol):
 def _point(tensor: LoDTensor, array: Array, lod: Lod) -> None:
     """Let a variable's tensor have another buffer."""
     tensor.array, tensor.lod_ = array, lod
-
-
-class OpView(Protocol):
-    """What the binder must know of an operator of a plan."""
-
-    desc: OpDesc
-    definition: OpDef
-    inputs: dict[str, list[str]]
-    outputs: dict[str, list[str]]
-
-    def text(self) -> str:
-        """The operator as text."""
-
-    def where(self) -> Where | None:
-        """The user's line."""
 
 
 class Binder(Context):
