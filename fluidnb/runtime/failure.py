@@ -99,7 +99,8 @@ def _told(error: Exception, op: PlanOp, scope: Any) -> dict[str, Any]:
             "summary": f"{kind} cannot work with what its inputs hold: one of them is a tensor.",
             "expected": "an array, a rank table or rows", "received": said, "hint": _contract(op, takes),
         }  # fmt: skip
-    if isinstance(error, IndexError | StopIteration) or isinstance(error, TypeError | ValueError) and _SIZES.search(said):
+    sized = isinstance(error, TypeError | ValueError) and _SIZES.search(said)
+    if sized or isinstance(error, IndexError | StopIteration):
         return {
             "summary": f"The operands of {kind} do not fit together.", "expected": "shapes that go together",
             "received": said, "hint": _contract(op, takes),
