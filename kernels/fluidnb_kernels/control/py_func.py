@@ -153,7 +153,7 @@ def py_func(b: Binder) -> None:
         >>> from fluidnb.testing import run_op
         >>> double = callable_id(lambda x: 2 * np.array(x))
         >>> run_op("py_func", {"X": [np.array([1.0, 2.0])]}, {"forward_callable_id": double}, outputs={"Out": 1})["Out"]
-        [array([2., 4.])]
+        array([2., 4.])
 
     Source: Fluid's py_func_op.
     """
