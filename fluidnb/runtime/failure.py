@@ -70,7 +70,8 @@ def _told(error: Exception, op: PlanOp, scope: Any) -> dict[str, Any]:
         return wrong
     if isinstance(error, AttributeError | TypeError):
         absent = [slot for slot in takes if slot not in op.inputs]
-        if "NoneType" in said and (absent or op.definition.is_grad or [EMPTY] in op.outputs.values()):
+        empty = any(EMPTY in row for row in (*op.inputs.values(), *op.outputs.values()))
+        if "NoneType" in said and (absent or empty or op.definition.is_grad):
             return {
                 "summary": f"{kind} lacks an input or an output.", "expected": ", ".join(takes) or None,
                 "received": f"{', '.join([*op.inputs, *op.outputs])} ({said})", "hint": _contract(op, takes),

@@ -11,12 +11,12 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
-from fluidnb.errors import NotBuiltYet, near
+from fluidnb.errors import NotBuiltYet, OpValueError, near
 from fluidnb.memory import flags
 from fluidnb.op import EMPTY, GRAD, Clock, OpDef, ValuesOf, get_op, has_op
 from fluidnb.op.define import registry
 from fluidnb.proto.desc import BlockDesc, OpDesc, ProgramDesc
-from fluidnb.proto.framework_pb2 import VarType
+from fluidnb.proto.framework_pb2 import BLOCK, VarType
 from fluidnb.runtime.layout import batch_innermost
 from fluidnb.runtime.steps import Steps, kept_names, loops, saved_names
 from fluidnb.where import Where
@@ -151,6 +151,7 @@ class Plan:
         self.version, self.registry_version = desc.version, registry.version
         self.check_nan = flags.values["check_nan_inf"]
         self.missing_ops()
+        self._check_blocks()
         self.blocks = [PlanBlock(b, ("feed", "fetch")) for b in desc.blocks]
         self.persistable = {n for b in desc.blocks for n, v in b.vars.items() if v.persistable()}
         where: dict[str, set[tuple[int, int]]] = defaultdict(set)
@@ -207,6 +208,19 @@ class Plan:
                 f"This program has operators that are not registered: {', '.join(missing)}.",
                 hint=near(missing[0], registry.ops) or "define them with fluidnb.op.op.",
             )
+
+    def _check_blocks(self) -> None:
+        count = len(self.desc.blocks)
+        for block in self.desc.blocks:
+            for at, op in enumerate(block.ops):
+                for name in (n for n in op.attr_names() if op.attr_type(n) == BLOCK):
+                    index = op.attrs[name]
+                    if not 0 <= index < count:
+                        raise OpValueError(
+                            f"{op.optype} runs block {index}, which the program does not have.",
+                            op=f"op {at} ({op.optype}) in block {block.idx}", attrs={name: index},
+                            expected=f"a block up to {count - 1}", received=index, hint="the program was changed.",
+                        )  # fmt: skip
 
     def unfed(self) -> list[str]:
         """Names of data variables of block 0 that are read before anything writes them, and are not fed."""
