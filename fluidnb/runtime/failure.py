@@ -101,14 +101,15 @@ def _told(error: Exception, op: PlanOp, scope: Any) -> dict[str, Any]:
             "expected": "an array, a rank table or rows", "received": said, "hint": _contract(op, takes),
         }  # fmt: skip
     sized = isinstance(error, TypeError | ValueError) and _SIZES.search(said)
-    if sized or isinstance(error, IndexError | StopIteration):
+    if sized or isinstance(error, IndexError | StopIteration | ZeroDivisionError):
         return {
             "summary": f"The operands of {kind} do not fit together.", "expected": "shapes that go together",
             "received": said, "hint": _contract(op, takes),
         }  # fmt: skip
-    if isinstance(error, OverflowError):
+    if isinstance(error, OverflowError) or (isinstance(error, ValueError) and _NUMBERS.search(said)):
         return {
-            "summary": f"A number is too large for the dtypes of {kind}.", "expected": "numbers that the dtypes hold",
+            "summary": f"The dtypes of {kind} do not hold a number that it is given.",
+            "expected": "numbers that the dtypes hold",
             "received": said, "hint": _contract(op, takes),
         }  # fmt: skip
     return {"summary": f"{kind} failed: {said}"}
@@ -116,6 +117,9 @@ def _told(error: Exception, op: PlanOp, scope: Any) -> dict[str, Any]:
 
 #: How numpy speaks of dtypes that it cannot work with.
 _DTYPES = re.compile(r"[Cc]annot cast|safely cast|not support|did not contain a loop")
+
+#: How Python speaks of texts and values that are no numbers of a dtype.
+_NUMBERS = re.compile(r"[Cc]ould not convert|[Cc]annot convert|invalid literal")
 
 #: How numpy speaks of sizes that do not fit.
 _SIZES = re.compile(

@@ -118,7 +118,8 @@ def _sizes(c: Context, sizes: tuple[int, ...]) -> list[int]:
     if c.has("Scale") and not c.runtime:
         return [-1, -1]
     scale = float(np.asarray(c["Scale"]).reshape(-1)[0]) if c.has("Scale") else c.attr("scale", 0.0)
-    return [int(np.float32(n) * np.float32(scale)) if n >= 0 else -1 for n in sizes] if scale > 0 else given
+    with np.errstate(over="ignore"):  # a size that is no number is refused by name
+        return [int(np.float32(n) * np.float32(scale)) if n >= 0 else -1 for n in sizes] if scale > 0 else given
 
 
 def _infer(c: Context) -> None:
