@@ -7,6 +7,7 @@ from typing import Any
 
 from fluidnb.errors import EnforceNotMet, FluidError, Operand
 from fluidnb.op import EMPTY, GRAD, get_op, has_op
+from fluidnb.op.attr import REQUIRED
 from fluidnb.op.check import missing
 from fluidnb.runtime.plan import PlanOp
 from fluidnb.values import LoDTensor
@@ -101,7 +102,8 @@ def _told(error: Exception, op: PlanOp, scope: Any) -> dict[str, Any]:
             "expected": "an array, a rank table or rows", "received": said, "hint": _contract(op, takes),
         }  # fmt: skip
     sized = isinstance(error, TypeError | ValueError) and _SIZES.search(said)
-    if sized or isinstance(error, IndexError | StopIteration | ZeroDivisionError):
+    nothing = isinstance(error, ZeroDivisionError) and op.definition.is_grad
+    if sized or nothing or isinstance(error, IndexError | StopIteration):
         return {
             "summary": f"The operands of {kind} do not fit together.", "expected": "shapes that go together",
             "received": said, "hint": _contract(op, takes),
@@ -139,7 +141,11 @@ def _wrong_attribute(op: PlanOp) -> dict[str, Any] | None:
             definition.attrs[name].convert(owner, name, attrs[name])
     except FluidError as e:
         return {"summary": e.summary, "expected": e.expected, "received": e.received, "hint": e.hint}
-    wrong = None if definition.check is None else definition.check(attrs)
+    for name, spec in definition.attrs.items():
+        if spec.default is REQUIRED and name not in attrs:
+            return {"summary": f"Attribute '{name}' is required!", "expected": f"{name}: {spec.kind} ({spec.doc})"}
+    whole = {name: spec.default for name, spec in definition.attrs.items()} | dict(attrs)
+    wrong = None if definition.check is None else definition.check(whole)
     return None if wrong is None else {"summary": wrong, "expected": "attributes that fit each other"}
 
 

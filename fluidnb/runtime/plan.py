@@ -212,6 +212,12 @@ class Plan:
     def _check_blocks(self) -> None:
         count = len(self.desc.blocks)
         for block in self.desc.blocks:
+            for what, index in (("lies in", block.parent_idx), ("walks backwards", block.forward_block_idx)):
+                if index >= block.idx:
+                    raise OpValueError(
+                        f"Block {block.idx} {what} block {index}, which does not come before it.",
+                        expected=f"a block up to {block.idx - 1}", received=index, hint="the program was changed.",
+                    )  # fmt: skip
             for at, op in enumerate(block.ops):
                 for name in (n for n in op.attr_names() if op.attr_type(n) == BLOCK):
                     index = op.attrs[name]

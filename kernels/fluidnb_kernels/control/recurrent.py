@@ -78,9 +78,20 @@ class _Recurrent(Control):
         for name, carried in zip(self.previous, self.carried, strict=True):
             self.put(scope, name, carried)
 
+    def _made(self, scope: Any, name: str) -> Array:
+        """What the step net has computed under a name."""
+        value = self.held(scope, name)
+        if not isinstance(value, np.ndarray):
+            raise EnforceNotMet(
+                f"The step net of a recurrent operator must compute {name}, which is one of its memories or outputs.",
+                op=self.text, where=self.where, expected=f"a tensor {name} in block {self.block_index}",
+                received="no value" if value is None else type(value).__name__,
+            )  # fmt: skip
+        return value
+
     def leave(self, k: int, scope: Any) -> None:
         for name, carried in zip(self.states, self.carried, strict=True):
-            value = self.held(scope, name)
+            value = self._made(scope, name)
             if value.shape != carried.shape:
                 raise EnforceNotMet(
                     "A memory of a recurrent operator must keep its shape.", op=self.text, where=self.where,
@@ -89,7 +100,7 @@ class _Recurrent(Control):
                 )  # fmt: skip
             np.copyto(carried, value)
         for name, variable in self.outputs:
-            value = self.held(scope, name)
+            value = self._made(scope, name)
             tensor, shape = variable.value, (self.count, *value.shape)
             if type(tensor) is not LoDTensor:
                 tensor = variable.value = LoDTensor(place=self.walker.place)
