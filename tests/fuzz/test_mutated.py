@@ -19,7 +19,7 @@ from tests.fuzz.mutate import Victim, is_clear
 from tests.fuzz.victims import Maker, makers
 from tests.tools.sampling import SEED, sample
 
-COUNT, SAMPLED, SECONDS, BYTES = 20000, 250, 10, 2 << 30
+COUNT, SAMPLED, SECONDS, BYTES = 20000, 100, 10, 2 << 30
 
 #: Iterations after which a loop gives up: what is broken may never end.
 LOOPS = 300

@@ -81,7 +81,8 @@ def test_what_an_endless_loop_says(machine: bool) -> None:
 
 
 def test_the_limit_holds_for_each_time_a_loop_is_entered() -> None:
-    outer, total, n = L.zeros([1], "int64"), L.zeros([1], "int64"), L.data("n", [1], dtype="int64", append_batch_size=False)
+    outer, total = L.zeros([1], "int64"), L.zeros([1], "int64")
+    n = L.data("n", [1], dtype="int64", append_batch_size=False)
     more = L.less_than(outer, n)
     with L.While(more).block():
         inner = L.zeros([1], "int64")
