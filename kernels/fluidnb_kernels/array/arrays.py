@@ -11,6 +11,7 @@ from fluidnb.errors import EnforceNotMet
 from fluidnb.op import Binder, Context, OpDef, OpDesc, grad_names, op
 from fluidnb.values import CPUPlace, DeviceContext, LoDTensor, LoDTensorArray
 from fluidnb_kernels.array.elements import array_now
+from fluidnb_kernels.rules import whole_numbers
 
 Array = Any
 
@@ -19,6 +20,7 @@ _CPU = CPUPlace()
 
 def _index_rule(c: Context) -> None:
     index = c["I"]
+    whole_numbers(c, "I")
     c.require(
         index.size in (1, -1), f"The number of elements of the subscript I of {c.definition.type} should be 1.",
         expected="int64 of shape [1]", received=f"{index.dtype} of shape {list(index.shape)}",
