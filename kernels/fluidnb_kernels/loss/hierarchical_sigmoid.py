@@ -65,7 +65,7 @@ def paths(label: Array, classes: int, width: int) -> tuple[Array, Array]:
 
     Example:
         >>> nodes, bits = paths(np.array([0, 2]), 3, 2); nodes.tolist(), bits.tolist()
-        ([[0, 1], [0, -1]], [[0, 0], [1, 0]])
+        ([[0, -1], [1, 0]], [[1, 0], [1, 0]])
     """
     check_classes(label, classes)
     code = (label + classes)[:, None]

@@ -95,8 +95,8 @@ def measure(guess: Array, label: Array, weight: Array | None, before: Array | No
 
     Example:
         >>> outs = np.zeros(6), np.zeros(6), np.zeros((2, 4))
-        >>> measure(np.array([0]), np.array([0]), None, None, outs); outs[0][3]
-        1.0
+        >>> measure(np.array([0]), np.array([0]), None, None, outs); outs[0][3:].tolist()
+        [1.0, 1.0, 1.0]
     """
     batch, so_far, states = outs
     new = tally(guess, label, weight, len(states))
