@@ -66,6 +66,8 @@ def _told(error: Exception, op: PlanOp, scope: Any) -> dict[str, Any]:
     """
     kind, said = op.desc.optype, f"{type(error).__name__}: {error}"
     takes = _takes(op)
+    if kind == "py_func":
+        return {"summary": f"The function that py_func calls raised {said}"}
     wrong = _wrong_attribute(op)
     if wrong is not None:
         return wrong
@@ -102,8 +104,8 @@ def _told(error: Exception, op: PlanOp, scope: Any) -> dict[str, Any]:
             "expected": "an array, a rank table or rows", "received": said, "hint": _contract(op, takes),
         }  # fmt: skip
     sized = isinstance(error, TypeError | ValueError) and _SIZES.search(said)
-    nothing = isinstance(error, ZeroDivisionError) and op.definition.is_grad
-    if sized or nothing or isinstance(error, IndexError | StopIteration):
+    odd = op.definition.is_grad and isinstance(error, ZeroDivisionError | TypeError | ValueError)
+    if sized or odd or isinstance(error, IndexError | StopIteration):
         return {
             "summary": f"The operands of {kind} do not fit together.", "expected": "shapes that go together",
             "received": said, "hint": _contract(op, takes),
