@@ -118,6 +118,10 @@ def check(shells: tuple[InteractiveShell, InteractiveShell], texts: dict[str, tu
                 assert again.shell.user_ns["size"] == names["size"]
 
 
+#: Nested cells take a second each: a sampled run takes half as many.
+SOME = settings.default.max_examples if settings.default.max_examples > 100 else settings.default.max_examples // 2
+
+
 @pytest.mark.timeout(3600)
 @settings(suppress_health_check=list(HealthCheck))
 @given(actions(CELLS))
@@ -126,7 +130,7 @@ def test_like_a_fresh_run(shells: tuple[InteractiveShell, InteractiveShell], ste
 
 
 @pytest.mark.timeout(3600)
-@settings(suppress_health_check=list(HealthCheck))
+@settings(max_examples=SOME, suppress_health_check=list(HealthCheck))
 @given(actions(BLOCKS))
 def test_blocks_like_a_fresh_run(
     shells: tuple[InteractiveShell, InteractiveShell], steps: list[tuple[str, Any]]

@@ -75,18 +75,44 @@ def test_training_through_control_flow_agrees(build, tmp_path: Path, rng: np.ran
     assert any(np.abs(after[n] - params[n]).max() > 1e-3 for n in params)
 
 
+def branch_in_a_loop(program: fluid.Program) -> bool:
+    """Whether a branch stands in the body of a loop, at any depth: there Paddle's own gradients miss central ones."""
+    around = {
+        op.attrs["sub_block"]: (block.idx, op.optype)
+        for block in program.desc.blocks
+        for op in block.ops
+        if op.optype in ("while", "conditional_block", "recurrent")
+    }
+    for index, (outer, kind) in around.items():
+        while kind == "conditional_block" and outer in around:
+            outer, above = around[outer]
+            if above == "while":
+                return True
+        assert index > outer
+    return False
+
+
+def network(seed: int) -> tuple[fluid.Program, fluid.Program, fluid.framework.Variable]:
+    """A random network without branches in loops, its startup program and its loss."""
+    while True:
+        main, startup = fluid.Program(), fluid.Program()
+        main.random_seed = startup.random_seed = seed + 1
+        with fluid.program_guard(main, startup), fluid.unique_name.guard():
+            x = layers.data("x", shape=[WIDTH], dtype="float64")
+            x.stop_gradient = False  # Paddle's recurrent_grad knows no sequence without gradient
+            before = layers.fc(x, WIDTH, act="tanh", param_attr="first")
+            loss = layers.mean(layers.square(Nest(seed).build(before, 2 + seed % 2)))
+            if not branch_in_a_loop(main):
+                fluid.optimizer.SGD(0.1).minimize(loss)
+                return main, startup, loss
+        seed += 200
+
+
 @pytest.mark.parametrize("seed", sample(range(200), 3))
 def test_a_random_network_agrees(seed, tmp_path: Path) -> None:
     """One step of training, in float64. Paddle's later steps may see what a block that is skipped has left."""
     require_paddle()
-    main, startup = fluid.Program(), fluid.Program()
-    main.random_seed = startup.random_seed = seed + 1
-    with fluid.program_guard(main, startup), fluid.unique_name.guard():
-        x = layers.data("x", shape=[WIDTH], dtype="float64")
-        x.stop_gradient = False  # Paddle's recurrent_grad knows no sequence without gradient
-        before = layers.fc(x, WIDTH, act="tanh", param_attr="first")
-        loss = layers.mean(layers.square(Nest(seed).build(before, 2 + seed % 2)))
-        fluid.optimizer.SGD(0.1).minimize(loss)
+    main, startup, loss = network(seed)
     feeds = {"0/x": np.random.default_rng(seed).standard_normal((ROWS, WIDTH))}
     params = ours.initial(main, startup)
     mine, after = ours.train(main, params, feeds, loss.name)

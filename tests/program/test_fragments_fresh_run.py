@@ -307,7 +307,7 @@ def fresh_run(cells: list[tuple[int, Cell]]) -> tuple[bytes, bytes, Names] | Non
         return now(names)
 
 
-@settings(max_examples=500, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(suppress_health_check=[HealthCheck.too_slow])
 @given(stories())
 def test_the_programs_are_those_of_a_fresh_run(actions: list[tuple[str, int, Cell]]) -> None:
     with fresh_programs():
