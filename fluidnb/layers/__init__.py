@@ -241,17 +241,12 @@ __all__ = [
     "zeros_like",
 ]  # fmt: skip
 
-#: Fluid's layers over sequences and branches of rows that are to come.
-_NOT_YET: tuple[str, ...] = ()
-
 #: Fluid's modules of layers; all layers are in each of them here, as scripts write ``layers.nn.fc`` for ``layers.fc``.
 _MODULES = ("detection", "metric_op", "nn", "ops")
 
 if not TYPE_CHECKING:
 
     def __getattr__(name: str) -> Any:
-        if name in _NOT_YET:
-            raise AttributeError(f"layers.{name} is not part of fluidnb yet.")
         if name in ABSENT:
             return absent(name)
         if name in _MODULES:

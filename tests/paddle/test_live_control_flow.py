@@ -76,7 +76,7 @@ def test_training_through_control_flow_agrees(build, tmp_path: Path, rng: np.ran
 
 
 def branch_in_a_loop(program: fluid.Program) -> bool:
-    """Whether a branch stands in the body of a loop, at any depth: there Paddle's own gradients miss central ones."""
+    """Whether a branch stands in the body of a loop, at any depth: there Paddle's gradients are not always ours."""
     around = {
         op.attrs["sub_block"]: (block.idx, op.optype)
         for block in program.desc.blocks
