@@ -8,12 +8,19 @@ JAX ?= jax
 # `make test ARGS="-R test_mul_op -V"`: only the tests whose name matches, told one by one. Everything else goes to pytest as it is.
 ARGS ?=
 
+# How many tests run at a time: one for each core. WORKERS=0 runs them one by one, in one process.
+WORKERS ?= logical
+
 BIN := $(VENV)/bin
 PIP := -m pip --quiet --disable-pip-version-check
-PYTEST_ARGS = $(patsubst -R,-k,$(patsubst -V,-v,$(ARGS)))
+PYTEST = $(BIN)/python -m pytest --numprocesses $(WORKERS) --maxprocesses 8
+PYTEST_ARGS = $(patsubst -V,-v,$(ARGS))
 export FLUIDNB_VENVS := $(abspath $(VENVS))
 # A crash says where, also one that comes after the last test, while the interpreter ends.
 test test-full: export PYTHONFAULTHANDLER := 1
+# Workers fill the cores; threads of linear algebra would only get in their way.
+test test-full: export OPENBLAS_NUM_THREADS := 1
+test test-full: export OMP_NUM_THREADS := 1
 
 .DEFAULT_GOAL := help
 .PHONY: help demo lab test test-full bench lint paddle clean
@@ -34,11 +41,11 @@ ifeq ($(strip $(ARGS)),)
 	@$(BIN)/ruff check --quiet .
 	@$(BIN)/mypy --no-error-summary
 endif
-	@$(BIN)/python -m pytest $(PYTEST_ARGS)
+	@$(PYTEST) $(PYTEST_ARGS)
 
 test-full: $(VENV)/.ready-test paddle ## run every test whole; interrupted, it goes on where it stopped
 	@.ci/debian $(PYTHON) browser graphs
-	@$(BIN)/python -m pytest --full $(PYTEST_ARGS)
+	@$(PYTEST) --full $(PYTEST_ARGS)
 
 bench: $(VENV)/.ready-test paddle $(VENVS)/torch/.ready $(VENVS)/jax/.ready ## measure beside PaddlePaddle, PyTorch and JAX
 	@$(BIN)/python -m tests.benchmarks $(ARGS)

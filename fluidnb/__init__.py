@@ -33,7 +33,9 @@ if TYPE_CHECKING:
     from fluidnb import evaluator as evaluator
     from fluidnb import executor as executor
     from fluidnb import framework as framework
+    from fluidnb import graphviz as graphviz
     from fluidnb import initializer as initializer
+    from fluidnb import install_check as install_check
     from fluidnb import io as io
     from fluidnb import layer_helper as layer_helper
     from fluidnb import layers as layers
@@ -58,6 +60,8 @@ if TYPE_CHECKING:
     from fluidnb.compiler import ExecutionStrategy as ExecutionStrategy
     from fluidnb.data import DataFeeder as DataFeeder
     from fluidnb.data import batch as batch
+    from fluidnb.debug.session import debug as debug
+    from fluidnb.executor import fetch_var as fetch_var
     from fluidnb.framework import in_dygraph_mode as in_dygraph_mode
     from fluidnb.memory import get_flags as get_flags
     from fluidnb.memory import set_flags as set_flags
@@ -101,10 +105,10 @@ __version__ = "0.1.0"
 
 #: Modules that are attributes of the package.
 _MODULES = (
-    "average", "backward", "clip", "compat", "compiler", "core", "data", "dataset", "debuger", "debugger",
-    "default_scope_funcs", "evaluator", "executor", "framework", "initializer", "io", "layer_helper", "layers",
-    "memory", "metrics", "net", "net_drawer", "nets", "op", "optimizer", "parallel_executor", "param_attr", "profiler",
-    "reader", "regularizer", "transpiler", "unique_name",
+    "average", "backward", "clip", "compat", "compiler", "core", "data", "dataset", "debug", "debuger", "debugger",
+    "default_scope_funcs", "evaluator", "executor", "framework", "graphviz", "initializer", "install_check", "io",
+    "layer_helper", "layers", "memory", "metrics", "net", "net_drawer", "nets", "op", "optimizer", "parallel_executor",
+    "param_attr", "profiler", "reader", "regularizer", "transpiler", "unique_name",
 )  # fmt: skip
 
 #: name -> module that has it
@@ -137,6 +141,7 @@ _NAMES = {
     "cuda_places": "places",
     "default_main_program": "program",
     "default_startup_program": "program",
+    "fetch_var": "executor",
     "fresh": "session",
     "get_flags": "memory",
     "global_scope": "runtime",
@@ -165,8 +170,11 @@ _WORDS = {
     "switch": "compat.branches",
 }
 
-#: Fluid's names that are to come.
-_NOT_YET = ("AsyncExecutor", "DistributeTranspiler", "DistributeTranspilerConfig")
+#: Fluid's names that are to come; `fluidnb.absent` says why, and what to use instead.
+_NOT_YET = (
+    "AsyncExecutor", "DataFeedDesc", "DistributeTranspiler", "DistributeTranspilerConfig", "contrib",
+    "distribute_transpiler", "distribute_transpiler_simple", "dygraph", "dygraph_grad_clip", "recordio_writer",
+)  # fmt: skip
 
 __all__ = sorted([*_MODULES, *_NAMES, "load_ipython_extension", "unload_ipython_extension"])
 
@@ -182,7 +190,7 @@ def __getattr__(name: str) -> Any:
     elif name == "_switch_scope":
         value = importlib.import_module("fluidnb.runtime").switch_scope
     elif name in _NOT_YET:
-        raise AttributeError(f"fluid.{name} is not part of fluidnb yet.")
+        value = importlib.import_module("fluidnb.absent").absent(name)
     else:
         from fluidnb.errors import near
 

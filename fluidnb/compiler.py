@@ -78,7 +78,7 @@ class CompiledProgram:
     """A program as ``Executor.run`` takes it; nothing is compiled, since every program is bound once and replayed.
 
     Args:
-        program: the program.
+        program_or_graph: the program.
         build_strategy: how it would be built for several devices.
 
     Attributes:
@@ -96,13 +96,13 @@ class CompiledProgram:
     Source: fluid.CompiledProgram.
     """
 
-    def __init__(self, program: Program, build_strategy: BuildStrategy | None = None) -> None:
-        if not isinstance(program, Program):
+    def __init__(self, program_or_graph: Program, build_strategy: BuildStrategy | None = None) -> None:
+        if not isinstance(program_or_graph, Program):
             raise OpTypeError(
                 "CompiledProgram takes a Program.", expected="a Program",
-                received=f"{program!r} ({type(program).__name__})"[:200],
+                received=f"{program_or_graph!r} ({type(program_or_graph).__name__})"[:200],
             )  # fmt: skip
-        self.compiled = program
+        self.compiled = program_or_graph
 
     def with_data_parallel(
         self,

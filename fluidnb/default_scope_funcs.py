@@ -19,7 +19,7 @@ from fluidnb.errors import OpValueError
 from fluidnb.runtime import Scope
 from fluidnb.values.variable import Variable
 
-__all__ = ["enter_local_scope", "find_var", "get_cur_scope", "leave_local_scope", "scoped_function", "var"]
+__all__ = ["enter_local_scope", "find_var", "get_cur_scope", "leave_local_scope", "new_var", "scoped_function", "var"]
 
 T = TypeVar("T")
 
@@ -86,6 +86,9 @@ def var(name: str) -> Variable:
         The variable.
     """
     return get_cur_scope().var(name)
+
+
+new_var = var  # version 0.10's name
 
 
 def find_var(name: str) -> Variable | None:

@@ -24,6 +24,7 @@ class FluidError(Exception):
         expected: what would have been right.
         received: what came instead.
         hint: what to do next.
+        batch: drawings of sequences, a line each.
 
     Example:
         >>> e = FluidError("X is too wide.", op="op 0 (mul) in block 0", slots=[("X", "x", "float32", (-1, 13))],
@@ -48,6 +49,7 @@ class FluidError(Exception):
         expected: object = None,
         received: object = None,
         hint: str | None = None,
+        batch: Iterable[str] = (),
     ) -> None:
         self.summary = summary
         self.op = op
@@ -61,6 +63,7 @@ class FluidError(Exception):
         self.expected = expected
         self.received = received
         self.hint = hint or None
+        self.batch = list(batch)
         super().__init__(summary)
 
     @property
@@ -102,10 +105,11 @@ class FluidError(Exception):
         if self.where is not None:
             source = self.where.source
             rows.append(("at", self.where.short() + (f":  {source}" if source else "")))
+        rows += [("" if i else "batch", text) for i, text in enumerate(self.batch)]
         rows += [("expected", _one_line(self.expected)), ("received", _one_line(self.received)), ("hint", self.hint)]
         shown = [(k, v) for k, v in rows if v is not None]
         width = max([8, *(len(k) for k, _ in shown)]) + 1
-        return "\n".join([self.summary, *(f"  {k + ':':<{width}} {v}" for k, v in shown)])
+        return "\n".join([self.summary, *(f"  {k + ':' * bool(k):<{width}} {v}" for k, v in shown)])
 
     def _render_traceback_(self) -> list[str]:
         """What IPython shows instead of a stack of internal frames."""

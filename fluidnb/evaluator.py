@@ -12,11 +12,18 @@ from fluidnb.backward.emit import all_or_nothing
 from fluidnb.errors import OpValueError
 from fluidnb.initializer import Constant
 from fluidnb.layer_helper import LayerHelper
+from fluidnb.layers.absent import refusal
 from fluidnb.program import Program, Variable, program_guard, unique_name
 from fluidnb.runtime import Executor
 from fluidnb.values import CPUPlace
 
 __all__ = ["Accuracy", "ChunkEvaluator", "EditDistance", "Evaluator"]
+
+DetectionMAP = refusal(
+    "fluid.evaluator.DetectionMAP",
+    "the mean precision of boxes in images is not built",
+    "fluid.metrics.MetricBase is the base of metrics of your own.",
+)
 
 
 class Evaluator:
@@ -77,6 +84,8 @@ class Evaluator:
         self.helper.set_variable_initializer(state, Constant(0.0))
         self.states.append(state)
         return state
+
+    _create_state = create_state  # 1.x's name
 
     def reset(self, executor: Executor | None = None, reset_program: Program | None = None) -> None:
         """Set all counts to 0, as at the start of a pass.

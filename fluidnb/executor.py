@@ -9,7 +9,7 @@ Example:
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -19,6 +19,13 @@ from fluidnb.values import LoDTensor
 
 #: Fluid's names.
 _switch_scope = switch_scope
+
+if not TYPE_CHECKING:
+
+    def __getattr__(name: str) -> Any:
+        if name == "g_scope":  # version 0.11's name of the global scope; it may be another one tomorrow
+            return global_scope()
+        raise AttributeError(f"fluid.executor has no {name}. {near(name, __all__)}".rstrip())
 
 
 def as_numpy(tensor: Any) -> Any:

@@ -12,6 +12,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from fluidnb import core
+from fluidnb.errors import near
+from fluidnb.layers.absent import refusal
 from fluidnb.op import get_all_op_protos, get_op, op_proto
 from fluidnb.places import cpu_places, cuda_pinned_places, cuda_places
 from fluidnb.program import (
@@ -37,6 +40,7 @@ from fluidnb.program import (
     switch_startup_program,
     unique_name,
 )
+from fluidnb.program.printing import proto_text
 from fluidnb.proto.framework_pb2 import OpProto
 from fluidnb.values import VarType, is_floating, var_type
 
@@ -117,6 +121,28 @@ def in_dygraph_mode() -> bool:
     return False
 
 
+#: Fluid's other names of the same, and what there is not: programs as graphs of the C++ library's passes.
+_debug_string_, _get_var = proto_text, get_var
+IrGraph = refusal(
+    "fluid.framework.IrGraph", "it holds a program for the passes of Paddle's C++ library",
+    "program.block(0).ops and .vars are the graph; fluid.transpiler rewrites it.",
+)  # fmt: skip
+
+#: What the default programs were called as variables of this module; another program may be the default tomorrow.
+_DEFAULTS = {
+    "_main_program_": default_main_program,
+    "_startup_program_": default_startup_program,
+    "g_main_program": default_main_program,
+    "g_startup_program": default_startup_program,
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name in _DEFAULTS:
+        return _DEFAULTS[name]()
+    raise AttributeError(f"module 'fluidnb.framework' has no attribute '{name}'. {near(name, __all__)}".rstrip())
+
+
 __all__ = [
     "CONTROL_DEP_VAR_PREFIX",
     "EMPTY_VAR_NAME",
@@ -125,6 +151,7 @@ __all__ = [
     "ZERO_VAR_SUFFIX",
     "Block",
     "BlockGuard",
+    "IrGraph",
     "OpProtoHolder",
     "OpRole",
     "Operator",
@@ -132,6 +159,7 @@ __all__ = [
     "Program",
     "Variable",
     "convert_np_dtype_to_dtype_",
+    "core",
     "cpu_places",
     "cuda_pinned_places",
     "cuda_places",

@@ -10,15 +10,25 @@ Example:
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 
+from fluidnb.graphviz import attributes
 from fluidnb.program import Program
 from fluidnb.viz.block_dot import programs_dot
 
 __all__ = ["draw_graph"]
 
 
-def draw_graph(startup_program: Program, main_program: Program, filename: str | None = None, graph: str = "") -> str:
+def draw_graph(
+    startup_program: Program,
+    main_program: Program,
+    filename: str | None = None,
+    graph: str = "",
+    graph_attr: Mapping[str, object] | None = None,
+    node_attr: Mapping[str, object] | None = None,
+    edge_attr: Mapping[str, object] | None = None,
+) -> str:
     """A startup program and a main program as one graph in the DOT language, a cluster for each block.
 
     Args:
@@ -26,6 +36,9 @@ def draw_graph(startup_program: Program, main_program: Program, filename: str | 
         main_program: the main program.
         filename: where to write the graph; None writes nothing.
         graph: title of the main program's clusters, by default ``main``.
+        graph_attr: DOT's attributes of the graph, for example ``{"rankdir": "LR"}``.
+        node_attr: DOT's attributes of nodes that do not have their own.
+        edge_attr: DOT's attributes of edges, alike.
 
     Returns:
         The graph's text.
@@ -34,12 +47,23 @@ def draw_graph(startup_program: Program, main_program: Program, filename: str | 
         OSError: the file cannot be written.
 
     Example:
-        >>> print(draw_graph(fluid.Program(), fluid.Program()).splitlines()[0])
+        >>> print(draw_graph(fluid.Program(), fluid.Program(), graph_attr={"rankdir": "LR"}))
         digraph programs {
+          graph [rankdir="LR"]
+          subgraph cluster_0_0 {
+            label="startup, block 0"
+          }
+          subgraph cluster_1_0 {
+            label="main, block 0"
+          }
+        }
 
     Source: fluid.net_drawer.draw_graph.
     """
-    text = programs_dot({"startup": startup_program, graph or "main": main_program})
+    head, *rest = programs_dot({"startup": startup_program, graph or "main": main_program}).split("\n")
+    kinds = {"graph": graph_attr, "node": node_attr, "edge": edge_attr}
+    shared = [f"  {kind} [{attributes(attrs)}]" for kind, attrs in kinds.items() if attrs]
+    text = "\n".join([head, *shared, *rest])
     if filename is not None:
         Path(filename).write_text(text + "\n")
     return text

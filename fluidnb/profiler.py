@@ -62,6 +62,16 @@ def stop_profiler(sorted_key: str | None = None, profile_path: str | None = "/tm
     return done
 
 
+def is_running() -> bool:
+    """Whether operators are timed now.
+
+    Example:
+        >>> is_running()
+        False
+    """
+    return _current.record in observers
+
+
 def reset_profiler() -> None:
     """Forget what has been timed so far.
 

@@ -10,7 +10,10 @@ from types import FrameType
 from typing import Any
 
 #: Packages whose frames are never the user's own.
-_INTERNAL = ("fluidnb", "fluidnb_kernels", "fluidnb_magics", "importlib", "runpy", "IPython", "contextlib")
+_INTERNAL = (
+    "fluidnb", "fluidnb_kernels", "fluidnb_magics", "importlib", "runpy", "IPython", "contextlib", "threading",
+    "concurrent", "cmd",
+)  # fmt: skip
 
 #: Code that ``%time`` and its like run for a line of the user's; the line is further out.
 _TIMED = ("<timed exec>", "<timed eval>", "<magic-timeit>")

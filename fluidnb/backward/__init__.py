@@ -10,6 +10,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
+from typing import Any
 
 from fluidnb.backward.emit import Callback, all_or_nothing, emit, free_name
 from fluidnb.backward.path import Wanted, dependents, is_floating, names_of
@@ -40,13 +41,14 @@ def append_backward(
 
     Args:
         loss: what to differentiate, shape [1] or a scalar, in the global block.
-        parameter_list: parameters or their names; None for all trainable ones.
+        parameter_list: parameters, other variables, or names; None for all trainable parameters.
         no_grad_set: variables or names that get no gradient and let none pass, beside those with ``stop_gradient``.
         callbacks: ``callback(block, context)`` is called after each gradient operator, with ``context`` mapping the
             name of a gradient to the name of its variable; for example `error_clip_callback`.
 
     Returns:
-        (parameter, gradient) for each parameter on which the loss depends, in the order of the program.
+        (parameter, gradient) for each parameter on which the loss depends, in the order of ``parameter_list``, else in
+        that of the program.
 
     Raises:
         OpTypeError: the loss is not a Variable, or a list holds something else than variables and names.
@@ -79,6 +81,9 @@ def append_backward(
     if loss.op is not None:
         loss.op.set_attr("op_role", int(OpRole.Forward | OpRole.Loss))
     return pairs
+
+
+append_backward_ops = append_backward  # version 0.10's name
 
 
 def gradients(
@@ -133,7 +138,33 @@ def gradients(
         return [None if name is None else block.var(name) for name in found]
 
 
-calc_gradient = gradients
+def calc_gradient(
+    targets: Variable | Sequence[Variable],
+    inputs: Variable | Sequence[Variable],
+    target_gradients: Variable | Sequence[Variable | None] | None = None,
+    no_grad_set: Names | None = None,
+) -> Variable | list[Variable | None] | None:
+    """As `gradients`, with the gradient itself where there is one input.
+
+    Args:
+        targets: see `gradients`.
+        inputs: see `gradients`.
+        target_gradients: see `gradients`.
+        no_grad_set: see `gradients`.
+
+    Returns:
+        The gradient of the one input, None where nothing depends on it; of several inputs, a list.
+
+    Example:
+        >>> x = fluid.layers.data("x", [3], append_batch_size=False)
+        >>> calc_gradient(fluid.layers.square(x), x).name
+        'x@GRAD'
+
+    Source: fluid.backward.calc_gradient.
+    """
+    found = gradients(targets, inputs, target_gradients, no_grad_set)
+    return found[0] if len(found) == 1 else found
+
 
 _NOT_INSIDE = "gradients inside loops and branches are not part of fluidnb yet."
 
@@ -229,15 +260,22 @@ def _fill(walk: Walk, target: Variable, value: float) -> OpDesc:
 
 
 def _pairs(block: Block, walk: Walk, chosen: Collection[str] | None) -> list[tuple[Parameter, Variable]]:
-    """The parameters with their gradients; the operators that complete these say so in op_role_var."""
+    """The parameters with their gradients; the operators that complete these say so in op_role_var.
+
+    Those that are chosen come in their order, and need not be parameters.
+    """
     writers = {name: desc for desc in walk.ops for name in desc.output_arg_names()}
-    pairs = []
-    for parameter in block.program.all_parameters():
-        if not (parameter.trainable if chosen is None else parameter.name in chosen):
-            continue
+    pairs: list[tuple[Any, Variable]] = []
+    if chosen is None:
+        wanted: list[Any] = [p for p in block.program.all_parameters() if p.trainable]
+    else:
+        wanted = [v for v in map(block.find_var_recursive, chosen) if v is not None]
+    for parameter in wanted:
         name = walk.gradient_of.get(parameter.name)
         if name is not None:
             pairs.append((parameter, block.var(name)))
+            if not isinstance(parameter, Parameter):
+                continue
             writer = writers[name]
             before = writer.attrs.get("op_role_var", [])
             writer.set_attr("op_role_var", [parameter.name, name, *before])

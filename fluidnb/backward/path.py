@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, KeysView
 
 from fluidnb.errors import OpTypeError
 from fluidnb.program import Parameter, Variable
@@ -13,7 +13,7 @@ from fluidnb.values.dtypes import VarType
 _DIFFERENTIABLE = (VarType.LOD_TENSOR, VarType.SELECTED_ROWS, VarType.LOD_TENSOR_ARRAY)
 
 
-def names_of(given: Iterable[Variable | str] | None, argument: str) -> set[str]:
+def names_of(given: Iterable[Variable | str] | None, argument: str) -> KeysView[str]:
     """The names in an argument that holds variables or names.
 
     Args:
@@ -21,7 +21,7 @@ def names_of(given: Iterable[Variable | str] | None, argument: str) -> set[str]:
         argument: its name, for the message.
 
     Returns:
-        Their names.
+        Their names, each once, in order.
 
     Raises:
         OpTypeError: it holds something else.
@@ -30,15 +30,15 @@ def names_of(given: Iterable[Variable | str] | None, argument: str) -> set[str]:
         >>> names_of(["x", "y"], "no_grad_set") == {"x", "y"}
         True
     """
-    names = set()
+    names: dict[str, None] = {}
     for item in [given] if isinstance(given, str | Variable) else given or ():
         if not isinstance(item, str | Variable):
             raise OpTypeError(
                 f"{argument} holds variables or their names.", expected="Variable or str",
                 received=f"{item!r} ({type(item).__name__})",
             )  # fmt: skip
-        names.add(item if isinstance(item, str) else item.name)
-    return names
+        names[item if isinstance(item, str) else item.name] = None
+    return names.keys()
 
 
 def is_floating(block: BlockDesc, name: str) -> bool:

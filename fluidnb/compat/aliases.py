@@ -11,8 +11,9 @@ from importlib.machinery import ModuleSpec
 from types import ModuleType
 
 from fluidnb import layers
+from fluidnb.compat.modules import SAME, absent_module
 from fluidnb.errors import FluidError
-from fluidnb.program import Variable
+from fluidnb.values import declared
 
 #: Paddle's name -> ours; what is inside follows (``paddle.fluid.layers`` is ``fluidnb.layers``).
 ALIASES = {
@@ -23,6 +24,7 @@ ALIASES = {
     "paddle.dataset": "fluidnb.data.dataset",
     "paddle.fluid": "fluidnb",
     "paddle.reader": "fluidnb.data.reader",
+    "paddle.reader.decorator": "fluidnb.data.reader",
     "paddle.v2.dataset": "fluidnb.data.dataset",
     "paddle.v2.fluid": "fluidnb",
     "paddle.v2.framework": "fluidnb",
@@ -32,19 +34,17 @@ ALIASES = {
 # Fluid's modules of layers are one module here.
 for _root in ("paddle.fluid", "paddle.v2.fluid", "paddle.v2.framework"):
     ALIASES.update((f"{_root}.layers.{_name}", "fluidnb.layers") for _name in layers._MODULES)
-
-#: Words of the design documents that are methods of variables while paddle's names are ours.
-_METHODS = ("as_step_input",)
+    ALIASES.update((f"{_root}.{_name}", _ours_is) for _name, _ours_is in SAME.items())
 
 
 class _SameModule(Loader):
     """Gives the import system a module that exists, and leaves the module's own spec alone."""
 
-    def __init__(self, target: str) -> None:
+    def __init__(self, target: str | ModuleType) -> None:
         self._target = target
 
     def create_module(self, spec: ModuleSpec) -> ModuleType:
-        module = importlib.import_module(self._target)
+        module = importlib.import_module(self._target) if isinstance(self._target, str) else self._target
         self._spec = module.__spec__
         return module
 
@@ -60,6 +60,9 @@ class _Finder(MetaPathFinder):
     ) -> ModuleSpec | None:
         if fullname.partition(".")[0] != "paddle":
             return None
+        absent = absent_module(fullname)
+        if absent is not None:
+            return ModuleSpec(fullname, _SameModule(absent), is_package=True)
         ours = _ours(fullname)
         if ours is None or importlib.util.find_spec(ours) is None:
             raise ModuleNotFoundError(f"{fullname} is not part of fluidnb, which stands in for paddle.", name=fullname)
@@ -94,6 +97,9 @@ def is_installed() -> bool:
 def install(force: bool = False) -> None:
     """Let ``import paddle`` and its like mean this package, in this process; variables get ``as_step_input()``.
 
+    Old rules hold then: what is fed need not have the declared shape and dtype, what is declared float32 may hold
+    integers, and a LoD need not fit the rows that a tensor has when it comes.
+
     Args:
         force: whether to do so although a real paddle is installed.
 
@@ -118,13 +124,14 @@ def install(force: bool = False) -> None:
     for name in _hidden:
         del sys.modules[name]
     sys.meta_path.insert(0, _finder)
+    declared.binding = False
     for name in ALIASES:
         importlib.import_module(name)
     pd = sys.modules["paddle"]
     # Importing a submodule binds it in its parent; paddle.batch is the function all the same.
     vars(pd)["batch"] = sys.modules["paddle.reader"].batch
-    for word in _METHODS:
-        setattr(Variable, word, getattr(pd, word))
+    for owner, name, method in importlib.import_module("fluidnb.compat.methods").METHODS:
+        setattr(owner, name, method)
 
 
 def uninstall() -> None:
@@ -136,8 +143,9 @@ def uninstall() -> None:
     if not is_installed():
         return
     sys.meta_path.remove(_finder)
-    for word in _METHODS:
-        delattr(Variable, word)
+    declared.binding = True
+    for owner, name, _ in importlib.import_module("fluidnb.compat.methods").METHODS:
+        delattr(owner, name)
     for name in [n for n in sys.modules if _is_paddles(n)]:
         del sys.modules[name]
     sys.modules.update(_hidden)

@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from fluidnb.errors import OpTypeError
+from fluidnb.errors import FluidError, OpTypeError
 
 __all__ = ["floor_division", "get_exception_message", "int_type", "long_type", "round", "to_bytes", "to_text"]
 
@@ -93,13 +93,13 @@ def floor_division(x: float, y: float) -> float:
 
 
 def get_exception_message(exc: BaseException) -> str:
-    """What an exception says.
+    """What an exception says, in its first sentence: scripts compare that with Fluid's.
 
     Args:
         exc: the exception.
 
     Returns:
-        Its text.
+        Its text; of our errors, without the lines about the operator, its operands and the user's line.
 
     Raises:
         OpTypeError: not an exception.
@@ -112,4 +112,4 @@ def get_exception_message(exc: BaseException) -> str:
         raise OpTypeError(
             "get_exception_message takes an exception.", expected="an exception", received=repr(exc)[:200]
         )
-    return str(exc)
+    return exc.summary if isinstance(exc, FluidError) else str(exc)

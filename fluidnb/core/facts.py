@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from enum import IntEnum
 
+from fluidnb import memory
 from fluidnb.errors import EnforceNotMet
 from fluidnb.op import kernels_of
 from fluidnb.program import EMPTY_VAR_NAME, GRAD_VAR_SUFFIX, unique_name
 from fluidnb.proto import framework_pb2 as pb2
-from fluidnb.values import CUDAPlace, DeviceContext, Place
+from fluidnb.values import CPUPlace, CUDAPlace, DeviceContext, Place
 
 
 class AttrType(IntEnum):
@@ -132,3 +133,66 @@ def is_float16_supported(place: Place) -> bool:
         True
     """
     return isinstance(place, Place)
+
+
+def is_compiled_with_mkldnn() -> bool:
+    """Whether operators have kernels of the MKL-DNN library: they do not, numpy computes.
+
+    Example:
+        >>> is_compiled_with_mkldnn(), is_compiled_with_dist(), is_compiled_with_brpc(), is_compiled_with_ngraph()
+        (False, False, False, False)
+    """
+    return False
+
+
+def is_compiled_with_dist() -> bool:
+    """Whether programs can be split over several machines."""
+    return False
+
+
+def is_compiled_with_brpc() -> bool:
+    """Whether machines talk by the bRPC library."""
+    return False
+
+
+def is_compiled_with_ngraph() -> bool:
+    """Whether parts of programs go to the nGraph library."""
+    return False
+
+
+def get_mem_usage(device: int) -> int:
+    """How many bytes of a CUDA device's memory are handed out.
+
+    Args:
+        device: its number.
+
+    Returns:
+        The bytes; 0 before anything has run there.
+
+    Raises:
+        EnforceNotMet: there is no such device.
+    """
+    return memory.used(CUDAPlace(device))
+
+
+def print_mem_usage() -> None:
+    """Print what is handed out of the memory of every place that is used.
+
+    Example:
+        >>> print_mem_usage()
+        CPUPlace: ... used, peak ...
+    """
+    places: list[Place] = [CPUPlace()]
+    if is_compiled_with_cuda():
+        places.append(CUDAPlace(0))
+    for place in places:
+        print(memory.stats(place))
+
+
+def __unittest_throw_exception__() -> None:
+    """Raise an `EnforceNotMet`, as Fluid's core does for the tests of its exceptions.
+
+    Raises:
+        EnforceNotMet: always.
+    """
+    raise EnforceNotMet("test exception", hint="nobody calls this but tests.")

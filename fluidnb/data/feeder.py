@@ -87,38 +87,68 @@ class DataFeeder:
 
     def decorate_reader(
         self, reader: Reader, multi_devices: bool = False, num_places: int | None = None, drop_last: bool = True
-    ) -> Callable[[], Iterator[dict[str, LoDTensor]]]:
+    ) -> Callable[[], Iterator[Any]]:
         """A reader of batches as a reader of feeds.
 
         Args:
             reader: gives batches.
-            multi_devices: not built yet.
-            num_places: how many devices, with `multi_devices`.
-            drop_last: leave out batches that do not fill all devices, with `multi_devices`.
+            multi_devices: whether each item is a list with a feed for each device, as ``ParallelExecutor.run`` takes
+                it; here it is a list of one.
+            num_places: how many devices, with `multi_devices`: 1, or None for those that there are.
+            drop_last: accepted for old scripts: every batch fills one device.
 
         Returns:
-            A reader of name -> LoDTensor.
+            A reader of name -> LoDTensor, or of lists of one of these.
 
         Raises:
-            NotBuiltYet: `multi_devices` is set.
+            NotBuiltYet: more than one device.
+
+        Example:
+            >>> feeder = DataFeeder([fluid.layers.data("x", [1])], fluid.CPUPlace())
+            >>> feeds = feeder.decorate_reader(lambda: iter([[(1.0,), (2.0,)]]), multi_devices=True)
+            >>> [[feed["x"].shape() for feed in item] for item in feeds()]
+            [[[2, 1]]]
         """
         if multi_devices:
-            raise NotBuiltYet("Feeding several devices is not built yet.", hint="multi_devices=False feeds one.")
+            _check_places(num_places)
         check_reader(reader)
 
-        def feeds() -> Iterator[dict[str, LoDTensor]]:
+        def feeds() -> Iterator[Any]:
             for batch in reader():
-                yield self.feed(batch)
+                yield list(self.feed_parallel([batch])) if multi_devices else self.feed(batch)
 
         return feeds
 
     def feed_parallel(self, iterable: Iterable[Any], num_places: int | None = None) -> Iterator[dict[str, LoDTensor]]:
-        """Feeds for several devices.
+        """Feeds for several devices, one of which there is.
+
+        Args:
+            iterable: a batch for each device.
+            num_places: how many devices: 1, or None for those that there are.
+
+        Returns:
+            A feed for each.
 
         Raises:
-            NotBuiltYet: always.
+            NotBuiltYet: more than one device.
+            OpValueError: not as many batches as devices; or as `feed`.
         """
-        raise NotBuiltYet("Feeding several devices is not built yet.", hint="feed() feeds one.")
+        _check_places(num_places)
+        batches = list(iterable)
+        if len(batches) != 1:
+            raise OpValueError(
+                "feed_parallel takes a batch for each device.", expected="[batch], for one device",
+                received=f"{len(batches)} batches", hint="feed(batch) takes the batch itself.",
+            )  # fmt: skip
+        return iter([self.feed(batches[0])])
+
+
+def _check_places(num_places: int | None) -> None:
+    if num_places not in (None, 1):
+        raise NotBuiltYet(
+            "Feeding several devices is not built yet.", expected="num_places of 1, or left out", received=num_places,
+            hint="one device takes the whole batch.",
+        )  # fmt: skip
 
 
 class _Column:

@@ -8,6 +8,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from fluidnb.errors import OpValueError, near
+from fluidnb.program.roles import role_of
+from fluidnb.runtime.observe import observers
 from fluidnb.runtime.plan import PlanOp
 
 
@@ -22,6 +24,7 @@ class Event:
         cell: the cell or file line that made it, or an empty text.
         start: when it began, ns.
         end: when it ended, ns.
+        role: ``forward``, ``backward`` or ``optimizer``.
     """
 
     type: str
@@ -30,6 +33,7 @@ class Event:
     cell: str
     start: int
     end: int
+    role: str = "forward"
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,7 +105,7 @@ class Profile:
         """
         where = op.where()
         cell = "" if where is None else where.short()
-        self.events.append(Event(op.desc.optype, op.text(), op.block, cell, start, end))
+        self.events.append(Event(op.desc.optype, op.text(), op.block, cell, start, end, role_of(op.desc)))
 
     def rows(self, by: str = "type", sorted_key: str | None = None) -> list[Row]:
         """The table.
@@ -158,6 +162,37 @@ class Profile:
             for e in self.events
         ]  # fmt: skip
         return json.dumps({"traceEvents": rows, "displayTimeUnit": "ms"})
+
+
+def profile_steps(run: Callable[[], object], steps: int = 1) -> tuple[Profile, list[int]]:
+    """Time the operators of some runs; a profiler that is on goes on, beside this one.
+
+    Args:
+        run: makes one run.
+        steps: how often.
+
+    Returns:
+        The profile, and how many events it had when each run began.
+
+    Raises:
+        FluidError: what the runs raise.
+
+    Example:
+        >>> x = fluid.layers.mean(fluid.layers.data("x", shape=[2])); exe = fluid.Executor()
+        >>> profile, runs = profile_steps(lambda: exe.run(feed={"x": np.ones((1, 2), "float32")}, fetch_list=[x]), 3)
+        >>> [e.type for e in profile.events], runs
+        (['mean', 'mean', 'mean'], [0, 1, 2])
+    """
+    profile, starts = Profile(), []
+    record = profile.record
+    observers.append(record)
+    try:
+        for _ in range(steps):
+            starts.append(len(profile.events))
+            run()
+    finally:
+        observers.remove(record)
+    return profile, starts
 
 
 def check_key(sorted_key: str | None) -> None:

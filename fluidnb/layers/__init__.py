@@ -88,7 +88,8 @@ from fluidnb.layers.logic import (
 )
 from fluidnb.layers.loss import cross_entropy, square_error_cost
 from fluidnb.layers.lrn import lrn
-from fluidnb.layers.many_classes import hsigmoid, nce
+from fluidnb.layers.many_classes import hsigmoid, nce, sampled_softmax_with_cross_entropy
+from fluidnb.layers.masks import generate_mask_labels
 from fluidnb.layers.math import clip, increment, matmul, mul, scale, sum, sums
 from fluidnb.layers.mean_iou import mean_iou
 from fluidnb.layers.metric import accuracy, topk
@@ -119,7 +120,7 @@ from fluidnb.layers.parts import (
 )
 from fluidnb.layers.pool import pool2d, pool3d
 from fluidnb.layers.py_func import py_func
-from fluidnb.layers.random import dropout, gaussian_random, uniform_random
+from fluidnb.layers.random import dropout, gaussian_random, random_crop, uniform_random
 from fluidnb.layers.rank import (
     array_to_lod_tensor,
     lod_rank_table,
@@ -201,6 +202,7 @@ from fluidnb.layers.vision import (
     grid_sampler,
     pixel_shuffle,
     shuffle_channel,
+    space_to_depth,
     temporal_shift,
     unfold,
 )
@@ -217,25 +219,26 @@ __all__ = [
     "elementwise_add", "elementwise_div", "elementwise_floordiv", "elementwise_max", "elementwise_min",
     "elementwise_mod", "elementwise_mul", "elementwise_pow", "elementwise_sub", "elu", "embedding", "equal", "exp",
     "expand", "exponential_decay", "fc", "fill_constant", "fill_constant_batch_size_like", "flatten", "floor",
-    "fsp_matrix", "gather", "gaussian_random", "gaussian_random_batch_size_like", "get_tensor_from_selected_rows",
-    "greater_equal", "greater_than", "grid_sampler", "group_norm", "gru_unit", "hard_shrink", "hard_sigmoid", "has_inf",
-    "has_nan", "hsigmoid", "huber_loss", "im2sequence", "image_resize", "image_resize_short", "increment",
-    "inverse_time_decay", "is_empty", "isfinite", "kldiv_loss", "l2_normalize", "label_smooth", "layer_norm",
-    "leaky_relu", "less_equal", "less_than", "linear_chain_crf", "linear_lr_warmup", "linspace", "load",
-    "lod_rank_table", "lod_reset", "lod_tensor_to_array", "log", "log_loss", "logical_and", "logical_not", "logical_or",
-    "logical_xor", "logsigmoid", "lrn", "lstm_unit", "margin_rank_loss", "matmul", "max_sequence_len", "maxout", "mean",
-    "mean_iou", "merge_lod_tensor", "merge_selected_rows", "mul", "multiplex", "natural_exp_decay", "nce", "noam_decay",
-    "not_equal", "one_hot", "ones", "pad", "pad2d", "pad_constant_like", "piecewise_decay", "pixel_shuffle",
-    "polynomial_decay", "pool2d", "pool3d", "pow", "prelu", "py_func", "range", "rank", "rank_loss", "reciprocal",
-    "reduce_all", "reduce_any", "reduce_max", "reduce_mean", "reduce_min", "reduce_prod", "reduce_sum", "relu", "relu6",
-    "reorder_lod_tensor_by_rank", "reshape", "resize_bilinear", "resize_nearest", "reverse", "round", "row_conv",
-    "rsqrt", "sampling_id", "scale", "scatter", "selu", "sequence_concat", "sequence_conv", "sequence_enumerate",
+    "fsp_matrix", "gather", "gaussian_random", "gaussian_random_batch_size_like", "generate_mask_labels",
+    "get_tensor_from_selected_rows", "greater_equal", "greater_than", "grid_sampler", "group_norm", "gru_unit",
+    "hard_shrink", "hard_sigmoid", "has_inf", "has_nan", "hsigmoid", "huber_loss", "im2sequence", "image_resize",
+    "image_resize_short", "increment", "inverse_time_decay", "is_empty", "isfinite", "kldiv_loss", "l2_normalize",
+    "label_smooth", "layer_norm", "leaky_relu", "less_equal", "less_than", "linear_chain_crf", "linear_lr_warmup",
+    "linspace", "load", "lod_rank_table", "lod_reset", "lod_tensor_to_array", "log", "log_loss", "logical_and",
+    "logical_not", "logical_or", "logical_xor", "logsigmoid", "lrn", "lstm_unit", "margin_rank_loss", "matmul",
+    "max_sequence_len", "maxout", "mean", "mean_iou", "merge_lod_tensor", "merge_selected_rows", "mul", "multiplex",
+    "natural_exp_decay", "nce", "noam_decay", "not_equal", "one_hot", "ones", "pad", "pad2d", "pad_constant_like",
+    "piecewise_decay", "pixel_shuffle", "polynomial_decay", "pool2d", "pool3d", "pow", "prelu", "py_func",
+    "random_crop", "range", "rank", "rank_loss", "reciprocal", "reduce_all", "reduce_any", "reduce_max", "reduce_mean",
+    "reduce_min", "reduce_prod", "reduce_sum", "relu", "relu6", "reorder_lod_tensor_by_rank", "reshape",
+    "resize_bilinear", "resize_nearest", "reverse", "round", "row_conv", "rsqrt", "sampled_softmax_with_cross_entropy",
+    "sampling_id", "scale", "scatter", "selu", "sequence_concat", "sequence_conv", "sequence_enumerate",
     "sequence_expand", "sequence_expand_as", "sequence_first_step", "sequence_last_step", "sequence_mask",
     "sequence_pad", "sequence_pool", "sequence_reshape", "sequence_reverse", "sequence_scatter", "sequence_slice",
     "sequence_softmax", "sequence_unpad", "set_defaults", "shape", "shrink_memory", "shuffle_channel", "sigmoid",
     "sigmoid_cross_entropy_with_logits", "sign", "sin", "slice", "smooth_l1", "soft_relu", "softmax",
-    "softmax_with_cross_entropy", "softplus", "softshrink", "softsign", "split", "split_lod_tensor", "sqrt", "square",
-    "square_error_cost", "squeeze", "stack", "stanh", "sum", "sums", "swish", "tanh", "tanh_shrink",
+    "softmax_with_cross_entropy", "softplus", "softshrink", "softsign", "space_to_depth", "split", "split_lod_tensor",
+    "sqrt", "square", "square_error_cost", "squeeze", "stack", "stanh", "sum", "sums", "swish", "tanh", "tanh_shrink",
     "teacher_student_sigmoid_loss", "temporal_shift", "tensor_array_to_tensor", "thresholded_relu", "topk", "transpose",
     "unfold", "uniform_random", "uniform_random_batch_size_like", "unsqueeze", "unstack", "warpctc", "where", "zeros",
     "zeros_like",

@@ -14,7 +14,7 @@ _GROUPS = {
         "LayerHelper.append_op appends what there is as an operator: op.has_op(\"roi_align\") and so on.",
     ): """anchor_generator bipartite_match box_clip box_coder box_decoder_and_assign collect_fpn_proposals
         deformable_conv deformable_roi_pooling density_prior_box detection_output distribute_fpn_proposals
-        generate_mask_labels generate_proposal_labels generate_proposals iou_similarity multi_box_head multiclass_nms
+        generate_proposal_labels generate_proposals iou_similarity multi_box_head multiclass_nms
         polygon_box_transform prior_box psroi_pool retinanet_detection_output retinanet_target_assign roi_align
         roi_perspective_transform roi_pool rpn_target_assign sigmoid_focal_loss ssd_loss target_assign yolo_box
         yolov3_loss""",
@@ -30,8 +30,7 @@ _GROUPS = {
     (
         "it serves one kind of model, and is not built",
         "put it together of other layers, or define an operator with fluidnb.op.",
-    ): """continuous_value_model data_norm hash npair_loss random_crop
-        sampled_softmax_with_cross_entropy similarity_focus space_to_depth spectral_norm tree_conv""",
+    ): "continuous_value_model data_norm hash npair_loss similarity_focus spectral_norm tree_conv",
 }  # fmt: skip
 
 #: layer -> (why, what to use instead)
@@ -65,7 +64,7 @@ def refusal(path: str, why: str, instead: str) -> Callable[..., NoReturn]:
         instead: what to use.
 
     Returns:
-        A function that raises, whatever it is given.
+        A function that raises, whatever it is given; so does a class statement with it as base.
 
     Example:
         >>> refusal("fluid.nets.magic", "it does not exist", "fluid.layers.fc does.")(3)
@@ -79,4 +78,5 @@ def refusal(path: str, why: str, instead: str) -> Callable[..., NoReturn]:
 
     refuse.__name__ = refuse.__qualname__ = path.rpartition(".")[2]
     refuse.__doc__ = f"Not part of fluidnb yet: {why}."
+    vars(refuse)["__mro_entries__"] = refuse
     return refuse

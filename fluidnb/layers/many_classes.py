@@ -1,4 +1,4 @@
-"""Losses over so many classes that not all of them can be looked at: noise-contrastive estimation, a tree."""
+"""Losses over so many classes that not all of them can be looked at: samples of them, a tree."""
 
 from __future__ import annotations
 
@@ -8,11 +8,17 @@ import numpy as np
 
 from fluidnb.errors import OpTypeError, OpValueError
 from fluidnb.layer_helper import LayerHelper
+from fluidnb.layers.cross_entropy import softmax_with_cross_entropy
+from fluidnb.layers.math import scale
 from fluidnb.layers.one_op import check_variable
-from fluidnb.layers.tensor import assign
+from fluidnb.layers.reduce import reduce_sum
+from fluidnb.layers.search import one_hot
+from fluidnb.layers.several import several
+from fluidnb.layers.shape import reshape
+from fluidnb.layers.tensor import assign, cast
 from fluidnb.program import Variable, naming
 
-__all__ = ["hsigmoid", "nce"]
+__all__ = ["hsigmoid", "nce", "sampled_softmax_with_cross_entropy"]
 
 _SAMPLERS = {"uniform": 0, "log_uniform": 1, "custom_dist": 2}
 
@@ -46,7 +52,7 @@ def nce(
         sampler: "uniform", "log_uniform" or "custom_dist".
         custom_dist: for the last, the probability of each class.
         seed: of the drawing; 0 for the program's.
-        is_sparse: accepted; gradients are dense.
+        is_sparse: whether the gradient of the weight is SelectedRows, with the classes of the batch alone.
 
     Returns:
         The cost, float [N, 1].
@@ -120,7 +126,7 @@ def hsigmoid(
         path_table: int64 [N, L], the nodes on the way to each row's class, -1 after its end; for a tree of your own.
         path_code: int64 [N, L], the turn at each of them, 0 or 1.
         is_custom: whether the tree is your own.
-        is_sparse: accepted; gradients are dense.
+        is_sparse: whether the gradient of the vectors is SelectedRows, with the nodes of the batch alone.
 
     Returns:
         The cost, float [N, 1].
@@ -163,3 +169,70 @@ def hsigmoid(
     outputs = {"Out": [out], "PreOut": [pre]}
     helper.append_op(type="hierarchical_sigmoid", inputs=inputs, outputs=outputs, attrs=attrs)
     return out
+
+
+@naming.layer
+def sampled_softmax_with_cross_entropy(
+    logits: Variable,
+    label: Variable,
+    num_samples: int,
+    num_true: int = 1,
+    remove_accidental_hits: bool = True,
+    use_customized_samples: bool = False,
+    customized_samples: Variable | None = None,
+    customized_probabilities: Variable | None = None,
+    seed: int = 0,
+) -> Variable:
+    """The softmax loss over the true classes and a few that are drawn, instead of all: for training.
+
+    Small classes are drawn most often, by a log-uniform law, so classes should be numbered by falling frequency.
+
+    Args:
+        logits: float [N, classes], before the softmax.
+        label: int64 [N, num_true], true classes, each of which counts 1 / num_true.
+        num_samples: how many classes are drawn, the same for all rows.
+        num_true: true classes of a row.
+        remove_accidental_hits: whether a sample that is a true class of its row is left out there.
+        use_customized_samples: whether the samples are given, not drawn.
+        customized_samples: int64 [N, num_true + num_samples], true classes and then samples.
+        customized_probabilities: float of that shape, how often each is expected among the samples.
+        seed: of the drawing; 0 for the program's.
+
+    Returns:
+        The loss, float [N, 1], divided by ``num_true`` as in Fluid.
+
+    Raises:
+        OpTypeError: ``logits`` or ``label`` is no Variable.
+        OpValueError: samples of your own are wanted but not given.
+        RuleError: the shapes do not fit, or there are fewer classes than samples.
+
+    Example:
+        >>> scores, word = fluid.layers.data("scores", [1000]), fluid.layers.data("word", [1], dtype="int64")
+        >>> fluid.layers.sampled_softmax_with_cross_entropy(scores, word, num_samples=20).shape
+        (-1, 1)
+
+    Source: Fluid's layers.sampled_softmax_with_cross_entropy.
+    """
+    check_variable(logits, "logits", "sampled_softmax_with_cross_entropy")
+    check_variable(label, "label", "sampled_softmax_with_cross_entropy")
+    inputs = {"Logits": logits, "Labels": label}
+    if use_customized_samples:
+        if customized_samples is None or customized_probabilities is None:
+            raise OpValueError(
+                "Samples of your own need customized_samples and customized_probabilities.",
+                expected="two variables [N, num_true + num_samples]",
+                received="none" if customized_samples is customized_probabilities else "one of them",
+            )  # fmt: skip
+        inputs |= {"CustomizedSamples": customized_samples, "CustomizedProbabilities": customized_probabilities}
+    outputs = {"Samples": "int64", "Probabilities": logits.dtype, "LogitsDim": logits.dtype, "LabelsDim": label.dtype,
+               "SampledLogits": logits.dtype, "SampledLabels": "int64"}  # fmt: skip
+    attrs = {"num_samples": num_samples, "remove_accidental_hits": remove_accidental_hits, "uniq": True,
+             "use_customized_samples": use_customized_samples, "seed": seed}  # fmt: skip
+    *_, found, places = several("sample_logits", inputs, outputs, attrs)
+    width = num_samples + num_true
+    marks = cast(one_hot(reshape(places, [-1, 1]), width), logits.dtype)
+    if num_true > 1:
+        marks = scale(reduce_sum(reshape(marks, [-1, num_true, width]), 1), 1.0 / num_true)
+    loss = softmax_with_cross_entropy(found, marks, soft_label=True)
+    assert isinstance(loss, Variable)
+    return scale(loss, 1.0 / num_true)

@@ -5,10 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from fluidnb.errors import OpTypeError
+from fluidnb.initializer import Constant
 from fluidnb.layer_helper import LayerHelper
 from fluidnb.layers.one_op import check_variable, one_op
 from fluidnb.program import Variable, naming
 from fluidnb.values import dtypes
+from fluidnb.values.seeding import generator
 
 
 @naming.layer
@@ -113,4 +116,49 @@ def dropout(
         "dropout_implementation": dropout_implementation,
     }
     helper.append_op(type="dropout", inputs={"X": [x]}, outputs={"Out": [out], "Mask": [mask]}, attrs=attrs)
+    return out
+
+
+@naming.layer
+def random_crop(x: Variable, shape: Sequence[int], seed: int | Variable | None = None) -> Variable:
+    """A part of each instance of a batch, each from another random place.
+
+    Args:
+        x: [batch, …].
+        shape: shape of a part; as many of the last dimensions of ``x`` are cut, those before them are the batch.
+        seed: a number from which the places follow, other ones in every run; or an int64 variable [1], which holds the
+            next one after each run. None draws a number, which `fluid.seed` fixes.
+
+    Returns:
+        [batch, the shape]; no gradient passes.
+
+    Raises:
+        OpTypeError: ``seed`` is something else.
+        RuleError: the shape is not that of a part.
+
+    Example:
+        >>> fluid.layers.random_crop(fluid.layers.data("image", [3, 256, 256]), shape=[3, 224, 224]).shape
+        (-1, 3, 224, 224)
+
+    Source: Fluid's layers.random_crop.
+    """
+    check_variable(x, "x", "random_crop")
+    helper = LayerHelper("random_crop")
+    attrs: dict[str, Any] = {"shape": list(shape)}
+    if seed is None:
+        seed = int(generator().integers(-65536, 65536))
+    if isinstance(seed, int):
+        attrs["startup_seed"] = seed
+        seed, _ = helper.create_or_get_global_variable(
+            naming.layer_name("random_crop_seed"), dtype="int64", shape=[1], persistable=True, stop_gradient=True
+        )
+        helper.set_variable_initializer(seed, Constant(attrs["startup_seed"], force_cpu=True))
+    elif not isinstance(seed, Variable):
+        raise OpTypeError(
+            "'seed' must be a Variable or an int.", expected="an int, or an int64 variable [1]",
+            received=f"{seed!r} ({type(seed).__name__})",
+        )  # fmt: skip
+    out = helper.create_tmp_variable(x.dtype, stop_gradient=True)
+    outputs = {"Out": [out], "SeedOut": [seed]}
+    helper.append_op(type="random_crop", inputs={"X": [x], "Seed": [seed]}, outputs=outputs, attrs=attrs)
     return out

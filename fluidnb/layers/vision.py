@@ -12,7 +12,8 @@ from fluidnb.layers.windows import per_axis
 from fluidnb.program import Variable, naming
 
 __all__ = [
-    "affine_channel", "affine_grid", "grid_sampler", "pixel_shuffle", "shuffle_channel", "temporal_shift", "unfold",
+    "affine_channel", "affine_grid", "grid_sampler", "pixel_shuffle", "shuffle_channel", "space_to_depth",
+    "temporal_shift", "unfold",
 ]  # fmt: skip
 
 
@@ -168,6 +169,36 @@ def shuffle_channel(x: Variable, group: int, name: str | None = None) -> Variabl
     if not isinstance(group, int):
         raise OpTypeError("group must be int type", expected="an int", received=repr(group))
     return one_op("shuffle_channel", {"X": x}, {"group": group}, name=name)
+
+
+@naming.layer
+def space_to_depth(x: Variable, blocksize: int, name: str | None = None) -> Variable:
+    """Height and width shrink by a factor, channels grow by its square: what YOLO's networks call a reorganisation.
+
+    The channels of ``x`` are laid out as squares of pixels, and the image that this gives is read in the smaller shape.
+
+    Args:
+        x: images [batch, channels, height, width]; the factor divides height and width, its square the channels.
+        blocksize: the factor, 2 or more.
+        name: name of the layer.
+
+    Returns:
+        [batch, channels · blocksize², height / blocksize, width / blocksize].
+
+    Raises:
+        OpTypeError: x is not a Variable, or blocksize not an int.
+        OpValueError: blocksize is below 2.
+        RuleError: the sizes are no multiples.
+
+    Example:
+        >>> fluid.layers.space_to_depth(fluid.layers.data("x", [8, 4, 6]), blocksize=2).shape
+        (-1, 32, 2, 3)
+
+    Source: Fluid's layers.space_to_depth.
+    """
+    if not isinstance(blocksize, int):
+        raise OpTypeError("blocksize must be a python Int", expected="an int", received=repr(blocksize))
+    return one_op("space_to_depth", {"X": x}, {"blocksize": blocksize}, name=name)
 
 
 @naming.layer

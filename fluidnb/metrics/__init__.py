@@ -4,6 +4,9 @@ A metric takes in what a program gave, batch by batch (``update``), says what it
 anew for the next pass (``reset``).
 """
 
+from typing import TYPE_CHECKING, Any
+
+from fluidnb.errors import near
 from fluidnb.metrics.base import CompositeMetric, MetricBase
 from fluidnb.metrics.binary import Auc, Precision, Recall
 from fluidnb.metrics.counts import Accuracy, ChunkEvaluator, EditDistance
@@ -18,3 +21,16 @@ __all__ = [
     "Precision",
     "Recall",
 ]
+
+if not TYPE_CHECKING:
+
+    def __getattr__(name: str) -> Any:
+        if name == "DetectionMAP":
+            from fluidnb.layers.absent import refusal
+
+            return refusal(
+                "fluid.metrics.DetectionMAP",
+                "the mean precision of boxes in images is not built",
+                "MetricBase is the base of metrics of your own.",
+            )
+        raise AttributeError(f"fluid.metrics has no {name}. {near(name, __all__)}".rstrip())

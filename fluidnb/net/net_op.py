@@ -183,13 +183,13 @@ class NetOp:
 
     def lines(self) -> Iterator[str]:
         """It as text: a line for the whole, one for each operator, networks in it indented."""
-        yield _line("plain_net", {"all": self._inputs}, {"all": self._outputs})
+        yield op_line("plain_net", {"all": self._inputs}, {"all": self._outputs})
         for op in self._ops:
             if isinstance(op, NetOp):
                 yield from (f"    {line}" for line in op.lines())
             else:
                 ins, outs = ({s.parameter: list(s.arguments) for s in side} for side in (op.inputs, op.outputs))
-                yield "    " + _line(op.type, ins, outs)
+                yield "    " + op_line(op.type, ins, outs)
 
     def __str__(self) -> str:
         return "\n".join(self.lines())
@@ -212,6 +212,20 @@ def _names(op: OpDef | NetOp) -> tuple[set[str], set[str]]:
     return ins, outs
 
 
-def _line(type: str, inputs: dict[str, list[str]], outputs: dict[str, list[str]]) -> str:
+def op_line(type: str, inputs: dict[str, list[str]], outputs: dict[str, list[str]]) -> str:
+    """An operator as text, as Fluid writes it.
+
+    Args:
+        type: its type.
+        inputs: slot -> names.
+        outputs: the same for outputs.
+
+    Returns:
+        One line.
+
+    Example:
+        >>> op_line("sum", {"X": ["a", "b"]}, {"Out": ["c"]})
+        'Op(sum), inputs:{X[a, b]}, outputs:{Out[c]}.'
+    """
     ins, outs = (", ".join(f"{slot}[{', '.join(row)}]" for slot, row in side.items()) for side in (inputs, outputs))
     return f"Op({type}), inputs:{{{ins}}}, outputs:{{{outs}}}."

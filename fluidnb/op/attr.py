@@ -10,7 +10,7 @@ import numpy as np
 
 from fluidnb.errors import OpTypeError, OpValueError
 from fluidnb.proto.framework_pb2 import AttrType
-from fluidnb.values import dtypes
+from fluidnb.values import declared, dtypes
 
 
 class _Required:
@@ -101,6 +101,8 @@ _KINDS: dict[str, tuple[int, Callable[[Any], Any]]] = {
     "blocks": (AttrType.BLOCKS, _many(_block)),
 }
 
+_LISTS = {"ints", "longs", "floats", "float64s"}
+
 
 class Attr:
     """What one attribute of an operator may be.
@@ -163,6 +165,8 @@ class Attr:
             >>> Attr("ints").convert("reshape", "shape", (2, -1))
             [2, -1]
         """
+        if not declared.binding and self.kind in _LISTS and isinstance(value, int | float):
+            value = [value]  # what is a list now was one number once: dim of reduce_sum
         try:
             value = self._convert(value)
         except (TypeError, ValueError, OverflowError, OpTypeError, OpValueError):

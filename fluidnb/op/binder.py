@@ -32,6 +32,8 @@ Call = tuple[Any, tuple[Any, ...], dict[str, Any]]
 Step = tuple[Any, Any, Array]
 
 _consts: dict[tuple[Any, ...], Array] = {}
+#: dtype -> its name, which numpy puts together anew each time.
+_names: dict[Any, str] = {}
 
 
 class Memory(Protocol):
@@ -388,7 +390,7 @@ class Binder(Context):
             for value, _ in row:
                 found = getattr(value, "dtype", None)
                 if found is not None:
-                    return str(found)
+                    return _names.get(found) or _names.setdefault(found, str(found))
         number = self.attr("dtype", self.attr("out_dtype"))
         return dtypes.dtype_name(number) if isinstance(number, int) and number >= 0 else "float32"
 

@@ -6,8 +6,10 @@ from collections.abc import Iterable
 
 from fluidnb.errors import EnforceNotMet, NotFound, OpValueError, near
 from fluidnb.op.attr import GENERATED, REQUIRED, SWITCHES
-from fluidnb.op.define import OpDef, Slot
+from fluidnb.op.define import OpDef, Slot, get_op
+from fluidnb.proto import hooks
 from fluidnb.proto.desc import OpDesc
+from fluidnb.values import declared
 
 
 class SlotError(EnforceNotMet, OpValueError):
@@ -46,12 +48,12 @@ def check_desc(definition: OpDef, desc: OpDesc) -> None:
         return
     _check_slots(definition, "Input", definition.inputs, desc.ins)
     _check_slots(definition, "Output", definition.outputs, desc.outs)
-    _check_attrs(definition, desc)
+    check_attrs(definition, desc)
 
 
 def _check_slots(definition: OpDef, side: str, slots: dict[str, Slot], given: dict[str, list[str]]) -> None:
     for name in given:
-        if name not in slots:
+        if name not in slots and given[name]:
             have = ", ".join(slots) or "none"
             raise NotFound(
                 f"{definition.type} has no {side.lower()} {name}.",
@@ -90,7 +92,18 @@ def missing(definition: OpDef, slot: Slot, given: Iterable[str]) -> SlotError:
     )  # fmt: skip
 
 
-def _check_attrs(definition: OpDef, desc: OpDesc) -> None:
+def check_attrs(definition: OpDef, desc: OpDesc) -> None:
+    """Check the attributes of an operator alone; as `check_desc`.
+
+    Args:
+        definition: its OpDef.
+        desc: its OpDesc; attributes are converted and completed.
+
+    Raises:
+        NotFound: an attribute that the operator does not have.
+        OpTypeError: an attribute of another type.
+        OpValueError: an attribute out of bounds, missing, or at odds with another.
+    """
     given = desc.attrs
     for name in list(given):
         spec = definition.attrs.get(name)
@@ -98,7 +111,7 @@ def _check_attrs(definition: OpDef, desc: OpDesc) -> None:
             value = spec.convert(definition.type, name, given[name])
             if desc.attr_type(name) != spec.number or value != given[name]:
                 desc.set_attr(name, value, spec.number)
-        elif name not in GENERATED and name not in SWITCHES:
+        elif declared.binding and name not in GENERATED and name not in SWITCHES:  # Fluid passed over the others
             raise NotFound(
                 f"{definition.type} has no attribute {name}.",
                 attrs={name: given[name]}, expected=", ".join(definition.attrs) or "no attributes",
@@ -122,3 +135,12 @@ def _check_attrs(definition: OpDef, desc: OpDesc) -> None:
                 expected="attributes that fit each other",
                 hint=f"change {' or '.join(definition.attrs)}.",
             )  # fmt: skip
+
+
+def _check_bare(desc: OpDesc) -> None:
+    definition = get_op(desc.optype)
+    if not definition.is_grad:
+        check_attrs(definition, desc)
+
+
+hooks.check_attrs = _check_bare

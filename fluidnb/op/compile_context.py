@@ -3,21 +3,25 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import combinations
 from typing import Any
 
 import numpy as np
 
 from fluidnb.errors import NotFound, near
-from fluidnb.op.context import EMPTY, GRAD, Context, Lod
-from fluidnb.op.define import OpDef
+from fluidnb.op.context import EMPTY, GRAD, Context, Lod, RuleError
+from fluidnb.op.define import OpDef, get_op
 from fluidnb.op.rules import product
+from fluidnb.proto import hooks
 from fluidnb.proto.desc import BlockDesc, OpDesc, VarDesc
 from fluidnb.proto.framework_pb2 import VarType
-from fluidnb.values import dtypes
+from fluidnb.values import declared, dtypes
 from fluidnb.where import Where
 
 _TENSORS = (VarType.LOD_TENSOR, VarType.SELECTED_ROWS, VarType.LOD_TENSOR_ARRAY)
 _LEVELED = (VarType.LOD_TENSOR, VarType.LOD_TENSOR_ARRAY)
+#: What variables of old programs may hold that are declared float32.
+_OTHERS = tuple(np.dtype(name) for name in ("int64", "bool", "int32"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +61,7 @@ class CompileContext(Context):
         where: the user's line.
     """
 
-    __slots__ = ("attrs", "block", "definition", "desc", "inputs", "outputs", "place", "runtime")
+    __slots__ = ("attrs", "block", "definition", "desc", "held", "inputs", "outputs", "place", "runtime")
 
     def __init__(self, definition: OpDef, desc: OpDesc, block: BlockDesc, where: Where | None = None) -> None:
         self.definition, self.desc, self.block, self.place = definition, desc, block, where
@@ -65,6 +69,7 @@ class CompileContext(Context):
         self.outputs = {s: n for s, n in desc.outs.items() if n}
         self.attrs = desc.attrs
         self.runtime = False
+        self.held: dict[str, np.dtype[Any]] = {}  # variable -> dtype, whatever its declaration says
 
     def _var(self, name: str) -> VarDesc:
         var = self.block.find_var_recursive(name)
@@ -82,10 +87,9 @@ class CompileContext(Context):
         names = self.inputs.get(slot) or self.outputs.get(slot) or []
         return [self._spec(self._var(n)) for n in names if n != EMPTY]
 
-    @staticmethod
-    def _spec(var: VarDesc) -> Spec:
+    def _spec(self, var: VarDesc) -> Spec:
         if var.type() in _TENSORS:
-            return Spec(tuple(var.shape()), dtypes.np_dtype(var.dtype()))
+            return Spec(tuple(var.shape()), self.held.get(var.name()) or dtypes.np_dtype(var.dtype()))
         return Spec((), None)
 
     def lods(self, slot: str) -> list[Lod]:
@@ -137,12 +141,39 @@ def infer_compile(definition: OpDef, desc: OpDesc, block: BlockDesc, where: Wher
     if definition.is_grad:
         _like_forward_variables(context)
     elif definition.infer is not None:
-        definition.infer(context)
-    if definition.rows is not None and definition.rows(context):
-        for name in desc.output_arg_names():
-            var = block.find_var_recursive(name)
+        try:
+            definition.infer(context)
+        except RuleError:
+            if declared.binding or not _fits_others(definition, context):
+                raise
+    _infer_type(definition, context)
+
+
+def _infer_type(definition: OpDef, context: CompileContext) -> None:
+    """Make the outputs of an operator rows where it gives rows."""
+    found = False if definition.rows is None else definition.rows(context)
+    for slot in context.outputs if found is True else found or ():
+        for name in context.outputs.get(slot, ()):
+            var = context.block.find_var_recursive(name)
             if var is not None:
                 var.set_type(VarType.SELECTED_ROWS)
+
+
+def _fits_others(definition: OpDef, context: CompileContext) -> bool:
+    """Whether an operator's rule holds when some of its inputs that are declared float32 hold other elements."""
+    inputs = dict.fromkeys(n for names in context.inputs.values() for n in names if n != EMPTY)
+    float32 = [n for n in inputs if context._spec(context._var(n)).dtype == np.float32]
+    for dtype in _OTHERS:
+        for count in range(1, min(len(float32), 4) + 1):
+            for chosen in combinations(float32, count):
+                context.held = dict.fromkeys(chosen, dtype)
+                try:
+                    definition.infer(context)  # type: ignore[misc]
+                except RuleError:
+                    continue
+                return True
+    context.held = {}
+    return False
 
 
 def _like_forward_variables(context: CompileContext) -> None:
@@ -159,3 +190,15 @@ def _like_forward_variables(context: CompileContext) -> None:
                 var.set_dtype(source.dtype())
                 if var.type() == source.type() == VarType.LOD_TENSOR:
                     var.set_lod_level(source.lod_level())
+
+
+def _infer_bare_shape(desc: OpDesc, block: BlockDesc) -> None:
+    infer_compile(get_op(desc.optype), desc, block)
+
+
+def _infer_bare_type(desc: OpDesc, block: BlockDesc) -> None:
+    definition = get_op(desc.optype)
+    _infer_type(definition, CompileContext(definition, desc, block))
+
+
+hooks.infer_shape, hooks.infer_var_type = _infer_bare_shape, _infer_bare_type

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Collection
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from fluidnb.errors import EnforceNotMet, Operand, OpValueError
+from fluidnb.values import declared
+from fluidnb.values.drawn import draw_all
 from fluidnb.where import Where
 
 if TYPE_CHECKING:
@@ -102,7 +105,14 @@ class Context(ABC):
         return names[i] if i < len(names) else "?"
 
     def require(
-        self, condition: object, message: str, *, hint: str = "", expected: object = None, received: object = None
+        self,
+        condition: object,
+        message: str,
+        *,
+        hint: str = "",
+        expected: object = None,
+        received: object = None,
+        late: bool = False,
     ) -> None:
         """Raise unless a condition holds, in words that name the operator, its operands and the user's line.
 
@@ -112,19 +122,50 @@ class Context(ABC):
             hint: what to do next.
             expected: what would have been right.
             received: what came instead.
+            late: whether Fluid sees it only when the operator runs; so do we while values have the last word.
 
         Raises:
             RuleError: the condition is false.
         """
-        if not condition:
+        if not condition and (self.runtime or declared.binding or not late):
             self.fail(message, hint=hint, expected=expected, received=received)
 
-    def fail(self, message: str, *, hint: str = "", expected: object = None, received: object = None) -> NoReturn:
-        """Raise a `RuleError` about this operator; the arguments are those of `require`."""
+    def fail(
+        self,
+        message: str,
+        *,
+        hint: str = "",
+        expected: object = None,
+        received: object = None,
+        batch: Collection[str] = (),
+    ) -> NoReturn:
+        """Raise a `RuleError` about this operator.
+
+        Args:
+            message: see `require`.
+            hint: see `require`.
+            expected: see `require`.
+            received: see `require`.
+            batch: input slots whose rows are drawn although they have no sequences.
+
+        Raises:
+            RuleError: always; while the operator runs, it draws the sequences of the inputs.
+        """
         raise RuleError(
             message, op=self.text(), slots=self.operands(), where=self.where(),
-            expected=expected, received=received, hint=hint or self._contract(),
+            expected=expected, received=received, hint=hint or self._contract(), batch=self._drawn(batch),
         )  # fmt: skip
+
+    def _drawn(self, slots: Collection[str]) -> list[str]:
+        """The sequences of the inputs below each other, while running; also rows of ``slots`` without any."""
+        if not self.runtime:
+            return []
+        return draw_all(
+            (name, lod, len(value))
+            for slot, names in self.inputs.items()
+            for name, value, lod in zip(names, self.all(slot), self.lods(slot), strict=False)
+            if (lod or slot in slots) and isinstance(getattr(value, "shape", None), tuple) and value.shape
+        )
 
     def _contract(self) -> str:
         """What the operator takes, by its own documentation: a hint where a rule has none."""

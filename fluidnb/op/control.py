@@ -38,6 +38,11 @@ class Control:
     records = True
 
     def __init__(self, b: Any, steps: list[Any]) -> None:
+        b.require(
+            isinstance(steps, list), f"{b.definition.type} walks steps that are not there.",
+            expected="the step scopes of an operator that has run before it", received=type(steps).__name__,
+            hint="the program was changed: the operator whose steps these are is missing, or comes later.",
+        )  # fmt: skip
         self.scope = b.scope
         self.block_index: int = b.attr("sub_block")
         self.steps = steps

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import importlib
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from importlib.metadata import entry_points
@@ -81,7 +81,8 @@ class OpDef:
         doc: documentation, the kernel's docstring.
         module: where it was defined.
         kernels: its kernels; a later one wins over an earlier one with the same key.
-        rows: ``rows(context)`` says while building whether its outputs are SelectedRows; None for never.
+        rows: ``rows(context)`` says while building which outputs are SelectedRows: all (True), those of some slots, or
+            none (False or no slot); None for never any.
     """
 
     type: str
@@ -105,7 +106,7 @@ class OpDef:
     doc: str = ""
     module: str = ""
     kernels: list[Kernel] = field(default_factory=list)
-    rows: Callable[[Context], bool] | None = None
+    rows: Callable[[Context], bool | Collection[str]] | None = None
 
 
 #: Decimal digits that short floating dtypes keep.
@@ -158,7 +159,7 @@ def op(
     control: bool = False,
     dtype_slot: str = "",
     dtypes: Sequence[str] | None = None,
-    rows: Callable[[Context], bool] | None = None,
+    rows: Callable[[Context], bool | Collection[str]] | None = None,
     replace: bool = False,
     doc: str = "",
 ) -> Callable[[KernelFunction], KernelFunction]:
@@ -236,7 +237,7 @@ def grad_op(
     unset: Sequence[str] = (),
     control: bool = False,
     dtype_slot: str = "",
-    rows: Callable[[Context], bool] | None = None,
+    rows: Callable[[Context], bool | Collection[str]] | None = None,
     grad: GradMaker | None = None,
     replace: bool = False,
 ) -> Callable[[KernelFunction], KernelFunction]:

@@ -23,6 +23,10 @@ class Choice:
     cast: str | None = None
 
 
+#: (operator, dtype, place, asks for cuDNN, asks for MKL-DNN) -> (version of the registry, what was chosen)
+_choices: dict[tuple[str, str, str, bool, bool], tuple[int, Choice]] = {}
+
+
 def select(definition: OpDef, dtype: str, place: str, attrs: dict[str, Any]) -> Choice:
     """The kernel for an operator's inputs on a place.
 
@@ -43,6 +47,15 @@ def select(definition: OpDef, dtype: str, place: str, attrs: dict[str, Any]) -> 
         >>> select(get_op("relu"), "float32", "cpu", {}).kernel.library
         'PLAIN'
     """
+    key = definition.type, dtype, place, bool(attrs.get("use_cudnn")), bool(attrs.get("use_mkldnn"))
+    version, choice = _choices.get(key, (-1, None))
+    if choice is None or version != registry.version:
+        choice = _select(definition, dtype, place, attrs)
+        _choices[key] = registry.version, choice
+    return choice
+
+
+def _select(definition: OpDef, dtype: str, place: str, attrs: dict[str, Any]) -> Choice:
     if not definition.kernels:
         raise EnforceNotMet(f"There are no kernels which are registered in the {definition.type} operator.")
     wish = registry.preferences.get(definition.type, {})

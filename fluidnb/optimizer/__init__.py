@@ -2,6 +2,9 @@
 
 from typing import TYPE_CHECKING, Any
 
+from fluidnb.backward import append_backward as append_backward
+from fluidnb.clip import append_gradient_clip_ops as append_gradient_clip_ops
+from fluidnb.clip import error_clip_callback as error_clip_callback
 from fluidnb.errors import near
 from fluidnb.layers.absent import refusal
 from fluidnb.optimizer.adagrad import AdagradOptimizer, DecayedAdagradOptimizer
@@ -13,6 +16,9 @@ from fluidnb.optimizer.layerwise import LambOptimizer, LarsMomentumOptimizer
 from fluidnb.optimizer.model_average import ModelAverage
 from fluidnb.optimizer.moving_average import ExponentialMovingAverage
 from fluidnb.optimizer.sgd import MomentumOptimizer, SGDOptimizer
+
+# append_backward and the like are here for old tests, which take them from this module since Fluid's uses them.
+from fluidnb.regularizer import append_regularization_ops as append_regularization_ops
 
 Adadelta = AdadeltaOptimizer
 Adagrad = AdagradOptimizer

@@ -67,6 +67,8 @@ class AdagradOptimizer(_Scaled):
 
     type = "adagrad"
 
+    _moment_acc_str = "moment"
+
     def __init__(
         self,
         learning_rate: float | Variable,
@@ -101,6 +103,8 @@ class DecayedAdagradOptimizer(_Scaled):
     """
 
     type = "decayed_adagrad"
+
+    _moment_acc_str = "moment"
 
     def __init__(
         self,

@@ -37,6 +37,11 @@ class AdamOptimizer(Optimizer):
 
     type = "adam"
 
+    _moment1_acc_str = "moment1"
+    _moment2_acc_str = "moment2"
+    _beta1_pow_acc_str = "beta1_pow_acc"
+    _beta2_pow_acc_str = "beta2_pow_acc"
+
     def __init__(
         self,
         learning_rate: float | Variable = 0.001,
@@ -55,18 +60,18 @@ class AdamOptimizer(Optimizer):
 
     def create_accumulators(self, block: Block, parameters: Sequence[Parameter]) -> None:
         for param in parameters:
-            self.add_accumulator("moment1", param)
-            self.add_accumulator("moment2", param)
-            self.add_accumulator("beta1_pow_acc", param, fill_value=self._beta1, shape=[1])
-            self.add_accumulator("beta2_pow_acc", param, fill_value=self._beta2, shape=[1])
+            self.add_accumulator(self._moment1_acc_str, param)
+            self.add_accumulator(self._moment2_acc_str, param)
+            self.add_accumulator(self._beta1_pow_acc_str, param, fill_value=self._beta1, shape=[1])
+            self.add_accumulator(self._beta2_pow_acc_str, param, fill_value=self._beta2, shape=[1])
 
     def append_optimize_op(self, block: Block, param_and_grad: ParamGrad) -> Operator:
         param, grad = param_and_grad
         kept = {
-            "Moment1": self.get_accumulator("moment1", param),
-            "Moment2": self.get_accumulator("moment2", param),
-            "Beta1Pow": self.get_accumulator("beta1_pow_acc", param),
-            "Beta2Pow": self.get_accumulator("beta2_pow_acc", param),
+            "Moment1": self.get_accumulator(self._moment1_acc_str, param),
+            "Moment2": self.get_accumulator(self._moment2_acc_str, param),
+            "Beta1Pow": self.get_accumulator(self._beta1_pow_acc_str, param),
+            "Beta2Pow": self.get_accumulator(self._beta2_pow_acc_str, param),
         }
         return block.append_op(
             type="adam",

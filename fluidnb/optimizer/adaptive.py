@@ -34,6 +34,9 @@ class AdadeltaOptimizer(Optimizer):
 
     type = "adadelta"
 
+    _avg_squared_grad_acc_str = "_avg_squared_grad"
+    _avg_squared_update_acc_str = "_avg_squared_update"
+
     def __init__(
         self,
         learning_rate: float | Variable,
@@ -49,14 +52,14 @@ class AdadeltaOptimizer(Optimizer):
 
     def create_accumulators(self, block: Block, parameters: Sequence[Parameter]) -> None:
         for param in parameters:
-            self.add_accumulator("_avg_squared_grad", param)
-            self.add_accumulator("_avg_squared_update", param)
+            self.add_accumulator(self._avg_squared_grad_acc_str, param)
+            self.add_accumulator(self._avg_squared_update_acc_str, param)
 
     def append_optimize_op(self, block: Block, param_and_grad: ParamGrad) -> Operator:
         param, grad = param_and_grad
         kept = {
-            "AvgSquaredGrad": self.get_accumulator("_avg_squared_grad", param),
-            "AvgSquaredUpdate": self.get_accumulator("_avg_squared_update", param),
+            "AvgSquaredGrad": self.get_accumulator(self._avg_squared_grad_acc_str, param),
+            "AvgSquaredUpdate": self.get_accumulator(self._avg_squared_update_acc_str, param),
         }
         return block.append_op(
             type="adadelta",
@@ -91,6 +94,10 @@ class RMSPropOptimizer(Optimizer):
 
     type = "rmsprop"
 
+    _momentum_acc_str = "momentum"
+    _mean_square_acc_str = "mean_square"
+    _mean_grad_acc_str = "mean_grad"
+
     def __init__(
         self,
         learning_rate: float | Variable,
@@ -115,9 +122,9 @@ class RMSPropOptimizer(Optimizer):
     def append_optimize_op(self, block: Block, param_and_grad: ParamGrad) -> Operator:
         param, grad = param_and_grad
         kept = {
-            "Moment": self.get_accumulator("momentum", param),
-            "MeanSquare": self.get_accumulator("mean_square", param),
-            "MeanGrad": self.get_accumulator("mean_grad", param),
+            "Moment": self.get_accumulator(self._momentum_acc_str, param),
+            "MeanSquare": self.get_accumulator(self._mean_square_acc_str, param),
+            "MeanGrad": self.get_accumulator(self._mean_grad_acc_str, param),
         }
         return block.append_op(
             type="rmsprop",
@@ -155,6 +162,10 @@ class AdamaxOptimizer(Optimizer):
 
     type = "adamax"
 
+    _moment_acc_str = "moment"
+    _inf_norm_acc_str = "inf_norm"
+    _beta1_pow_acc_str = "beta1_pow_acc"
+
     def __init__(
         self,
         learning_rate: float | Variable = 0.001,
@@ -171,20 +182,23 @@ class AdamaxOptimizer(Optimizer):
 
     def create_accumulators(self, block: Block, parameters: Sequence[Parameter]) -> None:
         for param in parameters:
-            self.add_accumulator("moment", param)
-            self.add_accumulator("inf_norm", param)
-            self.add_accumulator("beta1_pow_acc", param, fill_value=self._beta1, shape=[1])
+            self.add_accumulator(self._moment_acc_str, param)
+            self.add_accumulator(self._inf_norm_acc_str, param)
+            self.add_accumulator(self._beta1_pow_acc_str, param, fill_value=self._beta1, shape=[1])
 
     def append_optimize_op(self, block: Block, param_and_grad: ParamGrad) -> Operator:
         param, grad = param_and_grad
-        kept = {"Moment": self.get_accumulator("moment", param), "InfNorm": self.get_accumulator("inf_norm", param)}
+        kept = {
+            "Moment": self.get_accumulator(self._moment_acc_str, param),
+            "InfNorm": self.get_accumulator(self._inf_norm_acc_str, param),
+        }
         return block.append_op(
             type="adamax",
             inputs={
                 "Param": param,
                 "Grad": grad,
                 "LearningRate": self.param_learning_rate(param),
-                "Beta1Pow": self.get_accumulator("beta1_pow_acc", param),
+                "Beta1Pow": self.get_accumulator(self._beta1_pow_acc_str, param),
                 **kept,
             },
             outputs={"ParamOut": param, **{f"{slot}Out": v for slot, v in kept.items()}},
@@ -193,5 +207,5 @@ class AdamaxOptimizer(Optimizer):
 
     def finish_update(self, block: Block, parameters_and_grads: Sequence[ParamGrad]) -> None:
         for param, _ in parameters_and_grads:
-            power = self.get_accumulator("beta1_pow_acc", param)
+            power = self.get_accumulator(self._beta1_pow_acc_str, param)
             block.append_op(type="scale", inputs={"X": power}, outputs={"Out": power}, attrs={"scale": self._beta1})

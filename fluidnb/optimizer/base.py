@@ -34,6 +34,9 @@ class Minimized(tuple[list[Operator], list[ParamGrad]]):
         >>> x = fluid.layers.data("x", [13])
         >>> fluid.optimizer.SGD(0.01).minimize(fluid.layers.mean(fluid.layers.fc(x, 1)))
         2 operators update fc_0.w_0, fc_0.b_0
+        >>> w = fluid.layers.create_parameter([2], "float32", name="w")
+        >>> fluid.optimizer.SGD(0.01).minimize(fluid.layers.mean(w))
+        1 operator updates w
     """
 
     __slots__ = ()
@@ -41,7 +44,8 @@ class Minimized(tuple[list[Operator], list[ParamGrad]]):
     def __repr__(self) -> str:
         names = [parameter.name for parameter, _ in self[1]]
         more = f" and {len(names) - 8} more" if len(names) > 8 else ""
-        return f"{len(self[0])} operators update {', '.join(names[:8])}{more}"
+        verb = "operator updates" if len(self[0]) == 1 else "operators update"
+        return f"{len(self[0])} {verb} {', '.join(names[:8])}{more}"
 
 
 class Optimizer(OptimizerState):
@@ -131,7 +135,7 @@ class Optimizer(OptimizerState):
                 hint="the loss depends on no trainable parameter, or all of them have stop_gradient.",
             )  # fmt: skip
         main, startup = pairs[0][0].block.program, default_startup_program()
-        rates, accumulators = dict(self._learning_rates), dict(self._accumulators)
+        rates, accumulators = dict(self._learning_rates), dict(self._kept)
         try:
             with program_guard(main, startup), all_or_nothing(main, startup):
                 start = len(main.global_block().desc.ops)
@@ -140,7 +144,7 @@ class Optimizer(OptimizerState):
                 self._optimize(main.global_block(), [(p, g) for p, g in decayed if g is not None])
                 return list(main.global_block().ops[start:])
         except BaseException:
-            self._learning_rates, self._accumulators = rates, accumulators
+            self._learning_rates, self._kept = rates, accumulators
             raise
 
     def _optimize(self, block: Block, params_grads: list[ParamGrad]) -> None:
@@ -157,6 +161,34 @@ class Optimizer(OptimizerState):
                     type="increment", inputs={"X": self._global_step}, outputs={"Out": self._global_step},
                     attrs={"step": 1.0},
                 )  # fmt: skip
+
+    def create_optimization_pass(
+        self, parameters_and_grads: Sequence[ParamGrad], loss: Variable, startup_program: Program | None = None
+    ) -> list[Operator]:
+        """The operators that update parameters alone, without clips and decay, as versions 0.11 to 1.2 made them.
+
+        Args:
+            parameters_and_grads: (parameter, gradient) pairs.
+            loss: the loss; the operators go into its program.
+            startup_program: where accumulators get their first values; None for the default one.
+
+        Returns:
+            All operators that it appended.
+
+        Example:
+            >>> x = fluid.layers.data("x", [13])
+            >>> loss = fluid.layers.mean(fluid.layers.fc(x, 1, bias_attr=False))
+            >>> pairs = fluid.backward.append_backward(loss)
+            >>> [op.type for op in fluid.optimizer.Adagrad(0.01).create_optimization_pass(pairs, loss)]
+            ['adagrad']
+        """
+        main, startup = loss.block.program, default_startup_program() if startup_program is None else startup_program
+        with program_guard(main, startup), all_or_nothing(main, startup):
+            start = len(main.global_block().desc.ops)
+            self._optimize(main.global_block(), [(p, g) for p, g in parameters_and_grads if g is not None])
+            return list(main.global_block().ops[start:])
+
+    _create_optimization_pass = create_optimization_pass  # the name in version 1.0
 
     def apply_optimize(
         self, loss: Variable, startup_program: Program | None, params_grads: Sequence[ParamGrad]

@@ -30,6 +30,9 @@ class FtrlOptimizer(Optimizer):
 
     type = "ftrl"
 
+    _squared_acc_str = "squared"
+    _linear_acc_str = "linear"
+
     def __init__(
         self,
         learning_rate: float | Variable,
@@ -46,12 +49,13 @@ class FtrlOptimizer(Optimizer):
 
     def create_accumulators(self, block: Block, parameters: Sequence[Parameter]) -> None:
         for param in parameters:
-            self.add_accumulator("squared", param)
-            self.add_accumulator("linear", param)
+            self.add_accumulator(self._squared_acc_str, param)
+            self.add_accumulator(self._linear_acc_str, param)
 
     def append_optimize_op(self, block: Block, param_and_grad: ParamGrad) -> Operator:
         param, grad = param_and_grad
-        squared, linear = self.get_accumulator("squared", param), self.get_accumulator("linear", param)
+        squared = self.get_accumulator(self._squared_acc_str, param)
+        linear = self.get_accumulator(self._linear_acc_str, param)
         return block.append_op(
             type="ftrl",
             inputs={

@@ -98,6 +98,8 @@ class LarsMomentumOptimizer(Optimizer):
 
     type = "lars_momentum"
 
+    _velocity_acc_str = "velocity"
+
     def __init__(
         self,
         learning_rate: float | Variable,
@@ -115,11 +117,11 @@ class LarsMomentumOptimizer(Optimizer):
 
     def create_accumulators(self, block: Block, parameters: Sequence[Parameter]) -> None:
         for param in parameters:
-            self.add_accumulator("velocity", param)
+            self.add_accumulator(self._velocity_acc_str, param)
 
     def append_optimize_op(self, block: Block, param_and_grad: ParamGrad) -> Operator:
         param, grad = param_and_grad
-        velocity = self.get_accumulator("velocity", param)
+        velocity = self.get_accumulator(self._velocity_acc_str, param)
         return block.append_op(
             type="lars_momentum",
             inputs={

@@ -56,7 +56,15 @@ class OptimizerState:
         #: program -> its learning rate variable
         self._learning_rates: dict[Program, Variable] = {}
         #: (accumulator, parameter's name) -> its variable
-        self._accumulators: dict[tuple[str, str], Variable] = {}
+        self._kept: dict[tuple[str, str], Variable] = {}
+
+    @property
+    def _accumulators(self) -> dict[str, dict[str, Variable]]:
+        """Accumulator -> parameter's name -> its variable: where tests of Fluid look."""
+        found: dict[str, dict[str, Variable]] = {}
+        for (name, param), variable in self._kept.items():
+            found.setdefault(name, {})[param] = variable
+        return found
 
     def add_accumulator(
         self,
@@ -88,7 +96,7 @@ class OptimizerState:
         """
         if self._name is not None:
             name = f"{self._name}_{name}"
-        known = self._accumulators.get((name, param.name))
+        known = self._kept.get((name, param.name))
         if known is not None and known.lives:  # one that went with its cell does not count
             raise OpValueError(
                 f"Accumulator {name} already exists for parameter {param.name}",
@@ -103,7 +111,7 @@ class OptimizerState:
             stop_gradient=True,
         )
         helper.set_variable_initializer(variable, Constant(fill_value))
-        self._accumulators[name, param.name] = variable
+        self._kept[name, param.name] = variable
         return variable
 
     def get_accumulator(self, name: str, param: Parameter) -> Variable:
@@ -118,14 +126,14 @@ class OptimizerState:
         """
         if self._name is not None:
             name = f"{self._name}_{name}"
-        found = self._accumulators.get((name, param.name))
+        found = self._kept.get((name, param.name))
         if found is None:
             raise OpValueError(f"Accumulator {name} does not exist for parameter {param.name}")
         return found
 
     def get_opti_var_name_list(self) -> list[str]:
         """The names of all variables that the optimizer keeps."""
-        return [v.name for v in (*self._learning_rates.values(), *self._accumulators.values())]
+        return [v.name for v in (*self._learning_rates.values(), *self._kept.values())]
 
     def load(self, stat_dict: Mapping[str, Any]) -> None:
         """Give the variables that the optimizer keeps their values, for example those of another process.
@@ -146,7 +154,7 @@ class OptimizerState:
             >>> np.array(fluid.global_scope().find_var("learning_rate_0").get_tensor())
             array([0.05], dtype=float32)
         """
-        kept = {v.name: v for v in (*self._learning_rates.values(), *self._accumulators.values()) if v.persistable}
+        kept = {v.name: v for v in (*self._learning_rates.values(), *self._kept.values()) if v.persistable}
         if not kept or hooks.set_value is None:
             raise OpValueError(
                 "The optimizer keeps no variables that could be loaded yet.",

@@ -12,6 +12,7 @@ from fluidnb.program.constants import EMPTY_VAR_NAME
 from fluidnb.program.live import block_lives, ensure_live, gone
 from fluidnb.proto.desc import BlockDesc, OpDesc, VarDesc
 from fluidnb.proto.framework_pb2 import AttrType
+from fluidnb.values import declared as declarations
 from fluidnb.values import dtypes
 from fluidnb.values.dtypes import VarType
 from fluidnb.where import Where, capture
@@ -195,9 +196,11 @@ def naming_notes(home: BlockDesc, desc: OpDesc, declared: Sequence[str]) -> None
 
 
 def _check_inputs(home: BlockDesc, desc: OpDesc) -> None:
+    # Fluid does not look: a gradient operator may be given what is nowhere, where it takes that for zero.
+    free = () if declarations.binding or not has_op(desc.optype) else get_op(desc.optype).unset
     for slot, arguments in desc.ins.items():
         for name in arguments:
-            if name != EMPTY_VAR_NAME and home.find_var_recursive(name) is None:
+            if name != EMPTY_VAR_NAME and slot not in free and home.find_var_recursive(name) is None:
                 known = [n for b in home.chain() for n in b.vars]
                 raise NotFound(
                     f"{desc.optype} reads {name} in slot {slot}, which block {home.idx} does not see.",

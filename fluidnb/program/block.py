@@ -77,6 +77,13 @@ class Block(BlockVars, BlockOps):
         origin.writing(self.program)
         self.desc.forward_block_idx = idx
 
+    _set_forward_block_idx = set_forward_block_idx
+
+    def sync_with_cpp(self) -> None:
+        """Nothing to do: variables and operators are views over the description. Old scripts call it."""
+
+    _sync_with_cpp = sync_with_cpp
+
     @property
     def fragment(self) -> Any:
         """The key of the cell that made it, or None."""

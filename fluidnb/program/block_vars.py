@@ -164,7 +164,8 @@ class BlockVars:
 
         Args:
             args: as `Parameter` after the block.
-            kwargs: as `Parameter`. ``initializer(parameter, block)`` appends its operator to this block;
+            kwargs: as `Parameter`. ``initializer(parameter, block)`` appends its operator to this block, unless an
+                operator there gives the parameter its value already;
                 ``init_attr={"type": "uniform_random", "min": -1.0, "max": 1.0}`` puts the operator into the startup
                 program when this program has one, else in front of the global block.
 
@@ -197,7 +198,9 @@ class BlockVars:
             elif old is None:
                 naming.note_made(parameter.desc)
             naming.note_parameter(parameter)
-            if initializer is not None:
+            if initializer is not None and not any(
+                parameter.name in op.output_arg_names() for op in (self.desc.ops if old is not None else ())
+            ):
                 initializer(parameter, self._block)
             if init_attr is not None:
                 initialize(parameter, init_attr)

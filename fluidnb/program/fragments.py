@@ -18,7 +18,9 @@ from fluidnb.program.delta import Delta
 from fluidnb.program.fragment import Fragment, Moment, Report, Task
 from fluidnb.program.origin import Origin, Recorder
 from fluidnb.program.program import Program
+from fluidnb.program.snapshot import as_desc
 from fluidnb.program.world import World
+from fluidnb.proto.desc import ProgramDesc
 
 __all__ = ["Fragment", "FragmentLog", "Report", "Task"]
 
@@ -199,6 +201,24 @@ class FragmentLog:
                 fragment.origin.fate = f'was undone; run cell "{fragment.title}" again'
         back = [f.title for f in self._fragments if f not in now]
         return Report(executed=back, removed=[f.title for f in now if f not in self._fragments])
+
+    def before_last_change(self, program: Program) -> ProgramDesc:
+        """A program as `undo` would leave it.
+
+        Args:
+            program: the program.
+
+        Returns:
+            A description of its own; an empty one when the program was not there yet.
+
+        Raises:
+            OpValueError: there is nothing to undo.
+        """
+        self._settled()
+        if not self._history:
+            raise OpValueError("there is nothing to undo.", expected="a cell that ran", received="no changes yet")
+        shot = self._history[-1].world.shots.get(program)
+        return ProgramDesc() if shot is None else as_desc(shot)
 
     # How a change is made.
 

@@ -64,3 +64,7 @@ eval_block: Callable[[Any, Any, Any, Any], Any] | None = None
 #: operator that runs the block is appended. ``opener`` is the object whose block it is, a While for example, ``role``
 #: says which one where it has several. It may append to the block. Set by the magics while a cell runs.
 body_ends: Callable[[Any, Any, str], object] | None = None
+
+#: ``debug_prompt()`` gives what asks the user how a debug session that stands still shall go on, a function of the
+#: session; or None where nobody can answer. Set by the terminal.
+debug_prompt: Callable[[], Callable[[Any], None] | None] | None = None

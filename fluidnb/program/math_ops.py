@@ -10,7 +10,7 @@ import numpy as np
 from fluidnb.errors import OpTypeError
 from fluidnb.program import names
 from fluidnb.program.naming import layer
-from fluidnb.values import dtypes
+from fluidnb.values import declared, dtypes
 from fluidnb.values.dtypes import VarType
 from fluidnb.where import capture
 
@@ -158,9 +158,11 @@ def _binary(self: Any, other: Any, op_type: str, reverse: bool = False) -> Varia
     arithmetic = op_type.startswith("elementwise")
     if _is_number(other):
         value = float(other)
-        if arithmetic and x.dtype in _INTEGERS and (op_type == "elementwise_div" or not value.is_integer()):
+        # Fluid before 1.6 divided integers into integers, and so do we while Paddle's names are installed.
+        whole = x.dtype in _INTEGERS and op_type == "elementwise_div" and value.is_integer() and not declared.binding
+        if arithmetic and x.dtype in _INTEGERS and not whole and (op_type == "elementwise_div" or value % 1):
             x = x.astype("float32")
-        scaled = _as_scale(op_type, value, reverse)
+        scaled = None if whole else _as_scale(op_type, value, reverse)
         if scaled is not None:
             return _scale(x, *scaled)
         other = _constant(x, value)

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from functools import wraps
-from typing import TYPE_CHECKING, ParamSpec, TypeVar
+from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
 from fluidnb.program import hooks, names
 from fluidnb.proto.desc import BlockDesc, OpDesc, VarDesc
@@ -68,7 +68,8 @@ def layer(function: Callable[P, R]) -> Callable[P, R]:
         function: appends operators and gives a variable, or a list or tuple of them.
 
     Returns:
-        The function, wrapped. Layers called inside it take part in the outermost call.
+        The function, wrapped. Layers called inside it take part in the outermost call. It takes ``main_program`` and
+        ``startup_program`` too, as layers of version 0.11 did: the programs that it adds to.
 
     Example:
         >>> from fluidnb.program import Program
@@ -88,6 +89,9 @@ def layer(function: Callable[P, R]) -> Callable[P, R]:
 
     @wraps(function)
     def wrapped(*args: P.args, **kwargs: P.kwargs) -> R:
+        if "main_program" in kwargs or "startup_program" in kwargs:
+            with _programs(kwargs.pop("main_program", None), kwargs.pop("startup_program", None)):
+                return wrapped(*args, **kwargs)
         if call is not None:
             before = len(call.parameters)
             result = function(*args, **kwargs)
@@ -101,6 +105,13 @@ def layer(function: Callable[P, R]) -> Callable[P, R]:
         return result
 
     return wrapped
+
+
+def _programs(main: Any, startup: Any) -> AbstractContextManager[None]:
+    """The programs that a layer is told to add to, as the default ones."""
+    from fluidnb.program import defaults  # which stands on layers
+
+    return defaults.program_guard(defaults.default_main_program() if main is None else main, startup)
 
 
 @contextmanager

@@ -181,13 +181,22 @@ class Operator:
         """The index of the block that an attribute names."""
         return self._seen().block_attr(name)
 
+    _block_attr_id = block_attr_id
+
     def block_attr(self, name: str) -> Block:
         """The block that an attribute names."""
         return self.block.program.block(self.block_attr_id(name))
 
+    _block_attr = block_attr
+
     def blocks_attr(self, name: str) -> list[Block]:
         """The blocks that an attribute names."""
-        return [self.block.program.block(i) for i in self._seen().attr(name)]
+        return [self.block.program.block(i) for i in self._seen().blocks_attr(name)]
+
+    _blocks_attr = blocks_attr
+
+    def _blocks_attr_ids(self, name: str) -> list[int]:
+        return self._seen().blocks_attr(name)
 
     def has_kernel(self, op_type: str) -> bool:
         """Whether an operator type is known and has a kernel."""
@@ -221,13 +230,19 @@ class Operator:
         else:
             desc.set_attr(name, value, desc.attr_type(name) if desc.has_attr(name) else None)
 
+    _set_attr = set_attr
+
     def rename_input(self, old_name: str, new_name: str) -> None:
         """Read another variable in place of one."""
         self._written().rename_input(old_name, new_name)
 
+    _rename_input = rename_input
+
     def rename_output(self, old_name: str, new_name: str) -> None:
         """Write another variable in place of one."""
         self._written().rename_output(old_name, new_name)
+
+    _rename_output = rename_output
 
     # How it shows itself.
 

@@ -44,6 +44,10 @@ class Parameter(Variable):
     Source: fluid.framework.Parameter; Fluid's Python API design.
     """
 
+    _DETAILS = (
+        *Variable._DETAILS, "trainable", "optimize_attr", "regularizer", "gradient_clip_attr", "do_model_average",
+    )  # fmt: skip
+
     trainable: bool
     optimize_attr: dict[str, Any]
     regularizer: Any

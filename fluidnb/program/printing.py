@@ -3,13 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import Any, TypeVar
 
+from fluidnb.errors import OpTypeError
 from fluidnb.program import codes
 from fluidnb.program.constants import OpRole
-from fluidnb.proto.desc import BlockDesc, OpDesc, ProgramDesc
+from fluidnb.proto import attr_values
+from fluidnb.proto import framework_pb2 as pb2
+from fluidnb.proto.desc import BlockDesc, OpDesc, ProgramDesc, VarDesc
 from fluidnb.proto.text import to_text
 from fluidnb.proto.wire import uninitialized
+from fluidnb.values.dtypes import dtype_name
+from fluidnb.where import capture
+
+T = TypeVar("T")
 
 
 def proto_text(message: Any, throw_on_error: bool = True) -> str:
@@ -35,6 +42,34 @@ def proto_text(message: Any, throw_on_error: bool = True) -> str:
     return to_text(message)
 
 
+def described(value: Any, kind: type[T]) -> T:
+    """The description of something that is to be printed or drawn.
+
+    Args:
+        value: a Program, Block, Operator or Variable, or the description of one.
+        kind: ProgramDesc, BlockDesc, OpDesc or VarDesc.
+
+    Returns:
+        The description.
+
+    Raises:
+        OpTypeError: something else.
+
+    Example:
+        >>> described(fluid.default_main_program(), ProgramDesc) is fluid.default_main_program().desc
+        True
+    """
+    desc = getattr(value, "desc", value)
+    if not isinstance(desc, kind):
+        what = {"ProgramDesc": "a program", "BlockDesc": "a block", "OpDesc": "an operator", "VarDesc": "a variable"}
+        wanted = what[kind.__name__]
+        raise OpTypeError(
+            f"This is not {wanted}.", where=capture(), expected=f"{wanted}, or its desc",
+            received=f"{value!r} ({type(value).__name__})"[:200],
+        )  # fmt: skip
+    return desc
+
+
 def is_backward(op: OpDesc) -> bool:
     """Whether an operator is part of backward, by its role or its name."""
     role = op.attrs.get("op_role")
@@ -47,7 +82,7 @@ def pprint_block_codes(block_desc: Any, show_backward: bool = False) -> str:
     """A block as pseudo code.
 
     Args:
-        block_desc: a Block or BlockDesc.
+        block_desc: a Block or BlockDesc, or a protobuf message of one.
         show_backward: whether to show gradients and optimizers too.
 
     Returns:
@@ -63,7 +98,10 @@ def pprint_block_codes(block_desc: Any, show_backward: bool = False) -> str:
 
     Source: fluid.debugger.pprint_block_codes.
     """
-    return "\n".join(_block(getattr(block_desc, "desc", block_desc), show_backward)) + "\n"
+    desc = getattr(block_desc, "desc", block_desc)
+    if isinstance(desc, pb2.BlockDesc):  # a view takes the message over
+        desc = BlockDesc.over(pb2.BlockDesc.FromString(desc.SerializePartialToString()), ProgramDesc())
+    return "\n".join(_block(described(desc, BlockDesc), show_backward)) + "\n"
 
 
 def _block(block: BlockDesc, show_backward: bool) -> Iterator[str]:
@@ -79,16 +117,23 @@ def _block(block: BlockDesc, show_backward: bool) -> Iterator[str]:
             yield repr_op(op)
 
 
+def _constant(optype: str, inputs: list[str], outputs: list[str], attrs: dict[str, Any]) -> str | None:
+    """The line of fill_constant, which is about a value: ``loss@GRAD = 1 [shape=[1]]``."""
+    if optype != "fill_constant" or not {"value", "shape"} <= attrs.keys():
+        return None
+    return f"{','.join(outputs)} = {codes.value_code(attrs['value'])} [shape={attrs['shape']}]"
+
+
 #: ``handler(type, inputs, outputs, attrs)`` gives the line of an operator, or None where another one is to decide:
 #: inputs as ``X=x``, the names of outputs, attribute -> value. Users put their own in.
-op_repr_handlers: list[Callable[[str, list[str], list[str], dict[str, Any]], str | None]] = []
+op_repr_handlers: list[Callable[[str, list[str], list[str], dict[str, Any]], str | None]] = [_constant]
 
 
-def repr_op(op_desc: Any) -> str:
+def repr_op(opdesc: Any) -> str:
     """An operator as a line of pseudo code.
 
     Args:
-        op_desc: an Operator or OpDesc.
+        opdesc: an Operator or OpDesc, or a protobuf message of one.
 
     Returns:
         What the first of `op_repr_handlers` says that has something to say, else ``out = type(X=x) [{attr=value}]``.
@@ -105,7 +150,8 @@ def repr_op(op_desc: Any) -> str:
 
     Source: fluid.debugger.repr_op.
     """
-    op: OpDesc = getattr(op_desc, "desc", op_desc)
+    desc = getattr(opdesc, "desc", opdesc)
+    op = OpDesc.over(desc) if isinstance(desc, pb2.OpDesc) else described(desc, OpDesc)
     outs = [n for _, names in sorted(op.outs.items()) for n in names]
     for handler in op_repr_handlers:
         ins = [codes.slot_code({slot: names}) for slot, names in sorted(op.ins.items()) if names]
@@ -113,36 +159,39 @@ def repr_op(op_desc: Any) -> str:
         if line:
             return line
     left = f"{', '.join(outs)} = " if outs else ""
-    return f"{left}{op.optype}({codes.slot_code(op.ins)}) [{{{','.join(codes.attr_codes(op))}}}]"
+    inputs = ", ".join(filter(None, (codes.slot_code(op.ins), "is_target" if op.is_target() else "")))
+    return f"{left}{op.optype}({inputs}) [{{{','.join(codes.attr_codes(op))}}}]"
 
 
-def repr_attr(op_desc: Any, name: str) -> str:
-    """An attribute of an operator as ``name=value``.
+def repr_attr(desc: pb2.OpDesc.Attr) -> tuple[str, tuple[str, Any]]:
+    """An attribute of an operator as text, with its name and value.
 
     Args:
-        op_desc: an Operator or OpDesc.
-        name: the attribute.
+        desc: a protobuf message of an attribute.
 
     Returns:
-        The text.
-
-    Raises:
-        FluidError: the operator has no such attribute.
+        (``name=value``, (name, value)); an attribute ``dtype`` by the name of the dtype.
 
     Example:
-        >>> from fluidnb.proto.desc import OpDesc
-        >>> repr_attr(OpDesc("scale", {}, {}, {"scale": 0.1}), "scale")
-        'scale=0.1'
+        >>> from fluidnb.proto.framework_pb2 import OpDesc
+        >>> op = OpDesc.FromString(fluid.layers.fill_constant([1], "float32", 0.1).op.desc.serialize_to_string())
+        >>> [repr_attr(attr) for attr in op.attrs if attr.name in ("dtype", "value")]
+        [('dtype=float32', ('dtype', 'float32')), ('value=0.1', ('value', 0.10000000149011612))]
+
+    Source: fluid.debugger.repr_attr.
     """
-    op: OpDesc = getattr(op_desc, "desc", op_desc)
-    return f"{name}={codes.value_code(op.attr(name))}"
+    value = attr_values.decode(desc)
+    if desc.name == "dtype" and isinstance(value, int):
+        value = dtype_name(value)
+        return f"{desc.name}={value}", (desc.name, value)
+    return f"{desc.name}={codes.value_code(value)}", (desc.name, value)
 
 
-def repr_var(var_desc: Any) -> str:
+def repr_var(vardesc: Any) -> str:
     """A variable as a line of pseudo code.
 
     Args:
-        var_desc: a Variable or VarDesc.
+        vardesc: a Variable or VarDesc, or a protobuf message of one.
 
     Returns:
         The line.
@@ -153,7 +202,8 @@ def repr_var(var_desc: Any) -> str:
 
     Source: fluid.debugger.repr_var.
     """
-    return codes.var_code(getattr(var_desc, "desc", var_desc))
+    desc = getattr(vardesc, "desc", vardesc)
+    return codes.var_code(VarDesc.over(desc) if isinstance(desc, pb2.VarDesc) else described(desc, VarDesc))
 
 
 def pprint_program_codes(program_desc: Any, show_backward: bool = False) -> str:
@@ -166,7 +216,10 @@ def pprint_program_codes(program_desc: Any, show_backward: bool = False) -> str:
     Returns:
         Several lines.
 
+    Raises:
+        OpTypeError: no program.
+
     Source: fluid.debugger.pprint_program_codes.
     """
-    desc: ProgramDesc = getattr(program_desc, "desc", program_desc)
-    return "\n".join(pprint_block_codes(block, show_backward) for block in desc.blocks)
+    blocks = described(program_desc, ProgramDesc).blocks
+    return "\n".join(pprint_block_codes(block, show_backward) for block in blocks)

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, SupportsIndex
 
-from fluidnb.errors import OpTypeError, OpValueError
+from fluidnb.errors import OpValueError
 from fluidnb.program import naming, origin
 from fluidnb.program.block import Block
 from fluidnb.program.constants import OpRole
@@ -77,7 +77,7 @@ class Program(ProgramText, Roles):
     @random_seed.setter
     def random_seed(self, seed: int) -> None:
         if isinstance(seed, bool) or not hasattr(seed, "__index__"):
-            raise OpTypeError(
+            raise OpValueError(  # as in Fluid
                 "Program.random_seed's input seed must be an integer.", where=capture(), expected="int",
                 received=f"{seed!r} ({type(seed).__name__})",
                 hint="0 draws a seed for each run, any other int fixes it.",
@@ -275,6 +275,26 @@ class Program(ProgramText, Roles):
         from fluidnb.program.clone import copy_facts
 
         copy_facts(other, self)
+
+    def copy_data_info_from(self, other: Program) -> None:
+        """Take over which variables of another program are fed, by name.
+
+        Args:
+            other: the program, of which this one is a clone.
+
+        Example:
+            >>> x = fluid.layers.data("x", [2]); main = fluid.default_main_program()
+            >>> copy = main.clone(); copy.global_block().var("x").is_data = False
+            >>> copy.copy_data_info_from(main); copy.global_block().var("x").is_data
+            True
+        """
+        for block, theirs in zip(self.blocks, other.blocks, strict=False):
+            for name, variable in theirs.vars.items():
+                if variable.is_data and block.has_var(name):
+                    block.var(name).is_data = True
+
+    _copy_data_info_from = copy_data_info_from
+    _copy_param_info_from = copy_param_info_from
 
     @classmethod
     def parse_from_string(cls, binary_str: bytes) -> Program:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from fluidnb.proto import framework_pb2 as pb2
-from fluidnb.proto.desc import BlockDesc, OpDesc, VarDesc
+from fluidnb.proto.desc import BlockDesc, OpDesc, ProgramDesc, VarDesc
 
 if TYPE_CHECKING:
     from fluidnb.program.program import Program
@@ -87,6 +87,32 @@ def take(program: Program) -> Snapshot:
     head = program.desc.pb.SerializePartialToString()
     program.last_snapshot = Snapshot(program, program.version, head, blocks, data, views, facts)
     return program.last_snapshot
+
+
+def as_desc(shot: Snapshot) -> ProgramDesc:
+    """The program of a snapshot as a description of its own.
+
+    Args:
+        shot: the snapshot.
+
+    Returns:
+        The description, with new objects.
+
+    Example:
+        >>> from fluidnb.program import Program
+        >>> program = Program(); as_desc(take(program)).serialize_to_string() == program.desc.serialize_to_string()
+        True
+    """
+    message = pb2.ProgramDesc()
+    message.MergeFromString(shot.head)
+    for block in shot.blocks:
+        row = message.blocks.add()
+        row.MergeFromString(block.head)
+        for var in block.vars.values():
+            row.vars.add().MergeFromString(shot.data[var])
+        for op in block.ops:
+            row.ops.add().MergeFromString(shot.data[op])
+    return ProgramDesc.parse_from_string(message.SerializePartialToString())
 
 
 def restore(shot: Snapshot) -> None:

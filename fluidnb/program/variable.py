@@ -56,6 +56,9 @@ class Variable(Arithmetic, Indexing, NoValue):
     Source: fluid.framework.Variable.
     """
 
+    #: What `to_string` adds to the description.
+    _DETAILS: tuple[str, ...] = ("error_clip", "stop_gradient", "fragment")
+
     block: Block
     desc: VarDesc
     origin: origin.Origin | None
@@ -262,6 +265,8 @@ class Variable(Arithmetic, Indexing, NoValue):
         """
         self.error_clip = error_clip
 
+    _set_error_clip = set_error_clip
+
     # How it shows itself.
 
     def to_string(self, throw_on_error: bool = True, with_details: bool = False) -> str:
@@ -287,7 +292,7 @@ class Variable(Arithmetic, Indexing, NoValue):
 
         text = proto_text(self.desc.pb, throw_on_error)
         if with_details:
-            text += f"error_clip: {self.error_clip}\nfragment: {self.fragment}\n"
+            text += "".join(f"{name}: {getattr(self, name)}\n" for name in self._DETAILS)
         return text
 
     def __repr__(self) -> str:

@@ -9,6 +9,7 @@ from fluidnb.errors import OpValueError, near
 from fluidnb.proto import framework_pb2 as pb2
 from fluidnb.proto.op_desc import OpDesc
 from fluidnb.proto.var_desc import VarDesc, var_name
+from fluidnb.proto.wire import text_of
 
 if TYPE_CHECKING:
     from fluidnb.proto.program_desc import ProgramDesc
@@ -118,6 +119,8 @@ class BlockDesc:
         """Say which block this one walks backwards."""
         self.forward_block_idx = idx
 
+    _set_forward_block_idx = set_forward_block_idx
+
     # Operations.
 
     def append_op(self, op: OpDesc | None = None) -> OpDesc:
@@ -162,6 +165,8 @@ class BlockDesc:
         self.program.version += 1
         return op
 
+    _prepend_op, _insert_op = prepend_op, insert_op
+
     def remove_op(self, start: int, end: int | None = None) -> list[OpDesc]:
         """Take operations out.
 
@@ -187,6 +192,8 @@ class BlockDesc:
         self.program.version += 1
         return gone
 
+    _remove_op = remove_op
+
     def op(self, index: int) -> OpDesc:
         """The operation at a place; negative numbers count from the end.
 
@@ -204,12 +211,13 @@ class BlockDesc:
 
     # Variables.
 
-    def var(self, name: str) -> VarDesc:
+    def var(self, name: str | bytes) -> VarDesc:
         """The variable of a name, declared now if it is not yet.
 
         Raises:
             OpTypeError: the name is not a text.
         """
+        name = var_name(name)
         found = self.vars.get(name)
         return self.add_var(VarDesc(name)) if found is None else found
 
@@ -228,16 +236,17 @@ class BlockDesc:
         self.program.version += 1
         return var
 
-    def find_var(self, name: str) -> VarDesc | None:
+    def find_var(self, name: str | bytes) -> VarDesc | None:
         """The variable that this very block declares, or None."""
-        return self.vars.get(name)
+        return self.vars.get(text_of(name))
 
-    def find_var_recursive(self, name: str) -> VarDesc | None:
+    def find_var_recursive(self, name: str | bytes) -> VarDesc | None:
         """The variable as an operation here sees it: declared here, else in the blocks around, or None.
 
         A block that walks another one backwards sees what that one declares before it sees what is around it: so do the
         scopes when it runs.
         """
+        name = text_of(name)
         for block in self.chain():
             if name in block.vars:
                 return block.vars[name]
@@ -246,11 +255,11 @@ class BlockDesc:
                 return self.program.blocks[forward].vars[name]
         return None
 
-    def has_var(self, name: str) -> bool:
+    def has_var(self, name: str | bytes) -> bool:
         """Whether this very block declares the variable."""
-        return name in self.vars
+        return self.find_var(name) is not None
 
-    def has_var_recursive(self, name: str) -> bool:
+    def has_var_recursive(self, name: str | bytes) -> bool:
         """Whether an operation here sees the variable."""
         return self.find_var_recursive(name) is not None
 
@@ -258,7 +267,7 @@ class BlockDesc:
         """The variables that this block declares, in the order of declaration."""
         return list(self.vars.values())
 
-    def remove_var(self, name: str) -> VarDesc:
+    def remove_var(self, name: str | bytes) -> VarDesc:
         """Take a declaration away.
 
         Returns:
@@ -267,13 +276,15 @@ class BlockDesc:
         Raises:
             OpValueError: this block does not declare it.
         """
-        self._own(name)
+        name = self._own(name).name()
         var = self.vars.pop(name)
         var.block = None
         self.program.version += 1
         return var
 
-    def rename_var(self, old: str, new: str, since: int = 0) -> VarDesc:
+    _remove_var = remove_var
+
+    def rename_var(self, old: str | bytes, new: str | bytes, since: int = 0) -> VarDesc:
         """Give a variable another name; it keeps its place, and all operations that mean it follow, inner blocks' too.
 
         Args:
@@ -294,11 +305,12 @@ class BlockDesc:
             (True, ['image'])
         """
         var = self._own(old)
+        old, new = var_name(old), var_name(new)
         if new == old:
             return var
         if new in self.vars:
             raise OpValueError(f'Block {self.idx} has a variable "{new}" already.')
-        var.pb.name = var_name(new)
+        var.pb.name = new
         later: list[tuple[str, VarDesc]] = []
         while (last := self.vars.popitem())[0] != old:
             later.append(last)
@@ -311,6 +323,8 @@ class BlockDesc:
                 op.rename(old, new)
         self.program.version += 1
         return var
+
+    _rename_var = rename_var
 
     def chain(self) -> Iterator[BlockDesc]:
         """This block, the one around it, and so on to the first.
@@ -343,7 +357,8 @@ class BlockDesc:
                 seeing.add(block.idx)
                 yield block
 
-    def _own(self, name: str) -> VarDesc:
+    def _own(self, name: str | bytes) -> VarDesc:
+        name = var_name(name)
         if name not in self.vars:
             raise OpValueError(f'Block {self.idx} declares no variable "{name}".', hint=near(name, self.vars))
         return self.vars[name]

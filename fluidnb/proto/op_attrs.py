@@ -110,6 +110,8 @@ class OpAttrs(OpSlots):
         self._kinds[name] = kind
         self._edited()
 
+    _set_attr = set_attr
+
     def _encode(self, entry: pb2.OpDesc.Attr, name: str, value: Any, kind: int | None) -> tuple[int, Any]:
         if kind is None and name in self._kinds:
             try:
@@ -157,16 +159,34 @@ class OpAttrs(OpSlots):
             >>> op = OpDesc("while"); op.set_block_attr("sub_block", 1); op.block_attr("sub_block")
             1
         """
-        kind = self.attr_type(name)
-        if kind != pb2.BLOCK:
-            raise OpValueError(
-                f'Attribute "{name}" holds no block.',
-                op=self.label(),
-                expected="BLOCK",
-                received=pb2.AttrType.Name(kind),
-            )
-        index: int = self.attrs[name]
+        index: int = self._blocks(name, pb2.BLOCK)
         return index
+
+    _block_attr_id = block_attr
+
+    def blocks_attr(self, name: str) -> list[int]:
+        """The indices of the blocks in an attribute.
+
+        Raises:
+            OpValueError: there is no such attribute, or it does not hold blocks.
+
+        Example:
+            >>> from fluidnb.proto.desc import OpDesc
+            >>> op = OpDesc("listen"); op.set_blocks_attr("optimize_blocks", [1, 2]); op.blocks_attr("optimize_blocks")
+            [1, 2]
+        """
+        return list(self._blocks(name, pb2.BLOCKS))
+
+    _blocks_attr_ids = blocks_attr
+
+    def _blocks(self, name: str, wanted: int) -> Any:
+        kind = self.attr_type(name)
+        if kind != wanted:
+            raise OpValueError(
+                f'Attribute "{name}" holds no {"block" if wanted == pb2.BLOCK else "blocks"}.', op=self.label(),
+                expected=pb2.AttrType.Name(wanted), received=pb2.AttrType.Name(kind),
+            )  # fmt: skip
+        return self.attrs[name]
 
     def rename(self, old: str, new: str) -> None:
         """Follow a variable to its new name: in inputs, outputs and the attributes that hold names of variables.

@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from fluidnb.errors import NotBuiltYet
 from fluidnb.proto import framework_pb2 as pb2
+from fluidnb.proto import hooks
 from fluidnb.proto.op_attrs import OpAttrs
 from fluidnb.proto.op_slots import add_slots, type_name
 from fluidnb.proto.wire import parse, uninitialized
@@ -89,6 +91,45 @@ class OpDesc(OpAttrs):
         self.pb.is_target = is_target
         self._edited()
 
+    def check_attrs(self) -> None:
+        """Check the attributes against the operator, and write the defaults of those that were left out.
+
+        Raises:
+            FluidError: there is no such operator, or an attribute is unknown, unfit or missing.
+
+        Example:
+            >>> op = OpDesc("mul"); op.check_attrs(); op.attr("x_num_col_dims")
+            1
+        """
+        if hooks.check_attrs is None:
+            raise _no_operators("attributes are checked")
+        hooks.check_attrs(self)
+
+    def infer_shape(self, block: BlockDesc) -> None:
+        """Write shapes, dtypes and LoD levels of the variables that the operation writes.
+
+        Args:
+            block: the block whose variables it sees.
+
+        Raises:
+            FluidError: there is no such operator, or what it reads breaks its rule.
+
+        Example:
+            >>> from fluidnb.proto.desc import ProgramDesc
+            >>> block = ProgramDesc().block(0); x, y = block.var("x"), block.var("y"); x.set_shape([3, 4])
+            >>> op = block.append_op(OpDesc("relu", {"X": ["x"]}, {"Out": ["y"]})); op.infer_shape(block); y.shape()
+            [3, 4]
+        """
+        if hooks.infer_shape is None:
+            raise _no_operators("shapes are inferred")
+        hooks.infer_shape(self, block)
+
+    def infer_var_type(self, block: BlockDesc) -> None:
+        """Say of the variables that the operation writes whether they are rows or tensors; as `infer_shape`."""
+        if hooks.infer_var_type is None:
+            raise _no_operators("types are inferred")
+        hooks.infer_var_type(self, block)
+
     def copy_from(self, other: OpDesc) -> None:
         """Become equal to another operation, in place: type, slots, attributes, all of it."""
         self.pb.CopyFrom(other.pb)
@@ -132,3 +173,7 @@ class OpDesc(OpAttrs):
             'relu'
         """
         return cls.over(parse(pb2.OpDesc, data, "op_desc"))
+
+
+def _no_operators(what: str) -> NotBuiltYet:
+    return NotBuiltYet(f"{what} once fluidnb.op is imported.", hint="import fluidnb.core imports it.")

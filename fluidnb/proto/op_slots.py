@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from fluidnb.errors import OpTypeError, OpValueError, near
 from fluidnb.proto import framework_pb2 as pb2
+from fluidnb.proto.wire import text_of
 
 if TYPE_CHECKING:
     from fluidnb.proto.block_desc import BlockDesc
@@ -195,10 +196,14 @@ class OpSlots:
         if _rename(self.pb.inputs, self.ins, old, new):
             self._edited()
 
+    _rename_input = rename_input
+
     def rename_output(self, old: str, new: str) -> None:
         """Write ``new`` wherever ``old`` was written."""
         if _rename(self.pb.outputs, self.outs, old, new):
             self._edited()
+
+    _rename_output = rename_output
 
 
 def type_name(optype: Any) -> str:
@@ -262,7 +267,7 @@ def drop_entry(container: Any, field: str, name: str) -> None:
 
 
 def _names(slot: str, names: Any) -> list[str]:
-    listed = [names] if isinstance(names, str) else list(names)
+    listed = [text_of(name) for name in ([names] if isinstance(names, str | bytes) else names)]
     for name in listed:
         if type(name) is not str and not isinstance(name, str):
             raise OpTypeError(f'Slot "{slot}" holds names of variables.', received=f"{name!r}, a {type(name).__name__}")

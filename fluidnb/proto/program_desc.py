@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from types import MethodType
 from typing import Any
 
 from fluidnb.errors import OpValueError
@@ -10,11 +12,21 @@ from fluidnb.proto.block_desc import BlockDesc
 from fluidnb.proto.wire import parse
 
 
+class _OnClassOrDesc:
+    """A method that the class has too: there it makes a desc, of a desc it fills this one, as Fluid's does."""
+
+    def __init__(self, function: Callable[[Any, bytes], ProgramDesc]) -> None:
+        self._function, self.__doc__ = function, function.__doc__
+
+    def __get__(self, desc: ProgramDesc | None, owner: type[ProgramDesc]) -> Callable[[bytes], ProgramDesc]:
+        return MethodType(self._function, owner if desc is None else desc)
+
+
 class ProgramDesc:
     """A whole program. A new one has one empty block.
 
     Args:
-        other: a program to copy; the copy shares nothing with it.
+        other: a program to copy, the copy shares nothing with it; or the bytes of one.
 
     Example:
         >>> program = ProgramDesc()
@@ -38,10 +50,10 @@ class ProgramDesc:
     #: What others prepare from it, such as plans, and keep as long as it lives.
     prepared: dict[Any, Any]
 
-    def __init__(self, other: ProgramDesc | None = None) -> None:
+    def __init__(self, other: ProgramDesc | bytes | None = None) -> None:
         self.version, self.view, self.prepared = 0, None, {}
         if other is not None:
-            self._take(other.to_pb())
+            self._take(other.to_pb() if isinstance(other, ProgramDesc) else _read(other))
             return
         self.pb = pb2.ProgramDesc(version=pb2.Version(version=0))
         self.blocks = [BlockDesc(self, 0, -1)]
@@ -155,25 +167,40 @@ class ProgramDesc:
                 block.check_initialized()
         return message.SerializeToString()
 
-    @classmethod
-    def parse_from_string(cls, data: bytes) -> ProgramDesc:
+    @_OnClassOrDesc
+    def parse_from_string(self: Any, data: bytes) -> ProgramDesc:
         """A program from its bytes; what its version of the format does not know is kept.
 
         Args:
             data: what `serialize_to_string` gave, or a ``__model__`` file of Paddle.
 
+        Returns:
+            A new program; when called of one that exists, that one, which holds what the bytes say now.
+
         Raises:
             OpTypeError: not bytes.
             OpValueError: not a program, or one whose blocks do not fit together.
+
+        Example:
+            >>> data = ProgramDesc().serialize_to_string()
+            >>> program = ProgramDesc(); _ = program.append_block(program.block(0))
+            >>> program.parse_from_string(data) is program, program.num_blocks()
+            (True, 1)
         """
-        message = parse(pb2.ProgramDesc, data, "program_desc")
-        why = _misfit(message)
-        if why:
-            raise OpValueError(f"Fail to parse program_desc from binary string. {why}")
-        self = cls.__new__(cls)
-        self.version, self.view, self.prepared = 0, None, {}
-        self._take(message)
+        if not isinstance(self, ProgramDesc):
+            return ProgramDesc(data)
+        self._take(_read(data))
+        self.prepared.clear()
+        self.version += 1
         return self
+
+
+def _read(data: Any) -> pb2.ProgramDesc:
+    message: pb2.ProgramDesc = parse(pb2.ProgramDesc, data, "program_desc")
+    why = _misfit(message)
+    if why:
+        raise OpValueError(f"Fail to parse program_desc from binary string. {why}")
+    return message
 
 
 def _misfit(message: pb2.ProgramDesc) -> str:

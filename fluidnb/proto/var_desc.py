@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from fluidnb.errors import OpTypeError, OpValueError
 from fluidnb.proto import framework_pb2 as pb2
-from fluidnb.proto.wire import parse, uninitialized
+from fluidnb.proto.wire import parse, text_of, uninitialized
 
 if TYPE_CHECKING:
     from fluidnb.proto.block_desc import BlockDesc
@@ -333,9 +333,20 @@ class VarDesc:
 def var_name(name: Any) -> str:
     """Check the name of a variable.
 
+    Args:
+        name: a text, or its bytes, as scripts for Python 2 and 3 write names.
+
+    Returns:
+        The text.
+
     Raises:
-        OpTypeError: it is not a text.
+        OpTypeError: it is neither.
+
+    Example:
+        >>> var_name(b"x")
+        'x'
     """
+    name = text_of(name)
     if not isinstance(name, str):
         raise OpTypeError("The name of a variable is a text.", received=f"{name!r}, a {type(name).__name__}")
     return str(name)

@@ -2,12 +2,29 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import Any
 
 from google.protobuf.descriptor import Descriptor, FieldDescriptor
 from google.protobuf.message import DecodeError
 
 from fluidnb.errors import OpTypeError, OpValueError
+
+
+def text_of(name: Any) -> Any:
+    """A name as a text where it is the bytes of one, as scripts for Python 2 and 3 write names; else as it is.
+
+    Args:
+        name: anything.
+
+    Example:
+        >>> text_of(b"x"), text_of("y"), text_of(3)
+        ('x', 'y', 3)
+    """
+    if isinstance(name, bytes):
+        with suppress(UnicodeDecodeError):
+            return name.decode()
+    return name
 
 
 def parse(message: Any, data: Any, what: str) -> Any:

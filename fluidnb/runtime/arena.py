@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import heapq
+from bisect import insort
 from collections import defaultdict
 from collections.abc import Sequence
 
@@ -37,16 +38,18 @@ def _rounded(size: int) -> int:
 def _first_fit(lives: Sequence[Life]) -> tuple[dict[int, int], int]:
     """Largest first, each at the lowest offset that is free throughout its life."""
     offsets: dict[int, int] = {}
-    placed: list[tuple[int, int, int, int]] = []
+    placed: list[tuple[int, int, int, int]] = []  # by offset
     top = 0
     for first, last, size, key in sorted(lives, key=lambda life: -life[2]):
         size = _rounded(size)
         at = 0
-        for low, high in sorted((o, o + n) for f, t, o, n in placed if first <= t and f <= last):
-            if low - at >= size:
-                break
-            at = max(at, high)
-        placed.append((first, last, at, size))
+        for low, high, born, dead in placed:
+            if born <= last and first <= dead:
+                if low - at >= size:
+                    break
+                if high > at:
+                    at = high
+        insort(placed, (at, at + size, first, last))
         offsets[key] = at
         top = max(top, at + size)
     return offsets, top

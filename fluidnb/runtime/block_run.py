@@ -18,9 +18,9 @@ from fluidnb.op.define import registry
 from fluidnb.program import Block, Variable, hooks, prune_block
 from fluidnb.proto.desc import BlockDesc, ProgramDesc
 from fluidnb.proto.framework_pb2 import VarType
-from fluidnb.runtime.executor import _next_run
 from fluidnb.runtime.machine import Frame, Machine
 from fluidnb.runtime.plan import Plan, PlanOp
+from fluidnb.runtime.run_numbers import next_run
 from fluidnb.runtime.scope import Scope
 from fluidnb.values import epoch
 from fluidnb.values.device_context import DeviceContext
@@ -220,7 +220,7 @@ def run_ops(block: Block, scope: Scope, place: Place, begin: int = 0, end: int |
         FluidError: an operator failed; those before it have run.
     """
     plan = plan_of(block, place)
-    machine = Machine(plan, scope, _next_run(plan, block.program, scope))
+    machine = Machine(plan, scope, next_run(plan, block.program, scope))
     planned = plan.blocks[block.idx]
     for op in planned.ops[begin:end]:
         _bring(op, scope, place)

@@ -104,7 +104,9 @@ class Bound:
 
     def real(self, shape: tuple[int, ...], dtype: Any) -> Array:
         """A buffer of its own in the place's pool."""
-        return DeviceContext.get(self.place).empty(shape, dtype)
+        made = DeviceContext.get(self.place).empty(shape, dtype)
+        self.plan.bytes += made.nbytes
+        return made
 
     def alloc(self, shape: tuple[int, ...], dtype: Any, name: str | None, outer: bool, order: Any, where: int) -> Array:
         """See `fluidnb.op.binder.Memory`; a buffer that can be placed later is a stand-in for now."""

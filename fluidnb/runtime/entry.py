@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -14,26 +13,13 @@ from fluidnb.runtime.bound import Bound, ordered
 from fluidnb.runtime.feeding import Fed
 from fluidnb.runtime.interrupt import Run
 from fluidnb.runtime.layout import order_of
+from fluidnb.runtime.mute import mute, unmute
 from fluidnb.runtime.node import Node
 from fluidnb.runtime.plan import Plan
 from fluidnb.runtime.replay import root_node, walk
 from fluidnb.runtime.scope import Scope
 from fluidnb.values import epoch
 from fluidnb.values.tensor import LoDTensor
-
-try:  # np.errstate costs 0.6 us a run; its own context variable a sixth of that
-    _numpy: Any = importlib.import_module("numpy._core._ufunc_config")
-    _QUIET: Any = _numpy._make_extobj(all="ignore")
-    _set: Any = _numpy._extobj_contextvar.set
-    _reset: Any = _numpy._extobj_contextvar.reset
-except (ImportError, AttributeError):
-    _QUIET = None
-
-    def _set(_: Any) -> Any:
-        return np.seterr(all="ignore")
-
-    def _reset(old: Any) -> None:
-        np.seterr(**old)
 
 
 class Entry:
@@ -87,12 +73,12 @@ class Entry:
             array.clear()
         plan.steps.start()
         plan.clock.run, plan.clock.path = run_number, 0
-        token = _set(_QUIET)
+        token = mute()
         run.begin()
         try:
             leaf = walk(self.node)
         finally:
-            _reset(token)
+            unmute(token)
             run.end()
         if self.fetches is not None:
             return self.fetches

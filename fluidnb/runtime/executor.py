@@ -3,38 +3,52 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, NoReturn
-from weakref import WeakKeyDictionary
+from typing import Any, NamedTuple, NoReturn
 
 import numpy as np
 
 from fluidnb.errors import EnforceNotMet, NotBuiltYet, NotFound, OpTypeError, near
 from fluidnb.memory import flags
 from fluidnb.op.define import registry
-from fluidnb.op.rng import times_seeded
 from fluidnb.op.transform import copy_between
 from fluidnb.program import Program, default_main_program, hooks, origin
 from fluidnb.program.dropped import refuse_dropped
 from fluidnb.proto.desc import ProgramDesc
 from fluidnb.runtime import scope as scopes
+from fluidnb.runtime.checkpoint import Checkpoint
 from fluidnb.runtime.entry import Entry, bring_here
+from fluidnb.runtime.failed_run import note
 from fluidnb.runtime.feeding import Fed, check_feed, fed, fetch_names, operand
 from fluidnb.runtime.interrupt import hold
 from fluidnb.runtime.latest import remember
 from fluidnb.runtime.layout import order_of
 from fluidnb.runtime.machine import Machine
 from fluidnb.runtime.plan import Plan
+from fluidnb.runtime.results import fetched, results
+from fluidnb.runtime.run_numbers import coming_run, next_run
 from fluidnb.runtime.scope import Scope
-from fluidnb.values import epoch
+from fluidnb.values import declared, epoch
 from fluidnb.values.device_context import DeviceContext
 from fluidnb.values.place import CPUPlace, Place
-from fluidnb.values.selected_rows import SelectedRows
-from fluidnb.values.tensor import LoDTensor, LoDTensorArray
+from fluidnb.values.tensor import LoDTensor
 
-#: Entries, held objects, and nodes for answers of guards, of one plan before it starts afresh.
-_MOST_ENTRIES, _MOST_HELD, _MOST_NODES = 32, 4096, 2048
 
-_runs: WeakKeyDictionary[ProgramDesc, tuple[WeakKeyDictionary[Scope, int], dict[int, int]]] = WeakKeyDictionary()
+class Prepared(NamedTuple):
+    """A run about to begin: what a debugger that is attached to the program gets.
+
+    Args:
+        plan: the plan.
+        program: the program.
+        scope: the user's scope.
+        values: what is fed.
+        return_numpy: see `Executor.run`.
+    """
+
+    plan: Plan
+    program: Program
+    scope: Scope
+    values: Mapping[str, Fed]
+    return_numpy: bool
 
 
 class Executor:
@@ -139,13 +153,13 @@ class Executor:
         if program is None:
             program = default_main_program()
         elif type(program) is not Program:
-            program = getattr(program, "compiled", program)
+            program, feed = _for_one_device(program, feed)
         if scope is None:
             scope = scopes._stack[-1]
         entry = self._hot
         if (
             entry is not None
-            and feed is not None
+            and type(feed) is dict
             and fetch_list is not None
             and not keep_scopes
             and not unknown
@@ -178,27 +192,83 @@ class Executor:
     def _again(self, entry: Entry, program: Program, return_numpy: bool) -> list[Any]:
         """The short way: the same program, scope, fetches and shapes as last time."""
         plan = entry.plan
+        number = next_run(plan, program, entry.scope) if plan.random else 0
+        before = Checkpoint(plan, entry.scope) if plan.check_nan else None
         try:
-            values = entry.run(_next_run(plan, program, entry.scope) if plan.random else 0)
-        except BaseException:
+            values = entry.run(number)
+        except BaseException as error:
             self._hot = None
+            fed_values = {name: (buffer, lod) for buffer, name, lod in entry.feeds}
+            note(program, entry.scope, plan, fed_values, number, error, bool(entry.node.calls), before)
             plan.forget()
             raise
-        if return_numpy and entry.fetches is not None and self._on_host:
+        if return_numpy and entry.fetches is not None and self._on_host and declared.binding:
             out = []
             for array, lod in values:
                 if lod:
-                    return _results(values, plan, True)
+                    return results(values, plan, True)
                 out.append(array.copy())
         else:
-            out = _results(values, plan, return_numpy)
+            out = results(values, plan, return_numpy)
         plan.latest = out
         return out
 
     def _run(
         self, program: Any, feed: Any, fetch_list: Any, scope: Any, return_numpy: bool, keep_scopes: bool, unknown: Any
     ) -> list[Any]:
-        self._check_call(program, scope, unknown)
+        plan, values = self.prepare(program, feed, fetch_list, scope, unknown)
+        attached = program.desc.prepared.get("debugger")
+        if attached is not None:
+            return attached(Prepared(plan, program, scope, values, return_numpy))  # type: ignore[no-any-return]
+        if keep_scopes:
+            return self._keep(plan, program, scope, values, return_numpy)
+        if not plan.lock.acquire(False):  # under way in another thread, or around this very call
+            plan = Plan(plan.desc, plan.feeds, plan.fetches, self.place, program.random_seed)
+            plan.lock.acquire()
+        try:
+            plan.make_room()
+            key = (id(scope), *((a.shape, a.dtype, lod) for a, lod in values.values()))
+            entry = plan.entries.pop(key, None)
+            if entry is None or not entry.is_good(scope):
+                if entry is not None:
+                    plan.forget()
+                try:
+                    entry = Entry(plan, scope, values)
+                except Exception as error:
+                    note(program, scope, plan, values, coming_run(plan, program, scope), error, False)
+                    raise
+            plan.entries[key] = entry  # in the order of their last use
+            for buffer, name, _ in entry.feeds:
+                self._copy_in(values[name][0], buffer)
+            out = self._again(entry, program, return_numpy)
+            if type(fetch_list) is list and entry.fetches is not None:
+                entry.fetch_key = tuple(map(id, fetch_list))
+                plan.fetch_list = fetch_list[:]  # keeps the identities in fetch_key
+                self._hot = entry
+            remember(program, plan)
+            return out
+        finally:
+            plan.lock.release()
+
+    def prepare(
+        self, program: Any, feed: Any, fetch_list: Any, scope: Any, unknown: Mapping[str, Any] | None = None
+    ) -> tuple[Plan, dict[str, Fed]]:
+        """Check what `run` is given, and make the plan.
+
+        Args:
+            program: the program.
+            feed: see `run`.
+            fetch_list: see `run`.
+            scope: see `run`.
+            unknown: keyword arguments that `run` does not have.
+
+        Returns:
+            The plan, and what is fed: name -> (array, LoD).
+
+        Raises:
+            FluidError: see `run`.
+        """
+        self._check_call(program, scope, unknown or {})
         origin.ran(program)
         if hooks.before_run is not None:
             hooks.before_run(program, scope)
@@ -211,31 +281,7 @@ class Executor:
             fetches = fetch_names(fetch_list, desc)
         plan = self._plan(desc, tuple(values), tuple(fetches), program.random_seed)
         _check_names(plan, scope)
-        if keep_scopes:
-            return self._keep(plan, program, scope, values, return_numpy)
-        if not plan.lock.acquire(False):  # under way in another thread, or around this very call
-            plan = Plan(desc, tuple(values), tuple(fetches), self.place, program.random_seed)
-            plan.lock.acquire()
-        try:
-            if len(plan.entries) > _MOST_ENTRIES or len(plan.held) > _MOST_HELD or plan.nodes > _MOST_NODES:
-                plan.forget()
-            key = (id(scope), *((a.shape, a.dtype, lod) for a, lod in values.values()))
-            entry = plan.entries.get(key)
-            if entry is None or not entry.is_good(scope):
-                if entry is not None:
-                    plan.forget()
-                entry = plan.entries[key] = Entry(plan, scope, values)
-            for buffer, name, _ in entry.feeds:
-                self._copy_in(values[name][0], buffer)
-            out = self._again(entry, program, return_numpy)
-            if type(fetch_list) is list and entry.fetches is not None:
-                entry.fetch_key = tuple(map(id, fetch_list))
-                plan.fetch_list = fetch_list[:]  # keeps the identities in fetch_key
-                self._hot = entry
-            remember(program, plan)
-            return out
-        finally:
-            plan.lock.release()
+        return plan, values
 
     def _check_call(self, program: Any, scope: Any, unknown: Mapping[str, Any]) -> None:
         if self._closed:
@@ -281,17 +327,17 @@ class Executor:
         scope.drop_kids()
         outermost = scope.outermost()
         known = frozenset(outermost.vars)
-        machine = self.machine(plan, scope, values, _next_run(plan, program, scope))
+        number = next_run(plan, program, scope)
+        before = Checkpoint(plan, scope) if plan.check_nan else None
+        machine = self.machine(plan, scope, values, number)
         try:
             machine.run(journal=False)
-        except BaseException:
+        except BaseException as error:
+            note(program, scope, plan, values, number, error, True, before)
             scope.drop_kids()
             outermost.erase([n for n, v in outermost.vars.items() if n not in known and v.value is None])
             raise
-        local = scope.kids[-1]
-        found = [local.find_var(name) for name in plan.fetches]
-        got = [None if v is None else v.value for v in found]
-        out = _results([(v.array, v.lod_) if type(v) is LoDTensor else v for v in got], plan, return_numpy)
+        out = fetched(plan, scope.kids[-1], return_numpy)
         plan.latest = out
         remember(program, plan)
         return out
@@ -318,18 +364,6 @@ class Executor:
             copy_between("cpu", plan.place.kind)(array, buffer)
             local.var(name).value = LoDTensor(buffer, lod, plan.place, name)
         return Machine(plan, local, run)
-
-
-def _next_run(plan: Plan, program: Program, scope: Scope) -> int:
-    """Which run of the program this is. A program with a seed of its own starts over in every scope, so that two scopes
-    get the same parameters; else all its runs since the session was seeded are counted, so that they differ.
-    """
-    plan.clock.seed = program.random_seed
-    key: Any = scope if program.random_seed else times_seeded()
-    counts = _runs.setdefault(plan.desc, (WeakKeyDictionary(), {}))[0 if program.random_seed else 1]
-    number = counts.get(key, 0)
-    counts[key] = number + 1
-    return number
 
 
 def _fetch_targets(desc: ProgramDesc) -> list[str]:
@@ -363,36 +397,8 @@ def _check_names(plan: Plan, scope: Scope) -> None:
         )
 
 
-def _results(values: list[Any], plan: Plan, return_numpy: bool) -> list[Any]:
-    out: list[Any] = []
-    to_host = DeviceContext.get(plan.place).to_host
-    for name, value in zip(plan.fetches, values, strict=True):
-        if not isinstance(value, tuple):
-            out.append(_copied(value))
-            continue
-        array, lod = value
-        if plan.place.kind != "cpu":
-            array = to_host(array)
-        if not return_numpy:
-            tensor = LoDTensor(name=name)
-            tensor.set(array)
-            tensor.lod_ = lod
-            out.append(tensor)
-        elif lod:
-            raise EnforceNotMet(
-                "Some of your fetched tensors hold LoD information. They can not be completely cast to Python ndarray.",
-                slots=[("fetched", name, str(array.dtype), array.shape)], expected="return_numpy=False",
-                received=f"LoD {[list(level) for level in lod]}",
-                hint="exe.run(..., return_numpy=False) gives LoDTensors; np.array(tensor) drops the LoD.",
-            )
-        else:
-            out.append(np.array(array, order="C"))
-    return out
-
-
-def _copied(value: Any) -> Any:
-    if isinstance(value, LoDTensorArray):
-        return LoDTensorArray([t._copy() if t.array is not None else LoDTensor() for t in value])
-    if isinstance(value, SelectedRows):
-        return SelectedRows(value.rows_, value.height_, value.value._copy())
-    return value
+def _for_one_device(program: Any, feed: Any) -> tuple[Any, Any]:
+    """The program inside one for several devices, and the feed of a list that has one for each device."""
+    if not hasattr(program, "compiled"):
+        return program, feed
+    return program.compiled, feed[0] if isinstance(feed, list) and len(feed) == 1 else feed

@@ -11,6 +11,7 @@ from fluidnb.op.attr import REQUIRED
 from fluidnb.op.check import missing
 from fluidnb.runtime.plan import PlanOp
 from fluidnb.values import LoDTensor
+from fluidnb.values.drawn import draw_all
 
 
 def operands(op: PlanOp, scope: Any) -> list[Operand]:
@@ -37,6 +38,25 @@ def operands(op: PlanOp, scope: Any) -> list[Operand]:
     return rows
 
 
+def batch(op: PlanOp, scope: Any) -> list[str]:
+    """The sequences of an operator's inputs, drawn.
+
+    Args:
+        op: the operator.
+        scope: where its variables are.
+
+    Returns:
+        A line for each input with sequences.
+    """
+    rows = []
+    for name in op.reads():
+        variable = scope.find_var(name)
+        value = None if variable is None else variable.value
+        if type(value) is LoDTensor and value.lod_ and value.array is not None and value.array.ndim:
+            rows.append((name, value.lod_, len(value.array)))
+    return draw_all(rows)
+
+
 def failed(error: Exception, op: PlanOp, scope: Any) -> FluidError:
     """The error to raise when an operator's kernel, or its binding, raised.
 
@@ -52,6 +72,7 @@ def failed(error: Exception, op: PlanOp, scope: Any) -> FluidError:
         if error.iteration is not None:
             within(error, op, error.iteration)
         error.hint = other_name(op, scope) or error.hint
+        error.batch = error.batch or batch(op, scope)
         return error.with_context(op=op.text(), slots=operands(op, scope), where=op.where())
     for slot in op.definition.inputs.values():
         if not slot.dispensable and slot.name not in op.inputs:  # a guard comes before the binder's own check

@@ -10,8 +10,8 @@ import numpy as np
 from fluidnb.errors import EnforceNotMet, NotFound, Operand, OpTypeError, OpValueError, near
 from fluidnb.proto.desc import ProgramDesc, VarDesc
 from fluidnb.proto.framework_pb2 import VarType
-from fluidnb.values import dtypes
-from fluidnb.values.lod import check, convert, from_lengths
+from fluidnb.values import declared, dtypes
+from fluidnb.values.lod import check, checked_lengths, convert
 from fluidnb.values.tensor import LoDTensor
 
 #: An array and the LoD of its rows.
@@ -76,15 +76,14 @@ def fed(name: str, value: Any, desc: ProgramDesc) -> Fed:
             )  # fmt: skip
         value, lod = value.array, value.lod_
     elif isinstance(value, tuple) and len(value) == 2 and isinstance(value[0], np.ndarray):
-        value, lod = value[0], from_lengths(convert(value[1]))
-        check(lod, None, name)
+        value, lod = value[0], checked_lengths(convert(value[1]), None, name)
     if isinstance(value, np.ndarray):
         array = value
     else:
         array = _from_python(name, value, var)
-    if var.need_check_feed() and var.type() == VarType.LOD_TENSOR:
+    if declared.binding and var.need_check_feed() and var.type() == VarType.LOD_TENSOR:
         array = _checked(name, array, var)
-    if lod and (not array.ndim or lod[-1][-1] != len(array)):
+    if declared.binding and lod and (not array.ndim or lod[-1][-1] != len(array)):
         check(lod, len(array) if array.ndim else 0, name)
     return array, lod
 

@@ -17,11 +17,11 @@ from fluidnb.runtime.save_load import is_persistable, load_vars, path_of, save_v
 from fluidnb.values import VarType
 
 
-def get_inference_program(target_vars: Variable | Sequence[Variable], main_program: Program | None = None) -> Program:
+def get_inference_program(target_vars: Any, main_program: Program | None = None) -> Program:
     """The part of a program that some variables need, in test mode.
 
     Args:
-        target_vars: the variable or variables.
+        target_vars: the variable or variables; an evaluator stands for those in which it counts.
         main_program: the program; default the main program. It does not change.
 
     Returns:
@@ -36,7 +36,9 @@ def get_inference_program(target_vars: Variable | Sequence[Variable], main_progr
         ['relu']
     """
     program = default_main_program() if main_program is None else main_program
-    targets: list[Any] = list(target_vars) if isinstance(target_vars, list | tuple) else [target_vars]
+    given: list[Any] = list(target_vars) if isinstance(target_vars, list | tuple) else [target_vars]
+    # An evaluator belongs to a higher room: it is known by what it has.
+    targets = [v for t in given for v in ((*t.states, *t.metrics) if hasattr(t, "states") else (t,))]
     return clone(program, for_test=True, warn=False).prune([getattr(t, "name", t) for t in targets])
 
 
@@ -61,7 +63,8 @@ def save_inference_model(
         main_program: the program; default the main program. It does not change.
         model_filename: file for the program; default ``__model__``.
         params_filename: one file for all parameters; default a file for each.
-        export_for_deployment: True writes the pruned program; False the whole program in test mode.
+        export_for_deployment: True writes the pruned program; False the whole program in test mode, which may be
+            without feeds and targets.
         program_only: leave the parameters out.
 
     Returns:
@@ -86,12 +89,15 @@ def save_inference_model(
     feeds = [feeded_var_names] if isinstance(feeded_var_names, str) else list(feeded_var_names or [])
     targets: list[Any] = list(target_vars) if isinstance(target_vars, list | tuple) else [target_vars]
     _check_ends(program, feeds, targets)
+    if not targets and export_for_deployment:
+        raise OpValueError("An inference model needs at least one target.", expected="target_vars=[a variable]")
     names = [t.name for t in targets]
     refuse_dropped(program.desc.blocks[0], names, "a target")
     made = clone(program, for_test=True, warn=False)
     if export_for_deployment:
         made = prune(made, names, feeds)
-    _check_reaches(made, feeds, names)
+    if names:
+        _check_reaches(made, feeds, names)
     _drop_nothing(made)
     parameters = [v for v in made.list_vars() if is_persistable(v)]
     if not program_only:
@@ -177,8 +183,6 @@ def _check_ends(program: Program, feeds: list[Any], targets: list[Any]) -> None:
                 f'The program has no variable "{name}" to feed.',
                 expected=", ".join(data) or "a variable of block 0", received=name, hint=near(name, block.desc.vars),
             )  # fmt: skip
-    if not targets:
-        raise OpValueError("An inference model needs at least one target.", expected="target_vars=[a variable]")
     for target in targets:
         if not isinstance(target, Variable):
             raise OpTypeError("target_vars should be Variables.", expected="Variable", received=repr(target)[:80])

@@ -7,16 +7,20 @@ iteration alone, so going back needs no generator state.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from typing import Any
+import math
+from dataclasses import dataclass
+from typing import Any, Protocol
 
 import numpy as np
 
+from fluidnb import memory
 from fluidnb.errors import FluidError
 from fluidnb.op import Binder, Clock, Control
+from fluidnb.runtime.arena import ALIGN
 from fluidnb.runtime.failure import failed, within
 from fluidnb.runtime.interrupt import Run
 from fluidnb.runtime.layout import order_of
+from fluidnb.runtime.mute import mute, unmute
 from fluidnb.runtime.nan_check import checks
 from fluidnb.runtime.plan import Plan, PlanBlock, PlanOp
 from fluidnb.runtime.scope import Scope
@@ -26,6 +30,9 @@ from fluidnb.values.tensor import LoDTensor, LoDTensorArray
 from fluidnb.values.variable import Variable
 
 Array = Any
+
+#: Bytes of a block for small arrays, and of the largest one that goes there.
+_SLAB, _SMALL = 1 << 14, 1 << 10
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +54,10 @@ class Frame:
     control: Control | None = None
     k: int = 0
     path: int = 0
+
+    def after(self) -> Frame:
+        """The frame with the operator behind it that comes next."""
+        return Frame(self.block, self.pc + 1, self.scope, self.control, self.k, self.path)
 
 
 @dataclass(slots=True)
@@ -77,6 +88,20 @@ class Undo:
             held[:] = old_items
 
 
+class Past(Protocol):
+    """Where a machine leaves its steps; a list is one."""
+
+    def append(self, undo: Undo, /) -> None:
+        """Add the step that was just taken."""
+
+    def pop(self) -> Undo:
+        """Take the newest step out."""
+        raise NotImplementedError
+
+    def clear(self) -> None:
+        """Drop everything."""
+
+
 class Machine:
     """Walks a plan step by step.
 
@@ -97,8 +122,11 @@ class Machine:
         self.place_kind: str = plan.place.kind
         self.clock = Clock(plan.seed)
         self.clock.run = run
-        self.journal: list[Undo] = []
+        self.journal: Past = []
         self.stack: tuple[Frame, ...] = (Frame(plan.blocks[0], 0, local),)
+        self._empty = DeviceContext.get(plan.place).empty
+        self._slab: Array = None
+        self._taken = _SLAB
 
     # ---- the memory policy of its binders
 
@@ -107,10 +135,20 @@ class Machine:
         return outer or name in self.plan.captured or name in self.plan.persistable
 
     def alloc(self, shape: tuple[int, ...], dtype: Any, name: str | None, outer: bool, order: Any, where: int) -> Array:
-        """See `fluidnb.op.binder.Memory`: always new memory, so that what was there before need not be copied."""
-        if name is not None and not outer:
+        """See `fluidnb.op.binder.Memory`: always new memory, so that what was there before need not be copied.
+
+        Small arrays share a block, which goes when the last of them does: a block each would cost more than the step.
+        """
+        if name is not None and not outer and self.plan.layout:
             order = order_of(self.plan.layout, name, shape)
-        return DeviceContext.get(self.place).empty(shape, dtype, order)
+        size = math.prod(shape) * dtype.itemsize
+        if size > _SMALL or order is not None or self.place_kind != "cpu":
+            return self._empty(shape, dtype, order)
+        if self._taken + size > _SLAB:
+            self._slab, self._taken = memory.raw(self.place, _SLAB), 0
+        at = self._taken
+        self._taken += -(-size // ALIGN) * ALIGN
+        return np.ndarray(shape, dtype, self._slab, at)
 
     def alloc_on(self, kind: str, shape: tuple[int, ...], dtype: Any) -> Array:
         """See `fluidnb.op.binder.Memory`."""
@@ -233,25 +271,24 @@ class Machine:
         op = frame.block.ops[frame.pc]
         # what has a side effect may also change what it reads: delete_var
         for name in (*op.writes(), *op.reads()) if op.definition.side_effect else op.writes():
-            variable, _ = frame.scope.cell(name)
-            value = variable.value
-            tensor = type(value) is LoDTensor
-            undo.cells.append((variable, value, value.array if tensor else None, value.lod_ if tensor else ()))
-            if isinstance(value, list):
-                undo.lists.append((value, list(value)))
+            self._note(frame.scope.cell(name)[0], undo)
         binder = Binder(op, self, frame.scope)
         try:
             binder.bind()
-            undo.arrays += [(a, a.copy()) for a in binder.overwrites if isinstance(a, np.ndarray)]
-            undo.lists += [(a, list(a)) for a in binder.overwrites if isinstance(a, list)]
-            calls = binder.calls + (checks(binder) if self.plan.check_nan else [])
-            with np.errstate(all="ignore"):
+            if binder.overwrites:
+                undo.arrays += [(a, a.copy()) for a in binder.overwrites if isinstance(a, np.ndarray)]
+                undo.lists += [(a, list(a)) for a in binder.overwrites if isinstance(a, list)]
+            calls = binder.calls + checks(binder) if self.plan.check_nan else binder.calls
+            token = mute()
+            try:
                 for function, args, kw in calls:
                     function(*args, **kw)
+            finally:
+                unmute(token)
         except Exception as e:
             raise failed(e, op, frame.scope) from e
         if binder.control is None:
-            self.stack = (*self.stack[:-1], replace(frame, pc=frame.pc + 1))
+            self.stack = (*self.stack[:-1], frame.after())
         else:
             binder.control.walker = self
             undo.lists.append((binder.control.steps, list(binder.control.steps)))
@@ -262,8 +299,10 @@ class Machine:
     def _note(variable: Variable, undo: Undo) -> None:
         """Remember what a variable holds, before it is given something else."""
         value = variable.value
-        tensor = type(value) is LoDTensor
-        undo.cells.append((variable, value, value.array if tensor else None, value.lod_ if tensor else ()))
+        if type(value) is LoDTensor:
+            undo.cells.append((variable, value, value.array, value.lod_))
+            return
+        undo.cells.append((variable, value, None, ()))
         if isinstance(value, list):
             undo.lists.append((value, list(value)))
 
@@ -271,7 +310,7 @@ class Machine:
         frame = self.stack[-1]
         parent = control.enter(k)
         if parent is None:
-            self.stack = (*self.stack[:-1], replace(frame, pc=frame.pc + 1))
+            self.stack = (*self.stack[:-1], frame.after())
         else:
             block = self.plan.blocks[control.block_index]
             scope = parent.new_scope()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from functools import partial
 from typing import Any
 
@@ -139,11 +139,24 @@ class Node:
         """Move the node's buffers into the arena of its block and give back the calls over the moved arrays."""
         buffers = self.bound.buffers
         lives: dict[int, tuple[int, int]] = {}
-        for t, (function, args, kw) in enumerate(calls):
-            for array in _arrays((getattr(function, "__self__", None), args, tuple(kw.values()))):
-                key = id(root(array))
+        owners: dict[int, int] = {}
+
+        def meet(x: Any, t: int) -> None:
+            if isinstance(x, np.ndarray):
+                key = owners.get(id(x))
+                if key is None:
+                    key = owners[id(x)] = id(root(x))
                 if key in buffers:
                     lives[key] = (lives[key][0] if key in lives else t, t)
+            elif type(x) in (tuple, list):
+                for y in x:
+                    meet(y, t)
+
+        for t, (function, args, kw) in enumerate(calls):
+            meet(getattr(function, "__self__", None), t)
+            meet(args, t)
+            if kw:
+                meet(list(kw.values()), t)
         offsets, size = place([(first, last, buffers[k].nbytes, k) for k, (first, last) in lives.items()])
         arena = self.bound.arenas.get(self.block.index)
         if arena is None or arena.nbytes < size:
@@ -151,7 +164,8 @@ class Node:
             memory.tag(arena, f"arena of block {self.block.index}")
         mover = _Mover(arena, offsets)
         moved = [
-            (mover.function(f), tuple(map(mover, args)), {k: mover(v) for k, v in kw.items()}) for f, args, kw in calls
+            (mover.function(f), tuple(map(mover, args)), {k: mover(v) for k, v in kw.items()} if kw else kw)
+            for f, args, kw in calls
         ]
         for variable in self.scope.vars.values():
             if type(variable.value) is LoDTensor and isinstance(variable.value.array, np.ndarray):
@@ -173,10 +187,12 @@ class _Mover:
             found = self._moved.get(id(x))
             if found is None:
                 owner = root(x)
-                if id(owner) not in self._offsets:
+                start = self._offsets.get(id(owner))
+                if start is None:
                     return x
-                shift = x.__array_interface__["data"][0] - owner.__array_interface__["data"][0]
-                found = np.ndarray(x.shape, x.dtype, self._arena, self._offsets[id(owner)] + shift, x.strides)
+                if owner is not x:
+                    start += x.__array_interface__["data"][0] - owner.__array_interface__["data"][0]
+                found = np.ndarray(x.shape, x.dtype, self._arena, start, x.strides)
                 self._moved[id(x)] = found
                 self._kept.append(x)
             return found
@@ -188,14 +204,6 @@ class _Mover:
         """A bound method of an array moves with it."""
         owner = getattr(f, "__self__", None)
         return getattr(self(owner), f.__name__) if isinstance(owner, np.ndarray) else f
-
-
-def _arrays(x: Any) -> Iterator[Array]:
-    for a in x:
-        if isinstance(a, np.ndarray):
-            yield a
-        elif type(a) in (tuple, list):
-            yield from _arrays(a)
 
 
 def flat(calls: list[Any], ops: list[PlanOp], bound: Bound, scope: Scope) -> Callable[[], None]:

@@ -21,6 +21,11 @@ from fluidnb.runtime.layout import batch_innermost
 from fluidnb.runtime.steps import Steps, kept_names, loops, saved_names
 from fluidnb.where import Where
 
+#: Entries of a plan; held objects, and nodes for answers of guards, before it starts afresh.
+_MOST_ENTRIES, _MOST_HELD, _MOST_NODES = 32, 4096, 4096
+#: Bytes of buffers, and entries let go, before a plan that had more entries than it keeps starts afresh.
+_MOST_BYTES, _MOST_GONE = 1 << 27, 1024
+
 
 class PlanOp:
     """One operator of a plan.
@@ -37,23 +42,25 @@ class PlanOp:
         guard: what its binding depends on beside shapes, or None.
     """
 
-    __slots__ = ("block", "definition", "desc", "guard", "index", "inputs", "outputs")
+    __slots__ = ("_reads", "_writes", "block", "definition", "desc", "guard", "index", "inputs", "outputs")
 
     def __init__(self, desc: OpDesc, index: int, block: int) -> None:
         self.desc, self.index, self.block = desc, index, block
         self.definition: OpDef = get_op(desc.optype)
         self.inputs = {s: n for s, n in desc.ins.items() if n and n != [EMPTY]}
         self.outputs = {s: n for s, n in desc.outs.items() if n}
+        self._reads = tuple(n for row in self.inputs.values() for n in row if n != EMPTY)
+        self._writes = tuple(n for row in self.outputs.values() for n in row if n != EMPTY)
         guard = self.definition.guard
         self.guard = None if isinstance(guard, ValuesOf) and not guard.applies(self.inputs) else guard
 
-    def reads(self) -> Iterable[str]:
+    def reads(self) -> tuple[str, ...]:
         """Names of its inputs."""
-        return (n for row in self.inputs.values() for n in row if n != EMPTY)
+        return self._reads
 
-    def writes(self) -> Iterable[str]:
+    def writes(self) -> tuple[str, ...]:
         """Names of its outputs."""
-        return (n for row in self.outputs.values() for n in row if n != EMPTY)
+        return self._writes
 
     def text(self) -> str:
         """It as text: index, type and block."""
@@ -184,9 +191,23 @@ class Plan:
         self.fetch_list: list[Any] = []
         self.forget()
 
+    def make_room(self) -> None:
+        """Let go of the entry that was not used for longest when there are many, and of everything when that is much.
+
+        Bodies of loops stay bound when entries go: every batch of texts has an LoD of its own, but its loops come to
+        numbers of rows that were there before.
+        """
+        if len(self.entries) > _MOST_ENTRIES:
+            del self.entries[next(iter(self.entries))]
+            self.gone += 1
+        many = self.gone and (self.bytes > _MOST_BYTES or self.gone > _MOST_GONE)
+        if many or len(self.held) > _MOST_HELD or self.nodes > _MOST_NODES:
+            self.forget()
+
     def forget(self) -> None:
         """Drop everything that is bound; the next run binds anew."""
         self.entries.clear()
+        self.gone = self.bytes = 0
         self.pool: dict[Any, Any] = {}
         self.bodies: dict[Any, Any] = {}
         self.held: list[Any] = []
@@ -219,6 +240,12 @@ class Plan:
                         expected=f"a block up to {block.idx - 1}", received=index, hint="the program was changed.",
                     )  # fmt: skip
             for at, op in enumerate(block.ops):
+                if get_op(op.optype).control and "sub_block" not in op.attrs:
+                    raise OpValueError(
+                        f"{op.optype} does not say which block it runs.",
+                        op=f"op {at} ({op.optype}) in block {block.idx}", expected="the attribute sub_block",
+                        received=", ".join(op.attrs) or "no attributes", hint="the program was changed.",
+                    )  # fmt: skip
                 for name in (n for n in op.attr_names() if op.attr_type(n) == BLOCK):
                     index = op.attrs[name]
                     if not 0 <= index < count:

@@ -74,6 +74,8 @@ class Scope:
                 epoch.value += 1
         return found
 
+    new_var = var  # version 0.10's name
+
     def find_var(self, name: str) -> Variable | None:
         """The variable of this name here or in the nearest scope around; None when there is none.
 

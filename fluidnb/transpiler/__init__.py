@@ -14,17 +14,15 @@ from typing import TYPE_CHECKING, Any
 
 from fluidnb.errors import near
 from fluidnb.transpiler import memory_optimization_transpiler
+from fluidnb.transpiler.absent import ABSENT, absent
 from fluidnb.transpiler.inference_transpiler import InferenceTranspiler
 from fluidnb.transpiler.memory_optimization_transpiler import memory_optimize, release_memory
 
 __all__ = ["InferenceTranspiler", "memory_optimization_transpiler", "memory_optimize", "release_memory"]
 
-#: Fluid's transpilers that are to come.
-_NOT_YET = ("DistributeTranspiler", "DistributeTranspilerConfig", "HashName", "RoundRobin")
-
 if not TYPE_CHECKING:
 
     def __getattr__(name: str) -> Any:
-        if name in _NOT_YET:
-            raise AttributeError(f"transpiler.{name} is not part of fluidnb yet.")
+        if name in ABSENT:
+            return absent(name)
         raise AttributeError(f"fluid.transpiler has no {name}. {near(name, __all__)}".rstrip())

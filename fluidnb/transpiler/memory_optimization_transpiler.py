@@ -24,7 +24,7 @@ Names = Iterable["Variable | str"]
 
 def memory_optimize(
     input_program: Program,
-    skip_opt_set: Names | None = None,
+    skip_opt_set: Names | bool | None = None,
     print_log: bool = False,
     level: int = 0,
     skip_grads: bool = True,
@@ -37,7 +37,8 @@ def memory_optimize(
 
     Args:
         input_program: the program, complete with backward and optimizer; it is changed.
-        skip_opt_set: variables or names that have to stay, because they will be fetched for example.
+        skip_opt_set: variables or names that have to stay, because they will be fetched for example; a bool is
+            version 0.12's ``print_log``, which stood here, before ``level``.
         print_log: whether to print what was done, and the memory in use at each operator before and after.
         level: 0 shares memory among variables of the same shape, 1 also with smaller ones.
         skip_grads: whether the gradients of parameters have to stay, for a fetch of ``w@GRAD``.
@@ -58,12 +59,15 @@ def memory_optimize(
 
     Source: fluid.memory_optimize; developer guide, section on transpilers.
     """
+    skip: Names | None = None if isinstance(skip_opt_set, bool) else skip_opt_set
+    if isinstance(skip_opt_set, bool):
+        print_log, level = skip_opt_set, level or int(print_log)
     if level not in (0, 1):
         raise OpValueError(
             "only support opt_level 0 or 1.", where=capture(), received=level,
             expected="0: memory for variables of the same shape, 1: for all that fit", hint="left out, it is 0.",
         )  # fmt: skip
-    reports = _rewrite(input_program, skip_opt_set, level, skip_grads)
+    reports = _rewrite(input_program, skip, level, skip_grads)
     if print_log:
         print(*reports, sep="\n")
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from itertools import chain
 from typing import Any
 
@@ -19,8 +19,8 @@ def create_lod_tensor(data: Any, recursive_seq_lens: Sequence[Sequence[int]], pl
     """A LoDTensor from rows and sequence lengths.
 
     Args:
-        data: an array or LoDTensor whose rows are the steps; or a list of sequences of integers (words), which
-            becomes an int64 column.
+        data: an array or LoDTensor whose rows are the steps; or a list of sequences of integers (words), lists or
+            arrays, which becomes an int64 column. What gives a list in Python 2, a ``map`` for example, counts as one.
         recursive_seq_lens: lengths per level.
         place: where it shall live.
 
@@ -37,7 +37,10 @@ def create_lod_tensor(data: Any, recursive_seq_lens: Sequence[Sequence[int]], pl
         >>> create_lod_tensor([[1, 2], [3, 4, 5]], [[2, 3]]).shape()
         [5, 1]
     """
+    if isinstance(data, Iterator):
+        data = list(data)
     if isinstance(data, list):
+        data = [s.tolist() if isinstance(s, np.ndarray) and s.ndim == 1 and s.dtype.kind in "iu" else s for s in data]
         lengths = [len(sequence) for sequence in data] if all(isinstance(s, (list, tuple)) for s in data) else None
         if lengths is None:
             raise OpTypeError("data should be a list of sequences.", expected="for example [[1, 2], [3, 4, 5]]")
@@ -50,15 +53,9 @@ def create_lod_tensor(data: Any, recursive_seq_lens: Sequence[Sequence[int]], pl
         data = np.array(list(chain.from_iterable(data)), dtype=np.int64).reshape(-1, 1)
     elif not isinstance(data, (np.ndarray, LoDTensor)):
         raise OpTypeError("data should be either a LoDTensor, a Numpy array or a list.", received=type(data).__name__)
-    offsets = lod.from_lengths(lod.convert(recursive_seq_lens))
     array = np.asarray(data)
-    wrong = lod.problem(offsets, len(array))
-    if wrong is not None:
-        raise OpAssertionError(
-            f"The provided lod info is invalid: {wrong}.",
-            expected=f"lengths that add up to {len(array)} rows",
-            received=str(list(recursive_seq_lens))[:200],
-        )
+    height = len(array) if array.ndim else None
+    offsets = lod.checked_lengths(lod.convert(recursive_seq_lens), height, kind=OpAssertionError)
     tensor = LoDTensor()
     tensor.set(array, place)
     tensor.lod_ = offsets
@@ -82,7 +79,8 @@ def create_random_int_lodtensor(
 
     Raises:
         OpTypeError: base_shape is not a list.
-        OpValueError: low is above high.
+        OpAssertionError: the lengths of one level do not fit those of the next.
+        OpValueError: low is above high, or there are no lengths.
 
     Example:
         >>> create_random_int_lodtensor([[2, 3]], [1], CPUPlace(), 0, 9).shape()
@@ -92,6 +90,8 @@ def create_random_int_lodtensor(
         raise OpTypeError("base_shape should be a list.", received=type(base_shape).__name__)
     if low > high:
         raise OpValueError("There is no integer to draw.", expected="low <= high", received=f"low {low}, high {high}")
-    rows = sum(recursive_seq_lens[-1])
+    if not len(recursive_seq_lens):
+        raise OpValueError("There are no sequences to fill.", expected="for example [[2, 3]]", received="no lengths")
+    rows = lod.checked_lengths(lod.convert(recursive_seq_lens), kind=OpAssertionError)[-1][-1]
     data = generator().integers(low, high, (rows, *base_shape), np.int64, endpoint=True)
     return create_lod_tensor(data, recursive_seq_lens, place)

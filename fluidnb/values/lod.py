@@ -12,7 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from fluidnb.errors import OpTypeError, OpValueError
+from fluidnb.errors import FluidError, OpTypeError, OpValueError
+from fluidnb.values.drawn import draw, draw_wrong
 
 #: The form inside: a tuple of ascending int offsets per level.
 Offsets = tuple[tuple[int, ...], ...]
@@ -166,15 +167,84 @@ def check(lod: Offsets, height: int | None = None, name: str = "") -> None:
     wrong = problem(lod, height)
     if wrong is None:
         return
-    hint = "offsets of a level count the sequences of the next one; set_recursive_sequence_lengths takes lengths."
-    if len(lod) > 1 and _is_absolute(lod, height):
-        equal = [list(level) for level in from_absolute(lod)]
-        hint = f"these look like absolute offsets; the relative equivalent is {equal}. "
-        hint += "LoD.from_absolute(...) and set_lod(lod, absolute=True) convert."
     raise OpValueError(
         f"The provided LoD{f' of {name}' if name else ''} is invalid: {wrong}.",
         received=str([list(level) for level in lod])[:200],
+        hint=_other_form(lod, height),
+        batch=_drawn(lod, height),
+    )
+
+
+def _drawn(lod: Offsets, height: int | None) -> list[str]:
+    """What is wrong with a LoD, drawn; absolute offsets as what they mean."""
+    if len(lod) > 1 and is_absolute(lod, height):
+        return ["  ".join(draw(from_absolute(lod), lod[-1][-1]))]
+    return draw_wrong(lod, height)
+
+
+def _other_form(lod: Offsets, height: int | None) -> str:
+    """A hint for offsets that are no LoD: what they would be right as."""
+    if len(lod) > 1 and is_absolute(lod, height):
+        equal = [list(level) for level in from_absolute(lod)]
+        return (
+            f"these look like absolute offsets; the relative equivalent is {equal}. "
+            "LoD.from_absolute(...) and set_lod(lod, absolute=True) convert."
+        )
+    if are_lengths(lod, height):
+        equal = [list(level) for level in from_lengths(lod)]
+        return f"these look like lengths, which set_recursive_sequence_lengths takes; the offsets are {equal}."
+    return "offsets of a level count the sequences of the next one; set_recursive_sequence_lengths takes lengths."
+
+
+def are_lengths(levels: Offsets, height: int | None = None) -> bool:
+    """Whether numbers can only be meant as lengths: no level begins with 0, as offsets do.
+
+    Args:
+        levels: numbers per level.
+        height: rows of the tensor; None when there are none yet.
+
+    Example:
+        >>> are_lengths(((2, 3),)), are_lengths(((0, 2, 5),))
+        (True, False)
+    """
+    return all(level and min(level) > 0 for level in levels) and problem(from_lengths(levels), height) is None
+
+
+def checked_lengths(
+    lengths: Offsets, height: int | None = None, name: str = "", kind: type[FluidError] = OpValueError
+) -> Offsets:
+    """The offsets for sequence lengths; lengths that do not fit are refused.
+
+    Args:
+        lengths: per level.
+        height: rows of the tensor; None when there are none yet.
+        name: the variable's name, for the error.
+        kind: the error's class.
+
+    Returns:
+        Offsets per level.
+
+    Raises:
+        OpValueError: the lengths do not fit each other, or the rows; when they would be right as offsets, the text
+            says so.
+
+    Example:
+        >>> checked_lengths(((2, 1), (2, 3, 1)), 6)
+        ((0, 2, 3), (0, 2, 5, 6))
+    """
+    lod = from_lengths(lengths)
+    below = next((n for level in lengths for n in level if n < 0), None)
+    wrong = f"a sequence of {below} rows" if below is not None else problem(lod, height)
+    if wrong is None:
+        return lod
+    hint = "lengths of a level count the sequences of the next one, those of the last level rows."
+    if below is None and problem(lengths, height) is None:
+        hint = f"these look like offsets, which set_lod takes; the lengths are {to_lengths(lengths)}."
+    raise kind(
+        f"The provided lod info{f' of {name}' if name else ''} is invalid: {wrong}.",
+        received=f"lengths {[list(level) for level in lengths]}"[:200],
         hint=hint,
+        batch=draw_wrong(lod, height),
     )
 
 
@@ -194,7 +264,7 @@ def from_absolute(lod: Offsets) -> Offsets:
         >>> from_absolute(((0, 5, 8), (0, 2, 5, 8)))
         ((0, 2, 3), (0, 2, 5, 8))
     """
-    if not _is_absolute(lod, None):
+    if not is_absolute(lod, None):
         raise OpValueError(
             "These are not absolute LoD offsets.",
             expected="levels that start at 0, never fall, end at the same row, and cut only where the next level cuts",
@@ -268,8 +338,17 @@ def to_lengths(lod: Offsets) -> list[list[int]]:
     return [[b - a for a, b in zip(level, level[1:], strict=False)] for level in lod]
 
 
-def _is_absolute(lod: Offsets, height: int | None) -> bool:
-    """Fluid's CheckAbsLoD, and that each level cuts only where the next one does."""
+def is_absolute(lod: Offsets, height: int | None = None) -> bool:
+    """Whether offsets can be absolute ones: Fluid's CheckAbsLoD, and each level cuts only where the next one does.
+
+    Args:
+        lod: offsets per level.
+        height: rows of the tensor; None when there are none yet.
+
+    Example:
+        >>> is_absolute(((0, 2, 5), (0, 2, 4, 5))), is_absolute(((0, 2), (0, 2, 5)))
+        (True, False)
+    """
     end = lod[-1][-1] if lod and lod[-1] else 0
     if height is not None and end != height:
         return False

@@ -10,11 +10,22 @@ import numpy as np
 
 from fluidnb import memory
 from fluidnb.errors import EnforceNotMet, OpTypeError, OpValueError
-from fluidnb.values import epoch
+from fluidnb.values import declared, epoch
 from fluidnb.values.copies import copy_between
 from fluidnb.values.device_context import DeviceContext
 from fluidnb.values.dtypes import VarType, dtype_name, np_dtype, var_type
-from fluidnb.values.lod import LoD, Offsets, check, convert, from_absolute, from_lengths, problem, to_lengths
+from fluidnb.values.lod import (
+    LoD,
+    Offsets,
+    are_lengths,
+    check,
+    checked_lengths,
+    convert,
+    from_absolute,
+    from_lengths,
+    problem,
+    to_lengths,
+)
 from fluidnb.values.place import CPUPlace, Place
 
 Array = np.ndarray[Any, Any]
@@ -29,7 +40,8 @@ class LoDTensor:
     that holds it (for errors), `bound` whether a program remembers its array (then `epoch` counts replacements).
 
     Args:
-        array: a value to hold without copying, or None.
+        array: a value to hold without copying, or None; or a list with the offsets per level, as in version 0.11, or
+            with the lengths, as in later ones: those do not begin with 0.
         lod_: offsets per level.
         place: the device of `array`.
         name: the variable that holds it.
@@ -46,7 +58,14 @@ class LoDTensor:
 
     __slots__ = ("__weakref__", "_dims", "array", "bound", "lod_", "name", "place")
 
-    def __init__(self, array: Array | None = None, lod_: Offsets = (), place: Place = _CPU, name: str = "") -> None:
+    def __init__(
+        self, array: Array | list[Any] | None = None, lod_: Offsets = (), place: Place = _CPU, name: str = ""
+    ) -> None:
+        if isinstance(array, list):
+            array, lod_ = None, convert(array)
+            if lod_ and are_lengths(lod_):
+                lod_ = from_lengths(lod_)
+            _check_form(lod_, None, name)
         self.array = array
         self.lod_ = lod_
         self.place = place
@@ -163,23 +182,24 @@ class LoDTensor:
     get_dims = shape
 
     def set_dims(self, dims: Sequence[int]) -> None:
-        """Choose the shape that `alloc_float` and its like will give, or reshape the value.
+        """Choose the shape that `alloc_float` and its like will give, and the shape of the value.
 
         Args:
-            dims: the sizes.
+            dims: the sizes. For fewer elements than there are, the first ones stay the value; where more are asked for,
+                the value goes, and `set` or an ``alloc_…`` gives the next one.
 
-        Raises:
-            OpValueError: a value of another size is held.
+        Example:
+            >>> t = LoDTensor(); t.set([[0, 1, 2], [3, 4, 5]]); t.set_dims([2, 2]); np.array(t)
+            array([[0, 1],
+                   [2, 3]])
+            >>> t.set_dims([4, 2]); t, t.shape()
+            (LoDTensor(no value), [4, 2])
         """
-        dims = tuple(dims)
-        if self.array is None:
-            self._dims = dims
-        elif prod(dims) == self.array.size:
-            self._replace(self.array.reshape(dims), self.place)
-        else:
-            raise OpValueError(
-                f"Cannot give {self._who()} the shape {list(dims)}.", expected=f"{self.array.size} elements"
-            )
+        self._dims = tuple(int(n) for n in dims)
+        if self.array is not None:
+            count = prod(self._dims)
+            held = self.array if count == self.array.size else self.array.reshape(-1)[:count]
+            self._replace(held.reshape(self._dims) if count <= self.array.size else None, self.place)
 
     def alloc_float(self, place: Place = _CPU) -> None:
         """Get float32 memory for the shape of `set_dims`."""
@@ -192,6 +212,14 @@ class LoDTensor:
     def alloc_double(self, place: Place = _CPU) -> None:
         """Get float64 memory for the shape of `set_dims`."""
         self._alloc(np.float64, place)
+
+    # From version 1.3 on, their names begin with an underscore.
+    _get_dims, _set_dims = shape, set_dims
+    _alloc_float, _alloc_int, _alloc_double = alloc_float, alloc_int, alloc_double
+
+    def _clear(self) -> None:
+        """Let the value go."""
+        self._replace(None, self.place)
 
     def _alloc(self, dtype: Any, place: Place) -> None:
         self._replace(memory.empty(place, self.shape(), dtype), place)
@@ -226,6 +254,11 @@ class LoDTensor:
     def _get_double_element(self, i: int) -> float:
         return float(self._of(np.float64).flat[i])
 
+    # The same in version 0.11.
+    dtype = _dtype
+    set_float_element, get_float_element = _set_float_element, _get_float_element
+    set_double_element, get_double_element = _set_double_element, _get_double_element
+
     # Sequences.
 
     def lod(self) -> LoD:
@@ -251,7 +284,12 @@ class LoDTensor:
             LoD([[0, 3, 5, 6, 8], [0, 2, 3, 5, 7, 8, 10, 13, 14]])
         """
         offsets = convert(lod)
-        self._set_offsets(from_absolute(offsets) if absolute else offsets)
+        if offsets == ((),):  # Fluid's way to say that there are no sequences
+            offsets = ()
+        if absolute:
+            offsets = from_absolute(offsets)
+        _check_form(offsets, self._height(), self.name)
+        self._take_offsets(offsets)
 
     def recursive_sequence_lengths(self) -> list[list[int]]:
         """The lengths of the sequences, a list per level."""
@@ -270,7 +308,7 @@ class LoDTensor:
             >>> t = LoDTensor(np.zeros((5, 1))); t.set_recursive_sequence_lengths([[2, 3]]); t.lod()
             LoD([[0, 2, 5]])
         """
-        self._set_offsets(from_lengths(convert(recursive_sequence_lengths)))
+        self._take_offsets(checked_lengths(convert(recursive_sequence_lengths), self._height(), self.name))
 
     def has_valid_recursive_sequence_lengths(self) -> bool:
         """Whether the sequences fit the rows that are held now (a later `set` may have changed those)."""
@@ -278,6 +316,9 @@ class LoDTensor:
 
     def _set_offsets(self, offsets: Offsets) -> None:
         check(offsets, self._height(), self.name)
+        self._take_offsets(offsets)
+
+    def _take_offsets(self, offsets: Offsets) -> None:
         if self.bound and offsets != self.lod_:
             epoch.value += 1
         self.lod_ = offsets
@@ -287,7 +328,7 @@ class LoDTensor:
 
     # Inside.
 
-    def _replace(self, array: Array, place: Place) -> None:
+    def _replace(self, array: Array | None, place: Place) -> None:
         self.array, self.place = array, place
         if self.bound:
             epoch.value += 1
@@ -464,6 +505,11 @@ def _tensor(value: Any) -> LoDTensor:
     tensor = LoDTensor()
     tensor.set(value)
     return tensor
+
+
+def _check_form(offsets: Offsets, height: int | None, name: str) -> None:
+    """Refuse offsets that are no LoD; where old rules hold, nobody counts rows."""
+    check(offsets, height if declared.binding or problem(offsets) else None, name)
 
 
 def _numbers(array: Any, name: str) -> Array:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, TypeVar
+from typing import Any, ClassVar, TypeVar
 
 from fluidnb.errors import EnforceNotMet
 from fluidnb.values.rank_table import LoDRankTable
@@ -31,6 +31,9 @@ class Variable:
     """
 
     __slots__ = ("__weakref__", "name", "value")
+
+    #: The class of the networks that `get_net` gives. Set by the core.
+    net_type: ClassVar[type[Any] | None] = None
 
     def __init__(self, name: str = "", value: Any = None) -> None:
         self.name = name
@@ -98,6 +101,14 @@ class Variable:
     def get_fetch_list(self) -> LoDTensorArray:
         """The list of fetched tensors held."""
         return self.get_mutable(LoDTensorArray)
+
+    def get_net(self) -> Any:
+        """The ``core.Net`` held (versions 0.10 and 0.11).
+
+        Raises:
+            EnforceNotMet: it holds another type, or nothing and there are no networks yet.
+        """
+        return self.get(object) if self.net_type is None else self.get_mutable(self.net_type)
 
     def is_int(self) -> bool:
         """Whether an int is held."""

@@ -9,8 +9,9 @@ from typing import Any
 
 from fluidnb.op import EMPTY
 from fluidnb.program import codes
-from fluidnb.proto.desc import BlockDesc
-from fluidnb.viz.program_reader import role_of
+from fluidnb.program.printing import described
+from fluidnb.program.roles import role_of
+from fluidnb.proto.desc import BlockDesc, ProgramDesc
 from fluidnb.viz.spans import COLOURS
 
 _MARKED = "#f59e0b"
@@ -21,12 +22,13 @@ def block_dot(block: Any, highlights: Iterable[str] | None = None) -> str:
 
     Args:
         block: a Block or BlockDesc.
-        highlights: patterns of names; variables that match one are marked.
+        highlights: patterns; variables whose name, and operators whose type matches one are marked.
 
     Returns:
         The graph's text.
 
     Raises:
+        OpTypeError: no block.
         re.error: a pattern that is none.
 
     Example:
@@ -40,7 +42,7 @@ def block_dot(block: Any, highlights: Iterable[str] | None = None) -> str:
           op_0 -> var_1 [label="Out"]
         }
     """
-    desc: BlockDesc = getattr(block, "desc", block)
+    desc = described(block, BlockDesc)
     marked = [re.compile(pattern) for pattern in highlights or ()]
     return "\n".join([f"digraph block_{desc.idx} {{", *("  " + line for line in _lines(desc, marked)), "}"])
 
@@ -61,7 +63,7 @@ def programs_dot(programs: Mapping[str, Any]) -> str:
     """
     lines = ["digraph programs {"]
     for i, (title, program) in enumerate(programs.items()):
-        for block in getattr(program, "desc", program).blocks:
+        for block in described(program, ProgramDesc).blocks:
             prefix = f"p{i}_b{block.idx}_"
             lines += [f"  subgraph cluster_{i}_{block.idx} {{", f"    label={_quoted(f'{title}, block {block.idx}')}"]
             lines += [f"    {line}" for line in _lines(block, [], prefix)]
@@ -75,14 +77,19 @@ def _lines(block: BlockDesc, marked: list[re.Pattern[str]], prefix: str = "") ->
     for name, i in numbers.items():
         var = block.find_var_recursive(name)
         kind = codes.kind_code(var) if var is not None else "not declared"
-        style = f' style=filled fillcolor="{_MARKED}"' if any(p.search(name) for p in marked) else ""
-        yield f"{prefix}var_{i} [label={_quoted(name)} tooltip={_quoted(kind)} shape=ellipse{style}]"
+        yield f"{prefix}var_{i} [label={_quoted(name)} tooltip={_quoted(kind)} shape=ellipse{_mark(name, marked)}]"
     for i, op in enumerate(block.ops):
         colour = COLOURS[role_of(op)]
-        yield f'{prefix}op_{i} [label={_quoted(op.optype)} shape=box color="{colour}" fontcolor="{colour}"]'
+        mark = _mark(op.optype, marked)
+        style = f'shape=box color="{colour}" fontcolor="{"black" if mark else colour}"{mark}'
+        yield f"{prefix}op_{i} [label={_quoted(op.optype)} {style}]"
         for slots, edge in ((op.ins, "{0}var_{1} -> {0}op_{2}"), (op.outs, "{0}op_{2} -> {0}var_{1}")):
             for slot, name in ((s, n) for s, names in sorted(slots.items()) for n in names if n != EMPTY):
                 yield f"{edge.format(prefix, numbers[name], i)} [label={_quoted(slot)}]"
+
+
+def _mark(name: str, marked: list[re.Pattern[str]]) -> str:
+    return f' style=filled fillcolor="{_MARKED}"' if any(p.search(name) for p in marked) else ""
 
 
 def draw_block_graphviz(block: Any, highlights: Iterable[str] | None = None, path: str = "./temp.dot") -> None:
@@ -90,7 +97,7 @@ def draw_block_graphviz(block: Any, highlights: Iterable[str] | None = None, pat
 
     Args:
         block: a Block or BlockDesc.
-        highlights: patterns of names; variables that match one are marked.
+        highlights: patterns; variables whose name, and operators whose type matches one are marked.
         path: the file.
 
     Raises:

@@ -4,16 +4,34 @@ from __future__ import annotations
 
 import shutil
 import subprocess
+from dataclasses import dataclass
 from html import escape
 
 from fluidnb.viz.edges import flows
-from fluidnb.viz.model import BlockRow, ProgramPicture
+from fluidnb.viz.model import BlockRow, OpRow, ProgramPicture
 from fluidnb.viz.spans import COLOURS
 from fluidnb.viz.svg import new_uid
 
 _GRAPH = 'bgcolor="transparent" rankdir=TB nodesep=0.2 ranksep=0.28 compound=true fontname="Helvetica"'
 _NODE = 'shape=box style="rounded,filled" fontname="Helvetica" fontsize=11 height=0.28 margin="0.1,0.04"'
 _GREY = "#88929e"
+#: Characters of a node's first line, at most.
+_LABEL = 44
+#: Seconds that a layout may take.
+PATIENCE = 20.0
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """What became of a layout.
+
+    Args:
+        svg: the graph as one SVG element; empty if there is none.
+        why: in words, why there is none.
+    """
+
+    svg: str = ""
+    why: str = ""
 
 
 def dot_text(picture: ProgramPicture, uid: str = "") -> str:
@@ -41,49 +59,60 @@ def dot_text(picture: ProgramPicture, uid: str = "") -> str:
         "digraph program {", f"  graph [{_GRAPH}]", f"  node [{_NODE}]",
         f'  edge [color="{_GREY}" arrowsize=0.6 fontname="Helvetica" fontsize=9 fontcolor="{_GREY}"]',
     ]  # fmt: skip
-    for block in (picture.root, *picture.loose):
+    for block in picture.blocks:
         _cluster(block, uid, "  ", lines)
-    ops = [op for block in (picture.root, *picture.loose) for _, op in block.walk()]
+    ops = [op for block in picture.blocks for _, op in block.walk()]
+    carried: dict[tuple[int, int], list[str]] = {}
     for name, first, last in flows(list(enumerate(ops))):
+        carried.setdefault((first, last), []).append(name)
+    for (first, last), names in carried.items():
         a, b = ops[first], ops[last]
-        lines.append(f"  op_{a.block}_{a.index} -> op_{b.block}_{b.index} [tooltip={_quoted(name)}]")
+        lines.append(f"  op_{a.block}_{a.index} -> op_{b.block}_{b.index} [tooltip={_quoted(', '.join(names))}]")
     return "\n".join([*lines, "}"])
 
 
-def dot_svg(picture: ProgramPicture, uid: str = "") -> str | None:
+def dot_svg(picture: ProgramPicture, uid: str = "", patience: float = PATIENCE) -> Layout:
     """A program as one SVG element laid out by ``dot``.
+
+    Ctrl-C ends ``dot`` and gives up the layout, nothing else.
 
     Args:
         picture: the program.
         uid: start of all ids; unique by default.
+        patience: seconds that ``dot`` may take.
 
     Returns:
-        The element's text; None without a working ``dot`` on PATH.
+        The element's text, or why there is none.
     """
     uid = uid or new_uid()
     program = shutil.which("dot")
     if program is None:
-        return None
+        return Layout(why="there is no dot on PATH (it comes with Graphviz)")
+    graph = dot_text(picture, uid)
     try:
-        graph = dot_text(picture, uid)
-        done = subprocess.run([program, "-Tsvg"], input=graph, capture_output=True, text=True, timeout=60)
-    except (OSError, subprocess.SubprocessError):
-        return None
+        done = subprocess.run([program, "-Tsvg"], input=graph, capture_output=True, text=True, timeout=patience)
+    except KeyboardInterrupt:
+        return Layout(why="the layout was cancelled")
+    except subprocess.TimeoutExpired:
+        return Layout(why=f"dot took more than {patience:g} s")
+    except OSError as error:
+        return Layout(why=f"dot does not start: {error.strerror}")
     start = done.stdout.find("<svg")
     if done.returncode or start < 0:
-        return None
+        said = (done.stderr.strip().splitlines() or [f"it ended with {done.returncode}"])[0]
+        return Layout(why=f"dot failed: {said}")
     # Graphviz numbers its own groups graph0, node1, …: the same in every picture.
     text = done.stdout[start:]
     for own in ("graph", "node", "edge", "clust"):
         text = text.replace(f'id="{own}', f'id="{uid}{own}')
-    return text
+    return Layout(text)
 
 
 def _cluster(block: BlockRow, uid: str, pad: str, lines: list[str]) -> None:
     for op in block.ops:
         colour = COLOURS[op.role]
         lines.append(
-            f'{pad}op_{op.block}_{op.index} [id="{uid}op_{op.block}_{op.index}" label={_quoted(op.type)} '
+            f'{pad}op_{op.block}_{op.index} [id="{uid}op_{op.block}_{op.index}" label={_label(op)} '
             f'tooltip={_quoted(op.text)} color="{colour}" fillcolor="{colour}26" fontcolor="{colour}"]'
         )
         for inner in op.blocks:
@@ -92,6 +121,16 @@ def _cluster(block: BlockRow, uid: str, pad: str, lines: list[str]) -> None:
             lines.append(f'{pad}  color="{_GREY}" fontcolor="{_GREY}"')
             _cluster(inner, uid, pad + "  ", lines)
             lines.append(pad + "}")
+
+
+def _label(op: OpRow) -> str:
+    """The type; of what is folded, also how much it is."""
+    if not op.hidden:
+        return _quoted(op.type)
+    lines = [op.type if len(op.type) <= _LABEL else op.type[: _LABEL - 1] + "…", op.hidden]
+    if op.hides:
+        lines.append(op.types)
+    return _quoted("\0".join(lines)).replace("\0", "\\n")
 
 
 def _quoted(text: str) -> str:

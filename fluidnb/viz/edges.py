@@ -55,24 +55,37 @@ def flows(ops: Sequence[tuple[int, OpRow]]) -> list[tuple[str, int, int]]:
     return found
 
 
-def lanes(ops: Sequence[tuple[int, OpRow]], most: int = MOST_LANES) -> list[Edge]:
-    """A lane for each line, short ones next to the rows; lines of one value share theirs.
+def lanes(ops: Sequence[tuple[int, OpRow]], most: int = MOST_LANES, by_writer: bool = False) -> list[Edge]:
+    """A lane for each line, the shortest first, next to the rows; lines of one value share theirs where they can.
 
     Args:
         ops: (row, operator).
         most: how many lanes there are.
+        by_writer: all values of one writer share a lane, too; the edges have no names then.
 
     Returns:
         The lines that found a lane.
+
+    Example:
+        >>> from fluidnb.viz.model import SlotRow, VarRow
+        >>> x, y = ((SlotRow("X", (VarRow(name),)),) for name in "xy")
+        >>> a, b = OpRow(0, 0, "a", "forward", outs=x), OpRow(0, 1, "b", "forward", x, y)
+        >>> ops = [a, b, OpRow(0, 2, "c", "forward", x)]
+        >>> [(e.name, e.first, e.last, e.lane) for e in lanes(list(enumerate(ops)))]
+        [('x', 0, 1, 0), ('x', 0, 2, 0)]
     """
-    groups: dict[tuple[str, int], list[int]] = {}
-    for name, first, last in flows(ops):
-        groups.setdefault((name, first), []).append(last)
-    taken: list[list[tuple[int, int]]] = [[] for _ in range(most)]
+    found = dict.fromkeys(("" if by_writer else name, first, last) for name, first, last in flows(ops))
+    taken: list[dict[tuple[str, int], int]] = [{} for _ in range(most)]  # of each lane: the value, and where it ends
     edges = []
-    for (name, first), ends in sorted(groups.items(), key=lambda g: (max(g[1]) - g[0][1], g[0][1])):
-        lane = next((i for i, used in enumerate(taken) if all(max(ends) <= a or first >= b for a, b in used)), None)
+    for name, first, last in sorted(found, key=lambda e: (e[2] - e[1], e[1])):
+        value = (name, first)
+        own = sorted(range(most), key=lambda i: value not in taken[i])
+        lane = next((i for i in own if _is_free(taken[i], value, last)), None)
         if lane is not None:
-            taken[lane].append((first, max(ends)))
-            edges += [Edge(name, first, last, lane) for last in ends]
+            taken[lane][value] = last
+            edges.append(Edge(name, first, last, lane))
     return edges
+
+
+def _is_free(lane: dict[tuple[str, int], int], value: tuple[str, int], last: int) -> bool:
+    return all(other == value or last <= other[1] or value[1] >= end for other, end in lane.items())

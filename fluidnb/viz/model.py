@@ -5,11 +5,17 @@ Faces (terminal, SVG, HTML) read only this, so that they agree with each other a
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+
+from fluidnb.viz.preview import Preview
 
 #: The three parts of a program, in the order in which it is built.
 ROLES = ("forward", "backward", "optimizer")
+
+#: Types of operators that the row of a run names, at most; characters for the results of an operator.
+_TYPES, _LEFT = 4, 40
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,6 +32,7 @@ class VarRow:
         parameter: whether an optimizer may train it.
         data: whether it is fed.
         place: the cell that made it, for example ``cell net``; empty if unknown.
+        block: index of the block that declares it; -1 if unknown.
 
     Example:
         >>> VarRow("x", "lod_tensor", "int64", (-1, 1), 1, data=True).facts
@@ -41,6 +48,7 @@ class VarRow:
     parameter: bool = False
     data: bool = False
     place: str = ""
+    block: int = -1
 
     @property
     def facts(self) -> str:
@@ -68,12 +76,12 @@ class SlotRow:
 
 @dataclass(frozen=True, slots=True)
 class OpRow:
-    """One operator.
+    """One operator, or a run of operators that are folded into one row.
 
     Args:
         block: index of its block.
-        index: its place in the block.
-        type: the operator's type.
+        index: its place in the block; of a run, that of its first operator.
+        type: the operator's type; of a run, what its operators have in common.
         role: forward, backward or optimizer.
         ins: what it reads.
         outs: what it writes.
@@ -81,6 +89,8 @@ class OpRow:
         place: where the user's code made it, for example ``cell net, line 3``; empty if unknown.
         source: that line's text.
         blocks: the blocks that it runs.
+        folded: the blocks that it runs and that are not shown.
+        hides: the operators of a run; its ``ins`` and ``outs`` are what the run takes from outside and what it makes.
 
     Example:
         >>> x, y = VarRow("x"), VarRow("y")
@@ -98,6 +108,8 @@ class OpRow:
     place: str = ""
     source: str = ""
     blocks: tuple[BlockRow, ...] = ()
+    folded: tuple[BlockRow, ...] = ()
+    hides: tuple[OpRow, ...] = ()
 
     @property
     def reads(self) -> tuple[VarRow, ...]:
@@ -124,7 +136,46 @@ class OpRow:
     @property
     def text(self) -> str:
         """The operator as one line of pseudo code."""
-        return f"{self.left} = {self.type}({self.arguments})" if self.outs else f"{self.type}({self.arguments})"
+        line = f"{self.left} = {self.type}({self.arguments})" if self.outs else f"{self.type}({self.arguments})"
+        return f"{self.type}  {self.hidden}" if self.hides else line
+
+    @property
+    def pieces(self) -> tuple[tuple[str, str], ...]:
+        """Its line as pieces of text, each with a style: ``name``, its role, ``dim``, or none.
+
+        Of many results, only the first is named, so that the type is not far to the right.
+        """
+        if self.hides:
+            return (f"▸ {self.hidden}  ", "dim"), (self.type, self.role), ("  " + self.types, "dim")
+        short = len(self.left) > _LEFT and len(self.writes) > 1
+        left = f"{self.writes[0].name}, … {len(self.writes) - 1} more" if short else self.left
+        result = ((left, "name"), (" = ", "")) if self.outs else ()
+        inner = ((f"▸ {self.hidden}  ", "dim"),) if self.folded else ()
+        return *inner, *result, (self.type, self.role), (f"({self.arguments})", "")
+
+    @property
+    def hidden(self) -> str:
+        """How much is folded away here, in words; empty if nothing is."""
+        if self.hides:
+            return plural(sum(1 for _ in self.each()), "op")
+        counts = ((b.index, sum(1 for _ in b.each())) for b in self.folded)
+        return ", ".join(f"{plural(n, 'op')} in block {index}" for index, n in counts)
+
+    @property
+    def types(self) -> str:
+        """The types of what is folded away, the most frequent first."""
+        found = Counter(op.type for op in self.each() if op is not self)
+        often = [f"{n} {kind}" if n > 1 else kind for kind, n in found.most_common(_TYPES)]
+        return ", ".join(often + ([plural(len(found) - _TYPES, "other type")] if len(found) > _TYPES else []))
+
+    def each(self) -> Iterator[OpRow]:
+        """Itself and what its blocks hold, or the operators of a run and what their blocks hold; folded or not."""
+        if not self.hides:
+            yield self
+        for op in self.hides:
+            yield from op.each()
+        for block in (*self.blocks, *self.folded):
+            yield from block.each()
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,15 +187,21 @@ class BlockRow:
         parent: the block around it, -1 for the first.
         ops: its operators.
         vars: the variables that it declares.
+        left: how many more operators it has, with those of blocks inside, which were not read.
+        left_blocks: how many more blocks are inside it.
+        left_parameters: how many more parameters it declares.
     """
 
     index: int
     parent: int
     ops: tuple[OpRow, ...] = ()
     vars: tuple[VarRow, ...] = ()
+    left: int = 0
+    left_blocks: int = 0
+    left_parameters: int = 0
 
     def walk(self, depth: int = 0) -> Iterator[tuple[int, OpRow]]:
-        """All operators, those of nested blocks right after the operator that runs them.
+        """The operators that are shown, those of nested blocks right after the operator that runs them.
 
         Args:
             depth: the depth of this block, in the nesting.
@@ -157,6 +214,23 @@ class BlockRow:
             for block in op.blocks:
                 yield from block.walk(depth + 1)
 
+    def each(self) -> Iterator[OpRow]:
+        """All operators, folded or not, in the same order."""
+        for op in self.ops:
+            yield from op.each()
+
+    def only(self, ops: tuple[OpRow, ...]) -> BlockRow:
+        """The block with some of its operators, and the variables that these name."""
+        part = replace(self, ops=ops, left=0, left_blocks=0, left_parameters=0)
+        used = {v.name for op in part.each() for v in (*op.reads, *op.writes)}
+        return replace(part, vars=tuple(v for v in self.vars if v.name in used))
+
+    def inside(self) -> Iterator[BlockRow]:
+        """Itself and the blocks inside it, folded or not."""
+        yield self
+        for op in self.each():
+            yield from (*op.blocks, *op.folded)
+
 
 @dataclass(frozen=True, slots=True)
 class ProgramPicture:
@@ -166,20 +240,36 @@ class ProgramPicture:
         root: the first block; the others hang from the operators that run them.
         loose: blocks that no operator runs (yet).
         title: how it is called.
+        note: which part of a program it is, in words; empty for a whole one.
     """
 
     root: BlockRow
     loose: tuple[BlockRow, ...] = ()
     title: str = "program"
+    note: str = ""
+
+    @property
+    def blocks(self) -> tuple[BlockRow, ...]:
+        """The first block and those that no operator runs."""
+        return (self.root, *self.loose)
+
+    def each(self) -> Iterator[OpRow]:
+        """All operators, folded or not, in the order of the listing."""
+        for block in self.blocks:
+            yield from block.each()
+
+    @property
+    def size(self) -> int:
+        """How many operators there are, shown or not."""
+        return sum(1 for _ in self.each()) + sum(b.left for block in self.blocks for b in block.inside())
 
     @property
     def counts(self) -> str:
         """How many blocks, operators and parameters, in words."""
-        blocks = [self.root, *self.loose]
-        ops = [op for b in blocks for _, op in b.walk()]
-        n = len(blocks) + sum(len(op.blocks) for op in ops)
-        params = sum(v.parameter for v in self.root.vars)
-        return ", ".join(plural(k, what) for k, what in ((n, "block"), (len(ops), "op"), (params, "parameter")) if k)
+        n = sum(1 + b.left_blocks for block in self.blocks for b in block.inside())
+        params = sum(v.parameter for v in self.root.vars) + self.root.left_parameters
+        counts = ((n, "block"), (self.size, "op"), (params, "parameter"))
+        return ", ".join(plural(k, what) for k, what in counts if k) + (f"   {self.note}" if self.note else "")
 
 
 @dataclass(frozen=True, slots=True)
@@ -246,11 +336,15 @@ class Held:
         name: the variable's name.
         kind: what it holds, in words: ``LoDTensor``, ``step scopes``, ….
         tensor: its summary when it is a tensor.
+        preview: some of its elements, where they were read.
+        parts: what it consists of, in order: tensors of an array, rows and value of SelectedRows.
     """
 
     name: str
     kind: str
     tensor: TensorSummary | None = None
+    preview: Preview | None = None
+    parts: tuple[Held, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

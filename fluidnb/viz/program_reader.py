@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import sys
 from typing import Any
 
 from fluidnb.op import EMPTY, OpDef, get_op, has_op
 from fluidnb.op.attr import GENERATED, SWITCHES
+from fluidnb.program.roles import role_of
 from fluidnb.proto.desc import BlockDesc, OpDesc, ProgramDesc, VarDesc
 from fluidnb.proto.framework_pb2 import AttrType
 from fluidnb.values.dtypes import VarType, dtype_name
@@ -16,12 +18,13 @@ _HIDDEN = {*GENERATED, *SWITCHES}
 _WITH_ELEMENTS = (VarType.LOD_TENSOR, VarType.SELECTED_ROWS, VarType.LOD_TENSOR_ARRAY)
 
 
-def read_program(program: Any, title: str = "program") -> ProgramPicture:
+def read_program(program: Any, title: str = "program", limit: int = 0) -> ProgramPicture:
     """A program as plain data to draw.
 
     Args:
         program: a Program, a ProgramDesc, or the bytes of one.
         title: how the picture calls it.
+        limit: operators read at most, the others are only counted; 0 for all.
 
     Returns:
         The picture. Blocks hang from the operators that run them.
@@ -36,28 +39,21 @@ def read_program(program: Any, title: str = "program") -> ProgramPicture:
     if isinstance(program, bytes):
         program = ProgramDesc.parse_from_string(program)
     desc: ProgramDesc = getattr(program, "desc", program)
-    rows: list[BlockRow] = []
-    drawn: set[int] = set()
-    for block in desc.blocks:
-        if block.idx not in drawn:
-            rows.append(read_block(block))
-            drawn.update(i for _, op in rows[-1].walk() for i in (op.block, *(b.index for b in op.blocks)))
+    reader = _Reader(limit)
+    rows = [reader.block(b, set()) for b in desc.blocks if b.idx not in reader.met]
     return ProgramPicture(rows[0], tuple(rows[1:]), title)
 
 
-def read_block(block: Any, seen: set[int] | None = None) -> BlockRow:
+def read_block(block: Any) -> BlockRow:
     """A block, and those that its operators run, as plain data to draw.
 
     Args:
         block: a Block or a BlockDesc.
-        seen: indices of blocks on the way from the root.
 
     Returns:
         The row; a block that runs itself (a damaged program) is not entered twice.
     """
-    desc: BlockDesc = getattr(block, "desc", block)
-    ops = tuple(_op(op, i, desc, (seen or set()) | {desc.idx}) for i, op in enumerate(desc.ops))
-    return BlockRow(desc.idx, desc.parent_idx, ops, tuple(read_var(v) for v in desc.vars.values()))
+    return _Reader().block(getattr(block, "desc", block), set())
 
 
 def read_op(operator: Any) -> OpRow:
@@ -74,7 +70,7 @@ def read_op(operator: Any) -> OpRow:
     if block is None:
         return OpRow(-1, -1, desc.optype, role_of(desc), attrs=_attrs(desc))
     index = next(i for i, op in enumerate(block.ops) if op is desc)
-    return _op(desc, index, block, set(range(len(block.program.blocks))))
+    return _Reader().op(desc, index, block, set(range(len(block.program.blocks))))
 
 
 def read_var(desc: VarDesc) -> VarRow:
@@ -95,47 +91,87 @@ def read_var(desc: VarDesc) -> VarRow:
     return VarRow(
         desc.name(), kind.name.lower(), dtype, shape, lod, desc.persistable(), _is_parameter(desc),
         desc.need_check_feed(), f"cell {made_by.title}" if made_by else "",
+        -1 if desc.block is None else desc.block.idx,
     )  # fmt: skip
 
 
-def role_of(op: OpDesc) -> str:
-    """The part of the program to which an operator belongs.
+class _Reader:
+    """Reads blocks, each variable of them once.
 
     Args:
-        op: its description.
+        limit: operators read at most; 0 for all.
 
-    Returns:
-        ``forward``, ``backward`` or ``optimizer``.
-
-    Example:
-        >>> role_of(OpDesc("sgd", attrs={"op_role": 2})), role_of(OpDesc("mul_grad")), role_of(OpDesc("mul"))
-        ('optimizer', 'backward', 'forward')
+    Attributes:
+        met: indices of the blocks that were met.
     """
-    role = int(op.attrs.get("op_role", 0))
-    if role & 0b10010:
-        return "optimizer"
-    if role & 1 or op.optype.endswith("_grad"):
-        return "backward"
-    return "forward"
+
+    def __init__(self, limit: int = 0) -> None:
+        self.met: set[int] = set()
+        self._room = limit or sys.maxsize
+        self._limit = limit
+        self._vars: dict[VarDesc, VarRow] = {}
+
+    def block(self, desc: BlockDesc, seen: set[int]) -> BlockRow:
+        """A block that is inside those of ``seen``."""
+        self.met.add(desc.idx)
+        seen, ops = seen | {desc.idx}, []
+        for i, op in enumerate(desc.ops):
+            if not self._room:
+                break
+            self._room -= 1
+            ops.append(self.op(op, i, desc, seen))
+        met = len(self.met)
+        has_inner = any(b.parent_idx == desc.idx for b in desc.program.blocks)
+        rest = desc.ops[len(ops) :]
+        left = sum(self._count(op, desc, seen) for op in rest) if has_inner else len(rest)
+        wanted = list(desc.vars.values())
+        if self._limit:
+            wanted = [v for v in wanted if v.need_check_feed() or _is_parameter(v)]
+        read = wanted[: self._limit or None]
+        parameters = sum(map(_is_parameter, wanted[len(read) :]))
+        return BlockRow(
+            desc.idx, desc.parent_idx, tuple(ops), tuple(map(self._var, read)), left, len(self.met) - met, parameters
+        )
+
+    def op(self, desc: OpDesc, index: int, block: BlockDesc, seen: set[int]) -> OpRow:
+        """An operator, with the blocks that it runs and that are not in ``seen``."""
+        blocks = tuple(self.block(b, seen) for b in _inner(desc, block, seen))
+        place, source = _place(desc.view)
+        return OpRow(
+            block.idx, index, desc.optype, role_of(desc), self._slots(desc.ins, block),
+            self._slots(_main_first(desc), block), _attrs(desc), place, source, blocks,
+        )  # fmt: skip
+
+    def _count(self, op: OpDesc, block: BlockDesc, seen: set[int]) -> int:
+        """An operator and those inside it, which are not read."""
+        inner = _inner(op, block, seen)
+        self.met.update(b.idx for b in inner)
+        return 1 + sum(self._count(each, b, seen | {b.idx}) for b in inner for each in b.ops)
+
+    def _slots(self, slots: dict[str, list[str]], block: BlockDesc) -> tuple[SlotRow, ...]:
+        def row(name: str) -> VarRow:
+            found = block.find_var_recursive(name)
+            return VarRow(name) if found is None else self._var(found)
+
+        filled = ((slot, [n for n in names if n != EMPTY]) for slot, names in slots.items())
+        return tuple(SlotRow(slot, tuple(row(n) for n in names)) for slot, names in filled if names)
+
+    def _var(self, desc: VarDesc) -> VarRow:
+        row = self._vars.get(desc)
+        if row is None:
+            row = self._vars[desc] = read_var(desc)
+        return row
 
 
-def _op(desc: OpDesc, index: int, block: BlockDesc, seen: set[int]) -> OpRow:
-    inner = [i for i in _sub_blocks(desc, block) if i not in seen]
-    blocks = tuple(read_block(block.program.blocks[i], seen) for i in inner)
-    place, source = _place(desc.view)
-    return OpRow(
-        block.idx, index, desc.optype, role_of(desc), _slots(desc.ins, block), _slots(desc.outs, block), _attrs(desc),
-        place, source, blocks,
-    )  # fmt: skip
+def _inner(op: OpDesc, block: BlockDesc, seen: set[int]) -> list[BlockDesc]:
+    return [block.program.blocks[i] for i in sub_blocks(op, block) if i not in seen]
 
 
-def _slots(slots: dict[str, list[str]], block: BlockDesc) -> tuple[SlotRow, ...]:
-    def row(name: str) -> VarRow:
-        found = block.find_var_recursive(name)
-        return VarRow(name) if found is None else read_var(found)
-
-    filled = ((slot, [n for n in names if n != EMPTY]) for slot, names in slots.items())
-    return tuple(SlotRow(slot, tuple(row(n) for n in names)) for slot, names in filled if names)
+def _main_first(op: OpDesc) -> dict[str, list[str]]:
+    """What an operator writes, as its definition lists it: the result first, what only its gradient wants last."""
+    known = get_op(op.optype).outputs if has_op(op.optype) else {}
+    order = sorted(known, key=lambda slot: known[slot].intermediate)
+    return dict(sorted(op.outs.items(), key=lambda item: order.index(item[0]) if item[0] in known else len(order)))
 
 
 def _attrs(desc: OpDesc) -> tuple[tuple[str, str], ...]:
@@ -166,8 +202,16 @@ def _short(value: Any) -> str:
     return text if len(text) <= 40 else text[:37] + "..."
 
 
-def _sub_blocks(op: OpDesc, block: BlockDesc) -> list[int]:
-    """The indices of the blocks inside ``block`` that an operator runs (a gradient also names its forward's block)."""
+def sub_blocks(op: OpDesc, block: BlockDesc) -> list[int]:
+    """The blocks inside a block that one of its operators runs (a gradient also names its forward's block).
+
+    Args:
+        op: the operator.
+        block: its block.
+
+    Returns:
+        Their indices.
+    """
     found: list[int] = []
     for name, value in op.attrs.items():
         if op.attr_type(name) in _BLOCKS:

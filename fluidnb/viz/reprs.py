@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
+from fluidnb.debug.session import Session
 from fluidnb.program import hooks
 from fluidnb.program.operator import Operator
 from fluidnb.program.program import Program
@@ -12,11 +13,14 @@ from fluidnb.program.variable import Variable
 from fluidnb.runtime.latest import latest_array
 from fluidnb.runtime.scope import Scope
 from fluidnb.values.tensor import LoDTensor
-from fluidnb.viz.html import lines_html, program_html
+from fluidnb.viz.html import SHOWN, lines_html, program_html
 from fluidnb.viz.model import ProgramPicture
+from fluidnb.viz.preview import read_preview
 from fluidnb.viz.program_reader import read_block, read_op, read_program, read_var
+from fluidnb.viz.scope_html import scope_html, tensor_html
+from fluidnb.viz.session_html import session_html
 from fluidnb.viz.spans import Line
-from fluidnb.viz.text import op_lines, scope_lines, tensor_lines
+from fluidnb.viz.text import op_lines, tensor_lines
 from fluidnb.viz.values_reader import read_scope, read_tensor
 
 
@@ -24,7 +28,7 @@ def repr_html(thing: Any) -> str | None:
     """HTML that shows a thing of fluidnb's.
 
     Args:
-        thing: a Variable, Parameter, LoDTensor, Scope, Program, Block or Operator.
+        thing: a Variable, Parameter, LoDTensor, Scope, Program, Block, Operator or debug session.
 
     Returns:
         One element, or None for anything else.
@@ -36,13 +40,16 @@ def repr_html(thing: Any) -> str | None:
     if isinstance(thing, Variable):
         return lines_html(variable_lines(thing))
     if isinstance(thing, LoDTensor):
-        return lines_html(tensor_lines(read_tensor(thing)))
+        summary, preview = read_tensor(thing), read_preview(thing.array)
+        return tensor_html(summary, preview) if preview or summary.lod else lines_html(tensor_lines(summary))
     if isinstance(thing, Scope):
-        return lines_html(scope_lines(read_scope(thing)))
+        return scope_html(read_scope(thing, previews=True))
     if isinstance(thing, Program):
-        return program_html(read_program(thing))
+        return program_html(read_program(thing, limit=SHOWN))
     if isinstance(thing, Operator):
         return lines_html(op_lines(read_op(thing)))
+    if isinstance(thing, Session):
+        return session_html(thing)
     if hasattr(thing, "ops") and hasattr(thing, "desc"):
         return program_html(ProgramPicture(read_block(thing), title=f"block {thing.idx}"))
     return None

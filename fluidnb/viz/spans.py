@@ -51,7 +51,7 @@ def columns(rows: Iterable[list[Line]], limit: int = 0, gap: int = 2) -> list[Li
 
     Args:
         rows: cells of each row; a row of one cell stands on its own and takes no part in the widths.
-        limit: characters a line may have; 0 for any number. The first wide cell gives way.
+        limit: characters a line may have; 0 for any number. The widest column gives way first.
         gap: characters between columns.
 
     Returns:
@@ -67,10 +67,9 @@ def columns(rows: Iterable[list[Line]], limit: int = 0, gap: int = 2) -> list[Li
     table = [row for row in rows if len(row) > 1]
     count = max((len(row) for row in table), default=0)
     sizes = [max((width(row[i]) for row in table if i < len(row)), default=0) for i in range(count)]
-    over = sum(sizes) + gap * (count - 1) - limit
-    if limit and over > 0 and sizes:
-        widest = sizes.index(max(sizes))
-        sizes[widest] = max(sizes[widest] - over, 12)
+    for i in sorted(range(count), key=lambda i: -sizes[i]) if limit else ():
+        over = sum(sizes) + gap * (count - 1) - limit
+        sizes[i] = max(sizes[i] - over, min(sizes[i], 12)) if over > 0 else sizes[i]
     lines = []
     for row in rows:
         if len(row) == 1:

@@ -10,6 +10,7 @@ import uuid
 from collections.abc import Iterator
 from dataclasses import dataclass
 from html import escape
+from itertools import groupby
 
 from fluidnb.viz.edges import Edge, lanes
 from fluidnb.viz.model import BlockRow, OpRow, ProgramPicture, plural
@@ -20,6 +21,10 @@ FONT = "ui-monospace, SFMono-Regular, Menlo, Consolas, 'DejaVu Sans Mono', monos
 CHAR, ROW = 7.23, 26
 _INDENT, _LEFT, _LANE = 30, 30, 7
 _CODE, _FACTS, _PLACE = 62, 30, 26
+#: Style of a piece -> attributes.
+_LOOKS = {
+    "dim": ' fill-opacity=".6"', **{role: f' fill="{colour}" font-weight="700"' for role, colour in COLOURS.items()}
+}
 
 
 @dataclass(slots=True)
@@ -96,6 +101,7 @@ def _rows(picture: ProgramPicture, limit: int) -> tuple[list[_Row], list[tuple[i
                 block(inner, depth + 1)
                 if len(rows) > first:
                     boxes.append((inner.index, first, len(rows) - 1, depth + 1))
+        left += b.left
 
     block(picture.root, 0)
     for loose in picture.loose:
@@ -154,12 +160,11 @@ def _row(uid: str, i: int, row: _Row, right: float, x_facts: float, x_place: flo
 
 def _code(op: OpRow, room: int) -> Iterator[str]:
     """The operator's line with its type in its role's colour, cut to the room there is."""
-    pieces = [(op.left + " = " if op.outs else "", ""), (op.type, op.role), (f"({op.arguments})", "")]
-    for text, role in pieces:
+    for look, pieces in groupby(op.pieces, lambda piece: _LOOKS.get(piece[1], "")):
+        text = "".join(text for text, _ in pieces)
         shown = _cut(text, max(room, 1))
         room -= len(text)
-        style = f' fill="{COLOURS[role]}" font-weight="700"' if role else ""
-        yield f"<tspan{style}>{escape(shown)}</tspan>"
+        yield f"<tspan{look}>{escape(shown)}</tspan>"
         if room <= 0:
             return
 

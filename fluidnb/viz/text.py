@@ -4,12 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from fluidnb.values.drawn import draw
 from fluidnb.viz.model import BlockRow, OpRow, ProgramPicture, ScopeRow, TensorSummary, VarRow, plural
 from fluidnb.viz.spans import Line, columns
 from fluidnb.viz.values_reader import sparkline
 
 #: Data and parameters named above the operators, at most.
 _NAMED = 12
+
+#: Rows of cells, each with a mark.
+Rows = Iterator[tuple[str, list[Line]]]
 
 
 def program_lines(picture: ProgramPicture, width: int = 0, limit: int = 0) -> list[Line]:
@@ -66,7 +70,7 @@ def tensor_lines(summary: TensorSummary) -> list[Line]:
         >>> from fluidnb.viz.spans import plain
         >>> print(plain(tensor_lines(TensorSummary("x", "int64", (3,), ((0, 1, 3),), values="[7, 8, 9]"))))
         x  int64[3]  [7, 8, 9]
-           lod [[0, 1, 3]]
+           lod [[0, 1, 3]]  [·][··]
     """
     lead: Line = [(summary.name + "  ", "name")] if summary.name else []
     line = [*lead, (summary.facts if summary.dtype else "holds nothing yet", "")]
@@ -78,7 +82,9 @@ def tensor_lines(summary: TensorSummary) -> list[Line]:
         line.append(("  on " + summary.where, "dim"))
     if not summary.lod:
         return [line]
-    return [line, [(" " * (len(summary.name) + 2 if summary.name else 0), ""), (lod_text(summary.lod), "dim")]]
+    indent = " " * (len(summary.name) + 2 if summary.name else 0)
+    picture, _ = draw(summary.lod, summary.shape[0] if summary.shape else 0)
+    return [line, [(indent, ""), (f"{lod_text(summary.lod)}  {picture}", "dim")]]
 
 
 def op_lines(op: OpRow) -> list[Line]:
@@ -111,9 +117,8 @@ def lod_text(lod: tuple[tuple[int, ...], ...], most: int = 12) -> str:
 
 def _named(root: BlockRow) -> list[VarRow]:
     rows = [v for v in root.vars if v.data or v.parameter]
-    if len(rows) <= _NAMED:
-        return rows
-    return [*rows[:_NAMED], VarRow("…", plural(len(rows) - _NAMED, "more variable"))]
+    more = len(rows) - _NAMED + root.left_parameters
+    return rows if more <= 0 else [*rows[:_NAMED], VarRow("…", plural(more, "more variable"))]
 
 
 def _part(variable: VarRow) -> str:
@@ -123,12 +128,11 @@ def _part(variable: VarRow) -> str:
 def _block_rows(block: BlockRow, limit: int) -> Iterator[list[Line]]:
     """A row an operator; a heading where the role of the outermost ones changes."""
     role, shown = "", 0
-    total = sum(1 for _ in block.walk())
+    total = sum(1 for _ in block.walk()) + sum(b.left for b in block.inside())
     entered: set[int] = {block.index}
     for depth, op in block.walk():
         if shown == limit:
-            yield [[("  ", ""), (f"… {plural(total - limit, 'more op')}", "dim")]]
-            return
+            break
         if depth == 0 and op.role != role:
             role = op.role
             yield [[(role, role)]]
@@ -137,13 +141,53 @@ def _block_rows(block: BlockRow, limit: int) -> Iterator[list[Line]]:
             yield [[("  " + "     " * (depth - 1) + "   ", ""), (f"block {op.block}", "dim")]]
         shown += 1
         yield [_op_line(op, depth), _facts(op), [(op.place, "place")]]
+    if total > shown:
+        yield [[("  ", ""), (f"… {plural(total - shown, 'more op')}", "dim")]]
+
+
+def foldable_rows(picture: ProgramPicture, limit: int) -> Rows:
+    """The rows of a listing that opens and closes: what is folded too, behind the row that stands for it.
+
+    Args:
+        picture: the program.
+        limit: rows that are shown at most, and as many that are hidden.
+
+    Yields:
+        (mark, cells): ``fold`` and ``block`` begin what can be opened (``block`` is open), ``end`` ends it.
+    """
+    yield "", [[(picture.title, "bold"), ("  " + picture.counts, "dim")]]
+    room = [limit, limit]  # for rows that are shown, and for those that are hidden until one opens them
+
+    def rows(ops: tuple[OpRow, ...], depth: int, hidden: bool, roles: bool = False) -> Rows:
+        role = ""
+        for i, op in enumerate(ops):
+            if not room[hidden]:
+                left = sum(1 for o in ops[i:] for _ in o.each())
+                yield "", [[("  " + "     " * depth, ""), (f"… {plural(left, 'more op')}", "dim")]]
+                return
+            if roles and op.role != role:
+                role = op.role
+                yield "", [[(role, role)]]
+            room[hidden] -= 1
+            # <details> has a sign of its own.
+            line = [(text.replace("▸", "·") if style == "dim" else text, style) for text, style in _op_line(op, depth)]
+            cells = [line, _facts(op), [(op.place, "place")]]
+            yield ("fold" if op.hides or op.folded else "block" if op.blocks else ""), cells
+            yield from rows(op.hides, depth + 1, True)
+            for block in (*op.blocks, *op.folded):
+                yield "", [[("  " + "     " * depth + "   ", ""), (f"block {block.index}", "dim")]]
+                yield from rows(block.ops, depth + 1, hidden or bool(op.folded))
+            if op.hides or op.folded or op.blocks:
+                yield "end", []
+
+    yield from rows(picture.root.ops, 0, False, True)
+    for block in picture.loose:
+        yield "", [[(f"block {block.index}", "bold"), ("  no operator runs it", "dim")]]
+        yield from rows(block.ops, 1, False)
 
 
 def _op_line(op: OpRow, depth: int) -> Line:
-    line: Line = [("  " + "     " * depth, ""), (f"{op.index:<3}", "dim")]
-    if op.outs:
-        line += [(op.left, "name"), (" = ", "")]
-    return [*line, (op.type, op.role), (f"({op.arguments})", "")]
+    return [("  " + "     " * depth, ""), (f"{op.index:<2} ", "dim"), *op.pieces]
 
 
 def _facts(op: OpRow) -> Line:

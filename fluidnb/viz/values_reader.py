@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import Any
 
 import numpy as np
 
 from fluidnb.values.dtypes import dtype_name
-from fluidnb.viz.model import Held, ScopeRow, TensorSummary
+from fluidnb.values.rank_table import LoDRankTable
+from fluidnb.values.selected_rows import SelectedRows
+from fluidnb.values.tensor import LoDTensor
+from fluidnb.viz.model import Held, ScopeRow, TensorSummary, plural
+from fluidnb.viz.preview import read_preview
 
 #: Elements looked at for statistics; a larger tensor is looked at in even steps.
 _SAMPLE = 1 << 20
@@ -48,18 +53,20 @@ def read_tensor(tensor: Any, name: str = "") -> TensorSummary:
     return TensorSummary(*facts, **_statistics(array))
 
 
-def read_scope(scope: Any, title: str = "scope") -> ScopeRow:
+def read_scope(scope: Any, title: str = "scope", previews: bool = False) -> ScopeRow:
     """A scope and the scopes inside it as plain data.
 
     Args:
         scope: a Scope.
-        title: how the picture calls it.
+        title: how the picture calls it. Scopes inside are called by their block, and where a block has several, by the
+            iteration, from 0 up.
+        previews: with some elements of each tensor.
 
     Returns:
         The row, variables in the order of their names.
     """
-    held = tuple(_held(name, scope.find_var(name)) for name in sorted(scope.local_var_names()))
-    kids = tuple(read_scope(kid, f"scope {i}") for i, kid in enumerate(scope.kids))
+    held = tuple(_held(name, scope.vars[name].value, previews) for name in sorted(scope.vars))
+    kids = tuple(read_scope(kid, name, previews) for kid, name in zip(scope.kids, _titles(scope.kids), strict=True))
     return ScopeRow(title, held, kids)
 
 
@@ -80,13 +87,40 @@ def sparkline(counts: tuple[int, ...] | list[float]) -> str:
     return "".join(" ▁▂▃▄▅▆▇█"[round(8 * c / top)] for c in counts)
 
 
-def _held(name: str, variable: Any) -> Held:
-    value = variable.value
-    if hasattr(value, "lod_"):
-        return Held(name, "LoDTensor", read_tensor(value, name))
+def _titles(kids: list[Any]) -> list[str]:
+    """What scopes inside one scope are called."""
+    times, seen = Counter(kid.block_index for kid in kids), Counter[int]()
+    titles = []
+    for i, kid in enumerate(kids):
+        index = kid.block_index
+        several = f", iteration {seen[index]}" if times[index] > 1 else ""
+        titles.append(f"scope {i}" if index < 0 else f"block {index}{several}")
+        seen[index] += 1
+    return titles
+
+
+def _held(name: str, value: Any, previews: bool) -> Held:
+    if isinstance(value, LoDTensor):
+        return Held(name, "LoDTensor", read_tensor(value, name), read_preview(value.array) if previews else None)
+    if isinstance(value, SelectedRows):
+        kind = f"SelectedRows: {plural(len(value.rows_), 'row')} of {value.height_:,}"
+        rows = Held("rows", "LoDTensor", read_tensor(value.rows_, "rows"))
+        return Held(name, kind, parts=(rows, _held("value", value.value, previews)))
+    if isinstance(value, LoDRankTable):
+        ranked = [f"sequence {i} has {n}" for i, n in value.items()[:_FEW]]
+        return Held(name, "LoDRankTable: " + ", ".join([*ranked, *_more(len(value.items()))]))
     if isinstance(value, list | tuple):
-        return Held(name, f"{type(value).__name__} of {len(value)}")
+        if value and all(hasattr(v, "kids") for v in value):
+            return Held(name, plural(len(value), "step scope"))
+        parts = [_held(f"[{i}]", v, previews) for i, v in enumerate(value[:_FEW])]
+        parts += [Held(words, "") for words in _more(len(value))]
+        return Held(name, f"{type(value).__name__} of {len(value)}", parts=tuple(parts))
     return Held(name, "nothing yet" if value is None else type(value).__name__)
+
+
+def _more(count: int) -> list[str]:
+    """What to say of those that are not listed."""
+    return [f"… {count - _FEW} more"] if count > _FEW else []
 
 
 def _dtype(array: np.ndarray[Any, Any]) -> str:

@@ -39,12 +39,13 @@ def require_lod(c: Context, slot: str = "X", levels: int = 0) -> None:
     if not c.runtime:
         return
     found = len(c.lod(slot))
-    c.require(
-        found, f"Input({slot}) of {c.definition.type} does not contain LoD information: it is one batch of rows.",
-        expected="rows that belong to sequences", received="a tensor without LoD",
-        hint="give layers.data a lod_level and feed a LoDTensor; an operator in between may have dropped the LoD, "
-        "layers.lod_reset sets it.",
-    )  # fmt: skip
+    if not found:
+        c.fail(
+            f"Input({slot}) of {c.definition.type} does not contain LoD information: it is one batch of rows.",
+            expected="rows that belong to sequences", received="a tensor without LoD",
+            hint="give layers.data a lod_level and feed a LoDTensor; an operator in between may have dropped the LoD, "
+            "layers.lod_reset sets it.", batch=(slot,),
+        )  # fmt: skip
     c.require(
         not levels or found == levels, f"Input({slot}) of {c.definition.type} has sequences of another depth.",
         expected=f"a LoD of {levels} level{'s' * (levels > 1)}", received=f"a LoD of {found} levels",

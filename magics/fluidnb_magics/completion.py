@@ -6,18 +6,36 @@ from typing import Any
 
 from IPython.core.completer import SimpleCompletion, SimpleMatcherResult, context_matcher
 
+from fluidnb.debug.session import current
+from fluidnb.op import all_ops
+from fluidnb.program import Program
 from fluidnb.runtime import global_scope
+from fluidnb.terminal.commands import COMMANDS as STEPS
+from fluidnb.viz.fold import FOLDS
+from fluidnb.viz.model import ROLES
+from fluidnb.viz.select import FIELDS
 from fluidnb_magics.commands import COMMANDS
 from fluidnb_magics.workbench import Workbench
 
 #: word -> its options
 _OPTIONS = {
-    "show": ("--startup", "--graph", "--text", "--limit"),
+    "show": ("--startup", "--program", "--search", "--role", "--fold", "--text", "--limit"),
+    "graph": ("--startup", "--program", "--seconds"),
+    "tree": ("--startup", "--program"),
+    "uses": ("--program",),
     "run": ("--feed", "--fetch", "--steps", "--keep", "--startup", "--program"),
-    "train": ("--passes", "--batch", "--watch", "--feed", "--program"),
+    "train": ("--passes", "--batch", "--watch", "--feed", "--gradients", "--program"),
     "reset": ("--params",),
     "block": ("open", "close", "--program", "--in"),
+    "debug": ("on", "off", "prompt", "flow", "--feed", "--fetch", "--startup", "--program"),
+    "diff": ("--around", "--program"),
+    "nan": ("on", "off", "--feed", "--program"),
+    "memory": ("--growth", "--feed", "--fetch", "--top", "--program"),
+    "profile": ("--feed", "--fetch", "--steps", "--top", "--trace", "--program"),
+    "break": ("op", "var", "line", "block", "at", "nan", "when"),
 }
+#: option -> what may stand behind it
+_WORDS = {"--role": ROLES, "--fold": FOLDS}
 _CELL_OPTIONS = ("--program", "--in", "--append", "--show", "--run", "--help")
 
 
@@ -60,23 +78,50 @@ class Completion:
         """
         if words[-1] == "--in":
             return self._blocks()
+        if words[-1] == "--program":
+            return list(self._bench.programs)
+        if words[-1] == "--search":
+            return self._searched()
+        if words[-1] in _WORDS:
+            return list(_WORDS[words[-1]])
         if words[0] == "%%fluid":
             return [*_CELL_OPTIONS, *self._cells()]
         if len(words) == 1:
             return list(COMMANDS)
         options = list(_OPTIONS.get(words[1], ()))
-        if words[1] in ("show", "drop"):
+        if words[1] in ("show", "graph", "drop"):
             options += self._cells()
-        if words[1] == "block":
+        if words[1] in ("block", "graph"):
             options += self._blocks()
-        if words[1] in ("run", "train"):
-            options += list(self._bench.program()[0].desc.blocks[0].vars)
+        if words[1] == "uses":
+            options += self._variables()
+        if words[1] in ("run", "train", "debug", "nan"):
+            options += list(self._named(words).desc.blocks[0].vars)
+        if words[1] == "ops":
+            options += [d.type for d in all_ops()]
         if words[1] in ("scope", "set"):
             options += global_scope().local_var_names()
+        session, step = current(), STEPS.get(words[1])
+        if session is not None and words[1] in ("break", "until") and words[-1] == "var":
+            return list(dict.fromkeys(n for b in session.program.desc.blocks for n in b.vars))
+        if session is not None and step is not None and session.snapshot.state != "idle":
+            options += session.names() if step.offers == "vars" else [d.type for d in all_ops()] if step.offers else []
         return options
+
+    def _named(self, words: list[str]) -> Program:
+        """The program that a line names, the session's if it names none or one that is not there."""
+        name = words[words.index("--program") + 1] if "--program" in words[:-1] else None
+        return self._bench.program(name if name in self._bench.programs else None)[0]
 
     def _cells(self) -> list[str]:
         return [placed.title for placed in self._bench.cells]
+
+    def _variables(self) -> list[str]:
+        return list(dict.fromkeys(n for b in self._bench.program()[0].desc.blocks for n in b.vars))
+
+    def _searched(self) -> list[str]:
+        types = dict.fromkeys(op.optype for b in self._bench.program()[0].desc.blocks for op in b.ops)
+        return [*types, *self._variables(), *(f"{field}:" for field in FIELDS)]
 
     def _blocks(self) -> list[str]:
         return [name for main, _ in self._bench.programs.values() for name in self._bench.blocks.names(main)]

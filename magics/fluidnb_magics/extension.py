@@ -13,6 +13,7 @@ from fluidnb.values.tensor import LoDTensor
 from fluidnb.viz.spans import Line
 from fluidnb_magics.cell_magic import FluidCells
 from fluidnb_magics.cells import forget_files
+from fluidnb_magics.commands.old_names import take_back
 from fluidnb_magics.completion import Completion
 from fluidnb_magics.front_end import FrontEnd
 from fluidnb_magics.line_magic import FluidLines
@@ -119,6 +120,7 @@ def unload(shell: Any) -> None:
         extension.unload()
     if not _loaded:
         hooks.repr_html = hooks.before_run = None
+        take_back()
 
 
 def _before_run(program: Program, scope: Scope) -> None:

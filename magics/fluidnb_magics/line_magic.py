@@ -30,7 +30,8 @@ class FluidLines(Magics):
 
     @line_magic
     def fluid(self, line: str) -> Any:
-        """%fluid show | run | train | cells | drop | undo | reset | block | scope | programs | seed | set
+        """%fluid show | graph | tree | uses | run | train | cells | drop | undo | reset | block | scope | programs
+        | ops | compat | seed | set | debug | nan
 
         ``%fluid WORD --help`` says more about one of them, ``%fluid --help`` about cells.
         """
@@ -42,7 +43,7 @@ class FluidLines(Magics):
         if command is None:
             raise UsageError(f"%fluid has no {word}. {near(word, COMMANDS) or 'It has ' + ', '.join(COMMANDS)}")
         if rest.strip() in ("--help", "-h"):
-            print(command.__doc__)
+            print((command.__doc__ or "").removeprefix("::\n"))  # a mark of reST for the pages of documentation
             return None
         try:
             return command(self._bench, rest)

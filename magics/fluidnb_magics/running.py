@@ -13,6 +13,7 @@ from fluidnb.errors import OpValueError
 from fluidnb.program import Program, Variable
 from fluidnb.runtime import Executor
 from fluidnb.viz import lines_html, plain, read_tensor, tensor_lines
+from fluidnb.viz.gradients import Gradients
 from fluidnb.viz.progress import Progress
 from fluidnb.viz.spans import Line
 
@@ -95,6 +96,7 @@ def train(
     watch: list[Variable],
     passes: int = 1,
     feed: list[Variable] | None = None,
+    gradients: Gradients | None = None,
 ) -> Progress:
     """Run a program on the batches of a reader and show how far it is.
 
@@ -105,6 +107,7 @@ def train(
         watch: variables to fetch and draw.
         passes: how often to go through the reader.
         feed: the variables that a sample has fields for; the program's data variables by default.
+        gradients: records the gradients of each step, if given.
 
     Returns:
         The loop, with its curves.
@@ -118,7 +121,11 @@ def train(
     feeder = DataFeeder(feeds, executor.place, program)
     progress = Progress(reader, watch, passes)
     for batch in progress:
-        executor.run(program, feed=batch if isinstance(batch, dict) else _fed(feeder, batch), fetch_list=watch)
+        fed = batch if isinstance(batch, dict) else _fed(feeder, batch)
+        if gradients is None:
+            executor.run(program, feed=fed, fetch_list=watch)
+        else:
+            gradients.run(executor, fed, watch)
     return progress
 
 

@@ -10,6 +10,7 @@ from contextlib import nullcontext
 from dataclasses import replace
 from typing import Any
 
+from fluidnb.debug.session import Session
 from fluidnb.errors import OpValueError, near
 from fluidnb.program import program_guard
 from fluidnb.program.fragments import FragmentLog, Report, Task
@@ -31,12 +32,14 @@ class Workbench(SessionPrograms):
     Attributes:
         log: the fragments that cells appended.
         blocks: the blocks that cells opened.
+        session: the debug session that ``%fluid debug`` began last.
     """
 
     def __init__(self, shell: Any) -> None:
         super().__init__()
         self.shell = shell
         self.blocks = OpenedBlocks()
+        self.session: Session | None = None
         self.log = FragmentLog(self._execute, shell.user_ns, self._reads, self._binds)
         self._compiled: dict[Cell, Compiled] = {}
         self._heard: Hashable | None = None

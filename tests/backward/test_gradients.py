@@ -114,8 +114,11 @@ def test_a_second_call_gives_new_names():
     np.testing.assert_allclose(got[1], 4 * A**3, rtol=1e-6)
 
 
-def test_calc_gradient_is_another_name():
-    assert fluid.backward.calc_gradient is fluid.gradients
+def test_calc_gradient_of_one_input_is_no_list():
+    x, w = data("x"), data("w")
+    y = L.elementwise_mul(x, w)
+    one, several = fluid.backward.calc_gradient(y, x), fluid.backward.calc_gradient(y, [x, w])
+    assert one.name == "x@GRAD" and [g.name for g in several] == ["x@GRAD_0", "w@GRAD"]
 
 
 @pytest.mark.parametrize(

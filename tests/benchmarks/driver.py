@@ -179,6 +179,7 @@ def measure(work: Work, peers: Sequence[str]) -> list[Result]:
     Returns:
         A result for each peer, in the order given.
     """
+    peers = [peer for peer in peers if peer == "fluidnb" or not work.alone]
     here = [peer for peer in peers if python(peer).exists()]
     results = {r.peer: r for r in (measure_fresh if work.fresh else measure_loop)(work, here)}
     return [results.get(peer, Result(peer, error=f"not installed: {python(peer)}")) for peer in peers]

@@ -93,7 +93,7 @@ def first_run(length: int) -> float:
 
 def test_a_first_run_is_linear_in_the_program() -> None:
     short, long = first_run(500), first_run(2500)
-    assert long / short < 5 * 1.8
+    assert long / short < 5 * 3  # 25 if it were quadratic; others may share the core
 
 
 @pytest.mark.parametrize("name", ["a", "h"])

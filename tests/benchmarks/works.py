@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 
 #: The peers in the order of the table; fluidnb first.
 PEERS = ("fluidnb", "paddle", "torch", "jax")
@@ -36,12 +37,13 @@ class Work:
     Args:
         name: what to ask for on the command line.
         title: what it is, for readers of the table.
-        unit: of the numbers shown, ``us`` or ``s``.
+        unit: of the numbers shown: ``us``, ``s``, or ``x`` for a multiple.
         goal: what fluidnb has to reach.
         fresh: every measurement is a new process; otherwise the peers' processes stay and take turns.
         per: how many units of work there are in one step, so that the numbers are those of one unit.
         rounds: how often each peer is measured.
         memory: what the peak of resident memory has to reach, None for nothing.
+        alone: whether no peer has anything like it.
     """
 
     name: str
@@ -52,7 +54,10 @@ class Work:
     per: int = 1
     rounds: int = 21
     memory: Goal | None = None
+    alone: bool = False
 
+
+_own = partial(Work, fresh=True, rounds=3, alone=True)
 
 WORKS = {
     work.name: work
@@ -79,5 +84,8 @@ WORKS = {
             fresh=True,
             rounds=3,
         ),
+        _own("step", "a step in the debugger, without its kernel", "us", Goal(50.0, None)),
+        _own("back", "a step back in the debugger, the slowest", "us", Goal(1000.0, None)),
+        _own("nan", "LeNet with the check for NaN, as a multiple", "x", Goal(1.3, None)),
     )
 }

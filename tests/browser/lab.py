@@ -24,6 +24,11 @@ CHROMIUM = (
     "--disable-component-update", "--disable-sync", "--disable-dev-shm-usage",
 )  # fmt: skip
 _TOKEN = "t"
+#: No news; and completions are not dropped after a second, for a kernel takes longer where tests share the cores.
+_SETTINGS = {
+    "apputils-extension/notification.jupyterlab-settings": '{"fetchNews": "false", "checkForUpdates": false}',
+    "completer-extension/manager.jupyterlab-settings": '{"providerTimeout": 30000}',
+}
 _IDLE = """() => window.jupyterapp && window.jupyterapp.shell.currentWidget
     && window.jupyterapp.shell.currentWidget.sessionContext
     && window.jupyterapp.shell.currentWidget.sessionContext.session?.kernel?.status === 'idle'"""
@@ -55,9 +60,9 @@ def jupyterlab(folder: Path) -> Iterator[Lab]:
     """
     home, root = folder / "home", folder / "notebooks"
     root.mkdir(parents=True)
-    settings = home / "settings" / "@jupyterlab" / "apputils-extension"
-    settings.mkdir(parents=True)
-    (settings / "notification.jupyterlab-settings").write_text('{"fetchNews": "false", "checkForUpdates": false}')
+    for file, text in _SETTINGS.items():
+        (home / "settings" / "@jupyterlab" / file).parent.mkdir(parents=True)
+        (home / "settings" / "@jupyterlab" / file).write_text(text)
     with socket.socket() as s:
         s.bind(("127.0.0.1", 0))
         port = s.getsockname()[1]
@@ -216,7 +221,7 @@ def opener(lab: Lab, browser: Any) -> Callable[[str, list[str] | Path], Notebook
             nbformat.write(nb, lab.root / f"{name}.ipynb")
         context = browser.new_context(viewport={"width": 1300, "height": 1000})
         page = context.new_page()
-        page.set_default_timeout(30_000)
+        page.set_default_timeout(60_000)  # two tests at a time share the cores
         opened = Notebook(page)
         page.goto(f"{lab.url}/lab/tree/{name}.ipynb?token={_TOKEN}&reset")
         page.wait_for_function(_IDLE, timeout=90_000)

@@ -71,9 +71,7 @@ from paddle.fluid.layers.tensor import concat
 
 
 @pytest.mark.usefixtures("installed")
-@pytest.mark.parametrize(
-    "name", ["paddle.nn", "paddle.fluid.dygraph", "paddle.v2.layer", "paddle.fluid.layers.nothing"]
-)
+@pytest.mark.parametrize("name", ["paddle.nn", "paddle.v2.layer", "paddle.fluid.layers.nothing"])
 def test_what_is_not_there_is_named(name: str) -> None:
     with pytest.raises(ModuleNotFoundError, match=f"{name} is not part of fluidnb"):
         importlib.import_module(name)

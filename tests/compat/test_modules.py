@@ -220,3 +220,6 @@ def test_two_programs_are_one_graph(tmp_path: Path) -> None:
     nodes = [line.split()[0] for line in text.splitlines() if "_op_" in line and "->" not in line]
     ops = sum(len(block.ops) for program in (startup, main) for block in program.blocks)
     assert len(nodes) == len(set(nodes)) == ops
+    styles = {"graph_attr": {"rankdir": "LR"}, "node_attr": {"fontsize": 9}, "edge_attr": {}}
+    head, *rest = fluid.net_drawer.draw_graph(startup, main, graph="net", **styles).splitlines()
+    assert rest[:2] == ['  graph [rankdir="LR"]', '  node [fontsize="9"]'] and [head, *rest[2:]] == text.splitlines()

@@ -38,7 +38,10 @@ def test_a_compiled_program_runs_like_the_program(monkeypatch: pytest.MonkeyPatc
     executor = fluid.Executor(CPU)
     losses = [executor.run(program, feed=feed, fetch_list=[loss])[0].item() for _ in range(5)]
     assert losses == sorted(losses, reverse=True) and len(set(losses)) == 5
+    assert executor.run(program, feed=[feed], fetch_list=[loss])[0].item() < losses[-1]
     assert executor._hot is not None and executor._hot.desc is fluid.default_main_program().desc
+    with pytest.raises(OpTypeError, match="feed requires dict"):
+        executor.run(program, feed=[feed, feed], fetch_list=[loss])
 
 
 def test_a_parallel_executor_trains_and_tests_over_one_scope() -> None:

@@ -71,10 +71,22 @@ def test_decorated_readers_give_feeds() -> None:
     feeds = feeder.decorate_reader(rows, multi_devices=False)
     for _ in range(2):
         assert [f["y"].shape() for f in feeds()] == [[2, 1], [1, 1]]
-    with pytest.raises(NotBuiltYet, match="several devices"):
-        feeder.decorate_reader(rows, multi_devices=True)
-    with pytest.raises(NotBuiltYet, match="several devices"):
-        feeder.feed_parallel([], 2)
+
+
+def test_one_device_takes_what_is_for_several() -> None:
+    rows = reader.batch(lambda: [([1, 2, 3], 0), ([4, 5, 6], 1), ([7, 8, 9], 2)], 2)
+    feeder = DataFeeder([X, Y], CPUPlace())
+    for options in ({}, {"num_places": 1, "drop_last": False}):
+        feeds = feeder.decorate_reader(rows, multi_devices=True, **options)
+        assert [[f["y"].shape() for f in item] for item in feeds()] == [[[2, 1]], [[1, 1]]]
+    (feed,) = feeder.feed_parallel([[([1, 2, 3], 0)]], 1)
+    assert feed["x"].shape() == [1, 3]
+    for wrong in ([], [[([1, 2, 3], 0)]] * 2):
+        with pytest.raises(OpValueError, match=r"a batch for each device(.|\n)*\[batch\]"):
+            feeder.feed_parallel(wrong)
+    for call in (lambda: feeder.decorate_reader(rows, True, 2), lambda: feeder.feed_parallel([], 2)):
+        with pytest.raises(NotBuiltYet, match=r"several devices(.|\n)*num_places of 1"):
+            call()
 
 
 @pytest.mark.parametrize("wrong", [[X, 5], [None], "x y", 7, X])

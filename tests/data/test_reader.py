@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from fluidnb.data import reader, seeding
-from fluidnb.errors import NotBuiltYet, OpTypeError, OpValueError
+from fluidnb.errors import OpTypeError, OpValueError
 
 TEN = lambda: iter(range(10))  # noqa: E731 - a reader
 
@@ -254,17 +254,23 @@ def test_a_generator_instead_of_a_reader_is_refused_at_once(decorate: Callable[[
 def test_counts_are_positive_ints(n: object) -> None:
     for make, what in (
         (lambda: reader.batch(TEN, n), "batch_size"),
-        (lambda: reader.shuffle(TEN, n), "buf_size"),
-        (lambda: reader.buffered(TEN, n), "size"),
         (lambda: reader.xmap_readers(abs, TEN, n, 1), "process_num"),
         (lambda: reader.xmap_readers(abs, TEN, 1, n), "buffer_size"),
     ):
         with pytest.raises(OpValueError, match=f"{what} should be a positive integer value, but got {what}={n!r}"):
             make()
+    if n != 0:
+        for make, what in ((lambda: reader.shuffle(TEN, n), "buf_size"), (lambda: reader.buffered(TEN, n), "size")):
+            with pytest.raises(OpValueError, match=f"{what} should be an integer value of 0 or more, but got .*{n!r}"):
+                make()
 
 
-def test_what_is_not_there_says_what_to_use() -> None:
-    with pytest.raises(NotBuiltYet, match="xmap_readers"):
-        reader.multiprocess_reader([TEN])
-    with pytest.raises(NotBuiltYet, match="np_array or text_file"):
-        reader.creator.recordio("a.recordio")
+@pytest.mark.parametrize("make", [reader.shuffle, reader.buffered])
+def test_a_buffer_of_none_keeps_the_order(make) -> None:
+    assert list(make(TEN, 0)()) == list(TEN())
+
+
+@pytest.mark.parametrize("make", [lambda f: reader.map_readers(f, TEN), lambda f: reader.xmap_readers(f, TEN, 1, 1)])
+def test_a_mapper_is_a_function(make: Callable[[object], object]) -> None:
+    with pytest.raises(OpTypeError, match=r"A mapper is a function of a sample\.(.|\n)*received: 3 \(int\)"):
+        make(3)

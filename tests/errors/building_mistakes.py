@@ -123,7 +123,7 @@ def switched_to_no_program() -> Steps:
     fluid.switch_main_program(None)
 
 
-@mistake(OpTypeError, op=NO_OP, slots=NO_VARIABLE)
+@mistake(OpValueError, op=NO_OP, slots=NO_VARIABLE)
 def seed_of_text() -> Steps:
     data()
     yield

@@ -96,6 +96,7 @@ def drawn(i: int) -> tuple[str, Maker, int]:
 
 @pytest.mark.slow
 @pytest.mark.timeout(7200)
+@pytest.mark.filterwarnings("ignore:.*multi-threaded, use of fork:DeprecationWarning")  # a child that runs no thread
 def test_a_result_or_a_clear_error() -> None:
     chosen = sample([drawn(i) for i in range(COUNT)], SAMPLED)
     wrong = {f"{name} seed {seed}": said for name, maker, seed in chosen if (said := in_child(maker, seed))}

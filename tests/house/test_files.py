@@ -128,6 +128,6 @@ def test_no_empty_cuda_file() -> None:
     assert empty == []
 
 
-def test_the_changelog_says_first_what_is_in_progress() -> None:
+def test_the_changelog_says_first_what_is_in_progress_if_anything_is() -> None:
     headings = [line for line in (ROOT / "CHANGELOG.md").read_text().splitlines() if line.startswith("## ")]
-    assert headings[0] == "## In progress"
+    assert headings and "## In progress" not in headings[1:]

@@ -22,10 +22,15 @@ ROWS = [
     {"net"},
     {"debug"},
     {"viz"},
-    {"distributed", "compat", "cli", "testing"},
+    {"distributed", "compat", "cli", "testing", "terminal"},
 ]
-#: Rooms of one row that are one family: layers build what backward and the optimizers rewrite.
-FAMILIES = [{"layers", "backward", "optimizer", "transpiler"}, {"runtime", "data"}, {"errors", "where"}]
+#: Rooms of one row that are one family: layers build what backward and the optimizers rewrite; cli installs compat.
+FAMILIES = [
+    {"layers", "backward", "optimizer", "transpiler"},
+    {"runtime", "data"},
+    {"errors", "where"},
+    {"compat", "cli"},
+]
 #: Files of the package without a room: each belongs to the family of the room named here.
 ANNEXES = {
     "layer_helper": "layers",

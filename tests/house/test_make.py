@@ -25,11 +25,17 @@ def test_make_alone_lists_the_targets() -> None:
 
 @pytest.mark.parametrize(
     ("args", "reach"),
-    [("-R test_mul_op -V", "pytest -k test_mul_op -v"), ("tests/op -x", "pytest tests/op -x")],
+    [("-R test_mul_op -V", "-R test_mul_op -v"), ("tests/op -x", " tests/op -x")],
 )
 def test_args_reach_pytest_in_both_spellings(args: str, reach: str) -> None:
     shown = run("make", "-n", "test", f"ARGS={args}").stdout
     assert reach in shown and "ruff" not in shown
+
+
+@pytest.mark.parametrize("target", ["test", "test-full"])
+def test_a_test_runs_on_each_core_unless_one_says_otherwise(target: str) -> None:
+    assert "-m pytest --numprocesses logical " in run("make", "-n", target).stdout
+    assert "-m pytest --numprocesses 0 " in run("make", "-n", target, "WORKERS=0").stdout
 
 
 def test_make_test_checks_style_and_types_and_ends_with_pytest() -> None:

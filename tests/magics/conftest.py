@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-import builtins
-from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
 from IPython.core.interactiveshell import InteractiveShell
-from traitlets.config import Config
 
 import fluidnb as fluid
 from fluidnb_magics import extension
@@ -83,22 +79,6 @@ class Session:
         """The bytes of the default programs."""
         main, startup = fluid.default_main_program(), fluid.default_startup_program()
         return main.desc.serialize_to_string(), startup.desc.serialize_to_string()
-
-
-@pytest.fixture
-def bare_shell(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[InteractiveShell]:
-    """A new shell, writing nothing outside a temporary folder."""
-    monkeypatch.setenv("IPYTHONDIR", str(tmp_path))
-    monkeypatch.delattr(builtins, "_", raising=False)  # where doctests leave it, a shell does not touch its own
-    InteractiveShell.clear_instance()
-    config = Config()
-    config.HistoryManager.enabled = False
-    config.InteractiveShell.colors = "nocolor"
-    shell = InteractiveShell.instance(config=config)
-    shell.user_ns["__name__"] = "__main__"
-    yield shell
-    extension.unload(shell)
-    InteractiveShell.clear_instance()
 
 
 @pytest.fixture

@@ -42,7 +42,7 @@ def test_show(session: Session) -> None:
     assert "more op" in session.run("%fluid show --limit 3")
     assert "Variable h" in session.run("%fluid show h")
     assert "p  1 block, 2 ops" in session.run("p = fluid.default_main_program().prune([h])\n%fluid show p")
-    assert "float32[-1, 10]" in session.run("%fluid show --graph")
+    assert "float32[-1, 10]" in session.run("%fluid graph")
 
 
 def test_blocks(session: Session) -> None:
@@ -74,7 +74,7 @@ def test_kept_scopes(session: Session) -> None:
     session.run(LOOP)
     session.run("%fluid run --keep --fetch i")
     shown = session.run("%fluid scope")
-    assert "scope 0" in shown
+    assert "block 1, iteration 2" in shown
     assert "[3]" in session.run("%fluid scope i")
 
 
@@ -167,7 +167,7 @@ def test_tab(session: Session) -> None:
         with provisionalcompleter():
             return [c.text for c in session.shell.Completer.completions(text, len(text))]
 
-    assert offered("%fluid tr") == ["train"]
+    assert offered("%fluid tra") == ["train"]
     assert "--feed" in offered("%fluid run --f")
     assert "loss" in offered("%fluid run --fetch lo")
     assert offered("%fluid drop ne") == ["net"]

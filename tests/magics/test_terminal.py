@@ -129,7 +129,7 @@ def test_tab_in_the_terminal(tmp_path: Path) -> None:
     wait_for("In [1]:")
     child.send("%load_ext fluidnb\r")
     wait_for("In [2]:")
-    child.send("%fluid pro\t")
+    child.send("%fluid prog\t")
     wait_for("%fluid programs")
     child.send("\r")
     wait_for("In [3]:")

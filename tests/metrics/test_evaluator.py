@@ -119,3 +119,39 @@ def test_mistakes():
     assert program.desc.serialize_to_string() == before
     with pytest.raises(NotImplementedError, match="Evaluator must define eval"):
         fluid.evaluator.Evaluator("mine").eval()
+
+
+def test_an_evaluator_may_be_a_target_of_an_inference_program() -> None:
+    """Version 0.11's way to test: the evaluator itself, or its variables, among the targets."""
+    p, label = fluid.layers.data("p", [3]), fluid.layers.data("label", [1], dtype="int64")
+    loss = fluid.layers.mean(fluid.layers.cross_entropy(p, label))
+    accuracy = fluid.evaluator.Accuracy(input=p, label=label)
+    program = fluid.io.get_inference_program([loss, accuracy])
+    by_hand = fluid.io.get_inference_program([loss, *accuracy.states, *accuracy.metrics])
+    assert program.desc.serialize_to_string() == by_hand.desc.serialize_to_string()
+    assert [op.type for op in program.global_block().ops][:4] == ["cross_entropy", "mean", "top_k", "accuracy"]
+    assert "sum" not in [op.type for op in fluid.io.get_inference_program(accuracy.metrics).global_block().ops]
+
+
+def test_an_evaluator_of_ones_own_with_the_names_of_1_x() -> None:
+    class Rows(fluid.evaluator.Evaluator):
+        def __init__(self, input: fluid.Variable) -> None:
+            super().__init__("rows")
+            self.rows = self._create_state(dtype="int64", shape=[1], suffix="rows")
+            of_batch = fluid.layers.cast(fluid.layers.slice(fluid.layers.shape(input), [0], [0], [1]), "int64")
+            fluid.layers.sums(input=[self.rows, of_batch], out=self.rows)
+            self.metrics.append(of_batch)
+
+        def eval(self, executor: fluid.Executor, eval_program: fluid.Program | None = None) -> np.ndarray:
+            with fluid.program_guard(eval_program or fluid.Program()):
+                block = fluid.default_main_program().current_block()
+                rows = block.create_var(name=self.rows.name, dtype="int64", shape=[1], persistable=True)
+                return executor.run(fluid.default_main_program(), fetch_list=[rows])[0]
+
+    rows, exe = Rows(fluid.layers.data("x", [2])), fluid.Executor(fluid.CPUPlace())
+    exe.run(fluid.default_startup_program())
+    rows.reset(exe)
+    for n in (3, 4):
+        (of_batch,) = exe.run(feed={"x": np.ones((n, 2), "float32")}, fetch_list=rows.metrics)
+        assert of_batch.tolist() == [n]
+    assert rows.eval(exe).tolist() == [7]

@@ -150,3 +150,10 @@ def test_a_refused_batch_counts_for_nothing():
     assert metric.num_infer_chunks == 0
     with pytest.raises(OpTypeError, match="SubMetric should be inherit from MetricBase"):
         M.CompositeMetric().add_metric("accuracy")
+
+
+def test_names_that_there_are_not() -> None:
+    with pytest.raises(NotImplementedError, match="fluid.metrics.DetectionMAP is not part of fluidnb yet"):
+        fluid.metrics.DetectionMAP(None)
+    with pytest.raises(AttributeError, match="no Acuracy. Did you mean .Accuracy"):
+        _ = fluid.metrics.Acuracy

@@ -175,3 +175,18 @@ def test_what_cannot_be_decoded(ids, ranks, message):
     ranks = ranks if isinstance(ranks, LoDTensorArray) else LoDTensorArray(ranks)
     with pytest.raises(RuleError, match=message):
         run_op("beam_search_decode", {"Ids": ids, "Scores": ranks}, {"beam_size": 2, "end_id": 0})
+
+
+def test_without_the_scores_so_far() -> None:
+    """Versions 0.11 to 0.13: words of a row by number; a sentence that has ended takes its place and goes."""
+    operands = {
+        "pre_ids": [[1], [2], [0], [4]],
+        "ids": [[4, 2, 5], [2, 1, 3], [3, 5, 2], [8, 2, 1]],
+        "scores": ([[0.5, 0.3, 0.2], [0.6, 0.3, 0.1], [0.9, 0.5, 0.1], [0.7, 0.5, 0.1]], [[1, 3], [1, 1, 1, 1]]),
+    }
+    for end_id, words, counts in ((9, [2, 4, 3, 8], [2, 0, 1, 1]), (0, [2, 4, 8], [2, 0, 0, 1])):
+        out = run_op("beam_search", operands, {"level": 0, "beam_size": 2, "end_id": end_id})
+        assert np.asarray(out["selected_ids"]).ravel().tolist() == words
+        assert out["selected_ids"].recursive_sequence_lengths() == [[1, 3], counts]
+    with pytest.raises(RuleError, match="pre_scores"):
+        run_op("beam_search", operands, {"level": 0, "beam_size": 2, "end_id": 0, "is_accumulated": False})

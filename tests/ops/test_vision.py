@@ -11,6 +11,7 @@ from tests.ops.images import last, pool
 
 X = values(2, 3, 3, 5)
 VIDEO = values(4, 8, 2, 3)
+BLOCKS, THIRDS = values(2, 8, 2, 4), values(1, 9, 6, 3)
 SCALE, BIAS = values(3, seed=1), values(3, seed=2)
 SPREAD = distinct(2, 3, 5, 6)
 
@@ -49,6 +50,16 @@ def squares(x, r):
     for k in range(c):
         out[:, k // r**2, k % r**2 // r :: r, k % r :: r] = x[:, k]
     return out
+
+
+def reorganised(x, r):
+    """`squares`, but channels in groups of r² far apart, and the result read in a smaller shape."""
+    n, c, h, w = x.shape
+    out = np.zeros((n, c // r**2, h * r, w * r))
+    for k in range(c):
+        i, j = divmod(k // (c // r**2), r)
+        out[:, k % (c // r**2), i::r, j::r] = x[:, k]
+    return out.reshape(n, c * r**2, h // r, w // r)
 
 
 def shifted(x, steps, one, two):
@@ -192,6 +203,12 @@ family(
             "inputs": {"X": VIDEO}, "attrs": {"upscale_factor": 2},
             "outputs": {"Out": squares(VIDEO, 2)},
         },
+        "space_to_depth": {
+            "inputs": {"X": BLOCKS}, "attrs": {"blocksize": 2}, "outputs": {"Out": reorganised(BLOCKS, 2)},
+        },
+        "space_to_depth/thirds": {
+            "inputs": {"X": THIRDS}, "attrs": {"blocksize": 3}, "outputs": {"Out": reorganised(THIRDS, 3)},
+        },
         "pixel_shuffle/last": {
             "inputs": {"X": last(VIDEO)}, "attrs": {"upscale_factor": 2, "data_format": "NHWC"},
             "outputs": {"Out": last(squares(VIDEO, 2))},
@@ -281,6 +298,10 @@ def test_groups_must_divide_the_channels():
         run_op("shuffle_channel", {"X": VIDEO}, {"group": 3})
     with pytest.raises(RuleError, match="must divide the number of channels"):
         run_op("pixel_shuffle", {"X": X}, {"upscale_factor": 2})
+    with pytest.raises(RuleError, match="must divide the number of channels"):
+        run_op("space_to_depth", {"X": X}, {"blocksize": 2})
+    with pytest.raises(RuleError, match="must divide height and width"):
+        run_op("space_to_depth", {"X": VIDEO}, {"blocksize": 2})
 
 
 def test_a_video_must_be_whole():

@@ -117,6 +117,10 @@ def _lengths() -> Iterator[Case]:
     yield Case("minus", {"X": values((3, 4), "float32"), "Y": values((3, 4), "float32", salt=1)}, grads=("X", "Y"))
     for limit in (0.5, 50.0):
         yield Case("clip_by_norm", {"X": values((3, 4), "float32")}, attrs={"max_norm": limit})
+    for rate in (0.9, 0.5):
+        given = {"X": values((3, 4), "float32"), **{s: np.array([2.0], "float32") for s in ("InAccum", "InState")}}
+        outs = ("Out", "OutScale", "OutState", "OutAccum")
+        yield Case("moving_average_abs_max_scale", given, outs, {"moving_rate": rate}, ("X",))
     yield Case("l1_norm", {"X": values((3, 4), "float32")}, grads=("X",))
 
 

@@ -182,6 +182,27 @@ def _found() -> Iterator[Case]:
         yield Case("multiclass_nms", {"BBoxes": _boxes((1, 9), 9), "Scores": scores}, attrs=attrs)
 
 
+def _masks() -> Iterator[Case]:
+    rng = np.random.default_rng(8)
+    for size, scale, low, none in product((1, 7, 14), (1.0, 1.7), (0, -8), (False, True)):
+        polygons = rng.integers(1, 3, 4)
+        corners = rng.integers(3, 7, polygons.sum())
+        images = [[1, 3]]
+        operands = {
+            "ImInfo": np.array([[40, 40, scale]] * 2, "float32"),
+            "GtClasses": (np.array([[2], [1], [0], [2]], "int32"), images),
+            "IsCrowd": (np.array([[0], [0], [0], [1]], "int32"), images),
+            "GtSegms": (
+                rng.uniform(low, 30, (corners.sum(), 2)).astype("float32"),
+                [*images, polygons.tolist(), corners.tolist()],
+            ),
+            "Rois": (_boxes((5,), 30, size), [[2, 3]]),
+            "LabelsInt32": (np.array([[0], [0 if none else 2], [1], [0], [2]], "int32"), [[2, 3]]),
+        }
+        outs = ("MaskRois", "RoiHasMaskInt32", "MaskInt32")
+        yield Case("generate_mask_labels", operands, outs, {"num_classes": 3, "resolution": size})
+
+
 def _yolo() -> Iterator[Case]:
     anchors = [10, 13, 16, 30, 33, 23]
     for clip, spread, aware, dtype in product((True, False), (1.0, 1.2), (False, True), ("float32", "float64")):
@@ -204,5 +225,5 @@ def _yolo() -> Iterator[Case]:
 
 def vision_cases() -> Iterator[Case]:
     """Every case, in a fixed order."""
-    for grid in (_resampled, _rearranged, _normalised, _regions, _priors, _coded, _found, _yolo):
+    for grid in (_resampled, _rearranged, _normalised, _regions, _priors, _coded, _found, _masks, _yolo):
         yield from grid()

@@ -1,12 +1,17 @@
-"""Hands jobs to real PaddlePaddle 2.6.2, in an interpreter and environment of its own: files in, files out."""
+"""Hands jobs to real PaddlePaddle 2.6.2, in an interpreter and environment of its own: files in, files out.
+
+The interpreter starts with the first job and has a child for each (`paddle_server.py`): importing Paddle takes seconds.
+"""
 
 from __future__ import annotations
 
+import atexit
 import json
 import os
 import subprocess
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -44,6 +49,43 @@ def require_paddle() -> None:
     """Skip the test where there is no real Paddle; in CI that is a failure."""
     if not PYTHON.exists():
         pytest.skip(f"real Paddle 2.6.2 needs Python 3.11 or 3.12 (`make test` sets it up in {PYTHON.parents[1]})")
+
+
+@cache
+def _server(classic: bool) -> subprocess.Popen[str]:
+    """A process that has imported Paddle and does jobs until this one ends."""
+    env = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
+    env |= {"GLOG_minloglevel": "3", "OMP_NUM_THREADS": "1"}
+    if classic:
+        env["FLAGS_control_flow_use_new_executor"] = "0"  # the same for the blocks inside
+    command = [str(PYTHON), "-W", "ignore", str(Path(__file__).with_name("paddle_server.py"))]
+    server = subprocess.Popen(command, env=env, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    atexit.register(server.communicate)  # which also closes its input: no more jobs
+    assert server.stdout is not None
+    assert any(line == "ready\n" for line in server.stdout), "Paddle cannot be imported"
+    return server
+
+
+def in_paddle(module: str, folder: Path, *arguments: Any, classic: bool = False, may_die: bool = False) -> str:
+    """Call the `main` of a module beside this one, with a folder, where Paddle is.
+
+    Args:
+        module: its name.
+        folder: what `main` gets, and where it runs.
+        *arguments: what else `main` gets.
+        classic: whether the blocks inside a program run in the executor of Fluid's time.
+        may_die: whether it is no failure when Paddle crashes.
+
+    Returns:
+        What it printed.
+    """
+    server = _server(classic)
+    assert server.stdin is not None and server.stdout is not None
+    server.stdin.write(json.dumps([module, str(folder), *arguments]) + "\n")
+    server.stdin.flush()
+    status = server.stdout.readline().strip()
+    assert status == "0" or may_die, f"Paddle failed ({status}):\n{(folder / 'errors.txt').read_text()[-3000:]}"
+    return (folder / "said.txt").read_text()
 
 
 def train_in_paddle(
@@ -84,15 +126,7 @@ def build_in_paddle(folder: Path, spec: Mapping[str, Any], feeds: Arrays) -> Run
 def _run(folder: Path, job: dict[str, Any], feeds: Arrays) -> Run:
     (folder / "job.json").write_text(json.dumps(job))
     np.savez(folder / "feeds.npz", **feeds)
-    script = Path(__file__).with_name("paddle_side.py")
-    env = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
-    env |= {"GLOG_minloglevel": "3", "OMP_NUM_THREADS": "1"}
-    if job.get("classic"):
-        env["FLAGS_control_flow_use_new_executor"] = "0"  # the same for the blocks inside
-    command = [str(PYTHON), "-W", "ignore", str(script), str(folder)]
-    done = subprocess.run(command, cwd=folder, env=env, capture_output=True, text=True, timeout=240)
-    assert done.returncode == 0, f"Paddle failed:\n{done.stderr[-3000:]}"
-    said = json.loads(done.stdout.strip().splitlines()[-1])
+    said = json.loads(in_paddle("paddle_side", folder, classic=job.get("classic", False)).splitlines()[-1])
     assert said["paddle"] == "2.6.2"
     out = load(folder / "out.npz")
     steps = len({name.partition("/")[0] for name in feeds})

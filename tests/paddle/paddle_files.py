@@ -1,4 +1,4 @@
-"""Runs inside the environment of real PaddlePaddle 2.6.2:  python paddle_files.py FOLDER
+"""Runs inside the environment of real PaddlePaddle 2.6.2, without fluidnb, as a job of `paddle_server.py`.
 
 Builds a small model and saves it in every way that Paddle has: persistables each in a file and in one, an inference
 model. Runs the inference model that fluidnb saved in FOLDER/ours, and loads the persistables of FOLDER/ours_vars and
@@ -8,13 +8,10 @@ FOLDER/ours_one. What it saw goes to FOLDER/paddle.npz.
 from __future__ import annotations
 
 import json
-import sys
-import zlib  # noqa: F401  (paddle breaks zlib when it is imported first)
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import numpy.random  # noqa: F401  (for the same reason)
 import paddle
 from paddle import static
 
@@ -66,7 +63,3 @@ def _read_ours(folder: Path, exe: Any, feed: dict[str, Any], seen: dict[str, Any
         static.io.load_vars(exe, str(folder / "ours"), program, predicate=static.io.is_persistable)
         fetch = [op.input("X")[0] for op in program.global_block().ops if op.type == "fetch"]
         seen["ours"] = exe.run(program, feed=feed, fetch_list=fetch)[0]
-
-
-if __name__ == "__main__":
-    main(Path(sys.argv[1]))

@@ -1,4 +1,4 @@
-"""Runs inside the environment of real PaddlePaddle 2.6.2, without fluidnb:  python paddle_schedules.py FOLDER
+"""Runs inside the environment of real PaddlePaddle 2.6.2, without fluidnb, as a job of `paddle_server.py`.
 
 For every schedule of `schedules.py` it writes NAME.theirs.pb, Paddle's own program, and runs Paddle's program as well
 as NAME.pb, the program that lies in FOLDER (job.json has the names of the rates and of the counters' first values).
@@ -8,13 +8,10 @@ Rates of every step go to rates.npz as "theirs/NAME" and "ours/NAME".
 from __future__ import annotations
 
 import json
-import sys
-import zlib  # noqa: F401  (paddle breaks zlib when it is imported first)
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import numpy.random  # noqa: F401  (for the same reason)
 import paddle
 from paddle import static
 from schedules import SCHEDULES, STEPS, make
@@ -54,7 +51,3 @@ def main(folder: Path) -> None:
         out[f"theirs/{name}"] = theirs(schedule, folder / f"{name}.theirs.pb")
         out[f"ours/{name}"] = ours(folder / f"{name}.pb", jobs[name])
     np.savez(folder / "rates.npz", **out)
-
-
-if __name__ == "__main__":
-    main(Path(sys.argv[1]))

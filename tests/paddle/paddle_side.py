@@ -1,4 +1,4 @@
-"""Runs inside the environment of real PaddlePaddle 2.6.2, without fluidnb:  python paddle_side.py FOLDER
+"""Runs inside the environment of real PaddlePaddle 2.6.2, without fluidnb, as a job of `paddle_server.py`.
 
 FOLDER holds job.json (see `main`), feeds.npz ("step/variable") and, for a program that is given, main.pb and params.npz
 (the persistable variables). Written beside them: out.npz ("step/fetch" and "param/variable") and, for a program that is
@@ -8,13 +8,10 @@ built here, main.pb, startup.pb and params.npz.
 from __future__ import annotations
 
 import json
-import sys
-import zlib  # noqa: F401  (paddle breaks zlib when it is imported first)
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import numpy.random  # noqa: F401  (for the same reason)
 import paddle
 from paddle import static
 
@@ -133,7 +130,3 @@ def main(folder: Path) -> None:
         out = train(program, dict(params), dict(feeds), fetch, job.get("classic", False))
     np.savez(folder / "out.npz", **out)
     print(json.dumps({"fetch": fetch, "paddle": paddle.__version__}))
-
-
-if __name__ == "__main__":
-    main(Path(sys.argv[1]))

@@ -1,4 +1,4 @@
-"""Runs inside the environment of real PaddlePaddle 2.6.2:  python paddle_sweep.py FOLDER FIRST
+"""Runs inside the environment of real PaddlePaddle 2.6.2, without fluidnb, as a job of `paddle_server.py`.
 
 FOLDER holds cases.json, a list of {"fetch": [names], "lod": {name: offsets}}, and for each its program N.pb and feeds
 N.npz. For each, from FIRST on, N.lod and N.out.npz or N.error are written. A case that kills the process leaves none.
@@ -7,12 +7,9 @@ N.npz. For each, from FIRST on, N.lod and N.out.npz or N.error are written. A ca
 from __future__ import annotations
 
 import json
-import sys
-import zlib  # noqa: F401  (paddle breaks zlib when it is imported first)
 from pathlib import Path
 
 import numpy as np
-import numpy.random  # noqa: F401  (for the same reason)
 import paddle
 from paddle import static
 
@@ -41,7 +38,3 @@ def tensor(array: np.ndarray, lod: list[list[int]] | None) -> paddle.base.core.L
     if lod:
         made.set_lod(lod)
     return made
-
-
-if __name__ == "__main__":
-    main(Path(sys.argv[1]), int(sys.argv[2]))

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
-import subprocess
 from pathlib import Path
 from typing import Any
 
@@ -12,19 +10,15 @@ import numpy as np
 import pytest
 
 import fluidnb as fluid
-from tests.paddle.harness import PYTHON, Arrays, require_paddle
+from tests.paddle import harness
+from tests.paddle.harness import Arrays, require_paddle
 
 pytestmark = pytest.mark.paddle
 
 
 def in_paddle(folder: Path) -> Arrays:
     """Run paddle_files.py over a folder; what it saw."""
-    script = str(Path(__file__).with_name("paddle_files.py"))
-    env = {k: v for k, v in os.environ.items() if k != "PYTHONPATH"} | {"GLOG_minloglevel": "3"}
-    done = subprocess.run(
-        [str(PYTHON), "-W", "ignore", script, str(folder)], env=env, capture_output=True, text=True, timeout=240
-    )
-    assert done.returncode == 0, done.stderr[-3000:]
+    harness.in_paddle("paddle_files", folder)
     with np.load(folder / "paddle.npz") as file:
         return {k.replace("|", "/"): file[k] for k in file.files}
 

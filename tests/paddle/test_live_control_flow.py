@@ -55,7 +55,7 @@ def test_control_flow_agrees(build, tmp_path: Path, rng: np.random.Generator) ->
         feeds = {key: np.abs(array) for key, array in feeds.items()}
     mine, _ = ours.train(program, {}, feeds, name)
     theirs = train_in_paddle(tmp_path, program.desc.serialize_to_string(), {}, feeds, [name])
-    np.testing.assert_allclose(mine, theirs.losses, rtol=1e-6)
+    np.testing.assert_allclose(mine, theirs.losses, rtol=1e-5)
     assert len(set(mine)) == 8 and (mine >= (0 if build is magnitude else 100)).all()
 
 
@@ -69,9 +69,9 @@ def test_training_through_control_flow_agrees(build, tmp_path: Path, rng: np.ran
     params = ours.initial(main, startup)
     mine, after = ours.train(main, params, feeds, loss)
     theirs = train_in_paddle(tmp_path, main.desc.serialize_to_string(), params, feeds, [loss])
-    np.testing.assert_allclose(mine, theirs.losses, rtol=1e-5, atol=1e-7)
+    np.testing.assert_allclose(mine, theirs.losses, rtol=1e-4, atol=1e-6)
     for name, value in after.items():
-        np.testing.assert_allclose(value, theirs.after[name], rtol=1e-5, atol=1e-6, err_msg=name)
+        np.testing.assert_allclose(value, theirs.after[name], rtol=1e-4, atol=1e-5, err_msg=name)
     assert any(np.abs(after[n] - params[n]).max() > 1e-3 for n in params)
 
 

@@ -2,7 +2,8 @@
 
 Paddle keeps only the last value of what a loop carries in a tensor, so these programs carry values in arrays. It leaves
 gradients empty where a loop has run no iteration, so every loop runs at least one; and it stops where no gradient
-arrives at an element of an array that another one follows, so such programs are drawn again.
+arrives at an element of an array that another one follows, or at what was computed from one, so such programs are drawn
+again. (What fluidnb makes of them is held against central differences in tests/fuzz.)
 """
 
 from __future__ import annotations
@@ -40,7 +41,7 @@ def compared(seed: int, folder: Path) -> bool:
     try:
         train_in_paddle(folder, program.desc.serialize_to_string(), parameters, named, fetch)
     except AssertionError as e:
-        if "Tensor holds no memory" in str(e) and "read_from_array" in str(e):
+        if "Tensor holds no memory" in str(e):
             return False
         raise
     theirs, scope = load(folder / "out.npz"), fluid.Scope()

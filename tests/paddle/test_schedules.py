@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import json
-import os
-import subprocess
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 import fluidnb as fluid
-from tests.paddle.harness import PYTHON, load, require_paddle
+from tests.paddle.harness import in_paddle, load, require_paddle
 from tests.paddle.schedules import SCHEDULES, STEPS, make
 
 pytestmark = pytest.mark.paddle
@@ -48,10 +46,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
         (path / f"{name}.pb").write_bytes(program.desc.serialize_to_string())
         jobs[name] = {"rate": rate, "first": {n: (a.dtype.name, a.tolist()) for n, a in first.items()}}
     (path / "job.json").write_text(json.dumps(jobs))
-    env = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
-    command = [str(PYTHON), "-W", "ignore", str(Path(__file__).with_name("paddle_schedules.py")), str(path)]
-    done = subprocess.run(command, cwd=path, env=env | {"GLOG_minloglevel": "3"}, capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr[-3000:]
+    in_paddle("paddle_schedules", path)
     return path
 
 

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
-import subprocess
 from pathlib import Path
 from typing import Any
 
@@ -15,12 +13,13 @@ import fluidnb as fluid
 from fluidnb.errors import FluidError
 from fluidnb.op import get_op, has_op
 from fluidnb.testing.values import value_of
+from tests.paddle import harness
 from tests.paddle.grid import Case, cases
 from tests.paddle.grid_dense import dense_cases
 from tests.paddle.grid_sequence import sequence_cases
 from tests.paddle.grid_tensor import tensor_cases
 from tests.paddle.grid_vision import vision_cases
-from tests.paddle.harness import PYTHON, require_paddle
+from tests.paddle.harness import require_paddle
 from tests.tools.sampling import sample
 
 pytestmark = pytest.mark.paddle
@@ -73,12 +72,9 @@ def in_paddle(folder: Path, built: list[tuple[Any, dict[str, Any], list[str]]]) 
     lods = [{n: v.lod() for n, v in feed.items() if isinstance(v, fluid.LoDTensor)} for _, feed, _ in built]
     jobs = [{"fetch": fetch, "lod": lod} for (_, _, fetch), lod in zip(built, lods, strict=True)]
     (folder / "cases.json").write_text(json.dumps(jobs))
-    env = {k: v for k, v in os.environ.items() if k != "PYTHONPATH"} | {"GLOG_minloglevel": "3", "OMP_NUM_THREADS": "1"}
-    first, results = 0, []
+    results: list[list[Any] | str] = []
     while len(results) < len(built):
-        script = str(Path(__file__).with_name("paddle_sweep.py"))
-        command = [str(PYTHON), "-W", "ignore", script, str(folder), str(first)]
-        subprocess.run(command, cwd=folder, env=env, capture_output=True, timeout=600)
+        harness.in_paddle("paddle_sweep", folder, len(results), may_die=True)
         while len(results) < len(built):
             out, error = folder / f"{len(results)}.out.npz", folder / f"{len(results)}.error"
             if out.exists():
@@ -92,7 +88,6 @@ def in_paddle(folder: Path, built: list[tuple[Any, dict[str, Any], list[str]]]) 
             else:
                 results.append("Paddle lost its process")
                 break
-        first = len(results)
     return results
 
 

@@ -20,7 +20,7 @@ def _rows(c: object) -> None:
     c.set("Out", (*x.shape[:-1], y.shape[-1]), x.dtype, c.lod("X"))
 
 
-@pytest.fixture(scope="session", autouse=True)
+@pytest.fixture(scope="module", autouse=True)
 def operators() -> Iterator[None]:
     """``t_same``, ``t_product``, ``t_sum``, ``t_source``, ``t_test``, ``t_loop``."""
     registry.load()

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
-from fluidnb.errors import FluidError
+from fluidnb.net_drawer import draw_graph
 from fluidnb.program import Program
 from fluidnb.program.codes import op_code, value_code, var_code
 from fluidnb.program.index_view import index_view
 from fluidnb.program.printing import pprint_block_codes, pprint_program_codes, repr_attr, repr_op, repr_var
 from fluidnb.proto.desc import OpDesc
+from fluidnb.proto.framework_pb2 import BlockDesc as BlockDescMessage
 from fluidnb.values.dtypes import VarType
+from fluidnb.viz.block_dot import draw_block_graphviz
 
 
 @pytest.fixture
@@ -126,5 +130,38 @@ def test_own_lines_for_operators(monkeypatch: pytest.MonkeyPatch, program: Progr
     assert len(before.splitlines()) == len(after.splitlines())
     assert repr_op(program.global_block().ops[0]) == "['fc_0.tmp_0'] from ['X=x', 'Y=fc_0.w_0']"
     assert repr_var(program.global_block().var("x")) == var_code(program.global_block().var("x").desc)
-    with pytest.raises(FluidError):
-        repr_attr(program.global_block().ops[0], "nothing")
+
+
+def test_messages_of_protobuf_are_printed_alike(program: Program) -> None:
+    block = program.global_block()
+    message = BlockDescMessage.FromString(block.desc.serialize_to_string())
+    assert pprint_block_codes(message, True) == pprint_block_codes(block, True)
+    assert [repr_op(op) for op in message.ops] == [repr_op(op) for op in block.ops]
+    assert [repr_var(var) for var in message.vars] == [repr_var(block.var(var.name)) for var in message.vars]
+    texts = dict(repr_attr(attr)[1] for attr in message.ops[1].attrs)
+    assert texts["sub_block"] == 1
+
+
+def test_a_constant_is_printed_as_its_value() -> None:
+    optype, outs, attrs = "fill_constant", {"Out": ["one"]}, {"value": 1.0, "shape": [2, 3], "dtype": 5}
+    assert repr_op(OpDesc(optype, {}, outs, attrs)) == "one = 1 [shape=[2, 3]]"
+    assert repr_op(OpDesc(optype, {}, outs, {"value": 1.0})) == "one = fill_constant() [{value=1}]"
+    target = OpDesc("t_same", {"X": ["a"]}, {"Out": ["b"]})
+    target.set_is_target(True)
+    assert repr_op(target) == "b = t_same(X=a, is_target) [{}]"
+
+
+@pytest.mark.parametrize(
+    ("call", "what"),
+    [
+        (pprint_program_codes, "a program"),
+        (pprint_block_codes, "a block"),
+        (repr_op, "an operator"),
+        (repr_var, "a variable"),
+        (lambda wrong: draw_graph(Program(), wrong), "a program"),
+        (lambda wrong: draw_block_graphviz(wrong), "a block"),
+    ],
+)
+def test_what_cannot_be_printed_or_drawn_is_told(call: Any, what: str) -> None:
+    with pytest.raises(TypeError, match=rf"This is not {what}\.(.|\n)*test_printing.py(.|\n)*received: 3 \(int\)"):
+        call(3)

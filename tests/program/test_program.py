@@ -151,7 +151,7 @@ def test_only_programs_are_defaults(call: object) -> None:
 
 def test_random_seed_is_an_int() -> None:
     program = Program()
-    with pytest.raises(TypeError, match="must be an integer"):
+    with pytest.raises(ValueError, match="must be an integer"):
         program.random_seed = "1"  # type: ignore[assignment]
     program.random_seed = 7
     assert program.random_seed == program.clone().random_seed == 7

@@ -106,6 +106,9 @@ def test_rewrite_print_and_draw(kinds: str, tmp_path: Path) -> None:
             lambda: viz.plain(viz.program_lines(viz.read_program(program))), lambda: viz.repr_html(program),
             lambda: viz.program_svg(viz.read_program(program)), lambda: viz.dot_text(viz.read_program(program)),
             lambda: viz.program_html(viz.read_program(program)),
+            lambda: viz.program_html(viz.select(viz.read_program(program), "op:w*", fold="blocks,layers")),
+            lambda: viz.plain(viz.graph_lines(viz.level(viz.read_program(program), 20))),
+            lambda: viz.plain(viz.tree_lines(viz.read_tree(program))),
         ]  # fmt: skip
         assert all(len(str(face())) > 100 for face in faces)
         debugger.draw_block_graphviz(program.global_block(), path=str(tmp_path / "block.dot"))

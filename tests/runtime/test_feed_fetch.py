@@ -60,7 +60,7 @@ def test_a_pair_feeds_sequences_by_length() -> None:
 @pytest.mark.parametrize(
     ("lengths", "error"),
     [([[1, 5]], "the last level ends at 6, but the tensor has 3 rows"), ([[2], [1, 2, 3]], "level 0 ends at 2"),
-     ([[1, 2.5]], "list of lists"), ([[4, -1]], "level 0 falls")],
+     ([[1, 2.5]], "list of lists"), ([[4, -1]], "a sequence of -1 rows")],
 )  # fmt: skip
 def test_lengths_that_do_not_fit_are_refused(lengths: Any, error: str) -> None:
     y = doubled(shape=[1], lod_level=1)

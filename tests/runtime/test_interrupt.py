@@ -235,6 +235,7 @@ def test_a_loop_stops_in_the_middle(rng: np.random.Generator, machine: bool) -> 
 
 def test_a_handler_of_the_user_is_kept(training: Training) -> None:
     heard: list[int] = []
+    before = interrupt._previous
     old = signal.signal(signal.SIGINT, lambda number, _: heard.append(number))
     try:
         training.step()
@@ -245,4 +246,5 @@ def test_a_handler_of_the_user_is_kept(training: Training) -> None:
         assert signal.getsignal(signal.SIGINT) is signal.SIG_IGN
     finally:
         signal.signal(signal.SIGINT, old)
+        interrupt._previous = before
         interrupt.hold()

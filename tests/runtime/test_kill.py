@@ -26,6 +26,7 @@ def saver(folder, number):
 
 
 @pytest.mark.slow
+@pytest.mark.filterwarnings("ignore:.*multi-threaded, use of fork:DeprecationWarning")  # a child that runs no thread
 def test_killed_at_any_moment(tmp_path, rng):
     folder = str(tmp_path / "model")
     program = fluid.Program()

@@ -51,4 +51,4 @@ def test_a_program_that_nobody_holds_gives_its_memory_back(bytes_of: dict[str, d
 
 def test_answers_of_guards_that_never_come_again_do_not_pile_up(bytes_of: dict[str, dict[int, list[int]]]) -> None:
     seen = bytes_of["answers"][6000]
-    assert max(seen[2:]) <= max(seen[:2]) * 1.3
+    assert max(seen[4:]) <= max(seen[:4]) * 1.3  # one for each 1000 runs; it starts afresh after 4096

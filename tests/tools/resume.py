@@ -7,8 +7,11 @@ from __future__ import annotations
 
 import hashlib
 from pathlib import Path
+from typing import Any
 
 import pytest
+
+from tests.tools.workers import is_worker, leave_out
 
 ROOT = Path(__file__).parents[2]
 
@@ -41,25 +44,34 @@ class Resume:
         path: the file that holds it: the fingerprint, then a test on each line.
         state: the fingerprint of the sources.
 
+    Attributes:
+        before: the tests that passed in runs before this one.
+
     Example:
-        >>> Resume(Path("/nowhere"), "0123456789abcdef").passed
-        set()
+        >>> Resume(Path("/nowhere"), "0123456789abcdef").before
+        frozenset()
     """
 
     def __init__(self, path: Path, state: str) -> None:
         self.path = path
         self.state = state
         lines = path.read_text().splitlines() if path.exists() else []
-        self.passed = set(lines[1:]) if lines[:1] == [state] else set()
+        self.before = frozenset(lines[1:]) if lines[:1] == [state] else frozenset()
+        self.passed: set[str] = set()
+
+    def pytest_sessionstart(self) -> None:
+        """A list of another state is none."""
+        if not self.before:
+            self.path.write_text(self.state + "\n")
+
+    @pytest.hookimpl(optionalhook=True)
+    def pytest_configure_node(self, node: Any) -> None:
+        """Tell a worker of pytest-xdist what to leave out, one that replaces a crashed one the same as the first."""
+        node.workerinput["passed_before"] = sorted(self.before)
 
     def pytest_collection_modifyitems(self, config: pytest.Config, items: list[pytest.Item]) -> None:
         """Leave out what has passed before."""
-        done = [item for item in items if item.nodeid in self.passed]
-        if done:
-            items[:] = [item for item in items if item.nodeid not in self.passed]
-            config.hook.pytest_deselected(items=done)
-        else:
-            self.path.write_text(self.state + "\n")
+        leave_out(self.before, config, items)
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         """Write down a test when its last phase is over and nothing failed."""
@@ -73,7 +85,7 @@ class Resume:
 
     def pytest_report_header(self) -> str:
         """Say how much is done."""
-        return f"resuming: {len(self.passed)} tests passed before ({self.path.name})"
+        return f"resuming: {len(self.before)} tests passed before ({self.path.name})"
 
     def pytest_sessionfinish(self, session: pytest.Session, exitstatus: int) -> None:
         """When all has passed, the next run is a new one."""
@@ -83,5 +95,5 @@ class Resume:
 
 def pytest_configure(config: pytest.Config) -> None:
     """Take part in `--full` runs only."""
-    if config.getoption("--full") and not config.getoption("collectonly"):
+    if not is_worker(config) and config.getoption("--full") and not config.getoption("collectonly"):
         config.pluginmanager.register(Resume(ROOT / ".test-full", fingerprint()), "resume")

@@ -55,6 +55,7 @@ def pytest_configure(config: pytest.Config) -> None:
     """Hand the seed to everything that draws cases."""
     global _full
     _full = config.getoption("--full")
+    os.environ["FLUIDNB_SEED"] = str(SEED)  # the workers of pytest-xdist are started with it
     hypothesis.settings.register_profile("sampled", deadline=None, print_blob=True)
     hypothesis.settings.register_profile("full", deadline=None, print_blob=True, max_examples=1000)
     hypothesis.settings.load_profile("full" if _full else "sampled")

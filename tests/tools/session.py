@@ -11,7 +11,7 @@ import pytest
 
 import fluidnb as fluid
 
-pytest_plugins = ["tests.tools.sampling", "tests.tools.skips", "tests.tools.resume"]
+pytest_plugins = [f"tests.tools.{part}" for part in ("sampling", "skips", "names", "workers", "resume", "shells")]
 
 
 def pytest_configure(config: pytest.Config) -> None:

@@ -11,6 +11,7 @@ import fluidnb as fluid
 from fluidnb.errors import EnforceNotMet, NotFound, OpTypeError, OpValueError
 from fluidnb.program.diff import diff
 from fluidnb.program.lint import lint
+from fluidnb.transpiler.absent import ABSENT
 from tests.transpiler.models import CPU, L, build, lenet
 
 X = np.linspace(-2, 2, 12, dtype="float32").reshape(3, 4)
@@ -210,11 +211,25 @@ def test_what_is_refused_changes_nothing(call: Any, kind: type[Exception], messa
 def test_fluids_names() -> None:
     assert fluid.memory_optimize is fluid.transpiler.memory_optimize
     assert fluid.memory_optimization_transpiler.release_memory is fluid.release_memory
-    for name in fluid.transpiler._NOT_YET:
-        with pytest.raises(AttributeError, match=rf"transpiler\.{name} is not part of fluidnb yet"):
-            getattr(fluid.transpiler, name)
+    for name in ABSENT:
+        with pytest.raises(NotImplementedError, match=rf"^fluid\.transpiler\.{name} is not .*: .*to come") as e:
+            getattr(fluid.transpiler, name)("anything")
+        assert e.value.hint
     with pytest.raises(AttributeError, match='no memory_optimise.*"memory_optimize"'):
         _ = fluid.transpiler.memory_optimise
+
+
+@pytest.mark.parametrize(("level", "options"), [(0, {}), (1, {}), (1, {"level": 1})])
+def test_version_0_12_puts_the_log_second(level: int, options: Any, capsys: pytest.CaptureFixture[str]) -> None:
+    texts = []
+    for arguments in ((True, *(() if options else (level,))), ()):
+        with fluid.program_guard(fluid.Program(), fluid.Program()), fluid.unique_name.guard():
+            chain()
+            program = fluid.default_main_program()
+            old = {**options} if arguments else {"print_log": True, "level": level}
+            fluid.memory_optimization_transpiler.memory_optimize(program, *arguments, **old)
+            texts.append((capsys.readouterr().out, [op.type for op in program.global_block().ops]))
+    assert texts[0] == texts[1] and texts[0][0].startswith("block 0")
 
 
 def test_outputs_of_one_operator_that_end_together() -> None:

@@ -17,6 +17,10 @@ def test_from_an_array_a_tensor_and_lists() -> None:
     assert again.lod() == [[0, 5]] and t.lod() == [[0, 1, 2], [0, 2, 5]]
     words = create_lod_tensor([[7, 8], [9]], [[2, 1]], CPUPlace())
     assert np.array(words).tolist() == [[7], [8], [9]] and words.array.dtype == "int64"
+    arrays = create_lod_tensor([np.array([7, 8], "int32"), np.array([9])], [[2, 1]], CPUPlace())
+    assert np.array_equal(arrays, words) and arrays.array.dtype == "int64"
+    mapped = create_lod_tensor(map(list, ((7, 8), (9,))), [[2, 1]], CPUPlace())
+    assert np.array_equal(mapped, words) and mapped.lod() == words.lod()
 
 
 @pytest.mark.parametrize(

@@ -188,8 +188,32 @@ def test_dims_and_elements_as_gradient_checkers_use_them() -> None:
     assert d._get_double_element(1) == 9.0
     t.set_dims([6])
     assert t.shape() == [6] and t.numel() == 6
-    with pytest.raises(OpValueError, match="6 elements"):
-        t.set_dims([5])
+    t.set_dims([2, 2])  # of more elements the first ones stay
+    assert np.array(t).tolist() == [[0, 0], [0, 0]]
+    t.set_dims([5])  # a value that is too small goes
+    assert t.shape() == [5] and not t._is_initialized()
+    with pytest.raises(EnforceNotMet, match="holds no memory"):
+        np.array(t)
+    t.alloc_float(CPU)
+    assert np.array(t).shape == (5,)
+
+
+def test_a_lod_can_come_first() -> None:
+    t = LoDTensor([[0, 2, 5], [0, 2, 4, 5, 5, 6]])
+    assert t.lod() == [[0, 2, 5], [0, 2, 4, 5, 5, 6]] and not t._is_initialized()
+    t.set(np.zeros((6, 2), "float32"), CPU)
+    assert t.has_valid_recursive_sequence_lengths()
+    with pytest.raises(OpValueError, match="The provided LoD is invalid"):
+        LoDTensor([[0, 2, 1]])
+
+
+def test_elements_by_the_names_of_version_0_11() -> None:
+    t = filled(3)
+    t.set_float_element(2, 4.5)
+    assert t.get_float_element(2) == 4.5 and t.dtype() == t._dtype()
+    d = filled(3, dtype="float64")
+    d.set_double_element(1, 9.0)
+    assert d.get_double_element(1) == 9.0
 
 
 def test_elements_of_a_transposed_memory_count_row_major() -> None:

@@ -32,6 +32,12 @@ def test_every_operator_and_variable_is_a_node(tmp_path: Path) -> None:
     assert text.count(" -> ") == len(names) - names.count("@EMPTY@")
 
 
+def test_operators_are_marked_by_their_type() -> None:
+    block = L.relu(L.tanh(L.data("x", [3]))).block
+    marked = [line.split()[0] for line in block_dot(block, ["^relu$", "^x$"]).splitlines() if "fillcolor" in line]
+    assert marked == ["var_0", "op_1"]
+
+
 def test_variables_of_blocks_around_are_nodes_too() -> None:
     x = L.ones([1], "float32")
     with fluid.framework.BlockGuard(fluid.default_main_program()) as inner:

@@ -15,6 +15,7 @@ from fluidnb.proto.desc import OpDesc, ProgramDesc
 from fluidnb.viz.model import BlockRow, OpRow, ProgramPicture
 from fluidnb.viz.spans import COLOURS
 from tests.viz.conftest import same_as_golden
+from tests.viz.programs import PROGRAMS
 
 SVG = "{http://www.w3.org/2000/svg}"
 
@@ -33,12 +34,14 @@ def picture(program: Program) -> ProgramPicture:
     return replace(made, root=without_places(made.root))
 
 
-@pytest.mark.parametrize("name", ["trained", "looped"])
-def test_text_and_svg_are_golden(name: str, request: pytest.FixtureRequest) -> None:
-    drawn = picture(request.getfixturevalue(name))
-    same_as_golden(f"{name}.txt", viz.plain(viz.program_lines(drawn)))
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_text_and_svg_are_golden(name: str) -> None:
+    PROGRAMS[name]()
+    drawn = picture(fluid.default_main_program())
+    same_as_golden(f"{name}.txt", viz.plain(viz.program_lines(drawn, 160)))
     same_as_golden(f"{name}.svg", viz.program_svg(drawn, "g_").replace("><", ">\n<"))
     same_as_golden(f"{name}.dot", viz.dot_text(drawn, "g_"))
+    same_as_golden(f"{name}.graph.txt", viz.plain(viz.graph_lines(drawn, 120)))
 
 
 def test_svg_is_well_formed_and_complete(looped: Program) -> None:
@@ -85,9 +88,10 @@ def test_lines_of_data(trained: Program) -> None:
         assert name in {v.name for v in ops[b][1].reads}
     drawn = lanes(ops)
     assert {(e.name, e.first, e.last) for e in drawn} <= found
+    assert {(a, b) for _, a, b in found if b == a + 1} <= {(e.first, e.last) for e in drawn}, "a short line is missing"
     for lane in {e.lane for e in drawn}:
-        spans = {(e.first, max(o.last for o in drawn if (o.name, o.first) == (e.name, e.first)))
-                 for e in drawn if e.lane == lane}  # fmt: skip
+        here = [e for e in drawn if e.lane == lane]
+        spans = {(e.first, max(o.last for o in here if (o.name, o.first) == (e.name, e.first))) for e in here}
         assert all(a[1] <= b[0] or b[1] <= a[0] for a in spans for b in spans if a != b), "lines of two values overlap"
 
 
@@ -122,24 +126,6 @@ def test_a_block_that_runs_itself_is_drawn_once() -> None:
     assert viz.read_program(desc).counts == "2 blocks, 1 op"
 
 
-def test_graphviz_is_used_when_there_is_one(looped: Program, tmp_path: object, monkeypatch: pytest.MonkeyPatch) -> None:
-    from pathlib import Path
-
-    folder = Path(str(tmp_path))
-    monkeypatch.setenv("PATH", str(folder))
-    assert viz.dot_svg(viz.read_program(looped)) is None
-    dot = folder / "dot"
-    dot.write_text('#!/bin/sh\necho \'<?xml?><svg><g id="graph0" class="graph"/><g id="node1"/></svg>\'\n')
-    dot.chmod(0o755)
-    monkeypatch.setenv("PATH", f"{folder}:/bin:/usr/bin")
-    svg = viz.dot_svg(viz.read_program(looped), "u_")
-    assert svg is not None
-    assert 'id="u_graph0"' in svg
-    assert 'id="u_node1"' in svg
-    dot.write_text("#!/bin/sh\nexit 1\n")
-    assert viz.dot_svg(viz.read_program(looped)) is None
-
-
 def test_colours_of_terminals(trained: Program) -> None:
     lines = viz.program_lines(viz.read_program(trained))
     coloured = viz.ansi(lines, 200)
@@ -162,3 +148,15 @@ def test_programs_of_real_paddle_are_drawn() -> None:
         assert viz.plain(viz.program_lines(program))
         drawn += 1
     assert drawn or not found
+
+
+def test_a_row_begins_with_the_result_and_ends_with_what_only_the_gradient_wants() -> None:
+    with fluid.fresh():
+        words = fluid.layers.data("words", [4], lod_level=1)
+        fluid.layers.topk(fluid.layers.sequence_pool(words, "max"), 2)
+        fluid.optimizer.Adam(0.1).minimize(fluid.layers.mean(fluid.layers.create_parameter([2], "float32", name="w")))
+        rows = {op.type: op for op in viz.read_program(fluid.default_main_program()).root.ops}
+    assert [slot.name for slot in rows["sequence_pool"].outs] == ["Out", "MaxIndex"]
+    assert rows["sequence_pool"].writes[0].facts == "float32[-1, 4]"
+    assert [slot.name for slot in rows["top_k"].outs] == ["Out", "Indices"]
+    assert rows["adam"].left.startswith("w, ")

@@ -10,17 +10,19 @@ Source: paddle.dataset.common.
 from __future__ import annotations
 
 import glob
+import itertools
 import os
 import pickle
 from collections.abc import Callable, Iterator
 from typing import Any, BinaryIO
 
-from fluidnb.data.dataset.fetch import algorithm, digest, fetch, mirrored
+from fluidnb.data.dataset.fetch import algorithm, digest, fetch, mirrored, whole
 from fluidnb.data.reader.decorators import Reader, check_count, check_reader
+from fluidnb.data.reader.recordio import write_records
 from fluidnb.errors import EnforceNotMet, OpTypeError, OpValueError
 from fluidnb.memory import flags
 
-__all__ = ["DATA_HOME", "cluster_files_reader", "download", "md5file", "split"]
+__all__ = ["DATA_HOME", "cluster_files_reader", "convert", "download", "md5file", "split"]
 
 #: The folder of the cache.
 DATA_HOME = os.environ.get("FLUIDNB_DATA_HOME") or os.path.join(os.path.expanduser("~"), ".cache", "paddle", "dataset")
@@ -190,6 +192,38 @@ def cluster_files_reader(
                 yield from loader(file)
 
     return samples
+
+
+def convert(output_path: str, reader: Reader, line_count: int, name_prefix: str) -> None:
+    """Write the samples of a reader, pickled, into RecordIO files; `fluid.reader.creator.recordio` reads them.
+
+    Args:
+        output_path: the folder of the files; it is made.
+        reader: the source.
+        line_count: samples a file; the last may have fewer.
+        name_prefix: the start of the files' names; a number of five digits follows.
+
+    Raises:
+        OpValueError: `line_count` is not positive, or `name_prefix` leads out of the folder.
+
+    Example:
+        >>> import tempfile
+        >>> folder = tempfile.mkdtemp()
+        >>> convert(folder, lambda: range(5), 2, "train")
+        >>> sorted(os.listdir(folder))
+        ['train-00000', 'train-00001', 'train-00002']
+    """
+    check_reader(reader)
+    check_count("line_count", line_count)
+    if os.path.basename(name_prefix) != name_prefix:
+        raise OpValueError(f'"{name_prefix}" cannot be the start of a name in the folder.', received=output_path)
+    samples = iter(reader())
+    for number in itertools.count():
+        part = list(itertools.islice(samples, line_count))
+        if not part:
+            return
+        with whole(os.path.join(output_path, f"{name_prefix}-{number:05d}")) as file:
+            write_records(file, (pickle.dumps(sample) for sample in part))
 
 
 def _path(url: str, module_name: str, save_name: str | None) -> str:

@@ -2,7 +2,7 @@
 
 An image is an array of (height, width, channels), or of (height, width) where there is no colour.
 
-Source: paddle.dataset.image, which has OpenCV read and scale images; reading them is left to such a library here.
+Source: paddle.dataset.image, which has OpenCV read and scale images; `image_files` reads them here.
 """
 
 from __future__ import annotations
@@ -14,10 +14,14 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from fluidnb.data.dataset.bundled import Array
+from fluidnb.data.dataset.image_files import batch_images_from_tar, load_image, load_image_bytes
 from fluidnb.data.seeding import generator
 from fluidnb.errors import OpValueError
 
-__all__ = ["center_crop", "left_right_flip", "random_crop", "resize_short", "simple_transform", "to_chw"]
+__all__ = [
+    "batch_images_from_tar", "center_crop", "left_right_flip", "load_and_transform", "load_image", "load_image_bytes",
+    "random_crop", "resize_short", "simple_transform", "to_chw",
+]  # fmt: skip
 
 
 def resize_short(im: Array, size: int) -> Array:
@@ -41,7 +45,10 @@ def resize_short(im: Array, size: int) -> Array:
     if size < 1:
         raise OpValueError("An edge has one pixel or more.", received=size)
     tall, wide = (size * height // width, size) if height > width else (size, size * width // height)
-    scaled = np.einsum("ah,bw,hw...->ab...", _cubic(height, tall), _cubic(width, wide), im, optimize=True)
+    if (tall, wide) == (height, width):
+        return im.copy()
+    rows = (_cubic(height, tall) @ im.reshape(height, -1).astype(np.float64)).reshape(tall, width, -1)
+    scaled = np.matmul(_cubic(width, wide), rows).reshape(tall, wide, *im.shape[2:])
     if np.issubdtype(im.dtype, np.integer):
         scaled = scaled.round().clip(np.iinfo(im.dtype).min, np.iinfo(im.dtype).max)
     return scaled.astype(im.dtype)
@@ -177,6 +184,34 @@ def simple_transform(
             "mean does not fit the image.", expected=f"a number a channel, or the shape {made.shape}", received=mean
         ) from None
     return made - shift
+
+
+def load_and_transform(
+    filename: str,
+    resize_size: int,
+    crop_size: int,
+    is_train: bool,
+    is_color: bool = True,
+    mean: ArrayLike | None = None,
+) -> Array:
+    """`load_image` and `simple_transform` in one go.
+
+    Args:
+        filename: the image's file.
+        resize_size: as for `simple_transform`.
+        crop_size: as for `simple_transform`.
+        is_train: as for `simple_transform`.
+        is_color: as for `load_image`.
+        mean: as for `simple_transform`, blue first.
+
+    Returns:
+        As `simple_transform`.
+
+    Raises:
+        EnforceNotMet: the file cannot be read, or Pillow is not installed.
+        OpValueError: sizes or the mean do not fit.
+    """
+    return simple_transform(load_image(filename, is_color), resize_size, crop_size, is_train, is_color, mean)
 
 
 def _size(im: Any) -> tuple[int, int]:

@@ -144,7 +144,7 @@ def _reviews(paths: tuple[str, ...] | None, pattern: re.Pattern[str]) -> Iterato
     except (AttributeError, TypeError):
         raise OpValueError("pattern should be a compiled regular expression for text.", received=pattern) from None
     if paths is None:
-        yield from ((name, words) for name, words in _written() if pattern.match(name))
+        yield from ((name, words) for name, words in written() if pattern.match(name))
         return
     for name, data in source.contents(paths[0], pattern.match):
         # As bytes: only ASCII has small letters and blanks here, as in Paddle.
@@ -153,8 +153,16 @@ def _reviews(paths: tuple[str, ...] | None, pattern: re.Pattern[str]) -> Iterato
 
 
 @functools.cache
-def _written() -> list[tuple[str, list[str]]]:
-    """The stand-in: sentences on something, and verdicts most of which agree with the label."""
+def written() -> list[tuple[str, list[str]]]:
+    """The stand-in: sentences on something, and verdicts most of which agree with the label.
+
+    Returns:
+        (file name as in the archive, words) of each review.
+
+    Example:
+        >>> written()[0][0], len(written())
+        ('aclImdb/train/pos/0_9.txt', 600)
+    """
     reviews = []
     for part, seed, count in (("train", 1, _TRAIN), ("test", 2, _TEST)):
         random = np.random.RandomState(seed)

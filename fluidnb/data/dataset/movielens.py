@@ -27,6 +27,7 @@ MD5 = "c4d9eecfca2ab87c1945afe126590906"
 age_table = [1, 18, 25, 35, 45, 50, 56]
 
 _USERS, _MOVIES, _RATINGS = 120, 90, 3000  # the stand-in's
+_LAST_MOVIE = 3952  # the real ones' greatest number: scripts ask for films by it, and for words of titles
 _CATEGORIES = (
     "Action Adventure Animation Children's Comedy Crime Drama Fantasy Musical Romance Thriller Western".split()
 )
@@ -293,6 +294,8 @@ def _written() -> dict[str, list[str]]:
         adjective, noun = random.choice(standin.ADJECTIVES), random.choice(standin.NOUNS)
         title = f"The {adjective.title()} {noun.title()} ({random.randint(1930, 2001)})"
         movies.append(f"{i + 1}::{title}::{'|'.join(_CATEGORIES[k] for k in sorted(kind))}")
+    unrated = range(_MOVIES + 1, _LAST_MOVIE + 1)
+    movies += [f"{i}::Number {i} of {i + _LAST_MOVIE} (2000)::Drama" for i in unrated]
     taste = random.normal(0, 0.7, (len(age_table), len(_CATEGORIES)))[ages]
     taste += random.normal(0, 0.7, (21, len(_CATEGORIES)))[jobs] + random.normal(0, 0.5, (2, len(_CATEGORIES)))[male]
     ratings = []

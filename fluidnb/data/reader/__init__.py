@@ -21,7 +21,8 @@ from fluidnb.data.reader.decorators import (
     shuffle,
 )
 from fluidnb.data.reader.pipe import PipeReader
-from fluidnb.data.reader.threads import buffered, multiprocess_reader, xmap_readers
+from fluidnb.data.reader.processes import multiprocess_reader
+from fluidnb.data.reader.threads import buffered, xmap_readers
 
 __all__ = [
     "ComposeNotAligned",

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import glob
+import pickle
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from fluidnb.data.reader.decorators import Reader
-from fluidnb.errors import NotBuiltYet, OpValueError
+from fluidnb.data.reader.recordio import read_records
+from fluidnb.data.reader.threads import buffered
+from fluidnb.errors import OpValueError
 
 
 def np_array(x: Any) -> Reader:
@@ -59,10 +63,39 @@ def text_file(path: str | Path) -> Reader:
     return lines
 
 
-def recordio(paths: Any, buf_size: int = 100) -> Reader:
-    """Not part of fluidnb: the format is no longer written by anyone.
+def recordio(paths: str | Sequence[str], buf_size: int = 100) -> Reader:
+    """The samples of RecordIO files, as `fluid.dataset.common.convert` writes them; a thread reads ahead.
+
+    Args:
+        paths: the files: a list, or one text with commas between; each may be a pattern, as for a shell. Samples are
+            unpickled: read only files that you trust.
+        buf_size: how many samples to keep ready.
+
+    Returns:
+        A reader.
 
     Raises:
-        NotBuiltYet: always.
+        OpValueError: there is no such file.
+        EnforceNotMet: while reading: a file is damaged, or something else.
+
+    Example:
+        >>> import tempfile
+        >>> folder = tempfile.mkdtemp()
+        >>> fluid.dataset.common.convert(folder, lambda: range(5), 3, "numbers")
+        >>> list(recordio(folder + "/numbers-*")())
+        [0, 1, 2, 3, 4]
+
+    Source: paddle.reader.creator.recordio.
     """
-    raise NotBuiltYet("RecordIO files are not read.", hint="convert them to .npy or text, then np_array or text_file.")
+    patterns = paths.split(",") if isinstance(paths, str) else list(paths)
+    files = [name for pattern in patterns for name in sorted(glob.glob(pattern))]
+    if not files:
+        raise OpValueError(f"There is no file {' or '.join(patterns)}.", expected="a RecordIO file or more")
+
+    def samples() -> Iterator[Any]:
+        for name in files:
+            with open(name, "rb") as file:
+                for record in read_records(file, name):
+                    yield pickle.loads(record)
+
+    return buffered(samples, buf_size)

@@ -46,25 +46,52 @@ def check_reader(reader: Any) -> Reader:
     return reader
 
 
-def check_count(what: str, n: Any) -> int:
-    """Refuse a count that is no positive int.
+def check_mapper(func: Any) -> Callable[..., Any]:
+    """Refuse what cannot be applied to samples.
 
     Args:
-        what: the argument's name.
-        n: its value.
+        func: what was given as a function.
 
     Returns:
         It.
 
     Raises:
-        OpValueError: zero, negative, or no int.
+        OpTypeError: it cannot be called.
+
+    Example:
+        >>> check_mapper(abs)(-1)
+        1
+    """
+    if not callable(func):
+        raise OpTypeError(
+            "A mapper is a function of a sample.", expected="for example lambda sample: …",
+            received=f"{func!r} ({type(func).__name__})"[:200],
+        )  # fmt: skip
+    checked: Callable[..., Any] = func
+    return checked
+
+
+def check_count(what: str, n: Any, least: int = 1) -> int:
+    """Refuse a count that is no int, or too small.
+
+    Args:
+        what: the argument's name.
+        n: its value.
+        least: 1, or 0 where that has a meaning.
+
+    Returns:
+        It.
+
+    Raises:
+        OpValueError: less, or no int.
 
     Example:
         >>> check_count("buf_size", 3)
         3
     """
-    if isinstance(n, bool) or not isinstance(n, int) or n <= 0:
-        raise OpValueError(f"{what} should be a positive integer value, but got {what}={n!r}.")
+    if isinstance(n, bool) or not isinstance(n, int) or n < least:
+        kind = "a positive integer value" if least else "an integer value of 0 or more"
+        raise OpValueError(f"{what} should be {kind}, but got {what}={n!r}.")
     return n
 
 
@@ -104,10 +131,14 @@ def map_readers(func: Callable[..., Any], *readers: Reader) -> Reader:
     Returns:
         A reader.
 
+    Raises:
+        OpTypeError: `func` cannot be called.
+
     Example:
         >>> list(map_readers(lambda a, b: a * b, lambda: [1, 2], lambda: [3, 4])())
         [3, 8]
     """
+    check_mapper(func)
     sources = [check_reader(r) for r in readers]
     return lambda: map(func, *(r() for r in sources))
 
@@ -117,7 +148,7 @@ def shuffle(reader: Reader, buf_size: int) -> Reader:
 
     Args:
         reader: the source.
-        buf_size: samples to collect.
+        buf_size: samples to collect; with 0 or 1 they keep their order.
 
     Returns:
         A reader.
@@ -129,11 +160,11 @@ def shuffle(reader: Reader, buf_size: int) -> Reader:
         [0, 1, 2, 3, 4]
     """
     check_reader(reader)
-    check_count("buf_size", buf_size)
+    check_count("buf_size", buf_size, least=0)
 
     def shuffled() -> Iterator[Any]:
         samples = iter(reader())
-        while buffer := list(islice(samples, buf_size)):
+        while buffer := list(islice(samples, max(buf_size, 1))):
             for i in generator().permutation(len(buffer)):
                 yield buffer[i]
 

@@ -13,8 +13,7 @@ from itertools import islice
 from typing import Any, TypeAlias
 from weakref import WeakKeyDictionary
 
-from fluidnb.data.reader.decorators import Reader, check_count, check_reader
-from fluidnb.errors import NotBuiltYet
+from fluidnb.data.reader.decorators import Reader, check_count, check_mapper, check_reader
 
 _Ready: TypeAlias = "queue.Queue[tuple[Any, BaseException | None, bool]]"
 
@@ -32,7 +31,7 @@ def buffered(reader: Reader, size: int) -> Reader:
 
     Args:
         reader: the source.
-        size: samples to keep ready.
+        size: samples to keep ready; 0 for as many as come.
 
     Returns:
         A reader.
@@ -42,7 +41,7 @@ def buffered(reader: Reader, size: int) -> Reader:
         [0, 1, 2, 3]
     """
     check_reader(reader)
-    check_count("size", size)
+    check_count("size", size, least=0)
 
     def ahead() -> Iterator[Any]:
         ready: _Ready = queue.Queue(size)
@@ -109,12 +108,14 @@ def xmap_readers(
         A reader.
 
     Raises:
+        OpTypeError: `mapper` cannot be called.
         Exception: what `mapper` raised, while reading.
 
     Example:
         >>> list(xmap_readers(lambda x: x * x, lambda: range(5), 2, 4, order=True)())
         [0, 1, 4, 9, 16]
     """
+    check_mapper(mapper)
     check_reader(reader)
     check_count("process_num", process_num)
     check_count("buffer_size", buffer_size)
@@ -145,17 +146,3 @@ def xmap_readers(
             workers.shutdown(wait=False, cancel_futures=True)
 
     return mapped
-
-
-def multiprocess_reader(readers: Any, use_pipe: bool = True, queue_size: int = 1000) -> Reader:
-    """Not part of fluidnb; threads do the same work here.
-
-    Args:
-        readers: the readers that would run in processes of their own.
-        use_pipe: whether pipes would join them.
-        queue_size: how many samples would wait.
-
-    Raises:
-        NotBuiltYet: always.
-    """
-    raise NotBuiltYet("multiprocess_reader is not built yet.", hint="use xmap_readers or buffered.")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from types import TracebackType
 
 from fluidnb.errors import OpAssertionError, OpTypeError, OpValueError
 from fluidnb.initializer.constants import number_attrs
@@ -13,7 +14,7 @@ from fluidnb.layers.control_flow.checks import check_is_variable, check_keeps_sh
 from fluidnb.layers.parts import slice as part_of
 from fluidnb.layers.shape import squeeze
 from fluidnb.layers.tensor import assign
-from fluidnb.program import Block, Variable, naming, unique_name
+from fluidnb.program import Block, Program, Variable, naming, program_guard, unique_name
 
 
 @dataclass
@@ -38,6 +39,7 @@ class StaticRNN:
 
     Args:
         name: name of the layer.
+        main_program: the program that it adds to; default the main program.
 
     Attributes:
         memories: name of a memory in the step block -> its link.
@@ -62,8 +64,8 @@ class StaticRNN:
 
     BEFORE_RNN_BLOCK, IN_RNN_BLOCK, AFTER_RNN_BLOCK = range(3)
 
-    def __init__(self, name: str | None = None) -> None:
-        self.helper = LayerHelper("static_rnn", name=name)
+    def __init__(self, name: str | None = None, main_program: Program | None = None) -> None:
+        self.helper = LayerHelper("static_rnn", name=name, main_program=main_program)
         self._clear()
 
     def _clear(self) -> None:
@@ -360,6 +362,16 @@ class BlockGuardWithCompletion(BodyGuard):
         self._rnn = rnn
 
     def __enter__(self) -> Block:
+        self._program = program_guard(self.main_program)  # which its layers add to
+        self._program.__enter__()
         self._rnn._body = super().__enter__()
         self._rnn.status = StaticRNN.IN_RNN_BLOCK
         return self._rnn._body
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        try:
+            super().__exit__(kind, error, trace)
+        finally:
+            self._program.__exit__(None, None, None)

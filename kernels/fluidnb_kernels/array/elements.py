@@ -20,9 +20,19 @@ def array_now(b: Binder) -> LoDTensorArray | None:
 
     Returns:
         The array, or None where there is none yet.
+
+    Raises:
+        RuleError: it is something else.
     """
     array: LoDTensorArray | None = b["X"]
-    return b.scope.cell(b.inputs["X"][0])[0].value if array is None else array
+    if array is None:
+        array = b.scope.cell(b.inputs["X"][0])[0].value
+    b.require(
+        array is None or isinstance(array, LoDTensorArray),
+        f"Input(X) of {b.definition.type} must be an array of tensors.",
+        expected="a LoDTensorArray", received=type(array).__name__, hint="array_write makes one.",
+    )  # fmt: skip
+    return array
 
 
 def shapes_of(b: Binder) -> Any:

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from fluidnb.op import Attr, Binder, Context, default_grad, grad_op, op
-from fluidnb.values import LoDTensor
+from fluidnb.values import LoDTensor, LoDTensorArray
 from fluidnb_kernels.array.elements import copy_element, fill, shapes_of
 from fluidnb_kernels.emit import of_paddle2
 from fluidnb_kernels.rules import one_axis
@@ -35,6 +35,10 @@ def _parts(b: Binder, whole: Array, sizes: list[int], axis: int) -> list[Array]:
 
 def _layout(b: Binder) -> tuple[list[Array], int, list[int]]:
     """The elements, the dimension along which they are joined, and their sizes along it."""
+    b.require(
+        isinstance(b["X"], LoDTensorArray), "Input(X) of tensor_array_to_tensor must be an array of tensors.",
+        expected="a LoDTensorArray", received=type(b["X"]).__name__, hint="array_write makes one.",
+    )  # fmt: skip
     elements = [t.array for t in b["X"]]
     b.require(elements, "There's no element in the input array.", expected="at least one")
     for i, x in enumerate(elements):

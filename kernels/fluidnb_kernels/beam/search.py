@@ -37,7 +37,7 @@ class Step:
 
 
 def choose(
-    step: Step, pre_ids: Array, pre_scores: Array, ids: Array | None, scores: Array
+    step: Step, pre_ids: Array, pre_scores: Array | None, ids: Array | None, scores: Array
 ) -> tuple[Array, Array, Array]:
     """The best candidates of each source.
 
@@ -47,7 +47,7 @@ def choose(
     Args:
         step: offsets of sources, sizes.
         pre_ids: int64 [rows, 1], the last word of each sentence so far.
-        pre_scores: [rows, 1], its score.
+        pre_scores: [rows, 1], its score; None where ended sentences compete with what follows them, and then go.
         ids: int64 [rows, width], words it may go on with; None for 0, 1, ….
         scores: [rows, width], their scores or probabilities.
 
@@ -61,6 +61,8 @@ def choose(
         >>> rows, words, scores
         (array([0, 1]), array([1, 0]), array([0.5, 0.9]))
     """
+    if pre_scores is None:
+        return _choose_without(step, pre_ids, ids, scores)
     count, width = scores.shape
     before, ended = pre_scores.reshape(count, 1), pre_ids.reshape(count) == step.end_id
     score = scores if step.is_accumulated else before + np.log(scores)
@@ -77,6 +79,20 @@ def choose(
     going_on[source[order[~(ended[row[order]] & (word[order] == step.end_id))]]] = True
     order = order[going_on[source[order]]]
     order = order[np.argsort(row[order], kind="stable")]
+    return row[order], word[order], score[order]
+
+
+def _choose_without(step: Step, pre_ids: Array, ids: Array | None, scores: Array) -> tuple[Array, Array, Array]:
+    """As `choose` in versions 0.11 to 0.13, which did not know the scores so far: the words of a row by number."""
+    count, width = scores.shape
+    score, row = scores.reshape(-1), np.repeat(np.arange(count), width)
+    word = np.broadcast_to(np.arange(width), scores.shape).reshape(-1) if ids is None else ids.reshape(-1)
+    source = np.repeat(np.arange(len(step.sources) - 1), np.diff(step.sources) * width)
+    order = np.lexsort((-score, source))
+    first = np.searchsorted(source[order], np.arange(len(step.sources) - 1))
+    order = order[np.arange(len(order)) - first[source[order]] < step.beam_size]
+    order = order[pre_ids.reshape(-1)[row[order]] != step.end_id]
+    order = order[np.lexsort((word[order], row[order]))]
     return row[order], word[order], score[order]
 
 
@@ -125,7 +141,7 @@ def _step(c: Context) -> Step:
 
 def _counts(b: Binder) -> tuple[int, ...]:
     """How many candidates each row keeps: the LoD of the result."""
-    if not all_given(b, "pre_ids", "pre_scores", "scores"):
+    if not all_given(b, "pre_ids", *(["pre_scores"] if b.has("pre_scores") else []), "scores"):
         return ()
     _check(b)
     rows, _, _ = choose(_step(b), *_operands(b))
@@ -145,7 +161,12 @@ def _check(c: Context) -> None:
             expected=list(scores.shape), received=list(c["ids"].shape),
         )  # fmt: skip
     whole_numbers(c, "pre_ids")
-    for slot in ("pre_ids", "pre_scores"):
+    c.require(
+        c.has("pre_scores") or c.attr("is_accumulated", True),
+        "Input(pre_scores) of beam_search is needed where scores are not of whole sentences.",
+        expected="pre_scores, or is_accumulated=True", received="neither",
+    )  # fmt: skip
+    for slot in ("pre_ids", "pre_scores") if c.has("pre_scores") else ("pre_ids",):
         c.require(
             c[slot].size in (-1, scores.shape[0]) or scores.shape[0] == -1,
             f"Input({slot}) of beam_search must have one number for each sentence.",
@@ -169,7 +190,7 @@ def _set(c: Context, count: int, lod: Any) -> None:
     "beam_search",
     inputs={
         "pre_ids": "int64 [sentences, 1]: their last words",
-        "pre_scores": "[sentences, 1]: their scores so far",
+        "pre_scores?": "[sentences, 1]: their scores so far; left out, sentences that have ended are not kept",
         "ids?": "int64 [sentences, candidates]: words that each may go on with; left out: 0, 1, …",
         "scores": "[sentences, candidates], with two levels of LoD: the sentences of each source",
     },
@@ -193,7 +214,7 @@ def _set(c: Context, count: int, lod: Any) -> None:
 def beam_search(b: Binder) -> None:
     """The ``beam_size`` best of all candidates of a source, by score; ended sentences stay as they are.
 
-    A candidate's score is that of ``scores``, or ``pre_score + log(scores)`` unless ``is_accumulated``.
+    A candidate's score = scores, or pre_scores + log(scores) unless ``is_accumulated``.
 
     Example:
         >>> from fluidnb.testing import run_op

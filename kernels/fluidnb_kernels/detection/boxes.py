@@ -273,8 +273,12 @@ def decode(prior: Array, spread: Array | None, target: Array, more: float, axis:
 def box_coder(b: Binder) -> None:
     """Boxes as seen from priors: the way between their middles over the prior's size, and logarithms of sizes.
 
-    With x, y, w, h for middle and size, the code of t seen from p is ``(t.x - p.x) / p.w``, ``(t.y - p.y) / p.h``,
-    ``log(t.w / p.w)``, ``log(t.h / p.h)``, each over its variance. Decoding is the inverse.
+    With x, y, w, h for middle and size, and v for the variances, the code of t seen from p is::
+
+        dx, dy = (t.x - p.x) / p.w / v[0], (t.y - p.y) / p.h / v[1]
+        dw, dh = log(t.w / p.w) / v[2], log(t.h / p.h) / v[3]
+
+    Decoding is the inverse.
 
     Example:
         >>> from fluidnb.testing import run_op

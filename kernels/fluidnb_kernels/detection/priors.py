@@ -133,8 +133,8 @@ def _priors(c: Context) -> Array:
 def prior_box(b: Binder) -> None:
     """Boxes of some sizes and ratios around every place of a feature map, as parts of the image.
 
-    For a size s and a ratio r they are ``s · sqrt(r)`` wide and ``s / sqrt(r)`` high; for s and its larger size t there
-    is also a square of ``sqrt(s · t)``.
+    For a size s and a ratio r, width = s · sqrt(r) and height = s / sqrt(r); for s and its larger size t there is also
+    a square with width = sqrt(s · t).
 
     Example:
         >>> from fluidnb.testing import run_op
@@ -193,7 +193,7 @@ def _dense(c: Context) -> Array:
 def density_prior_box(b: Binder) -> None:
     """Boxes of some sizes and ratios at evenly spaced points of every place of a feature map, as parts of the image.
 
-    For a size s of density d and a ratio r there are d² boxes ``s · sqrt(r)`` wide and ``s / sqrt(r)`` high, whose
+    For a size s of density d and a ratio r there are d² boxes of width = s · sqrt(r) and height = s / sqrt(r), whose
     middles are ``floor(step / d)`` apart. They end at the edges of the image, whatever ``clip`` says.
 
     Example:

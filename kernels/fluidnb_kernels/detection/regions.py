@@ -59,7 +59,14 @@ def counts_of(b: Binder) -> Array:
     Args:
         b: the binder.
     """
-    return b["RoisNum"] if b.has("RoisNum") else np.diff(b.lod("ROIs")[-1])
+    if not b.has("RoisNum"):
+        return np.diff(b.lod("ROIs")[-1])
+    counts = b["RoisNum"]
+    b.require(
+        counts.ndim == 1, f"Input(RoisNum) of {b.definition.type} must have one number for each image.",
+        expected="[images]", received=list(counts.shape),
+    )  # fmt: skip
+    return counts
 
 
 def images_of(counts: Array, regions: int) -> Array:

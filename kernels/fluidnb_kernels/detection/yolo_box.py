@@ -138,7 +138,7 @@ def _infer(c: Context) -> None:
     dtype_slot="X",
 )
 def yolo_box(b: Binder) -> None:
-    """A box for each anchor and place: middle ``(place + σ(x)) / size``, size ``anchor · exp(w)``; scores σ(c) · σ(p).
+    """A box for each anchor and place: middle = (place + σ(x)) / size, size = anchor · exp(w); scores = σ(c) · σ(p).
 
     Example:
         >>> from fluidnb.testing import run_op

@@ -164,9 +164,11 @@ def _task(b: Binder) -> Task:
 def yolov3_loss(b: Binder) -> None:
     """The loss of places, confidences and classes, object by object, at the anchor that is most like it in size.
 
-    For an object with a score s: cross entropies of x and y and distances of width and height times
-    ``s · (2 - w · h)``, cross entropies of the classes times s, and of the confidence with 1 times s; for every other
-    box the cross entropy of its confidence with 0, unless it overlaps an object by more than ``ignore_thresh``.
+    With H for cross entropy, an object of score s, width w and height h, and its part of a box x, y, u, v::
+
+        Loss = s (2 - w h) (H(x) + H(y) + |Δu| + |Δv|) + s Σ H(class) + s H(confidence, 1)
+
+    and H(confidence, 0) for every other box, unless it overlaps an object by more than ``ignore_thresh``.
 
     Example:
         >>> from fluidnb.testing import run_op

@@ -7,8 +7,10 @@ from typing import Any
 import numpy as np
 
 from fluidnb.op import Attr, Binder, Context, default_grad, grad_op, op
+from fluidnb.values import SelectedRows
 from fluidnb_kernels.emit import FLOATS
 from fluidnb_kernels.loss.labels import check_classes
+from fluidnb_kernels.rows.values import put_rows, sparse_slopes, spread
 from fluidnb_kernels.rules import agree, whole_numbers
 
 Array = Any
@@ -25,7 +27,7 @@ def _infer(c: Context) -> None:
     )  # fmt: skip
     c.require(
         agree(label.shape, (x.shape[0], 1)), "Label of hierarchical_sigmoid has one class for each row of X.",
-        expected=[x.shape[0], 1], received=list(label.shape),
+        expected=[x.shape[0], 1], received=list(label.shape), late=True,
     )  # fmt: skip
     c.require(
         c.has("PathTable") == c.has("PathCode"), "PathTable and PathCode of hierarchical_sigmoid come together.",
@@ -130,7 +132,7 @@ def walk(x: Array, w: Array, bias: Array | None, ways: tuple[Any, ...], pre: Arr
         "height_sections": Attr("longs", [], "accepted, without effect"),
         "epmap": Attr("strings", [], "accepted, without effect"),
         "table_names": Attr("strings", [], "accepted, without effect"),
-        "is_sparse": Attr("bool", False, "accepted; the gradient of W is dense"),
+        "is_sparse": Attr("bool", False, "whether the gradient of W is SelectedRows"),
     },
     check=lambda a: None if a["num_classes"] >= 2 else "num_classes should be at least 2.",
     infer=_infer,
@@ -164,8 +166,8 @@ def _pre_shape(b: Binder) -> tuple[int, int]:
 
 
 def walk_back(
-    x: Array, w: Array, ways: tuple[Any, ...], pre: Array, grad: Array, dx: Array | None, dw: Array | None,
-    dbias: Array | None,
+    x: Array, w: Array, ways: tuple[Any, ...], pre: Array, grad: Array, dx: Array | None,
+    dw: Array | SelectedRows | None, dbias: Array | None,
 ) -> None:  # fmt: skip
     """Write the gradients of `walk`.
 
@@ -176,7 +178,7 @@ def walk_back(
         pre: as `walk` wrote it.
         grad: gradient of its out.
         dx: gradient of x, written; or None.
-        dw: gradient of w, written; or None.
+        dw: gradient of w, whole or in rows, written; or None.
         dbias: gradient of the bias, written; or None.
 
     Example:
@@ -188,19 +190,24 @@ def walk_back(
     nodes, bits = _nodes(ways, pre.shape[1])
     on = nodes >= 0
     slope = np.where(on, 1 - np.exp(-pre) - bits, 0) * grad
-    where = np.where(on, nodes, 0)
     if dx is not None:
-        np.einsum("nk,nkd->nd", slope, w[where], out=dx)
+        np.einsum("nk,nkd->nd", slope, w[np.where(on, nodes, 0)], out=dx)
     if dw is not None:
-        dw.fill(0)
-        np.add.at(dw, where, slope[:, :, None] * x[:, None, :])
+        spread(dw, nodes[on], (slope[:, :, None] * x[:, None, :])[on])
     if dbias is not None:
-        dbias.fill(0)
-        np.add.at(dbias.reshape(-1), where, slope)
+        spread(dbias.reshape(-1), nodes[on], slope[on])
 
 
-@grad_op("hierarchical_sigmoid_grad", dtype_slot="X")
+@grad_op(
+    "hierarchical_sigmoid_grad", infer=sparse_slopes("W"), dtype_slot="X",
+    rows=lambda c: ("W@GRAD",) if c.attr("is_sparse", False) else (),
+)  # fmt: skip
 def hierarchical_sigmoid_grad(b: Binder) -> None:
-    """At each node dz = dOut · (s(z) - bit); dX = the sum of dz · W[node]; dW[node] += dz · X; dBias[node] += dz."""
+    """At each node dz = dOut · (s(z) - bit); dX = the sum of dz · W[node]; dW[node] += dz · X; dBias[node] += dz.
+
+    With is_sparse, dW is SelectedRows with a row for each node on the ways of the batch.
+    """
+    if b.attr("is_sparse", False) and b.wants("W@GRAD"):
+        put_rows(b, "W@GRAD", b["W"].shape, b["W"].dtype)
     wanted = [b[s] if b.wants(s) else None for s in ("X@GRAD", "W@GRAD", "Bias@GRAD")]
     b(walk_back, b["X"], b["W"], _ways(b), b["PreOut"], b["Out@GRAD"], *wanted)

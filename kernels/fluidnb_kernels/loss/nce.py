@@ -7,13 +7,15 @@ from typing import Any
 import numpy as np
 
 from fluidnb.op import Attr, Binder, Context, Stream, default_grad, grad_op, op
+from fluidnb.values import SelectedRows
 from fluidnb_kernels.emit import FLOATS
 from fluidnb_kernels.loss.labels import check_classes
+from fluidnb_kernels.rows.values import put_rows, sparse_slopes, spread
 from fluidnb_kernels.rules import agree, whole_numbers
 
 Array = Any
 
-_UNIFORM, _LOG_UNIFORM, _CUSTOM = range(3)
+UNIFORM, LOG_UNIFORM, CUSTOM = range(3)  # the samplers
 
 
 def _infer(c: Context) -> None:
@@ -34,7 +36,7 @@ def _infer(c: Context) -> None:
             received=list(c["Bias"].shape),
         )  # fmt: skip
     c.require(
-        c.attr("sampler") != _CUSTOM or c.has("CustomDistProbs"), "A sampler of its own needs CustomDistProbs.",
+        c.attr("sampler") != CUSTOM or c.has("CustomDistProbs"), "A sampler of its own needs CustomDistProbs.",
         expected=f"probabilities [{classes}]", received="none",
     )  # fmt: skip
     width = -1 if label.shape[1] < 0 else label.shape[1] + negatives
@@ -59,11 +61,11 @@ def chances(labels: Array, kind: int, classes: int, custom: Array | None) -> Arr
         >>> chances(np.array([0, 3]), 0, 4, None)
         array([0.25, 0.25])
     """
-    if kind == _CUSTOM:
+    if kind == CUSTOM:
         assert custom is not None
         found: Array = custom.reshape(-1)[labels]
         return found
-    if kind == _LOG_UNIFORM:
+    if kind == LOG_UNIFORM:
         return np.log((labels + 2.0) / (labels + 1.0)) / np.log(classes)
     return np.full(labels.shape, 1.0 / classes)
 
@@ -87,11 +89,11 @@ def draw(stream: Stream, kind: int, classes: int, custom: Array | None, shape: t
         True
     """
     u = stream.rewind().random(shape)
-    if kind == _CUSTOM:
+    if kind == CUSTOM:
         assert custom is not None
         ladder = np.cumsum(custom.reshape(-1), dtype=np.float64)
         return np.minimum(np.searchsorted(ladder / ladder[-1], u, side="right"), classes - 1)
-    if kind == _LOG_UNIFORM:
+    if kind == LOG_UNIFORM:
         return np.minimum((np.exp(u * np.log(classes)) - 1).astype(np.int64), classes - 1)
     return np.minimum((u * classes).astype(np.int64), classes - 1)
 
@@ -164,7 +166,7 @@ def _sampler(b: Binder) -> tuple[Any, ...]:
         "num_neg_samples": Attr("int", 10, "how many classes are drawn for each row"),
         "sampler": Attr("int", 0, "0 uniform, 1 log-uniform, 2 by CustomDistProbs", enum=(0, 1, 2)),
         "seed": Attr("int", 0, "0 for the program's"),
-        "is_sparse": Attr("bool", False, "accepted; the gradients are dense"),
+        "is_sparse": Attr("bool", False, "whether the gradient of Weight is SelectedRows"),
         "remote_prefetch": Attr("bool", False, "accepted, without effect"),
         "trainer_id": Attr("int", 0, "accepted, without effect"),
         "height_sections": Attr("longs", [], "accepted, without effect"),
@@ -205,7 +207,7 @@ def nce(b: Binder) -> None:
 
 def costs_back(
     x: Array, w: Array, row_weight: Array | None, sampler: tuple[Any, ...], true: int, logits: Array, labels: Array,
-    grad: Array, outs: tuple[Array | None, Array | None, Array | None],
+    grad: Array, outs: tuple[Array | None, Array | SelectedRows | None, Array | None],
 ) -> None:  # fmt: skip
     """Write the gradients of `costs`.
 
@@ -218,7 +220,7 @@ def costs_back(
         logits: as `costs` wrote them.
         labels: as `costs` wrote them.
         grad: gradient of the cost.
-        outs: gradients of x, w and the bias, written; None where not wanted.
+        outs: gradients of x, w (whole or in rows) and the bias, written; None where not wanted.
 
     Example:
         >>> dx = np.zeros((1, 1)); half, labels = np.full((1, 2), 0.5), np.array([[0, 1]])
@@ -236,18 +238,25 @@ def costs_back(
     if dx is not None:
         dx[...] = np.einsum("nk,nkd->nd", slope, w[labels])
     if dw is not None:
-        dw.fill(0)
-        np.add.at(dw, labels, (slope[:, :, None] * x[:, None, :]).astype(dw.dtype))
+        spread(dw, labels.reshape(-1), (slope[:, :, None] * x[:, None, :]).astype(w.dtype).reshape(-1, w.shape[1]))
     if dbias is not None:
-        dbias.fill(0)
-        np.add.at(dbias.reshape(-1), labels, slope.astype(dbias.dtype))
+        spread(dbias.reshape(-1), labels.reshape(-1), slope.astype(dbias.dtype).reshape(-1))
 
 
-@grad_op("nce_grad", dtype_slot="Input")
+@grad_op(
+    "nce_grad", infer=sparse_slopes("Weight"), dtype_slot="Input",
+    rows=lambda c: ("Weight@GRAD",) if c.attr("is_sparse", False) else (),
+)  # fmt: skip
 def nce_grad(b: Binder) -> None:
-    """dz = dCost · q (o - 1) / (o + q) for true classes, dCost · o (1 - o) / (o + q) for samples; then a product's."""
+    """dz = dCost · q (o - 1) / (o + q) for true classes, dCost · o (1 - o) / (o + q) for samples; then a product's.
+
+    With is_sparse, dWeight is SelectedRows with a row for each class of the batch.
+    """
+    w = b["Weight"]
+    if b.attr("is_sparse", False) and b.wants("Weight@GRAD"):
+        put_rows(b, "Weight@GRAD", w.shape, w.dtype)
     outs = tuple(b[s] if b.wants(s) else None for s in ("Input@GRAD", "Weight@GRAD", "Bias@GRAD"))
     b(
-        costs_back, b["Input"], b["Weight"], b["SampleWeight"], _sampler(b), b["Label"].shape[1], b["SampleLogits"],
+        costs_back, b["Input"], w, b["SampleWeight"], _sampler(b), b["Label"].shape[1], b["SampleLogits"],
         b["SampleLabels"], b["Cost@GRAD"], outs,
     )  # fmt: skip

@@ -172,7 +172,7 @@ def _infer(c: Context) -> None:
     host_only=True,
 )
 def chunk_eval(b: Binder) -> None:
-    """Precision, recall and F1 score of the chunks of sequences.
+    """Precision = right / found; Recall = right / labelled; F1-Score = 2 P R / (P + R), counted in chunks.
 
     A label is ``chunk type · tags of the scheme + tag``; a chunk is right when its first word, its last word and its
     type are. ``num_chunk_types · tags of the scheme`` is a word in no chunk.

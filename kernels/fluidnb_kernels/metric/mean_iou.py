@@ -71,7 +71,7 @@ def _infer(c: Context) -> None:
     whole_numbers(c, "Labels")
     c.require(
         agree(predictions.shape, labels.shape), "Predictions and Labels of mean_iou must have the same shape.",
-        expected=list(predictions.shape), received=list(labels.shape),
+        expected=list(predictions.shape), received=list(labels.shape), late=True,
     )  # fmt: skip
     for slot, size in (("InWrongs", classes), ("InCorrects", classes), ("InMeanIou", 1)):
         for v in c.all(slot) if c.has(slot) else []:

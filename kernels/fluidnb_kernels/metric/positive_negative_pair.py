@@ -68,7 +68,10 @@ def pairs(score: Array, label: Array, query: Array, weight: Array | None, before
     dtype_slot="Score",
 )  # fmt: skip
 def positive_negative_pair(b: Binder) -> None:
-    """Of all pairs of rows with one QueryID and different Labels, how many does Score put in the order of the Labels.
+    """Of all pairs i, j of rows with one QueryID and different Labels, how many does Score put in the Labels' order.
+
+    PositivePair = the sum of (w[i] + w[j]) / 2 over pairs with (s[i] - s[j]) · (l[i] - l[j]) > 0, NegativePair = that
+    over the others, NeutralPair = that over those with s[i] = s[j]; s is column ``column`` of Score.
 
     Example:
         >>> from fluidnb.testing import run_op

@@ -44,7 +44,7 @@ def step(param: Array, grad: Array, rate: Array, stream: Stream, clip: float, no
     outputs={"ParamOut": "the parameter after the step"},
     attrs={
         "clip": Attr("float", 10.0, "the longest gradient, in the Euclidean norm"),
-        "batch_size": Attr("float", 16.0, "how many samples the gradient is of"),
+        "batch_size": Attr("float", 16.0, "how many samples the gradient is of", gt=0),
         "sigma": Attr("float", 1.0, "standard deviation of the noise for one sample"),
         "seed": Attr("int", 0, "0 for the program's"),
     },

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from fluidnb.op import Attr, Binder, Context, Stream, normal, op, uniform
+from fluidnb.op import Attr, Binder, Context, Stream, no_slope, normal, op, uniform
 from fluidnb_kernels.tensor.fill import batch_size_like
 
 Array = Any
@@ -35,6 +35,7 @@ _INPUT = {"Input": "what has the batch size; with a LoD, its number of sequences
     },
     check=lambda a: "max must not be less than min." if a["max"] < a["min"] else None,
     infer=batch_size_like,
+    grad=no_slope,
     random=True,
 )
 def uniform_random_batch_size_like(b: Binder) -> None:
@@ -56,6 +57,7 @@ def uniform_random_batch_size_like(b: Binder) -> None:
     outputs={"Out": "normal numbers"},
     attrs={**_ATTRS, "mean": Attr("float", 0.0, "their mean"), "std": Attr("float", 1.0, "their standard deviation")},
     infer=batch_size_like,
+    grad=no_slope,
     random=True,
 )
 def gaussian_random_batch_size_like(b: Binder) -> None:

@@ -226,7 +226,9 @@ def _unit_network(b: Binder) -> Gru:
     grad=default_grad("Input", "HiddenPrev", "Weight", "Bias", "Gate", "ResetHiddenPrev", "Hidden@GRAD"),
 )
 def gru_unit(b: Binder) -> None:
-    """One step of a GRU; the formulas are those of ``gru``.
+    """One step of a GRU: h' = (1 - u) · h + u · candidate, or u · h + (1 - u) · candidate with origin_mode.
+
+    As in ``gru``, u, r = σ(x + h W + b) and candidate = tanh(x_c + (r · h) W_c + b_c).
 
     Example:
         >>> from fluidnb.testing import run_op

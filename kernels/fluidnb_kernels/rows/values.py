@@ -129,6 +129,46 @@ def add_rows(total: Array, ids: Array, values: Array) -> None:
     total[rows] += sums
 
 
+def spread(target: Array | SelectedRows | None, ids: Array, values: Array) -> None:
+    """Write a gradient that comes in rows: the sum for each row of a tensor, or the rows that have one.
+
+    Args:
+        target: a whole tensor, written; or SelectedRows, filled; or None.
+        ids: row numbers [n].
+        values: [n, …].
+
+    Example:
+        >>> x, s = np.empty((3, 1)), SelectedRows((), 3); ids, values = np.array([1, 1]), np.ones((2, 1))
+        >>> spread(x, ids, values); spread(s, ids, values); x.tolist(), s
+        ([[0.0], [2.0], [0.0]], SelectedRows(rows=[1], height=3, value=[1, 1] float64))
+    """
+    if isinstance(target, SelectedRows):
+        fill(target, *merged(ids, values))
+    elif target is not None:
+        target.fill(0)
+        add_rows(target, ids, values)
+
+
+def sparse_slopes(table: str) -> Rule:
+    """The shape rule of a gradient operator that gives the gradient of a table in rows where ``is_sparse`` says so.
+
+    Args:
+        table: the slot of the table; the kernel makes its gradient then, see `put_rows`.
+
+    Returns:
+        The rule: gradients look like what they belong to.
+    """
+
+    def infer(c: Context) -> None:
+        sparse = c.attr("is_sparse", False)
+        for slot in c.outputs:
+            source = slot.removesuffix("@GRAD")
+            if c.wants(slot) and not (sparse and source == table):
+                c.set(slot, c[source].shape, c[source].dtype, c.lod(source))
+
+    return infer
+
+
 def densify(source: SelectedRows, out: Array) -> None:
     """Write the whole tensor of which SelectedRows holds some rows.
 

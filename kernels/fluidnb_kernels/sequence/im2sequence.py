@@ -39,7 +39,7 @@ def _infer(c: Context) -> None:
     c.require(
         not c.has("Y") or c["Y"].ndim == 2 and c["Y"].shape[1] in (2, -1) and x.shape[0] in (-1, c["Y"].shape[0]),
         "Input(Y) of im2sequence must have height and width of each image.",
-        expected=[x.shape[0], 2], received=list(c["Y"].shape) if c.has("Y") else None,
+        expected=[x.shape[0], 2], received=list(c["Y"].shape) if c.has("Y") else None, late=True,
     )  # fmt: skip
     row = product((x.shape[1], *kernels))
     if not c.runtime:

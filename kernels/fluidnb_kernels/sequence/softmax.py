@@ -19,7 +19,7 @@ def _infer(c: Context) -> None:
     c.require(
         product(x.shape[1:]) in (1, -1),
         "The width of each timestep in Input(X) of sequence_softmax should be 1.",
-        expected="[n, 1] or [n]", received=list(x.shape),
+        expected="[n, 1] or [n]", received=list(x.shape), late=True,
     )  # fmt: skip
     require_lod(c)
     c.set("Out", x.shape, x.dtype, c.lod("X"))

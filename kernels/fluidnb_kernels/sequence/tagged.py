@@ -49,6 +49,12 @@ def check(c: Context) -> tuple[int, ...]:
             f"Input(Label) of {type} must have a tag at each position.", expected=[*x.shape[:-1], 1],
             received=list(label),
         )  # fmt: skip
+        tagged, read = c.lod("Label"), c.lod("Emission")
+        c.require(
+            padded or not c.runtime or not tagged or not read or tagged[-1] == read[-1],
+            f"The sequences of Input(Label) of {type} must be those of Input(Emission).", expected=read[-1:],
+            received=tagged[-1:], hint="each position of a sequence has one tag; feed both with the same lengths.",
+        )  # fmt: skip
     if padded:
         c.require(
             c["Length"].size in (-1, x.shape[0]) or x.shape[0] < 0, f"Input(Length) of {type} must have a length each.",

@@ -114,6 +114,7 @@ def batch_size_like(c: Context) -> None:
         **VALUE,
     },
     infer=batch_size_like,
+    grad=no_slope,
 )
 def fill_constant_batch_size_like(b: Binder) -> None:
     """Out = value everywhere, with as many rows as Input.

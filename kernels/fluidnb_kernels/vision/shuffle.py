@@ -1,4 +1,4 @@
-"""pixel_shuffle, shuffle_channel: the channels of an image laid out anew."""
+"""pixel_shuffle, shuffle_channel, space_to_depth: the channels of an image laid out anew."""
 
 from __future__ import annotations
 
@@ -109,7 +109,7 @@ def _group_infer(c: Context) -> None:
     grad=default_grad("Out@GRAD", wrt=["X"]),
 )
 def shuffle_channel(b: Binder) -> None:
-    """Out has the first channel of every group of X, then the second of every group, and so on.
+    """Out[n, j · group + i] = X[n, i · C / group + j]: the first channels of all groups, then the second ones.
 
     Example:
         >>> from fluidnb.testing import run_op
@@ -133,3 +133,54 @@ def shuffle_channel_grad(b: Binder) -> None:
     group = b.attr("group", 1)
     rows = group if of_paddle2(b) else channels // group
     _emit_copy(b, b["Out@GRAD"], (n, rows, channels // rows, h, w), (0, 2, 1, 3, 4), b["X@GRAD"])
+
+
+def _depth_infer(c: Context) -> None:
+    r = c.attr("blocksize")
+    n, channels, (h, w) = _image(c, "space_to_depth", r * r, "The square of Attr(blocksize)")
+    c.require(
+        all(m < 0 or m % r == 0 for m in (h, w)), "Attr(blocksize) of space_to_depth must divide height and width.",
+        expected=f"multiples of {r}", received=f"{h} x {w}",
+    )  # fmt: skip
+    shape = (n, channels * r * r if channels >= 0 else -1, *(m // r if m >= 0 else -1 for m in (h, w)))
+    c.set("Out", shape, c["X"].dtype, c.lod("X"))
+
+
+def _squares(x: Array, r: int) -> tuple[int, ...]:
+    """The shape of an output of space_to_depth as squares: image, channel, row, row in it, column, column in it."""
+    n, channels, h, w = x.shape
+    return n, channels // (r * r), h, r, w, r
+
+
+@op(
+    "space_to_depth",
+    inputs={"X": "[n, c · r², h, w], h and w multiples of r"},
+    outputs={"Out": "[n, c · r⁴, h / r, w / r]"},
+    attrs={"blocksize": Attr("long", 2, "r, the side of a square", gt=1)},
+    infer=_depth_infer,
+    grad=default_grad("X", "Out@GRAD", wrt=["X"]),
+)
+def space_to_depth(b: Binder) -> None:
+    """Out = Z read in another shape, where Z[n, c, h · r + i, w · r + j] = X[n, (i · r + j) · C + c, h, w].
+
+    C is the number of channels of Z, those of X divided by r². As in Fluid, Z has the squares laid out in space, and
+    its numbers in the order of memory are those of Out: what YOLO's networks call a reorganisation.
+
+    Example:
+        >>> from fluidnb.testing import run_op
+        >>> run_op("space_to_depth", {"X": np.arange(16.0).reshape(1, 4, 2, 2)})["Out"][0, :4, 0, 0]
+        array([0., 4., 1., 5.])
+
+    Source: Redmon and Farhadi, "YOLO9000" (CVPR 2017); Fluid's space_to_depth_op.
+    """
+    x, r = b["X"], b.attr("blocksize")
+    n, channels, h, _, w, _ = squares = _squares(x, r)
+    view = writing(b, b["Out"], squares)
+    b(np.copyto, view, reading(b, x, (n, r, r, channels, h, w)).transpose(0, 3, 4, 1, 5, 2))
+    written(b, b["Out"], view)
+
+
+@grad_op("space_to_depth_grad")
+def space_to_depth_grad(b: Binder) -> None:
+    """dX[n, (i · r + j) · C + c, h, w] = dZ[n, c, h · r + i, w · r + j], with dOut read in the shape of Z."""
+    _emit_copy(b, b["Out@GRAD"], _squares(b["X"], b.attr("blocksize", 2)), (0, 3, 5, 1, 2, 4), b["X@GRAD"])

@@ -7,6 +7,12 @@ from typing import Any
 
 from fluidnb_magics.commands.blocks import block
 from fluidnb_magics.commands.cells import cells, drop, reset, undo
+from fluidnb_magics.commands.debugging import SESSION_COMMANDS, debug, nan
+from fluidnb_magics.commands.diff import diff
+from fluidnb_magics.commands.explore import graph, tree, uses
+from fluidnb_magics.commands.memory import memory, profile
+from fluidnb_magics.commands.old_names import compat
+from fluidnb_magics.commands.ops import ops
 from fluidnb_magics.commands.pictures import programs, scope, show
 from fluidnb_magics.commands.run import run, train
 from fluidnb_magics.commands.settings import seed, set_value
@@ -16,6 +22,9 @@ Command = Callable[[Any, str], Any]
 #: word -> command
 COMMANDS: dict[str, Command] = {
     "show": show,
+    "graph": graph,
+    "tree": tree,
+    "uses": uses,
     "run": run,
     "train": train,
     "cells": cells,
@@ -25,8 +34,16 @@ COMMANDS: dict[str, Command] = {
     "block": block,
     "scope": scope,
     "programs": programs,
+    "ops": ops,
+    "compat": compat,
     "seed": seed,
     "set": set_value,
+    "diff": diff,
+    "memory": memory,
+    "profile": profile,
+    "debug": debug,
+    "nan": nan,
+    **SESSION_COMMANDS,
 }
 
 __all__ = ["COMMANDS", "Command"]

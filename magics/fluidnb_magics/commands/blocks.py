@@ -11,7 +11,8 @@ from IPython.core.magic_arguments import argument, magic_arguments, parse_argstr
 from fluidnb.errors import OpValueError
 from fluidnb.program import Block
 from fluidnb.viz import ProgramPicture, lines_html, program_html, program_lines, read_block
-from fluidnb_magics.block_tree import read_tree, tree_lines
+from fluidnb.viz.tree import tree_lines
+from fluidnb_magics.block_tree import named_tree
 from fluidnb_magics.cells import Cell
 from fluidnb_magics.expressions import evaluate
 from fluidnb_magics.groups import Placed
@@ -42,7 +43,7 @@ def block(bench: Workbench, line: str) -> None:
         _draw(bench, " ".join(args.what), args.program)
     else:
         main, _ = bench.existing(args.program)
-        lines = tree_lines(read_tree(bench, main), width(bench.shell))
+        lines = tree_lines(named_tree(bench, main), width(bench.shell))
         show(bench.shell, lines, lambda: lines_html(lines))
 
 

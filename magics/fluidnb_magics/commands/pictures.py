@@ -2,54 +2,69 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 from IPython.core.magic_arguments import argument, magic_arguments, parse_argstring
 
 from fluidnb.errors import NotFound, near
-from fluidnb.program import Block, Operator, Program, Variable
-from fluidnb.program.origin import fragment_key
 from fluidnb.runtime import global_scope
 from fluidnb.viz import (
-    BlockRow,
-    ProgramPicture,
-    dot_svg,
+    card_lines,
     lines_html,
     program_html,
     program_lines,
-    read_block,
     read_program,
     read_scope,
     read_tensor,
-    repr_html,
+    scope_html,
     scope_lines,
+    select,
     tensor_lines,
 )
 from fluidnb.viz.model import plural
-from fluidnb_magics.expressions import evaluate, positive, unquoted
+from fluidnb_magics.expressions import positive, unquoted
+from fluidnb_magics.pictured import picture_of
 from fluidnb_magics.showing import show as display
 from fluidnb_magics.showing import width
 from fluidnb_magics.workbench import Workbench
 
 
 @magic_arguments("fluid show")
-@argument("what", nargs="*", help="a cell, a program of the session, or an expression (default: the program)")
+@argument("what", nargs="*", help="a cell, program, block, operator 0:12, or an expression; the program if empty")
 @argument("--startup", action="store_true", help="the startup program instead of the main one")
-@argument("--graph", action="store_true", help="laid out as a graph by Graphviz, if there is one")
+@argument("--program", help="a program of this session")
+@argument("--search", action="append", default=[], metavar="WORDS", help="operators that fit; see above")
+@argument("--role", action="append", default=[], help="forward, backward, optimizer; several with commas")
+@argument("--fold", action="append", default=[], help="blocks, cells, layers: a row for each; several with commas")
 @argument("--text", action="store_true", help="as text, also in a notebook")
 @argument("--limit", type=positive, default=400, help="operators shown at most (400)")
 def show(bench: Workbench, line: str) -> None:
-    """Draw a program: nested blocks, roles by colour, the cell and line of every operator."""
+    """Draw a program: nested blocks, roles by colour, the cell and line of every operator.
+
+    A word of --search is a part of an operator's type, of a variable, of attribute=value, or of a cell; with * and ? it
+    is all of it, and op: var: attr: cell: in front say where to look ("var:fc_0.* cell:net" fits both). An operator is
+    shown alone, with what its kind computes and its kernels, by its place: %fluid show 0:12.
+    """
     args = parse_argstring(show, line)
-    picture = _picture(bench, unquoted(" ".join(args.what)), args.startup)
+    search = " ".join(unquoted(text) for text in args.search)
+    chosen = bool(search or args.role or args.fold)
+    limit = 0 if chosen else args.limit
+    picture = picture_of(bench, unquoted(" ".join(args.what)), args.program, args.startup, limit)
     if picture is None:
         return
-    lines = program_lines(picture, width(bench.shell), args.limit)
-    if args.text:
+    if re.fullmatch(r"\d+:\d+", "".join(args.what)):
+        lines = card_lines(picture.root.ops[0], width(bench.shell))
         display(bench.shell, lines, lambda: lines_html(lines))
-    else:
-        graph = dot_svg(picture) if args.graph else None
-        display(bench.shell, lines, lambda: graph or program_html(picture, limit=args.limit))
+        return
+    part = select(picture, search, args.role, args.fold)
+    if chosen and not part.size:
+        words = {w for op in picture.each() for w in (op.type, *(v.name for v in (*op.reads, *op.writes)))}
+        asked = " ".join([search, *args.role]).strip()
+        raise NotFound("no operator fits.", received=asked, hint=near(search, words) or "%fluid show --help")
+    lines = program_lines(part, width(bench.shell), args.limit)
+    html = lines_html(lines) if args.text else None
+    display(bench.shell, lines, lambda: html or program_html(part, limit=args.limit))
 
 
 @magic_arguments("fluid scope")
@@ -59,7 +74,8 @@ def scope(bench: Workbench, line: str) -> None:
     args = parse_argstring(scope, line)
     top = global_scope()
     if args.name is None:
-        display(bench.shell, scope_lines(read_scope(top, "global scope"), width(bench.shell)))
+        row = read_scope(top, "global scope", previews=True)
+        display(bench.shell, scope_lines(row, width(bench.shell)), lambda: scope_html(row))
         return
     found = _held(top, args.name)
     if found is None:
@@ -82,36 +98,6 @@ def programs(bench: Workbench, line: str) -> None:
         counts = f"  {read_program(main).counts}   startup: {plural(len(startup.desc.blocks[0].ops), 'op')}"
         rows.append([(name, "name"), (counts, "")])
     display(bench.shell, rows)
-
-
-def _picture(bench: Workbench, what: str, startup: bool) -> ProgramPicture | None:
-    """The picture of what the user names; None when it showed itself."""
-    if not what or what in bench.programs:
-        program = bench.program(what or None)[startup]
-        return read_program(program, ("startup program" if startup else "program") + (f" {what}" if what else ""))
-    names = {name for placed in bench.cells for name in (placed.cell.name, placed.title)}
-    if what in names:
-        return _cell_picture(bench, what, startup)
-    thing = evaluate(what, bench.shell.user_ns)
-    if isinstance(thing, Program):
-        return read_program(thing, what)
-    if isinstance(thing, Block):
-        return ProgramPicture(read_block(thing), title=what)
-    html = repr_html(thing) if isinstance(thing, Variable | Operator) or hasattr(thing, "lod_") else None
-    display(bench.shell, [[(repr(thing), "")]], None if html is None else lambda: html)
-    return None
-
-
-def _cell_picture(bench: Workbench, name: str, startup: bool) -> ProgramPicture:
-    """Only the operators that a cell made, in its own block, with the blocks inside them."""
-    cell = bench.find(name)
-    program = bench.program(cell.program)[startup]
-    inner = None if startup else bench.block_of(cell)
-    block = program.block(0 if inner is None else inner.idx)
-    made = [op for d in cell.fragment.deltas if d.program is program for op in d.ops()]
-    mine = {op for op in made if op.view is None or fragment_key(op.view.origin) in (cell.key, None)}
-    shown = [row for row, op in zip(read_block(block).ops, block.desc.ops, strict=True) if op in mine]
-    return ProgramPicture(BlockRow(block.idx, block.parent_idx, tuple(shown)), title=f"cell {cell.title}")
 
 
 def _held(top: Any, name: str) -> Any:

@@ -8,8 +8,10 @@ from typing import Any
 from IPython.core.error import UsageError
 from IPython.core.magic_arguments import argument, magic_arguments, parse_argstring
 
+from fluidnb.viz import Gradients, gradient_lines, gradients_html
 from fluidnb_magics import running
 from fluidnb_magics.expressions import evaluate, pairs, positive, unquoted, variables
+from fluidnb_magics.showing import show, width
 from fluidnb_magics.workbench import Workbench
 
 
@@ -37,6 +39,7 @@ def run(bench: Workbench, line: str) -> Any:
 @argument("--batch", type=positive, help="samples to a batch, for a reader of samples")
 @argument("--watch", nargs="+", action="append", default=[], metavar="NAME", help="variables to draw while training")
 @argument("--feed", nargs="+", action="append", default=[], metavar="NAME", help="what a sample has fields for")
+@argument("--gradients", action="store_true", help="show gradients and updates of all parameters at the end")
 @argument("--program", help="a program of this session")
 def train(bench: Workbench, line: str) -> None:
     """Run a program on the batches of a reader: bar, rate, time left, a live plot of watched variables."""
@@ -52,4 +55,9 @@ def train(bench: Workbench, line: str) -> None:
 
         reader = batch(reader, args.batch)
     feed = variables(chain(*args.feed), main, names) if args.feed else None
-    running.train(bench.executor, main, reader, variables(chain(*args.watch), main, names), args.passes, feed)
+    gradients = Gradients(main) if args.gradients else None
+    watch = variables(chain(*args.watch), main, names)
+    running.train(bench.executor, main, reader, watch, args.passes, feed, gradients)
+    if gradients is not None:
+        picture = gradients.picture()
+        show(bench.shell, gradient_lines(picture, width(bench.shell)), lambda: gradients_html(picture))

@@ -121,15 +121,20 @@ def c():
     return step
 
 
-def d():
-    """A step of LeNet with momentum, batch 64."""
+def lenet():
+    """LeNet with momentum, batch 64: a function that makes one step and returns the loss."""
 
     def net(layers, x):
         for filters in (20, 50):
             x = layers.pool2d(layers.conv2d(x, filters, 5, act="relu"), 2, "max", 2)
         return layers.fc(layers.fc(x, 500, act="relu"), 10)
 
-    run = classifier((64, 1, 28, 28), net, lambda optimizer: optimizer.Momentum(0.01, 0.9))
+    return classifier((64, 1, 28, 28), net, lambda optimizer: optimizer.Momentum(0.01, 0.9))
+
+
+def d():
+    """A step of LeNet with momentum, batch 64."""
+    run = lenet()
     losses = [run() for _ in range(20)]
     assert losses[-1] < losses[0]
 
@@ -273,3 +278,67 @@ def chain(length=5000):
     done = time.process_time()
     assert (value.item(), slope.item()) == (length / 2 + 1, 1)
     return {"build": built - cpu, "value": done - built}
+
+
+def long_walk(fluid):
+    """10,000 operators in a row and 1,000 turns of a loop: the program, its result, operators that run."""
+    (x,) = data(fluid, "x", shape=[4])
+    v = x
+    for _ in range(10000):
+        v = fluid.layers.scale(v, 1.0001)
+    i, n = (fluid.layers.fill_constant([1], "int64", value) for value in (0, 1000))
+    more = fluid.layers.less_than(i, n)
+    with fluid.layers.While(more).block():
+        fluid.layers.increment(i)
+        fluid.layers.assign(fluid.layers.scale(v, 0.999), v)
+        fluid.layers.less_than(i, n, cond=more)
+    return fluid.default_main_program(), v, 10000 + 1000 * 4
+
+
+def step():
+    """A step of a debug session without its kernel, in microseconds: walked, less what the plain run needs."""
+    fluid, exe = start()
+    main, v, count = long_walk(fluid)
+    feed = {"x": np.ones(4, "float32")}
+    want = exe.run(main, feed=feed, fetch_list=[v])[0]
+    cpu = time.process_time()
+    exe.run(main, feed=feed, fetch_list=[v])
+    plain = time.process_time() - cpu
+    session = fluid.debug(main, feed, [v])
+    cpu = time.process_time()
+    session.go_on()
+    walked = time.process_time() - cpu
+    assert session.results[0].tobytes() == want.tobytes()
+    return {"value": (walked - plain) / count * 1e6}
+
+
+def back():
+    """The longest of 200 steps back, from all over a run of 14,000 operators, in microseconds."""
+    fluid, _ = start()
+    main, v, count = long_walk(fluid)
+    session = fluid.debug(main, {"x": np.ones(4, "float32")}, [v])
+    session.go_on()
+    times = []
+    for at in range(count, 100, -count // 200):
+        session.go(at)
+        cpu = time.process_time()
+        session.back()
+        times.append(time.process_time() - cpu)
+    return {"value": max(times) * 1e6}
+
+
+def nan():
+    """A step of LeNet with the check for NaN, as a multiple of one without."""
+    run = lenet()
+    import fluidnb as fluid
+
+    times = {False: [], True: []}
+    for _ in range(12):
+        for check in times:
+            fluid.set_flags({"FLAGS_check_nan_inf": check})
+            run()
+            cpu = time.process_time()
+            for _ in range(8):
+                run()
+            times[check].append(time.process_time() - cpu)
+    return {"value": float(np.median(times[True]) / np.median(times[False]))}

@@ -224,3 +224,22 @@ def test_download_switches() -> None:
 def test_a_mirror_that_lacks_a_file_names_it(mirror) -> None:
     with pytest.raises(EnforceNotMet, match=r"imikolov/simple-examples.tgz cannot be fetched: HTTP Error 404"):
         imikolov.build_dict()
+
+
+def test_convert_writes_files_that_are_whole(tmp_path: Path) -> None:
+    samples = [(i, f"number {i}") for i in range(7)]
+    common.convert(str(tmp_path / "new"), lambda: iter(samples), 3, "train")
+    assert sorted(os.listdir(tmp_path / "new")) == [f"train-{i:05d}" for i in range(3)]
+    read = fluid.reader.creator.recordio([f"{tmp_path}/new/train-*"], buf_size=2)
+    assert list(read()) == list(read()) == samples
+
+    def broken():
+        yield from range(4)
+        raise RuntimeError("no more")
+
+    with pytest.raises(RuntimeError, match="no more"):
+        common.convert(str(tmp_path / "other"), broken, 3, "part")
+    assert os.listdir(tmp_path / "other") == ["part-00000"]
+    for wrong in ({"line_count": 0, "name_prefix": "a"}, {"line_count": 1, "name_prefix": "../a"}):
+        with pytest.raises(OpValueError):
+            common.convert(str(tmp_path), lambda: range(3), **wrong)

@@ -100,7 +100,7 @@ def test_another_content_is_named(serve, data: bytes, message: str) -> None:
 
 
 def test_the_stand_in_can_be_learnt() -> None:
-    assert (movielens.max_user_id(), movielens.max_movie_id(), movielens.max_job_id()) == (120, 90, 20)
+    assert (movielens.max_user_id(), movielens.max_movie_id(), movielens.max_job_id()) == (120, 3952, 20)
     train, test = list(movielens.train()()), list(movielens.test()())
     assert len(train) + len(test) == 3000 and 200 < len(test) < 400
     ratings = np.array([s[7][0] for s in train])

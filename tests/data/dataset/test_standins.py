@@ -13,7 +13,27 @@ import pytest
 
 import fluidnb as fluid
 from fluidnb.data import reader, seeding
-from fluidnb.data.dataset import cifar, conll05, imdb, imikolov, mnist, movielens, uci_housing, wmt14, wmt16
+from fluidnb.data.dataset import (
+    cifar,
+    conll05,
+    flowers,
+    imdb,
+    imikolov,
+    mnist,
+    movielens,
+    mq2007,
+    sentiment,
+    uci_housing,
+    voc2012,
+    wmt14,
+    wmt16,
+)
+
+
+def petals(sample: tuple[bytes, int]) -> tuple[bytes, int]:
+    """A flower by one row of its pixels: the whole image is large, and in training it is cropped anywhere."""
+    return sample[0][100_000:101_000], sample[1]
+
 
 READERS = {
     "mnist.train": lambda: mnist.train(),
@@ -31,6 +51,15 @@ READERS = {
     "conll05.test": lambda: conll05.test(),
     "uci_housing.train": lambda: uci_housing.train(),
     "uci_housing.test": lambda: uci_housing.test(),
+    "flowers.train": lambda: flowers.train(mapper=petals, use_xmap=False),
+    "flowers.test": lambda: flowers.test(mapper=petals, use_xmap=False),
+    "flowers.valid": lambda: flowers.valid(mapper=petals, use_xmap=False),
+    "voc2012.train": lambda: voc2012.train(),
+    "voc2012.val": lambda: voc2012.val(),
+    "mq2007.train": lambda: mq2007.train,
+    "mq2007.test": lambda: lambda: mq2007.test("plain_txt"),
+    "sentiment.train": lambda: sentiment.train,
+    "sentiment.test": lambda: sentiment.test,
     "wmt14.train": lambda: wmt14.train(40),
     "wmt14.gen": lambda: wmt14.gen(40),
     "wmt16.train": lambda: wmt16.train(40, 50),

@@ -1,0 +1,39 @@
+"""``fluidnb bench``: the benchmarks, beside other frameworks."""
+
+from __future__ import annotations
+
+from argparse import ArgumentParser, Namespace
+from pathlib import Path
+
+from fluidnb.cli.checkout import root, start
+from fluidnb.cli.command import Command
+
+
+def arguments(parser: ArgumentParser) -> None:
+    """Declare the arguments."""
+    parser.add_argument("works", nargs="*", metavar="WORK", help="what to measure (default: everything)")
+    parser.add_argument("--peers", metavar="NAMES", default="fluidnb", help="beside whom, with commas (%(default)s)")
+    parser.add_argument("--json", metavar="FILE", type=Path, help="where the numbers go (.bench/last.json)")
+
+
+def run(options: Namespace) -> int:
+    """Measure.
+
+    Args:
+        options: ``works``, ``peers``, ``json``.
+
+    Returns:
+        0 when every goal is met.
+
+    Raises:
+        FluidError: the benchmarks are not here.
+    """
+    more = ["--json", str(options.json.absolute())] if options.json else []
+    return start("tests.benchmarks", *options.works, "--peers", options.peers, *more, folder=root("tests/benchmarks"))
+
+
+COMMAND = Command(
+    "Measure training and running, beside other frameworks if you like.", arguments, run,
+    example="example:\n  fluidnb bench fit_a_line --peers fluidnb,torch\n\n"
+    "`make bench` in a checkout sets the other frameworks up first.",
+)  # fmt: skip

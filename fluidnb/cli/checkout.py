@@ -1,0 +1,62 @@
+"""What lies beside the packages in a checkout only (tests, benchmarks, notebooks), and other programs that use it."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import fluidnb
+from fluidnb.errors import FluidError
+
+
+def root(needed: str) -> Path:
+    """The checkout that fluidnb was installed from.
+
+    Args:
+        needed: a file or folder in it without which it is of no use.
+
+    Returns:
+        Its folder.
+
+    Raises:
+        FluidError: fluidnb was installed without it.
+
+    Example:
+        >>> (root("tests") / "tests").is_dir()
+        True
+    """
+    folder = Path(fluidnb.__file__).parents[1]
+    if (folder / needed).exists() and (folder / "pyproject.toml").exists():
+        return folder
+    raise FluidError(
+        f"There is no {needed}/ beside this fluidnb: it was installed as a package, which is without it.",
+        expected=f"a checkout, with {needed}/ in it",
+        received=f"fluidnb in {Path(fluidnb.__file__).parent}",
+        hint="clone the project, and in the clone: pip install --editable '.[data,notebook,test]'",
+    )
+
+
+def start(module: str, *arguments: str, folder: Path | None = None) -> int:
+    """Run another module of this Python as a program of its own, and wait for it.
+
+    Args:
+        module: its name.
+        *arguments: its arguments.
+        folder: where it runs; here by default.
+
+    Returns:
+        Its exit status.
+
+    Example:
+        >>> start("timeit", "-n", "0", "-r", "0", "--no-such-option")
+        2
+    """
+    command = [sys.executable, "-m", module, *arguments]
+    with subprocess.Popen(command, cwd=folder, env={**os.environ, "PYTHONUNBUFFERED": "1"}) as process:
+        while True:
+            try:
+                return process.wait()
+            except KeyboardInterrupt:  # it has got the same Ctrl-C, and ends in its own way
+                continue

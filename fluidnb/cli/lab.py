@@ -1,0 +1,51 @@
+"""``fluidnb lab``: JupyterLab on the notebooks."""
+
+from __future__ import annotations
+
+from argparse import ArgumentParser, Namespace
+from importlib.util import find_spec
+from pathlib import Path
+
+from fluidnb.cli.checkout import root, start
+from fluidnb.cli.command import Command
+from fluidnb.errors import FluidError
+
+TOUR = "00_tour.ipynb"
+
+
+def arguments(parser: ArgumentParser) -> None:
+    """Declare the arguments."""
+    parser.add_argument("where", nargs="?", type=Path, help="a notebook or a folder (default: the tour)")
+
+
+def run(options: Namespace) -> int:
+    """Open JupyterLab, and wait until it ends.
+
+    Args:
+        options: ``where``, and ``rest`` for JupyterLab.
+
+    Returns:
+        Its exit status.
+
+    Raises:
+        FluidError: JupyterLab is not installed, or the notebook does not exist.
+    """
+    if find_spec("jupyterlab") is None:
+        raise FluidError("JupyterLab is not installed here.", hint="pip install 'fluidnb[notebook]'")
+    where = options.where or root("notebooks") / "notebooks" / TOUR
+    if not where.exists():
+        raise FluidError(f"There is no {where}.", hint=_notebooks(where))
+    print(f"opening JupyterLab on {where}; Ctrl-C twice ends it", flush=True)
+    return start("jupyterlab", str(where), *options.rest)
+
+
+def _notebooks(where: Path) -> str | None:
+    """The notebooks that are where one was looked for."""
+    found = sorted(path.name for path in where.parent.glob("*.ipynb"))
+    return f"in {where.parent}: {', '.join(found[:6])}" if found else None
+
+
+COMMAND = Command(
+    "Open JupyterLab on the tour, or on a notebook of yours.", arguments, run, "JupyterLab",
+    "examples:\n  fluidnb lab\n  fluidnb lab notebooks/book --no-browser",
+)  # fmt: skip

@@ -1,0 +1,146 @@
+"""Programs to show: of a file, of a folder, of a script."""
+
+from __future__ import annotations
+
+from argparse import Namespace
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from types import FrameType
+from typing import TYPE_CHECKING, Any
+
+from fluidnb.errors import FluidError, NotFound, near
+
+if TYPE_CHECKING:
+    from fluidnb.program import Program
+    from fluidnb.viz import ProgramPicture
+
+
+def open_programs(options: Namespace) -> list[ProgramPicture]:
+    """What a command line names, as pictures.
+
+    Args:
+        options: ``what``, and for a script ``program``, ``startup``, ``run`` and ``force``.
+
+    Returns:
+        One picture for a saved model; for a script one for each program that has operators.
+
+    Raises:
+        FluidError: there is no such file, it holds no program, or the script builds none.
+    """
+    from fluidnb.viz import read_program
+
+    what: Path = options.what
+    if what.suffix in (".py", ".ipynb"):
+        return [read_program(program, title) for title, program in _chosen(options).items()]
+    if options.startup or options.program or options.run:
+        raise FluidError(f"{what} is a saved model, which is one program.", hint="only scripts have several.")
+    return [read_program(_saved(_model_file(what)), str(what))]
+
+
+def _model_file(path: Path) -> Path:
+    """The file of a model's program."""
+    if not path.exists():
+        with_ending = path.with_name(path.name + ".pdmodel")
+        if with_ending.exists():
+            return with_ending
+        names = sorted(p.name for p in path.parent.iterdir()) if path.parent.is_dir() else []
+        raise NotFound(f"There is no {path}.", hint=near(path.name, names) or None)
+    if not path.is_dir():
+        return path
+    found = [path / "__model__"] if (path / "__model__").exists() else sorted(path.glob("*.pdmodel"))
+    if len(found) == 1:
+        return found[0]
+    raise FluidError(
+        f"{path} is no saved model." if not found else f"{path} has several models.",
+        expected="a folder with __model__ or one .pdmodel in it",
+        received=", ".join(sorted(p.name for p in path.iterdir())[:8]) or "an empty folder",
+        hint=f"name the file: fluidnb show {found[0]}" if found else None,
+    )
+
+
+def _saved(path: Path) -> Program:
+    from fluidnb.program import Program
+
+    try:
+        return Program.parse_from_string(path.read_bytes())
+    except OSError as error:
+        raise FluidError(f"Cannot read {path}.", received=error.strerror) from None
+    except FluidError as error:
+        error.hint = "__model__ and .pdmodel are programs; files of parameters are not."
+        error.summary = f"{path} holds no program. {error.summary}"
+        raise
+
+
+def _chosen(options: Namespace) -> dict[str, Program]:
+    """The programs of a script that the options ask for, by title."""
+    from fluidnb.program import default_startup_program
+
+    found = _built(options)
+    if options.startup:
+        return {"startup program": default_startup_program()}
+    if options.program is not None:
+        if options.program not in found:
+            hint = near(options.program, found) or f"it has {', '.join(found)}" if found else None
+            raise NotFound(f"{options.what} calls no program {options.program}.", hint=hint)
+        return {options.program: found[options.program]}
+    found = {title: program for title, program in found.items() if any(b.ops for b in program.desc.blocks)}
+    if not found:
+        raise FluidError(f"{options.what} builds no program.", hint="--run runs it to its end, not to its first run.")
+    return found
+
+
+class _Enough(BaseException):
+    """The script runs a program: it has been built."""
+
+
+def _built(options: Namespace) -> dict[str, Program]:
+    """The programs of a script, by the names that it has for them; ``program`` is the default one."""
+    from fluidnb.cli import script
+    from fluidnb.program import Program, default_main_program, default_startup_program
+
+    names: dict[str, Any] = {}
+    with script.as_program(options.what, (), options.force), _until_a_run(options.run):
+        try:
+            names = script.run(options.what)
+        except _Enough as enough:
+            for frame in _frames(enough):
+                names = {**frame.f_globals, **names, **frame.f_locals}
+        except SystemExit:
+            pass
+        except Exception as error:
+            script.tell(error, options.what)
+            raise FluidError(f"{options.what} did not come to its end.") from None
+    known = {"program": default_main_program()}
+    hidden = {id(default_main_program()), id(default_startup_program())}
+    for name, value in names.items():
+        if isinstance(value, Program) and id(value) not in hidden and not name.startswith("_"):
+            known[name] = value
+            hidden.add(id(value))
+    return known
+
+
+def _frames(error: BaseException) -> Iterator[FrameType]:
+    """The frames of the script that an error came through."""
+    trace = error.__traceback__
+    while trace is not None:
+        if trace.tb_frame.f_globals.get("__name__") == "__main__":
+            yield trace.tb_frame
+        trace = trace.tb_next
+
+
+@contextmanager
+def _until_a_run(whole: bool) -> Iterator[None]:
+    """Inside, the first run of a program ends the script; unless it is to run as a whole."""
+    from fluidnb.runtime import Executor
+
+    def stop(*args: Any, **kwargs: Any) -> Any:
+        raise _Enough
+
+    run = Executor.run
+    if not whole:
+        setattr(Executor, "run", stop)  # noqa: B010  (mypy knows methods as constants)
+    try:
+        yield
+    finally:
+        setattr(Executor, "run", run)  # noqa: B010

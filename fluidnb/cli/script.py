@@ -1,0 +1,125 @@
+"""A user's script, run as Python runs it, with Paddle's names as ours; what it raises, without frames of ours."""
+
+from __future__ import annotations
+
+import runpy
+import sys
+import traceback
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+from fluidnb import compat
+from fluidnb.errors import FluidError
+
+#: Packages whose frames say nothing about a user's program.
+_INTERNAL = ("fluidnb", "fluidnb_kernels", "fluidnb_magics", "importlib", "runpy")
+
+
+def check(path: Path) -> None:
+    """Refuse what is no script.
+
+    Args:
+        path: a file.
+
+    Raises:
+        FluidError: it does not exist, or is something else.
+    """
+    if not path.exists():
+        others = sorted(p.name for p in path.parent.glob("*.py")) if path.parent.is_dir() else []
+        raise FluidError(f"There is no {path}.", hint=f"scripts there: {', '.join(others[:6])}" if others else None)
+    if path.is_dir():
+        raise FluidError(f"{path} is a folder.", expected="a Python script")
+    if path.suffix == ".ipynb":
+        raise FluidError(f"{path} is a notebook.", expected="a Python script", hint=f"fluidnb lab {path}")
+
+
+@contextmanager
+def as_program(path: Path, arguments: Sequence[str] = (), force: bool = False) -> Iterator[None]:
+    """Inside, the interpreter looks as it does to a script of its own, and ``import paddle`` means this package.
+
+    Args:
+        path: the script.
+        arguments: what it finds in ``sys.argv`` after its own name.
+        force: whether to do so although a real paddle is installed.
+
+    Raises:
+        FluidError: there is no such script, or a real paddle is installed.
+    """
+    check(path)
+    argv, places = sys.argv, list(sys.path)
+    mine = not compat.is_installed()
+    if mine:
+        try:
+            compat.install(force=force)
+        except FluidError as error:
+            error.hint = "with --force, fluidnb takes its place for this script."
+            raise
+    sys.argv = [str(path), *arguments]
+    sys.path.insert(0, str(path.parent.resolve()))
+    try:
+        yield
+    finally:
+        sys.argv, sys.path[:] = argv, places
+        if mine:
+            compat.uninstall()
+
+
+def run(path: Path) -> dict[str, Any]:
+    """Run a script as the main program.
+
+    Args:
+        path: the script.
+
+    Returns:
+        Its global names.
+
+    Raises:
+        BaseException: whatever the script raises.
+    """
+    return runpy.run_path(str(path), run_name="__main__")
+
+
+def tell(error: BaseException, path: Path) -> None:
+    """Print what a script raised on stderr, as Python does, with the frames of the user's own alone.
+
+    Args:
+        error: what it raised.
+        path: the script.
+    """
+    chain: list[BaseException] = [error]
+    for link in chain:  # which grows meanwhile
+        link.__traceback__ = user_frames(link.__traceback__, str(path))
+        before = link.__cause__ or (None if link.__suppress_context__ else link.__context__)
+        if before is not None and all(before is not known for known in chain):
+            chain.append(before)
+    if isinstance(error, FluidError) and error.__traceback__ is None:
+        print(f"{type(error).__name__}: {error}", file=sys.stderr)
+        return
+    lines = traceback.TracebackException.from_exception(error).format()
+    print("".join(lines).replace(f"{type(error).__module__}.{type(error).__qualname__}: ", f"{type(error).__name__}: "),
+          end="", file=sys.stderr)  # fmt: skip
+
+
+def user_frames(trace: TracebackType | None, script: str) -> TracebackType | None:
+    """The part of a traceback that is the user's: from the script on, without our frames.
+
+    Args:
+        trace: the whole.
+        script: the script's file name.
+
+    Returns:
+        A new traceback; None when no frame is the user's.
+    """
+    entries = []
+    while trace is not None:
+        entries.append(trace)
+        trace = trace.tb_next
+    first = next((i for i, t in enumerate(entries) if t.tb_frame.f_code.co_filename == script), len(entries))
+    kept: TracebackType | None = None
+    for entry in reversed(entries[first:]):
+        if str(entry.tb_frame.f_globals.get("__name__", "")).partition(".")[0] not in _INTERNAL:
+            kept = TracebackType(kept, entry.tb_frame, entry.tb_lasti, entry.tb_lineno)
+    return kept

@@ -1,0 +1,143 @@
+"""``fluidnb show``: the program of a saved model, or those that a script builds, as a listing or a picture."""
+
+from __future__ import annotations
+
+import shutil
+import sys
+from argparse import ArgumentParser, ArgumentTypeError, Namespace
+from collections import Counter
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from fluidnb.cli.command import Command
+from fluidnb.errors import FluidError, NotFound
+
+if TYPE_CHECKING:
+    from fluidnb.viz import ProgramPicture
+    from fluidnb.viz.spans import Line
+
+
+def arguments(parser: ArgumentParser) -> None:
+    """Declare the arguments."""
+    parser.add_argument("what", metavar="MODEL_OR_SCRIPT", type=Path,
+                        help="__model__, a .pdmodel, a folder of save_inference_model, or a Python script")  # fmt: skip
+    parser.add_argument("--program", metavar="NAME", help="one of a script's programs, as the script calls it")
+    parser.add_argument("--startup", action="store_true", help="a script's startup program")
+    parser.add_argument("--run", action="store_true", help="run a script to its end, not only to its first exe.run()")
+    parser.add_argument("--force", action="store_true", help="run a script although a real paddle is installed here")
+    parser.add_argument("--block", metavar="N", type=_number, help="only this block, with those inside it")
+    parser.add_argument("--ops", action="store_true", help="count operators by type instead of listing them")
+    parser.add_argument("--limit", metavar="N", type=_number, default=400, help="operators shown at most (%(default)s)")
+    parser.add_argument("--svg", metavar="FILE", type=Path, help="draw into an SVG file instead")
+    parser.add_argument("--dot", metavar="FILE", type=Path, help="write Graphviz's language instead; - for stdout")
+
+
+def run(options: Namespace) -> int:
+    """Show programs.
+
+    Args:
+        options: as declared above.
+
+    Returns:
+        0.
+
+    Raises:
+        FluidError: there is nothing to show, with what there is instead.
+    """
+    from fluidnb.cli.programs import open_programs
+
+    pictures = [_narrowed(picture, options.block) for picture in open_programs(options)]
+    for file, write in ((options.svg, _svg), (options.dot, _dot)):
+        if file is not None:
+            write(_only(pictures), file, options.limit)
+    if options.svg or options.dot:
+        return 0
+    for i, picture in enumerate(pictures):
+        _print([[("", "")]] * (i > 0) + _lines(picture, options))
+    return 0
+
+
+def _lines(picture: ProgramPicture, options: Namespace) -> list[Line]:
+    from fluidnb.viz import program_lines
+
+    return _counts(picture) if options.ops else program_lines(picture, _width(), options.limit)
+
+
+def _counts(picture: ProgramPicture) -> list[Line]:
+    """How often each operator occurs, the most frequent first."""
+    from fluidnb.viz.spans import columns
+
+    found = Counter((op.type, op.role) for block in (picture.root, *picture.loose) for _, op in block.walk())
+    often = sorted(found.items(), key=lambda item: (-item[1], item[0]))
+    rows: list[list[Line]] = [[[(f"  {n}", "dim")], [(kind, role)], [(role, "dim")]] for (kind, role), n in often]
+    return [[(picture.title, "bold"), ("  " + picture.counts, "dim")], *columns(rows)]
+
+
+def _narrowed(picture: ProgramPicture, index: int | None) -> ProgramPicture:
+    """A picture of one block of a program."""
+    if index is None:
+        return picture
+    from fluidnb.viz import ProgramPicture
+
+    waiting, known = [picture.root, *picture.loose], []
+    for block in waiting:
+        if block.index == index:
+            return ProgramPicture(block, title=f"{picture.title}, block {index}")
+        known.append(block.index)
+        waiting += [inner for op in block.ops for inner in op.blocks]
+    raise NotFound(f"{picture.title} has no block {index}.", expected=f"one of {', '.join(map(str, sorted(known)))}")
+
+
+def _only(pictures: list[ProgramPicture]) -> ProgramPicture:
+    if len(pictures) > 1:
+        raise FluidError("A file takes one picture, and there are several programs.",
+                         hint=f"--program {' or '.join(p.title for p in pictures)}")  # fmt: skip
+    return pictures[0]
+
+
+def _svg(picture: ProgramPicture, file: Path, limit: int) -> None:
+    from fluidnb.viz import program_svg
+
+    _write(program_svg(picture, "fluidnb_", limit), file)
+
+
+def _dot(picture: ProgramPicture, file: Path, limit: int) -> None:
+    from fluidnb.viz import dot_text
+
+    _write(dot_text(picture, "fluidnb_"), file)
+
+
+def _write(text: str, file: Path) -> None:
+    if str(file) == "-":
+        print(text)
+        return
+    try:
+        file.write_text(text + "\n", encoding="utf-8")
+    except OSError as error:
+        raise FluidError(f"Cannot write {file}.", received=error.strerror) from None
+    print(f"{file}: {len(text) / 1024:.1f} KB")
+
+
+def _print(lines: list[Line]) -> None:
+    from fluidnb.viz import ansi, plain
+
+    print(ansi(lines, _width()) if _width() else plain(lines))
+
+
+def _width() -> int:
+    """Columns of the terminal; 0 where nobody sees colours."""
+    return shutil.get_terminal_size().columns if sys.stdout.isatty() else 0
+
+
+def _number(text: str) -> int:
+    if not text.isdecimal():
+        raise ArgumentTypeError(f"{text} is not a number from 0 on")
+    return int(text)
+
+
+COMMAND = Command(
+    "Show a saved model, or what a script builds.", arguments, run,
+    example="examples:\n  fluidnb show saved/               the program of an inference model\n"
+    "  fluidnb show train.py --block 1   a nested block of a script's program\n"
+    "  fluidnb show train.py --svg a.svg",
+)  # fmt: skip

@@ -1,0 +1,46 @@
+"""``fluidnb test``: the tests of the checkout, in ctest's spelling."""
+
+from __future__ import annotations
+
+from argparse import ArgumentParser, Namespace
+from importlib.util import find_spec
+
+from fluidnb.cli.checkout import root, start
+from fluidnb.cli.command import Command
+from fluidnb.errors import FluidError
+
+
+def arguments(parser: ArgumentParser) -> None:
+    """Declare the arguments."""
+    parser.add_argument("-R", metavar="NAME", help="only tests whose name has this in it (a regular expression)")
+    parser.add_argument("-V", action="store_true", help="tell every test, and show what it prints")
+    parser.add_argument("-N", action="store_true", help="tell the names of the tests, and run none")
+    parser.add_argument("-j", metavar="N", help="so many tests at a time (default: 1; logical: one for each core)")
+    parser.add_argument("--full", action="store_true", help="large sets of cases whole, not sampled")
+
+
+def run(options: Namespace) -> int:
+    """Run tests.
+
+    Args:
+        options: ``R``, ``V``, ``N``, ``j``, ``full``, and ``rest`` for pytest.
+
+    Returns:
+        pytest's exit status: 0 when all passed, 5 when there was none.
+
+    Raises:
+        FluidError: the tests, or pytest, are not here.
+    """
+    folder = root("tests")
+    if find_spec("pytest") is None:
+        raise FluidError("pytest is not installed here.", hint="pip install --editable '.[test]' in the checkout.")
+    given = [*(["-R", options.R] if options.R else []), *(["-v", "-s"] if options.V else [])]
+    given += ["--collect-only", "-q"] if options.N else []
+    given += [*(["-n", options.j] if options.j else []), *(["--full"] if options.full else [])]
+    return start("pytest", *given, *options.rest, folder=folder)
+
+
+COMMAND = Command(
+    "Run the tests of the checkout.", arguments, run, "pytest",
+    "examples:\n  fluidnb test -R test_mul_op -V\n  fluidnb test -R 'test_(mul|fc)' -x\n  fluidnb test -j logical",
+)  # fmt: skip

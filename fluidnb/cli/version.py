@@ -1,0 +1,82 @@
+"""``fluidnb version``: what is installed here. Imports nothing that is slow."""
+
+from __future__ import annotations
+
+import platform
+from argparse import ArgumentParser, Namespace
+from importlib.metadata import PackageNotFoundError
+from importlib.metadata import version as version_of
+from importlib.util import find_spec
+
+import fluidnb
+from fluidnb.cli.command import Command
+from fluidnb.errors import FluidError
+
+#: Shown beside fluidnb itself, in this order.
+PACKAGES = ("numpy", "protobuf", "ipython", "jupyterlab")
+
+
+def arguments(parser: ArgumentParser) -> None:
+    """Declare the arguments."""
+    parser.add_argument("--short", action="store_true", help="the number alone")
+
+
+def run(options: Namespace) -> int:
+    """Print the versions.
+
+    Args:
+        options: ``short``.
+
+    Returns:
+        0.
+
+    Example:
+        >>> run(Namespace(short=True))
+        0.1.0
+        0
+    """
+    if options.short:
+        print(fluidnb.__version__)
+        return 0
+    rows = [("fluidnb", fluidnb.__version__), ("python", f"{platform.python_version()}  ({platform.platform()})")]
+    rows += [(name, _version(name)) for name in PACKAGES]
+    rows.append(("CUDA", cuda()))
+    for name, text in rows:
+        print(f"{name:<11}{text}")
+    return 0
+
+
+def cuda() -> str:
+    """Whether programs can run on a CUDA device here, and why not.
+
+    Returns:
+        One phrase.
+
+    Example:
+        >>> cuda() != ""
+        True
+    """
+    if find_spec("cupy") is None:
+        return "no: cupy is not installed"
+    from fluidnb.values import CUDAPlace
+    from fluidnb.values.device_context import DeviceContext
+
+    try:
+        DeviceContext.get(CUDAPlace(0))
+    except FluidError as error:
+        return f"no: {error.summary.rpartition(': ')[2].rstrip('.')}"
+    import cupy
+
+    count = cupy.cuda.runtime.getDeviceCount()
+    names = [cupy.cuda.runtime.getDeviceProperties(i)["name"].decode() for i in range(count)]
+    return f"cupy {cupy.__version__}, {', '.join(names)}"
+
+
+def _version(name: str) -> str:
+    try:
+        return version_of(name)
+    except PackageNotFoundError:
+        return "not installed"
+
+
+COMMAND = Command("Print the versions of fluidnb and of what it rests on.", arguments, run)

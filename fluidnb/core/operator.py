@@ -1,0 +1,166 @@
+"""The core's own Operator: one operation that runs by itself on the variables of a scope."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, ClassVar
+
+from fluidnb.core.grow import grow, take_over
+from fluidnb.errors import NotFound, OpValueError, near
+from fluidnb.net.net_op import op_line
+from fluidnb.op import EMPTY, check_desc, get_op
+from fluidnb.program import Program
+from fluidnb.proto.desc import OpDesc
+from fluidnb.runtime import Scope, place_in, run_ops
+from fluidnb.values import CUDAPlace, DeviceContext, Place
+from fluidnb.where import capture
+
+
+class Operator:
+    """An operator outside any program; `create` makes one, ``fluid.op.Operator`` makes one by keywords.
+
+    Example:
+        >>> scale = Operator.create(OpDesc("scale", {"X": ["x"]}, {"Out": ["y"]}, {"scale": 2.0}).serialize_to_string())
+        >>> scope = fluid.Scope(); scope.var("x").get_tensor().set(np.ones(3, "float32"), fluid.CPUPlace())
+        >>> scale.run(scope, fluid.CPUPlace())
+        >>> np.array(scope.find_var("y").get_tensor())
+        array([2., 2., 2.], dtype=float32)
+        >>> print(scale)
+        Op(scale), inputs:{X[x]}, outputs:{Out[y]}.
+
+    Source: Fluid's framework::OperatorBase, as version 0.11 shows it to Python.
+    """
+
+    __slots__ = ("__weakref__", "_block", "_desc")
+
+    #: ``Operator.backward(op, no_grad_set)`` gives the gradient of an operator or a Net; `fluidnb.core.backward`.
+    backward: ClassVar[Callable[..., Any]]
+
+    def __init__(self, desc: OpDesc) -> None:
+        self._block = Program().global_block()
+        self._desc = self._block.desc.append_op(desc)
+        self._block.ops[0].where = capture(2)
+
+    @staticmethod
+    def create(desc: bytes) -> Operator:
+        """An operator from its description; attributes that are left out get their defaults.
+
+        Args:
+            desc: the bytes of an OpDesc message.
+
+        Returns:
+            The operator.
+
+        Raises:
+            NotFound: there is no such operator, slot or attribute.
+            SlotError: a slot lacks its argument, or has too many.
+            OpValueError: not the bytes of an OpDesc, an attribute that does not fit, or an operator that needs a
+                program around it.
+        """
+        made = OpDesc.parse_from_string(bytes(desc))
+        definition = get_op(made.optype)
+        if definition.control or made.optype in ("feed", "fetch"):
+            raise OpValueError(
+                f"{made.optype} runs inside a program alone.", where=capture(), received=made.optype,
+                expected="an operator that works on its own", hint="build a Program, and run it with an Executor.",
+            )  # fmt: skip
+        check_desc(definition, made)
+        return Operator(made)
+
+    @property
+    def desc(self) -> OpDesc:
+        """Its description."""
+        return self._desc
+
+    def run(self, scope: Scope, place: Place | DeviceContext) -> None:
+        """Run once.
+
+        Args:
+            scope: holds what it reads; what it writes is made there if need be.
+            place: where to run.
+
+        Raises:
+            NotFound: the scope has no variable of a name that it reads.
+            FluidError: the operator failed.
+        """
+        at = place_in(place)
+        self._look_at(scope)
+        written = [v for v in map(scope.find_var, self.output_vars()) if v is not None]
+        before = [variable.value for variable in written]
+        run_ops(self._block, scope, at)
+        for variable, old in zip(written, before, strict=True):
+            if old is not variable.value and take_over(old, variable.value):
+                variable.value = old  # who holds the object sees what was written
+
+    def infer_shape(self, scope: Scope) -> None:
+        """Give the tensors that it writes the shapes that they will have; values are not needed for that.
+
+        Args:
+            scope: holds what it reads: values, or tensors whose shape ``set_dims`` says.
+
+        Raises:
+            NotFound: the scope has no variable of a name that it reads.
+            FluidError: the shapes do not fit together.
+
+        Example:
+            >>> relu = Operator.create(OpDesc("relu", {"X": ["x"]}, {"Out": ["y"]}).serialize_to_string())
+            >>> scope = fluid.Scope(); scope.var("x").get_tensor().set_dims([7, 5])
+            >>> relu.infer_shape(scope); scope.find_var("y").get_tensor().get_dims()
+            [7, 5]
+        """
+        self._look_at(scope)
+        grow(self._desc, scope, self._block.ops[0].where)
+
+    def _look_at(self, scope: Scope) -> None:
+        for name in self.input_vars():
+            if name != EMPTY and scope.find_var(name) is None:
+                raise NotFound(
+                    f'The scope has no variable "{name}", which {self._desc.optype} reads.', where=capture(2),
+                    expected="a variable of this scope, or of one around it", received=name,
+                    hint=near(name, scope.local_var_names()) or f'scope.var("{name}").get_tensor().set(array, place).',
+                )  # fmt: skip
+        for name in self.output_vars():
+            if name != EMPTY and scope.find_var(name) is None:
+                scope.var(name)
+
+    def type(self) -> str:
+        """Its type."""
+        return self._desc.optype
+
+    def inputs(self) -> dict[str, list[str]]:
+        """Slot -> names of what it reads, slots in order of their names."""
+        return {slot: list(names) for slot, names in sorted(self._desc.ins.items())}
+
+    def outputs(self) -> dict[str, list[str]]:
+        """Slot -> names of what it writes, slots in order of their names."""
+        return {slot: list(names) for slot, names in sorted(self._desc.outs.items())}
+
+    def input_vars(self) -> list[str]:
+        """The names of all that it reads."""
+        return [name for names in self.inputs().values() for name in names]
+
+    def output_vars(self) -> list[str]:
+        """The names of all that it writes."""
+        return [name for names in self.outputs().values() for name in names]
+
+    def no_intermediate_outputs(self) -> list[str]:
+        """The names of what it writes for others, without what its gradient alone reads.
+
+        Example:
+            >>> desc = OpDesc("reshape2", {"X": ["x"]}, {"Out": ["y"], "XShape": ["s"]}, {"shape": [6]})
+            >>> Operator.create(desc.serialize_to_string()).no_intermediate_outputs()
+            ['y']
+        """
+        slots = get_op(self._desc.optype).outputs
+        private = {slot.name for slot in slots.values() if slot.intermediate}
+        return [name for slot, names in self.outputs().items() if slot not in private for name in names]
+
+    def support_gpu(self) -> bool:
+        """Whether it has a kernel of its own for CUDA."""
+        return any(kernel.place == CUDAPlace.kind for kernel in get_op(self._desc.optype).kernels)
+
+    def __str__(self) -> str:
+        return op_line(self._desc.optype, self.inputs(), self.outputs())
+
+    def __repr__(self) -> str:
+        return f"<core.Operator: {self}>"

@@ -1,0 +1,195 @@
+"""Flowers: photographs of flowers of 102 kinds, 6,149 to train, 1,020 to test and 1,020 to validate.
+
+Source: M.-E. Nilsback and A. Zisserman, Automated Flower Classification over a Large Number of Classes (2008). The
+files are a tar archive of JPEGs and two tables of MATLAB; Pillow and SciPy have to be installed to read them. Fluid:
+paddle.dataset.flowers, which trains with the larger part, called ``tstid`` in the tables.
+"""
+
+from __future__ import annotations
+
+import functools
+import os
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+
+from fluidnb.data.dataset import common, source
+from fluidnb.data.dataset.bundled import Array
+from fluidnb.data.dataset.image import simple_transform
+from fluidnb.data.dataset.image_files import load_image_bytes, to_ppm
+from fluidnb.data.reader.decorators import Reader, map_readers
+from fluidnb.data.reader.threads import xmap_readers
+from fluidnb.errors import EnforceNotMet
+
+DATA_URL = "http://paddlemodels.bj.bcebos.com/flowers/102flowers.tgz"
+LABEL_URL = "http://paddlemodels.bj.bcebos.com/flowers/imagelabels.mat"
+SETID_URL = "http://paddlemodels.bj.bcebos.com/flowers/setid.mat"
+DATA_MD5 = "52808999861908f626f3c1f4e79d11fa"
+LABEL_MD5 = "e0620be6f572b9609742df49c70aed4d"
+SETID_MD5 = "a5357ecc9cb78c4bef273ce3793fc85c"
+
+_CLASSES = 102
+#: part -> the images of the stand-in, for each class
+_DRAWN = {"tstid": 2, "trnid": 1, "valid": 1}
+_MEAN = (103.94, 116.78, 123.68)  # of blue, green and red
+
+Mapper = Callable[[Any], Any]
+
+
+def default_mapper(is_train: bool, sample: tuple[bytes, int]) -> tuple[Array, int]:
+    """What makes a sample of an image file: scaled to 256, a square of 224, channels first, the mean subtracted, flat.
+
+    Args:
+        is_train: whether the square may be anywhere, and the image in a mirror.
+        sample: (the bytes of the file, the class).
+
+    Returns:
+        (float32 [150,528]: blues row by row, greens, reds; the class).
+
+    Raises:
+        EnforceNotMet: no image, or Pillow is not installed.
+
+    Example:
+        >>> values, label = default_mapper(False, (to_ppm(np.zeros((30, 40, 3))), 7))
+        >>> values.shape, values.dtype, round(float(values[0]), 2), label
+        ((150528,), dtype('float32'), -103.94, 7)
+    """
+    data, label = sample
+    return simple_transform(load_image_bytes(data), 256, 224, is_train, mean=_MEAN).ravel(), label
+
+
+train_mapper = functools.partial(default_mapper, True)
+test_mapper = functools.partial(default_mapper, False)
+
+
+def train(
+    mapper: Mapper = train_mapper, buffered_size: int = 1024, use_xmap: bool = True, cycle: bool = False
+) -> Reader:
+    """The images to train with: (150,528 values as float32, class from 0 to 101), as `default_mapper` makes them.
+
+    The stand-in has 204: petals around a middle, in the colours and the number of each class.
+
+    Args:
+        mapper: takes (the bytes of an image file, class) and gives the sample.
+        buffered_size: with `use_xmap`, how many samples are under way or ready at most.
+        use_xmap: whether threads map; samples come in any order then. CPU_NUM in the environment says how many threads.
+        cycle: start again at the end, for ever.
+
+    Returns:
+        A reader.
+
+    Raises:
+        EnforceNotMet: a file is damaged or cannot be fetched, or Pillow or SciPy is not installed.
+
+    Example:
+        >>> values, label = next(iter(train(use_xmap=False)()))
+        >>> values.shape, values.dtype, label in range(102)
+        ((150528,), dtype('float32'), True)
+    """
+    return _reader("tstid", mapper, buffered_size, use_xmap, cycle)
+
+
+def test(
+    mapper: Mapper = test_mapper, buffered_size: int = 1024, use_xmap: bool = True, cycle: bool = False
+) -> Reader:
+    """The images to test with; the stand-in has 102.
+
+    Args:
+        mapper: as for `train`.
+        buffered_size: as for `train`.
+        use_xmap: as for `train`.
+        cycle: as for `train`.
+
+    Returns:
+        A reader of the same samples as `train`.
+
+    Raises:
+        EnforceNotMet: as for `train`.
+    """
+    return _reader("trnid", mapper, buffered_size, use_xmap, cycle)
+
+
+def valid(mapper: Mapper = test_mapper, buffered_size: int = 1024, use_xmap: bool = True) -> Reader:
+    """The images to validate with; the stand-in has 102.
+
+    Args:
+        mapper: as for `train`.
+        buffered_size: as for `train`.
+        use_xmap: as for `train`.
+
+    Returns:
+        A reader of the same samples as `train`.
+
+    Raises:
+        EnforceNotMet: as for `train`.
+    """
+    return _reader("valid", mapper, buffered_size, use_xmap, False)
+
+
+def fetch() -> None:
+    """Fetch the three files into the cache.
+
+    Raises:
+        EnforceNotMet: one of them cannot be fetched.
+    """
+    for url, md5 in _wanted():
+        common.download(url, "flowers", md5)
+
+
+def _wanted() -> tuple[tuple[str, str], ...]:
+    return (DATA_URL, DATA_MD5), (LABEL_URL, LABEL_MD5), (SETID_URL, SETID_MD5)
+
+
+def _reader(part: str, mapper: Mapper, size: int, use_xmap: bool, cycle: bool) -> Reader:
+    paths = source.files("flowers", *_wanted())
+
+    def samples() -> Iterator[tuple[bytes, int]]:
+        while True:
+            yield from _drawn(part) if paths is None else _stored(paths, part)
+            if not cycle:
+                return
+
+    if not use_xmap:
+        return map_readers(mapper, samples)
+    return xmap_readers(mapper, samples, int(os.environ.get("CPU_NUM", os.cpu_count() or 1)), size)
+
+
+def _stored(paths: tuple[str, ...], part: str) -> Iterator[tuple[bytes, int]]:
+    data, *tables = paths
+    labels, chosen = (_table(path, name) for path, name in zip(tables, ("labels", part), strict=True))
+    wanted = {f"jpg/image_{i:05d}.jpg": int(labels[i - 1]) - 1 for i in chosen}
+    for name, image in source.contents(data, wanted.__contains__):
+        yield image, wanted[name]
+
+
+def _table(path: str, name: str) -> Array:
+    try:
+        from scipy.io import loadmat  # type: ignore[import-untyped]
+    except ImportError:
+        raise EnforceNotMet(f"{path} cannot be read without SciPy.", hint="pip install scipy.") from None
+    with source.reading(path, name):
+        table: Array = np.ravel(loadmat(path)[name])
+        return table
+
+
+def _drawn(part: str) -> Iterator[tuple[bytes, int]]:
+    """The stand-in: as image files of 256 x 256 pixels."""
+    for cells, label in _grids(part):
+        yield to_ppm(cells.repeat(8, 0).repeat(8, 1)), label
+
+
+@functools.cache
+def _grids(part: str) -> list[tuple[Array, int]]:
+    """Flowers on a grid of 32 x 32 cells: noise, colours, middle and number of petals as the class has them."""
+    random = np.random.RandomState(list(_DRAWN).index(part))
+    colours = np.random.RandomState(102).randint(60, 256, (_CLASSES, 3, 3))  # of petals, middle and ground
+    drawn = []
+    for label in random.permutation(np.arange(_CLASSES * _DRAWN[part]) % _CLASSES).tolist():
+        y, x = np.mgrid[0:32, 0:32] - random.uniform(13, 19, (2, 1, 1))
+        far, angle = np.hypot(x, y), np.arctan2(y, x) + random.uniform(0, 6.3)
+        petals, middle = 8 + 5 * np.cos((3 + label % 6) * angle), 3 + label % 3
+        what = np.where(far < middle, 1, np.where(far < petals, 0, 2))
+        image = colours[label][what] + random.uniform(-40, 40, (32, 32, 1))
+        drawn.append((image.clip(0, 255).astype(np.uint8), label))
+    return drawn

@@ -1,0 +1,112 @@
+"""Readers in processes of their own, whose samples come together in one."""
+
+from __future__ import annotations
+
+import contextlib
+import multiprocessing
+import warnings
+from collections.abc import Iterator, Sequence
+from multiprocessing.connection import Connection, wait
+from multiprocessing.process import BaseProcess
+from typing import Any
+
+from fluidnb.data.reader.decorators import Reader, check_count, check_reader
+from fluidnb.errors import EnforceNotMet, OpTypeError
+
+_SAMPLE, _END, _ERROR = range(3)
+
+
+def multiprocess_reader(readers: Sequence[Reader], use_pipe: bool = True, queue_size: int = 1000) -> Reader:
+    """Run each of several readers in a process of its own; their samples come as they are ready.
+
+    It pays where a reader computes much on each sample. The processes are copies of this one, made when a pass
+    begins, so that readers may be functions of any kind; a pass that is left early ends them.
+
+    Args:
+        readers: the sources, for example one for each file. Their samples are pickled on the way.
+        use_pipe: accepted for old scripts: pipes join the processes in any case.
+        queue_size: accepted for old scripts: a reader is ahead as far as its pipe holds samples.
+
+    Returns:
+        A reader.
+
+    Raises:
+        OpTypeError: `readers` is no list of functions, or is empty.
+        EnforceNotMet: while reading: a reader raised an error, its process ended, or a sample cannot be pickled.
+
+    Example:
+        >>> both = multiprocess_reader([lambda: range(3), lambda: range(10, 12)])
+        >>> sorted(both())
+        [0, 1, 2, 10, 11]
+
+    Source: paddle.reader.multiprocess_reader.
+    """
+    if not isinstance(readers, list | tuple) or not readers:
+        raise OpTypeError(
+            "multiprocess_reader takes readers.", expected="a list of one reader or more",
+            received=f"{readers!r} ({type(readers).__name__})"[:200],
+        )  # fmt: skip
+    sources = [check_reader(reader) for reader in readers]
+    check_count("queue_size", queue_size)
+
+    def joined() -> Iterator[Any]:
+        running = _start(sources)
+        try:
+            while running:
+                for pipe in wait(list(running)):
+                    assert isinstance(pipe, Connection)
+                    kind, value = _receive(pipe, *running[pipe])
+                    if kind == _SAMPLE:
+                        yield value
+                    else:
+                        running.pop(pipe)[1].join()
+                        pipe.close()
+        finally:
+            for pipe, (_, process) in running.items():
+                process.terminate()
+                process.join()
+                pipe.close()
+
+    return joined
+
+
+def _start(sources: Sequence[Reader]) -> dict[Connection, tuple[int, BaseProcess]]:
+    """Start the processes: the end of the pipe of each -> its number and itself."""
+    context = multiprocessing.get_context("fork")
+    running: dict[Connection, tuple[int, BaseProcess]] = {}
+    for i, source in enumerate(sources):
+        here, there = context.Pipe(duplex=False)
+        process = context.Process(target=_send_all, args=(source, there), name=f"fluidnb reader {i}", daemon=True)
+        with warnings.catch_warnings():  # of Python 3.12: threads do not go along; the copy needs none of them
+            warnings.simplefilter("ignore", DeprecationWarning)
+            process.start()
+        there.close()
+        running[here] = i, process
+    return running
+
+
+def _receive(pipe: Connection, number: int, process: BaseProcess) -> tuple[int, Any]:
+    """The next message of a process; what went wrong there is raised here."""
+    try:
+        kind, value = pipe.recv()
+    except EOFError:
+        process.join()
+        raise EnforceNotMet(
+            f"The process of reader {number} ended before its pass did.", received=f"exit status {process.exitcode}"
+        ) from None
+    if kind == _ERROR:
+        raise EnforceNotMet(f"Reader {number} of multiprocess_reader failed: {value}.")
+    return kind, value
+
+
+def _send_all(source: Reader, pipe: Connection) -> None:
+    """What a process does: send its samples, and how it ended; the one who reads may be gone meanwhile."""
+    with contextlib.suppress(BrokenPipeError, KeyboardInterrupt):
+        try:
+            for sample in source():
+                pipe.send((_SAMPLE, sample))
+            pipe.send((_END, None))
+        except BrokenPipeError:
+            raise
+        except Exception as error:
+            pipe.send((_ERROR, f"{type(error).__name__}: {error}"))

@@ -1,0 +1,225 @@
+"""Breakpoints: where a session stops by itself.
+
+Those that name an operator, a line or a block stop before the operator; those that name a variable, NaN or an
+expression stop after the step that wrote it.
+"""
+
+from __future__ import annotations
+
+import fnmatch
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from fluidnb.debug.look import View
+from fluidnb.errors import NotFound, OpValueError
+from fluidnb.runtime.machine import Frame, Undo
+from fluidnb.runtime.plan import PlanOp
+from fluidnb.values.selected_rows import SelectedRows
+from fluidnb.values.tensor import LoDTensor
+
+#: What stops before an operator, and what stops after a step.
+BEFORE, AFTER = ("op", "line", "block", "at"), ("var", "nan", "when")
+
+
+@dataclass(eq=False, slots=True, repr=False)
+class Breakpoint:
+    """One place to stop.
+
+    Args:
+        kind: ``op``, ``line``, ``block``, ``at``, ``var``, ``nan`` or ``when``.
+        what: a type of operator (``elementwise_*``), a line (``net:3``, ``train.py:12``), a block (``1``, ``1@5`` for
+            its iteration 5), a place (``0:12``: block 0, operator 12), a variable (``fc_0.w_0``, ``*@GRAD``), an
+            expression, or for ``nan`` the size beyond which a number is as bad as infinity (``1e6``).
+        after: how many times to pass it before the first stop.
+        test: for ``when``: called with a `View`; the default evaluates ``what``.
+        enabled: whether it stops at all.
+
+    Attributes:
+        hits: how many times it was reached.
+        number: what users call it by: its session counts them from 1.
+
+    Raises:
+        OpValueError: an unknown kind, or a text that its kind does not know.
+
+    Example:
+        >>> Breakpoint("op", "elementwise_*").text
+        'op elementwise_*'
+        >>> Breakpoint("when", "loss.mean() > 3", after=2).text
+        'when loss.mean() > 3, after 2 times'
+    """
+
+    kind: str
+    what: str = ""
+    after: int = 0
+    test: Callable[[View], Any] | None = None
+    enabled: bool = True
+    hits: int = 0
+    number: int = 0
+
+    def __post_init__(self) -> None:
+        if self.kind not in (*BEFORE, *AFTER):
+            raise OpValueError(
+                f"There is no breakpoint on {self.kind!r}.", expected="op, line, block, at, var, nan or when",
+                received=self.kind,
+            )  # fmt: skip
+        rule = _RULES.get(self.kind)
+        if rule is not None and not re.fullmatch(rule[0], self.what):
+            raise OpValueError(
+                f"A breakpoint on {self.kind!r} does not know {self.what!r}.", expected=rule[1], received=self.what,
+            )  # fmt: skip
+
+    @property
+    def text(self) -> str:
+        """It in words."""
+        times = f", after {self.after} times" if self.after else ""
+        return f"{self.kind} {self.what}".strip() + times
+
+    def __repr__(self) -> str:
+        return f"<breakpoint {self.number}: {self.text}>"
+
+    def may_stop(self, op: PlanOp) -> bool:
+        """Whether it can ever stop at an operator; what depends on values or iterations alone is asked later.
+
+        Args:
+            op: the operator.
+        """
+        match self.kind:
+            case "op":
+                return fnmatch.fnmatchcase(op.desc.optype, self.what)
+            case "line":
+                return _is_at_line(op, self.what)
+            case "block":
+                return op.index == op_first(op) and op.block == int(self.what.partition("@")[0])
+            case "at":
+                return self.what == f"{op.block}:{op.index}"
+            case "var":
+                return any(fnmatch.fnmatchcase(name, self.what) for name in op.writes())
+            case _:
+                return True
+
+    def stops_before(self, frame: Frame) -> bool:
+        """Whether it stops before the operator of a frame for which `may_stop` holds.
+
+        Args:
+            frame: where the machine is.
+        """
+        at = self.what.partition("@")[2] if self.kind == "block" else ""
+        return not at or (frame.control.iteration(frame.k) if frame.control else 0) == int(at)
+
+    def stops_after(self, op: PlanOp, undo: Undo, frame: Frame) -> bool:
+        """Whether it stops after a step of an operator for which `may_stop` holds.
+
+        Args:
+            op: the operator.
+            undo: what the step changed.
+            frame: where the operator stood.
+
+        Raises:
+            Exception: whatever the expression of the breakpoint raises.
+        """
+        if self.kind == "nan":
+            limit = float(self.what or "inf")
+            return any(has_nan(frame.scope.find_var(name), limit) for name in op.writes())
+        if self.kind == "when":
+            view = View(frame.scope)
+            try:
+                return bool(view.evaluate(self.what) if self.test is None else self.test(view))
+            except (LookupError, NotFound):
+                return False  # what it speaks of is not there yet
+        return True
+
+    def counts(self) -> bool:
+        """Note that it was reached.
+
+        Returns:
+            Whether it stops this time.
+        """
+        self.hits += 1
+        return self.hits > self.after
+
+
+#: kind -> (what fits, in words)
+_RULES = {
+    "op": (r"[\w*?\[\]!]+", "the type of an operator; * stands for anything"),
+    "line": (r".*:\d+|\d+", "a line: 12, train.py:12, or a cell's name and line, net:3"),
+    "block": (r"\d+(@\d+)?", "a block's number, or 1@5 for its iteration 5"),
+    "at": (r"\d+:\d+", "block:operator, for example 0:12"),
+    "var": (r"\S+", "a variable's name; * stands for anything"),
+    "nan": (r"|[\d.e+]+", "nothing, or the largest size allowed, for example 1e6"),
+}
+
+
+def parse(text: str) -> Breakpoint:
+    """A breakpoint from what a user typed.
+
+    Args:
+        text: ``op mul``, ``var fc_0.w_0``, ``line net:3``, ``block 1@5``, ``at 0:12``, ``nan``, ``nan 1e6``,
+            or ``when loss.mean() > 3``; ``, after 3`` at the end passes it three times. A single word is the type of an
+            operator.
+
+    Returns:
+        The breakpoint.
+
+    Raises:
+        OpValueError: it cannot be understood.
+
+    Example:
+        >>> parse("when loss.max() > 1, after 3").after, parse("sgd").text, parse("nan").kind
+        (3, 'op sgd', 'nan')
+    """
+    body, _, tail = text.strip().rpartition(", after ")
+    if not body or not re.fullmatch(r"\d+( times)?", tail):
+        body, tail = text.strip(), "0"
+    kind, _, what = body.partition(" ")
+    if kind not in (*BEFORE, *AFTER):
+        known = re.fullmatch(r"\d+:\d+", body)
+        if not known and ":" not in body and " " in body:
+            raise OpValueError(
+                "That is no place to stop.", received=body,
+                expected="op TYPE, var NAME, line CELL:3, block 1@5, at 0:12, nan, or when EXPRESSION",
+            )  # fmt: skip
+        kind, what = ("at" if known else "line" if ":" in body else "op"), body
+    return Breakpoint(kind, what.strip(), int(tail.split()[0]))
+
+
+def has_nan(variable: Any, limit: float = np.inf) -> bool:
+    """Whether a runtime variable holds NaN, infinity, or a number beyond a limit.
+
+    Args:
+        variable: the variable, or None.
+        limit: the largest size allowed.
+
+    Example:
+        >>> scope = fluid.Scope(); scope.var("x").get_tensor().set(np.array([1.0, np.inf]))
+        >>> has_nan(scope.find_var("x")), has_nan(None)
+        (True, False)
+    """
+    value = None if variable is None else variable.value
+    if isinstance(value, SelectedRows):
+        value = value.value
+    array = value.array if type(value) is LoDTensor else None
+    if not isinstance(array, np.ndarray) or array.dtype.kind != "f":
+        return False
+    if limit < np.inf:
+        return bool(array.size) and not (-limit <= array.min() and array.max() <= limit)
+    return not (np.isfinite(np.add.reduce(array, None)) or np.isfinite(array).all())
+
+
+def op_first(op: PlanOp) -> int:
+    """The index of the first operator of an operator's block that runs."""
+    block = op.desc.block
+    return next((i for i, o in enumerate(() if block is None else block.ops) if o.optype not in ("feed", "fetch")), 0)
+
+
+def _is_at_line(op: PlanOp, text: str) -> bool:
+    where = op.where()
+    if where is None:
+        return False
+    name, _, line = text.rpartition(":")
+    if where.line != int(line):
+        return False
+    return not name or name in (where.cell, where.file, where.file.rsplit("/", 1)[-1])

@@ -1,0 +1,175 @@
+"""What a user changes while a program stands still: a tensor, the attributes of an operator. Going back undoes it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any, Protocol
+
+import numpy as np
+
+from fluidnb.errors import NotFound, OpTypeError, OpValueError, near
+from fluidnb.op import check_desc, get_op
+from fluidnb.proto.desc import OpDesc
+from fluidnb.runtime.machine import Machine, Undo
+from fluidnb.runtime.plan import Plan
+from fluidnb.runtime.scope import Scope
+from fluidnb.values.tensor import LoDTensor
+
+
+class Change(Protocol):
+    """A step that the user took instead of the program."""
+
+    def apply(self, machine: Machine) -> Undo:
+        """Make the change where the machine stands; the result takes it back. Raises a FluidError if it cannot be."""
+
+    def take_back(self, machine: Machine, undo: Undo) -> None:
+        """Put everything back as it was before `apply`."""
+
+    def withdraw(self, machine: Machine) -> None:
+        """Forget what the change did to the program itself; the run is begun anew."""
+
+    @property
+    def text(self) -> str:
+        """It in a few words."""
+
+
+class SetTensor:
+    """Gives a variable other values.
+
+    Args:
+        name: the variable, as seen from where the machine stands.
+        value: the values; a number fills the tensor, an array of the same shape replaces it.
+
+    Raises:
+        OpTypeError: the values cannot have the variable's dtype.
+    """
+
+    def __init__(self, name: str, value: Any) -> None:
+        self.name = name
+        self._value = np.array(value)
+
+    @property
+    def text(self) -> str:
+        """See `Change`."""
+        return f"{self.name} was set"
+
+    def apply(self, machine: Machine) -> Undo:
+        """See `Change`."""
+        variable = machine.stack[-1].scope.find_var(self.name)
+        tensor = None if variable is None else variable.value
+        if variable is None or type(tensor) is not LoDTensor or tensor.array is None:
+            raise NotFound(
+                f'"{self.name}" holds no tensor here.', expected="a tensor that has a value", received=_kind(tensor),
+                hint=near(self.name, names_of(machine)) or "step until something has written it.",
+            )  # fmt: skip
+        array = tensor.array
+        if self._value.dtype.kind not in "biuf" or (self._value.dtype.kind == "f" and array.dtype.kind in "iub"):
+            raise OpTypeError(
+                f'"{self.name}" cannot hold these values.', expected=str(array.dtype), received=str(self._value.dtype),
+                hint=f'value.astype("{array.dtype}") says that it is meant.',
+            )  # fmt: skip
+        try:
+            new = np.broadcast_to(self._value, array.shape)
+        except ValueError:
+            raise OpValueError(
+                f'"{self.name}" has another shape.', slots=[("", self.name, str(array.dtype), array.shape)],
+                expected=f"{list(array.shape)}, or something that fills it", received=f"{list(self._value.shape)}",
+            ) from None  # fmt: skip
+        undo = Undo(machine.stack, [], [(array, array.copy())], [])
+        np.copyto(array, new, casting="unsafe")
+        return undo
+
+    def take_back(self, machine: Machine, undo: Undo) -> None:
+        """See `Change`."""
+        undo.take_back()
+
+    def withdraw(self, machine: Machine) -> None:
+        """See `Change`: nothing to do, the run's checkpoint has it all."""
+
+
+class SetAttrs:
+    """Gives an operator other attributes, from the next time on that it runs.
+
+    Args:
+        op: the operator.
+        attrs: name -> value.
+    """
+
+    def __init__(self, op: OpDesc, attrs: Mapping[str, Any]) -> None:
+        self._op, self._attrs = op, dict(attrs)
+        self._old: dict[str, Any] = {}
+        self._plan: Plan | None = None
+
+    @property
+    def text(self) -> str:
+        """See `Change`."""
+        values = ", ".join(f"{name}={value}" for name, value in self._attrs.items())
+        return f"{self._op.optype} has {values} now"
+
+    def apply(self, machine: Machine) -> Undo:
+        """See `Change`."""
+        definition = get_op(self._op.optype)
+        for name in self._attrs:
+            if name not in definition.attrs:
+                raise NotFound(
+                    f"{definition.type} has no attribute {name}.", expected=", ".join(definition.attrs),
+                    received=name, hint=near(name, definition.attrs),
+                )  # fmt: skip
+        self._old = {name: self._op.attrs[name] for name in self._attrs if self._op.has_attr(name)}
+        undo, plan = Undo(machine.stack, [], [], []), machine.plan
+        try:
+            for name, value in self._attrs.items():
+                self._op.set_attr(name, value, definition.attrs[name].number)
+            check_desc(definition, self._op)
+            machine.plan = Plan(plan.desc, plan.feeds, plan.fetches, plan.place, plan.seed)
+        except BaseException:
+            self._put_back()
+            raise
+        self._plan = plan
+        machine.stack = tuple(replace(f, block=machine.plan.blocks[f.block.index]) for f in machine.stack)
+        for frame in machine.stack:
+            frame.scope.block = frame.block
+        return undo
+
+    def take_back(self, machine: Machine, undo: Undo) -> None:
+        """See `Change`."""
+        self.withdraw(machine)
+        undo.take_back()
+        machine.stack = undo.stack
+        for frame in machine.stack:
+            frame.scope.block = frame.block
+
+    def withdraw(self, machine: Machine) -> None:
+        """See `Change`."""
+        assert self._plan is not None
+        self._put_back()
+        machine.plan = self._plan
+
+    def _put_back(self) -> None:
+        for name in self._attrs:
+            if name in self._old:
+                self._op.set_attr(name, self._old[name], self._op.attr_type(name))
+            elif self._op.has_attr(name):
+                self._op.remove_attr(name)
+
+
+def names_of(machine: Machine) -> list[str]:
+    """The names of all variables that can be seen from where a machine stands.
+
+    Args:
+        machine: the machine.
+
+    Returns:
+        Names, innermost scope first.
+    """
+    names: dict[str, None] = {}
+    scope: Scope | None = machine.stack[-1].scope
+    while scope is not None:
+        names.update(dict.fromkeys(scope.vars))
+        scope = scope.parent
+    return list(names)
+
+
+def _kind(value: Any) -> str:
+    return "nothing" if value is None else type(value).__name__

@@ -1,0 +1,241 @@
+"""How gradients flow: which parameters learn, which do not, and which operator stands in the way."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from fluidnb.debug.forward import forward_of
+from fluidnb.debug.numbers import Numbers, numbers_of
+from fluidnb.debug.session import Session
+from fluidnb.debug.snapshot import OpSpot, spot_of
+from fluidnb.debug.walker import Walker
+from fluidnb.errors import NotFound
+from fluidnb.op import EMPTY, GRAD, has_grad
+from fluidnb.program import Program, default_main_program
+from fluidnb.program.roles import role_of
+from fluidnb.runtime.plan import PlanOp
+from fluidnb.runtime.scope import Scope
+
+#: A gradient is small or large when it is that share of its parameter (of 1 where the parameter is 0).
+SMALL, LARGE = 1e-6, 1e3
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Flow:
+    """The gradient of one parameter.
+
+    Args:
+        parameter: its name.
+        verdict: ``fine``, ``vanishing``, ``exploding``, ``dead`` (all zeros), ``NaN`` or ``disconnected`` (none).
+        weights: the parameter's numbers.
+        gradient: the gradient's numbers; None if there is none.
+        blocker: the operator that stands in the way, None if it is fine.
+        why: what that operator does, in words.
+        forward: the operator of forward that it is the gradient of, or itself; None if there is none.
+
+    Example:
+        >>> Flow("w", "fine", Numbers("w", norm=2.0), Numbers("w@GRAD", norm=0.5)).share
+        0.25
+    """
+
+    parameter: str
+    verdict: str
+    weights: Numbers
+    gradient: Numbers | None = None
+    blocker: OpSpot | None = None
+    why: str = ""
+    forward: OpSpot | None = None
+
+    @property
+    def share(self) -> float:
+        """The gradient's norm over the parameter's."""
+        return 0.0 if self.gradient is None else self.gradient.norm / (self.weights.norm or 1.0)
+
+    @property
+    def text(self) -> str:
+        """It in one line."""
+        share = "no gradient" if self.gradient is None else f"gradient {self.share:.2g} of it"
+        return f"{self.parameter}  {self.verdict}  {share}" + (f"  {self.why}" if self.why else "")
+
+    def __repr__(self) -> str:
+        return f"<{self.text}>"
+
+
+def gradient_flow(
+    program: Program | None = None, feed: Mapping[str, Any] | None = None, scope: Scope | None = None
+) -> list[Flow]:
+    """Walk one run and look at the gradient of each parameter.
+
+    Parameters are as before afterwards.
+
+    Args:
+        program: a program with backward; default the main program.
+        feed: what to feed.
+        scope: where parameters live; default the global scope.
+
+    Returns:
+        One for each parameter that may be trained, in the program's order.
+
+    Raises:
+        NotFound: the program has no backward.
+        FluidError: what ``exe.run`` would raise.
+
+    Example:
+        >>> x = fluid.layers.data("x", shape=[2])
+        >>> w = fluid.initializer.Constant(-1.0)
+        >>> h = fluid.layers.fc(x, 2, act="relu", param_attr=fluid.ParamAttr(initializer=w), bias_attr=False)
+        >>> y = fluid.layers.fc(h, 1, param_attr=fluid.ParamAttr(initializer=w), bias_attr=False)
+        >>> pairs = fluid.append_backward(fluid.layers.mean(y))
+        >>> exe = fluid.Executor(); ran = exe.run(fluid.default_startup_program())
+        >>> for flow in gradient_flow(feed={"x": np.ones((1, 2), "float32")}):
+        ...     print(flow.text)
+        fc_0.w_0  dead  gradient 0 of it  relu_grad makes 1.4 into 0: fc_0.tmp_1 is all 0
+        fc_1.w_0  dead  gradient 0 of it  mul_grad makes 1 into 0: fc_0.tmp_1 is all 0
+    """
+    program = default_main_program() if program is None else program
+    if not any(role_of(op.desc) == "backward" for op in program.global_block().ops):
+        raise NotFound(
+            "This program has no backward.", expected="gradients of a loss", received="forward operators only",
+            hint="append_backward(loss), or an optimizer's minimize(loss).",
+        )  # fmt: skip
+    session = Session(program, feed or {}, scope=scope)
+    try:
+        return session.do("call", flows, program)  # type: ignore[no-any-return]
+    finally:
+        session.do("restart")
+        session.close()
+
+
+def flows(walker: Walker, program: Program) -> list[Flow]:
+    """Walk the run under way to its end, and look at gradients on the way.
+
+    Args:
+        walker: a walker at the beginning of a run.
+        program: its program.
+
+    Returns:
+        See `gradient_flow`.
+    """
+    tape = walker.tape
+    scope = tape.machine.stack[0].scope
+    parameters = [p for p in program.all_parameters() if p.trainable]
+    weights = {p.name: numbers_of(p.name, _value(scope, p.name)) for p in parameters}
+    norms: dict[str, Numbers] = {}
+    makers: dict[str, tuple[PlanOp, float]] = {}
+
+    while not tape.done:
+        machine = tape.machine
+        op = machine.here
+        at = machine.stack[-1].scope
+        tape.forward()
+        if op is None:
+            continue
+        for name in op.writes():
+            value = _value(at, name)
+            numbers = numbers_of(name, value)
+            norms[name] = numbers
+            if GRAD in name and name not in op.reads():
+                arriving = [norms[n].norm for n in op.reads() if GRAD in n and n in norms]
+                makers[name] = (op, max(arriving, default=0.0))
+    all_ops = [op for block in tape.machine.plan.blocks for op in block.ops]
+    return [_flow(p.name, weights[p.name], norms, makers, program, all_ops) for p in parameters]
+
+
+def _value(scope: Any, name: str) -> Any:
+    variable = scope.find_var(name)
+    return None if variable is None else variable.value
+
+
+def _flow(
+    name: str, weights: Numbers, norms: Mapping[str, Numbers], makers: Mapping[str, tuple[PlanOp, float]],
+    program: Program, ops: list[PlanOp],
+) -> Flow:  # fmt: skip
+    gradient = norms.get(name + GRAD)
+    if gradient is None:
+        op, why = _cut(name, program, ops)
+        spot = None if op is None else spot_of(op)
+        return Flow(name, "disconnected", weights, None, spot, why, spot)
+    if weights.nan or weights.inf:
+        return Flow(name, "NaN", weights, gradient, None, "the parameter itself is, before this run")
+    share = gradient.norm / (weights.norm or 1.0)
+    if gradient.nan or gradient.inf:
+        verdict, worst = "NaN", np.inf
+    elif gradient.norm == 0:
+        verdict, worst = "dead", 0.0
+    elif share < SMALL:
+        verdict, worst = "vanishing", 0.0
+    elif share > LARGE:
+        verdict, worst = "exploding", np.inf
+    else:
+        return Flow(name, "fine", weights, gradient)
+    blocker, why = _narrow(name + GRAD, norms, makers, worst > 0, verdict)
+    if blocker is None:
+        return Flow(name, verdict, weights, gradient, None, why)
+    return Flow(name, verdict, weights, gradient, spot_of(blocker), why, _forward_of(blocker, ops))
+
+
+def _forward_of(op: PlanOp, ops: list[PlanOp]) -> OpSpot | None:
+    """The operator of forward that the user sees behind one of backward; itself, if it is one."""
+    if role_of(op.desc) == "forward":
+        return spot_of(op)
+    found = forward_of(op.desc, (o.desc for o in ops))
+    return next((spot_of(o) for o in ops if o.desc is found), None)
+
+
+def _narrow(
+    name: str, norms: Mapping[str, Numbers], makers: Mapping[str, tuple[PlanOp, float]], grows: bool, verdict: str
+) -> tuple[PlanOp | None, str]:
+    """On the way from the loss to a gradient, the operator at which it changed most; or the values that it meets."""
+    best: tuple[float, PlanOp | None, str] = (0.0, None, "")
+    seen = set()
+    while name in makers and name not in seen:
+        seen.add(name)
+        op, arriving = makers[name]
+        leaving = norms[name].norm
+        bad = norms[name].nan + norms[name].inf
+        factor = np.inf if bad else leaving / arriving if arriving else 0.0
+        change = (factor if grows else 1 / factor if factor else np.inf) if arriving or grows else 0.0
+        source = _zero_input(op, norms) if verdict == "dead" and arriving and not leaving else None
+        if change >= best[0] and (arriving or bad):
+            text = f"{op.desc.optype} makes {arriving:.2g} into {'NaN' if bad else format(leaving, '.2g')}"
+            best = (change, op, f"{text}: {source} is all 0" if source else text)
+        gradients = [n for n in op.reads() if GRAD in n and n in norms and n not in seen]
+        if not gradients:
+            break
+        name = max(gradients, key=lambda n: norms[n].norm if norms[n].low is not None else np.inf)
+    return best[1], best[2]
+
+
+def _zero_input(op: PlanOp, norms: Mapping[str, Numbers]) -> str | None:
+    """A value of forward that is all 0, by which a gradient is multiplied."""
+    return next((n for n in op.reads() if GRAD not in n and n in norms and norms[n].dtype and not norms[n].norm), None)
+
+
+def _cut(name: str, program: Program, ops: list[PlanOp]) -> tuple[PlanOp | None, str]:
+    """Where the way from a parameter to the loss is cut."""
+    with_gradient = {n.partition(GRAD)[0] for op in ops for n in op.writes() if GRAD in n}
+    reached, last = {name}, None
+    for op in ops:
+        if role_of(op.desc) != "forward" or reached.isdisjoint(op.reads()):
+            continue
+        last = op
+        writes = [n for n in op.writes() if n != EMPTY]
+        if not with_gradient.isdisjoint(writes):
+            if not has_grad(op.desc.optype):
+                return op, f"{op.desc.optype} has no gradient"
+            stopped = [n for n in op.reads() if n in reached and n != name and _stops(program, n)]
+            what = " and ".join(stopped) or "an input of it"
+            return op, f"{op.desc.optype} hands no gradient on: {what} has stop_gradient"
+        reached.update(writes)
+    if last is None:
+        return None, "no operator reads it"
+    return last, f"what {last.desc.optype} writes has no gradient: the loss does not depend on it, or it stops there"
+
+
+def _stops(program: Program, name: str) -> bool:
+    """Whether backward stops at a variable."""
+    return any(name in block.desc.vars and block.desc.vars[name].stop_gradient() for block in program.blocks)

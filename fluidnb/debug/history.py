@@ -1,0 +1,92 @@
+"""A variable on its way through a run: forward, backward and optimizer."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from fluidnb.debug.snapshot import OpSpot, spot_of
+from fluidnb.debug.walker import Walker
+from fluidnb.debug.writes import wrote
+from fluidnb.op import GRAD
+from fluidnb.program.roles import role_of
+from fluidnb.runtime.machine import Undo
+from fluidnb.values.tensor import LoDTensor
+
+
+@dataclass(frozen=True, slots=True)
+class Touch:
+    """A step that read or wrote a variable.
+
+    Args:
+        at: the tape's count of steps after it.
+        op: the operator.
+        role: ``forward``, ``backward`` or ``optimizer``.
+        name: the variable, or a gradient of it.
+        how: ``reads``, ``writes`` or ``changes`` (both).
+        iterations: of the blocks around the operator, outermost first.
+        shape: of its value after the step; None if it is no tensor.
+        norm: square root of the sum of squares of its value; None if it is no tensor of numbers.
+    """
+
+    at: int
+    op: OpSpot
+    role: str
+    name: str
+    how: str
+    iterations: tuple[int, ...]
+    shape: tuple[int, ...] | None
+    norm: float | None
+
+
+def touches(walker: Walker, name: str) -> list[Touch]:
+    """Walk the run under way again, and note each step that reads or writes a variable or a gradient of it.
+
+    Args:
+        walker: a walker with a run under way; it stands where it stood afterwards.
+        name: the variable.
+
+    Returns:
+        The steps, in order.
+    """
+    found: list[Touch] = []
+    tape = walker.tape
+
+    def look(undo: Undo) -> None:
+        frame = undo.stack[-1]
+        left = frame.pc >= len(frame.block.ops)
+        if left and len(undo.stack) == 1:
+            return
+        frame = undo.stack[-2] if left else frame  # what leaves a block may hand values to the block around
+        op = frame.block.ops[frame.pc]
+        reads, writes = set() if left else set(op.reads()), set(op.writes())
+        for touched in sorted(reads | writes):
+            if touched != name and touched.partition(GRAD)[0] != name:
+                continue
+            variable = frame.scope.find_var(touched)
+            if variable is None:
+                continue
+            does = touched in writes and wrote(undo, variable)
+            if not does and touched not in reads:
+                continue
+            how = "changes" if does and touched in reads else "writes" if does else "reads"
+            array = variable.value.array if type(variable.value) is LoDTensor else None
+            found.append(
+                Touch(
+                    tape.at, spot_of(op), role_of(op.desc), touched, how,
+                    tuple(f.control.iteration(f.k) for f in undo.stack if f.control is not None),
+                    None if array is None else tuple(array.shape),
+                    _norm(array),
+                )
+            )  # fmt: skip
+
+    tape.look_again(look)
+    return found
+
+
+def _norm(array: Any) -> float | None:
+    if not isinstance(array, np.ndarray) or array.dtype.kind not in "fiu":
+        return None
+    return float(np.sqrt(np.sum(np.square(array, dtype=np.float64))))

@@ -1,0 +1,127 @@
+"""The journal: what it takes to go back, within a budget of bytes; the oldest steps are dropped first."""
+
+from __future__ import annotations
+
+from collections import deque
+
+import numpy as np
+
+from fluidnb.runtime.machine import Undo
+from fluidnb.values.selected_rows import SelectedRows
+from fluidnb.values.tensor import LoDTensor
+
+#: Bytes that a record takes beside the arrays that it holds: itself, its tuple of frames, its lists; and each row.
+_RECORD, _ROW = 520, 120
+
+
+class Journal:
+    """The last steps of a machine, newest last.
+
+    A step that gives a variable a new array keeps the old one by reference, one that writes into an array keeps a copy
+    of what was there. Both count, and so do the records themselves.
+
+    Args:
+        budget: bytes; the oldest records go when there are more, the newest one stays.
+
+    Attributes:
+        nbytes: what the records hold together.
+        dropped: how many records have gone.
+
+    Example:
+        >>> journal = Journal(budget=1000)
+        >>> for _ in range(3):
+        ...     journal.append(Undo((), [], [], []))
+        >>> len(journal), journal.dropped, journal.nbytes
+        (1, 2, 520)
+    """
+
+    __slots__ = ("_costs", "_records", "budget", "dropped", "nbytes")
+
+    def __init__(self, budget: int) -> None:
+        self.budget = budget
+        self.nbytes = 0
+        self.dropped = 0
+        self._records: deque[Undo] = deque()
+        self._costs: deque[int] = deque()
+
+    def __len__(self) -> int:
+        return len(self._records)
+
+    def __getitem__(self, at: int) -> Undo:
+        return self._records[at]
+
+    def append(self, undo: Undo) -> None:
+        """Add the step that was just taken.
+
+        Args:
+            undo: what it takes to go back over it.
+        """
+        cost = cost_of(undo)
+        self._records.append(undo)
+        self._costs.append(cost)
+        self.nbytes += cost
+        while self.nbytes > self.budget and len(self._records) > 1:
+            self.keep(len(self._records) - 1)
+
+    def pop(self) -> Undo:
+        """Take the newest step out.
+
+        Returns:
+            What it takes to go back over it.
+
+        Raises:
+            IndexError: there is none.
+        """
+        undo = self._records.pop()
+        self.nbytes -= self._costs.pop()
+        return undo
+
+    def keep(self, count: int) -> None:
+        """Drop all but the newest records.
+
+        Args:
+            count: how many stay.
+        """
+        while len(self._records) > count:
+            self._records.popleft()
+            self.nbytes -= self._costs.popleft()
+            self.dropped += 1
+
+    def clear(self) -> None:
+        """Drop everything."""
+        self.keep(0)
+
+
+def cost_of(undo: Undo) -> int:
+    """The bytes that a record keeps alive, itself included.
+
+    Args:
+        undo: the record.
+
+    Returns:
+        Bytes.
+
+    Example:
+        >>> cost_of(Undo((), [], [(np.zeros(10), np.zeros(10))], [])) - cost_of(Undo((), [], [], []))
+        200
+    """
+    cost = _RECORD + _ROW * (len(undo.cells) + len(undo.arrays) + len(undo.lists))
+    for variable, value, array, _ in undo.cells:
+        now = variable.value
+        if type(value) is LoDTensor:
+            if array is not None and (now is not value or value.array is not array):
+                cost += array.nbytes
+        elif value is not None and now is not value:
+            cost += _size(value)
+    for _, old in undo.arrays:
+        cost += old.nbytes
+    for _, items in undo.lists:
+        cost += 8 * len(items)
+    return cost
+
+
+def _size(value: object) -> int:
+    """The bytes of what is no tensor, as far as it holds arrays."""
+    if isinstance(value, SelectedRows):
+        value = value.value.array
+    return value.nbytes if isinstance(value, np.ndarray) else 0

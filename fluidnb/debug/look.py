@@ -1,0 +1,159 @@
+"""What a user sees of a paused program: variables as numpy arrays, seen from where the machine stands."""
+
+from __future__ import annotations
+
+import builtins
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import numpy as np
+
+from fluidnb.errors import NotFound, near
+from fluidnb.program import Variable
+from fluidnb.runtime.scope import Scope
+from fluidnb.values.selected_rows import SelectedRows
+from fluidnb.values.tensor import LoDTensor, LoDTensorArray
+
+
+class View(Mapping[str, Any]):
+    """The variables that can be seen from a scope, by name: arrays that cannot be written.
+
+    Args:
+        scope: the scope.
+        around: the user's own names, for expressions; the program's variables come first.
+
+    Example:
+        >>> scope = fluid.Scope(); scope.var("x").get_tensor().set(np.ones(3, "float32"))
+        >>> view = View(scope)
+        >>> view["x"].sum(), list(view), "y" in view
+        (np.float32(3.0), ['x'], False)
+    """
+
+    __slots__ = ("_around", "_scope")
+
+    def __init__(self, scope: Scope, around: Mapping[str, Any] | None = None) -> None:
+        self._scope, self._around = scope, {} if around is None else around
+
+    def __getitem__(self, name: str) -> Any:
+        variable = self._scope.find_var(name)
+        value = None if variable is None else variable.value
+        if value is None or (type(value) is LoDTensor and value.array is None):
+            raise NotFound(
+                f'"{name}" has no value here.', expected="a variable that holds something", received=name,
+                hint=near(name, list(self)) or "step until something has written it.",
+            )  # fmt: skip
+        return shown(value)
+
+    def __contains__(self, name: object) -> bool:
+        variable = self._scope.find_var(name) if isinstance(name, str) else None
+        return variable is not None and holds(variable.value)
+
+    def __iter__(self) -> Iterator[str]:
+        seen: dict[str, None] = {}
+        scope: Scope | None = self._scope
+        while scope is not None:
+            seen.update((name, None) for name, v in scope.vars.items() if holds(v.value))
+            scope = scope.parent
+        return iter(seen)
+
+    def __len__(self) -> int:
+        return len(list(iter(self)))
+
+    def evaluate(self, text: str) -> Any:
+        """What a Python expression gives over the variables; ``np`` is numpy.
+
+        Names that are no Python names are reached as ``v["fc_0.w_0"]``.
+
+        Args:
+            text: the expression, for example ``loss.mean() > 3``.
+
+        Returns:
+            Its value.
+
+        Raises:
+            NotFound: it speaks of something that is not there.
+            Exception: whatever else the expression raises.
+
+        Example:
+            >>> scope = fluid.Scope(); scope.var("x").get_tensor().set(np.ones(3, "float32"))
+            >>> View(scope).evaluate("x.sum() == 3 and v['x'][0] > 0")
+            np.True_
+        """
+        try:
+            known = {"np": np, "v": self, **vars(builtins)}
+            return eval(compile(text, "<watch>", "eval"), known, _Names(self, self._around))
+        except NameError as error:
+            name = error.name or text
+            hint = near(name, list(self)) or "names lists what there is; v['fc_0.w_0'] is for names with a dot."
+            raise NotFound(f'"{name}" has no value here.', received=text, hint=hint) from None
+
+
+class _Names(dict[str, Any]):
+    """The local names of an expression: variables of the program."""
+
+    def __init__(self, view: View, around: Mapping[str, Any]) -> None:
+        super().__init__()
+        self._view, self._around = view, around
+
+    def __missing__(self, name: str) -> Any:
+        if name in self._view:
+            return self._view[name]
+        found = self._around[name]
+        if isinstance(found, Variable):  # one of a program: what it holds is asked for, and it holds nothing
+            raise KeyError(name)
+        return found
+
+
+def holds(value: Any) -> bool:
+    """Whether a variable's value is there.
+
+    Example:
+        >>> holds(None), holds(LoDTensor())
+        (False, False)
+    """
+    return value is not None and not (type(value) is LoDTensor and value.array is None)
+
+
+def shown(value: Any) -> Any:
+    """What a variable holds, as a user looks at it: tensors and arrays of tensors as numpy arrays that are read-only.
+
+    Args:
+        value: a LoDTensor, SelectedRows, LoDTensorArray or anything else.
+
+    Returns:
+        An ndarray, a list of them, or the value itself.
+
+    Example:
+        >>> shown(LoDTensorArray())
+        []
+    """
+    if type(value) is LoDTensor:
+        array = np.asarray(value).view()
+        array.flags.writeable = False
+        return array
+    if isinstance(value, LoDTensorArray):
+        return [shown(tensor) if holds(tensor) else None for tensor in value]
+    return value
+
+
+def frozen(value: Any) -> Any:
+    """The same as `shown`, copied, so that it stays as it is while the program goes on.
+
+    Args:
+        value: what a variable holds.
+
+    Returns:
+        An ndarray, a LoDTensor where there is LoD, a list, or the value.
+
+    Example:
+        >>> tensor = LoDTensor(); tensor.set(np.ones(2, "float32"))
+        >>> kept = frozen(tensor); tensor.set(np.zeros(2, "float32")); kept
+        array([1., 1.], dtype=float32)
+    """
+    if type(value) is LoDTensor:
+        return value._copy() if value.lod_ else np.array(np.asarray(value), order="C")
+    if isinstance(value, LoDTensorArray):
+        return [frozen(tensor) if holds(tensor) else None for tensor in value]
+    if isinstance(value, SelectedRows):
+        return SelectedRows(value.rows_, value.height_, value.value._copy())
+    return value

@@ -1,0 +1,153 @@
+"""The hunt for NaN: which operator made the first one, from what."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from fluidnb.debug.breakpoints import Breakpoint
+from fluidnb.debug.numbers import Numbers, numbers_of
+from fluidnb.debug.session import Session
+from fluidnb.debug.snapshot import OpSpot, spot_of
+from fluidnb.debug.walker import Walker
+from fluidnb.errors import EnforceNotMet
+from fluidnb.program import Program
+from fluidnb.runtime.plan import Plan, PlanOp
+from fluidnb.runtime.scope import Scope
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Finding:
+    """The operator that made the first bad number.
+
+    Args:
+        op: the operator.
+        iterations: of the blocks around it, outermost first.
+        inputs: what it read.
+        outputs: what it wrote.
+        source: the user's line, as text; empty if unknown.
+        before: why what it read was bad already, or what a check said before it wrote; else empty.
+    """
+
+    op: OpSpot
+    iterations: tuple[int, ...]
+    inputs: tuple[Numbers, ...]
+    outputs: tuple[Numbers, ...]
+    source: str = ""
+    before: str = ""
+
+    @property
+    def text(self) -> str:
+        """It in a few lines."""
+        at = f", iteration {' of '.join(map(str, reversed(self.iterations)))}" if self.iterations else ""
+        lines = [f"op {self.op.index} ({self.op.type}) in block {self.op.block}{at}  {self.op.place}".rstrip()]
+        if self.source:
+            lines.append(f"    {self.source}")
+        lines += [f"  reads   {numbers.text}" for numbers in self.inputs]
+        lines += [f"  writes  {numbers.text}" for numbers in self.outputs]
+        lines += [f"  {self.before}"] if self.before else []
+        return "\n".join(lines)
+
+    def __repr__(self) -> str:
+        return f"<{self.text}>"
+
+
+def find_nan(
+    program: Program | None = None,
+    feed: Mapping[str, Any] | None = None,
+    scope: Scope | None = None,
+    limit: float | None = None,
+) -> Finding | None:
+    """Walk one run and find the first operator that writes NaN, infinity, or a number beyond a limit.
+
+    Parameters are as before afterwards.
+
+    Args:
+        program: the program; default the main program.
+        feed: what to feed.
+        scope: where persistable variables live; default the global scope.
+        limit: the largest size of a number that is still good; None for any finite one.
+
+    Returns:
+        What was found, or None.
+
+    Raises:
+        FluidError: what ``exe.run`` would raise.
+
+    Example:
+        >>> x = fluid.layers.data("x", shape=[2])
+        >>> y = fluid.layers.log(fluid.layers.relu(x))
+        >>> print(find_nan(feed={"x": np.array([[1.0, -1.0]], "float32")}).text)
+        op 1 (log) in block 0
+          reads   relu_0.tmp_0  float32[1, 2]  0 … 1
+          writes  log_0.tmp_0  float32[1, 2]  1 infinite  0
+    """
+    session = Session(program, feed or {}, scope=scope)
+    try:
+        return session.do("call", hunt, "" if limit is None else str(limit))  # type: ignore[no-any-return]
+    finally:
+        session.do("restart")
+        session.close()
+
+
+def hunt(walker: Walker, limit: str = "") -> Finding | None:
+    """Go on to the first bad number, and tell; the walker stands right after the operator that wrote it.
+
+    Args:
+        walker: a walker with a run under way.
+        limit: see `Breakpoint`.
+
+    Returns:
+        What was found, or None at the end of the run.
+    """
+    plan, whole = walker.tape.machine.plan, walker.tape.at == walker.tape.runs[-1].first
+    snapshot = walker.run_to(Breakpoint("nan", limit))
+    if snapshot.error is not None:
+        checked = isinstance(snapshot.error, EnforceNotMet) and plan.check_nan
+        op = walker.tape.machine.here
+        if not checked or op is None:
+            raise snapshot.error
+        return _refused(walker, op, snapshot.error)
+    if not snapshot.reason.startswith("breakpoint"):
+        return None
+    frame = walker.tape.last().stack[-1]
+    op = frame.block.ops[frame.pc]
+    where = op.where()
+
+    outputs = _rows(frame.scope, op.writes())
+    walker.tape.back()
+    inputs = _rows(frame.scope, op.reads())
+    walker.tape.forward()
+    bad = [n.name for n in inputs if n.nan or n.inf]
+    source = "" if where is None else where.source
+    return Finding(spot_of(op), _iterations(walker), inputs, outputs, source, _before(bad, plan, whole))
+
+
+def _refused(walker: Walker, op: PlanOp, error: Any) -> Finding:
+    """An operator whose outputs FLAGS_check_nan_inf has refused; the walker stands before it."""
+    where = op.where()
+    inputs = _rows(walker.tape.machine.stack[-1].scope, op.reads())
+    source = "" if where is None else where.source
+    return Finding(spot_of(op), _iterations(walker), inputs, (), source, f"{error.summary} {error.received}")
+
+
+def _rows(scope: Scope, names: Iterable[str]) -> tuple[Numbers, ...]:
+    found = ((name, scope.find_var(name)) for name in dict.fromkeys(names))
+    return tuple(numbers_of(name, None if v is None else v.value) for name, v in found)
+
+
+def _iterations(walker: Walker) -> tuple[int, ...]:
+    return tuple(f.control.iteration(f.k) for f in walker.tape.machine.stack if f.control is not None)
+
+
+def _before(bad: list[str], plan: Plan, whole: bool) -> str:
+    """Where bad inputs came from: the hunt has seen all that this run did, if it is ``whole``."""
+    if not bad:
+        return ""
+    names = ", ".join(bad)
+    if not whole:
+        return f"{names} was bad before the hunt began: who {bad[0]} goes to the operator that wrote it"
+    if set(bad) <= set(plan.feeds):
+        return f"{names} was fed so"
+    return f"{names} was bad before this run: an earlier run did it, and with %fluid nan on that run stops there"

@@ -1,0 +1,315 @@
+"""The tape: all steps of all runs of a session, in one line that can be walked both ways.
+
+The journal holds the newest steps. Older ones are recomputed: the run that they belong to is walked again from its
+checkpoint, with the same feeds and the same random numbers, and what the user changed on the way is changed again.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import io
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from fluidnb.debug.change import Change
+from fluidnb.debug.journal import Journal
+from fluidnb.runtime.checkpoint import Checkpoint
+from fluidnb.runtime.executor import Executor
+from fluidnb.runtime.feeding import Fed
+from fluidnb.runtime.machine import Machine, Undo
+from fluidnb.runtime.plan import Plan
+from fluidnb.runtime.scope import Scope
+from fluidnb.values.tensor import LoDTensor
+
+
+@dataclass(slots=True)
+class Run:
+    """One run of the program on the tape.
+
+    Args:
+        plan: what it walks.
+        scope: the user's scope.
+        feeds: what is fed, copied.
+        number: which run of the program it is; random numbers depend on it.
+        first: the tape's count of steps where it begins.
+        start: what it changes outside, as it was.
+        machine: the machine that walks it; None when it is over and would take too much memory.
+        changes: what the user changed, by count of steps.
+        held: bytes of the variables that it has left behind.
+    """
+
+    plan: Plan
+    scope: Scope
+    feeds: Mapping[str, Fed]
+    number: int
+    first: int
+    start: Checkpoint
+    machine: Machine | None
+    changes: dict[int, Change] = field(default_factory=dict)
+    held: int = 0
+
+    @property
+    def nbytes(self) -> int:
+        """What it keeps: copies to begin it again, and the variables that it has left behind."""
+        return self.start.nbytes + sum(array.nbytes for array, _ in self.feeds.values()) + self.held
+
+
+class Tape:
+    """Walks runs forwards and backwards.
+
+    Args:
+        budget: bytes for the journal; as many again for what runs before the last one keep.
+
+    Attributes:
+        runs: the runs that can be gone back to, oldest first; the last one is under way.
+        ahead: the runs that were gone back over, the next one last.
+        at: steps from the beginning to here.
+        journal: the newest steps.
+        forgotten: steps of runs that are gone for good.
+
+    Example:
+        >>> tape = Tape(budget=1 << 20)
+        >>> tape.at, tape.runs, tape.can_back
+        (0, [], False)
+    """
+
+    def __init__(self, budget: int) -> None:
+        self.runs: list[Run] = []
+        self.ahead: list[Run] = []
+        self.at = 0
+        self.forgotten = 0
+        self.journal = Journal(budget)
+
+    @property
+    def machine(self) -> Machine:
+        """The machine under way."""
+        machine = self.runs[-1].machine
+        assert machine is not None, "only runs that are over give their machine up"
+        return machine
+
+    @property
+    def can_back(self) -> bool:
+        """Whether there is a step to take back."""
+        return self.at > self.forgotten
+
+    @property
+    def done(self) -> bool:
+        """Whether the run under way is over, and no run comes after it."""
+        return not self.ahead and self.machine.done
+
+    # ---- forwards
+
+    def begin(
+        self, plan: Plan, scope: Scope, feeds: Mapping[str, Fed], number: int, ahead: Iterable[Run] = ()
+    ) -> None:
+        """Put the machine at the start of a new run; one under way is left where it stands.
+
+        Args:
+            plan: the plan.
+            scope: the user's scope.
+            feeds: name -> (array, LoD).
+            number: which run of the program it is.
+            ahead: the runs that come after it, the next one last.
+        """
+        feeds = {name: (array.copy(), lod) for name, (array, lod) in feeds.items()}
+        start = Checkpoint(plan, scope)
+        if self.runs:
+            _hide(self.runs[-1])
+            self.runs[-1].held = _bytes_in(self.machine.stack[0].scope)
+        self.ahead = list(ahead)
+        self.runs.append(Run(plan, scope, feeds, number, self.at, start, self._machine(plan, scope, feeds, number)))
+        self._save_memory()
+
+    def forward(self) -> Undo:
+        """Take one step; at the end of a run, into the run that came after it when the tape was there before.
+
+        Returns:
+            What it changed.
+
+        Raises:
+            FluidError: the operator failed; nothing has changed.
+        """
+        if self.machine.done:
+            later = self.ahead.pop()
+            self.begin(later.plan, later.scope, later.feeds, later.number, self.ahead)
+        self.machine.step()
+        self.at += 1
+        return self.journal[-1]
+
+    def change(self, change: Change) -> None:
+        """Let the user change something here; it is a step of its own.
+
+        Args:
+            change: what.
+
+        Raises:
+            FluidError: it cannot be done; nothing has changed.
+        """
+        run = self.runs[-1]
+        self.journal.append(change.apply(self.machine))
+        run.plan = self.machine.plan
+        run.changes[self.at] = change
+        self.at += 1
+
+    # ---- backwards
+
+    def last(self) -> Undo:
+        """The step before here, which `back` would take back.
+
+        Returns:
+            What it changed.
+
+        Raises:
+            IndexError: there is none.
+        """
+        if not self.can_back:
+            raise IndexError("the beginning of the tape")
+        if self.at == self.runs[-1].first:
+            self._leave_run()
+        if not len(self.journal):
+            self._walk_again(self.at)
+        return self.journal[-1]
+
+    def back(self) -> None:
+        """Take one step back, into the run before where this one begins.
+
+        Raises:
+            IndexError: there is none.
+        """
+        self.last()
+        run = self.runs[-1]
+        change = run.changes.pop(self.at - 1, None)
+        if change is None:
+            self.machine.back()
+        else:
+            change.take_back(self.machine, self.journal.pop())
+            run.plan = self.machine.plan
+        self.at -= 1
+
+    def go(self, at: int) -> None:
+        """Go back to a count of steps.
+
+        Args:
+            at: where to; not after here.
+
+        Raises:
+            IndexError: the tape does not begin that early.
+        """
+        if at < self.forgotten:
+            raise IndexError("before the beginning of the tape")
+        while self.runs[-1].first > at:
+            self._rewind()
+            self._leave_run()
+        if self.at - at > len(self.journal):
+            self._walk_again(at)
+        while self.at > at:
+            self.back()
+
+    def look_again(self, look: Callable[[Undo], None]) -> None:
+        """Walk the run under way again from its beginning up to here, and look at each step.
+
+        Args:
+            look: called after each step with what it changed.
+        """
+        self._walk_again(self.at, look)
+
+    def close(self) -> None:
+        """Take the scopes of all runs out of the user's."""
+        for run in self.runs:
+            _hide(run)
+
+    # ---- how
+
+    def _machine(self, plan: Plan, scope: Scope, feeds: Mapping[str, Fed], number: int) -> Machine:
+        machine = Executor.machine(plan, scope, feeds, number)
+        machine.journal = self.journal
+        return machine
+
+    def _leave_run(self) -> None:
+        """From the beginning of a run to the end of the one before it."""
+        gone = self.runs.pop()
+        gone.start.restore()
+        _hide(gone)
+        self.ahead.append(gone)
+        run = self.runs[-1]
+        if run.machine is None:
+            self._walk_again(self.at)
+        else:
+            run.scope.kids.append(run.machine.stack[0].scope)
+
+    def _rewind(self) -> None:
+        """To the beginning of the run under way, at once."""
+        run = self.runs[-1]
+        _hide(run)
+        run.start.restore()
+        if run.machine is not None:
+            for change in reversed(list(run.changes.values())):
+                change.withdraw(run.machine)
+            run.plan = run.machine.plan
+        run.changes = {}
+        run.machine = self._machine(run.plan, run.scope, run.feeds, run.number)
+        self.journal.clear()
+        self.at = run.first
+
+    def _walk_again(self, at: int, look: Callable[[Undo], None] | None = None) -> None:
+        """Walk the run under way from its beginning to a count of steps."""
+        changes = self.runs[-1].changes
+        self._rewind()
+        with quiet(self.runs[-1].plan):
+            while self.at < at:
+                change = changes.get(self.at)
+                if change is None:
+                    self.forward()
+                else:
+                    self.change(change)
+                if look is not None:
+                    look(self.journal[-1])
+
+    def _save_memory(self) -> None:
+        """Let runs that are over drop their variables, oldest first, then whole runs, while they take too much."""
+        held = sum(run.nbytes for run in self.runs[:-1])
+        for i, run in enumerate(self.runs[:-1]):
+            if held <= self.journal.budget:
+                return
+            if run.machine is not None and not run.changes:
+                held -= run.held
+                run.machine, run.held = None, 0
+                self.journal.keep(self.at - self.runs[i + 1].first)
+        while len(self.runs) > 1 and held > self.journal.budget:
+            held -= self.runs[0].nbytes
+            _hide(self.runs.pop(0))
+            self.forgotten = self.runs[0].first
+        self.journal.keep(self.at - self.forgotten)
+
+
+def _hide(run: Run) -> None:
+    """Take a run's scope out of the user's."""
+    local = None if run.machine is None else run.machine.stack[0].scope
+    if local is not None and local in run.scope.kids:
+        run.scope.kids.remove(local)
+
+
+def _bytes_in(scope: Scope) -> int:
+    """The bytes of the tensors in a scope and those inside it."""
+    own = (v.value for v in scope.vars.values())
+    total = sum(t.array.nbytes for t in own if type(t) is LoDTensor and isinstance(t.array, np.ndarray))
+    return total + sum(map(_bytes_in, scope.kids))
+
+
+@contextlib.contextmanager
+def quiet(plan: Plan) -> Iterator[None]:
+    """Inside a ``with``, what a step printed when it was taken first is not printed again.
+
+    Args:
+        plan: the plan that is walked; one that prints nothing is walked as it is.
+
+    Yields:
+        Nothing.
+    """
+    if any(op.desc.optype in ("print", "py_func") for block in plan.blocks for op in block.ops):
+        with contextlib.redirect_stdout(io.StringIO()):
+            yield
+    else:
+        yield

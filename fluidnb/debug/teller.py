@@ -1,0 +1,124 @@
+"""Telling how a session stands: snapshots, those who look at them, and expressions that are watched."""
+
+from __future__ import annotations
+
+import sys
+import time
+import traceback
+from collections.abc import Callable
+
+import numpy as np
+
+from fluidnb.debug.look import View
+from fluidnb.debug.snapshot import Snapshot, frames_of
+from fluidnb.debug.tape import Tape
+from fluidnb.errors import FluidError
+
+#: Seconds between two snapshots of a program that runs.
+_OFTEN = 0.1
+
+
+class Teller:
+    """Takes snapshots of a tape and tells them; it belongs to the worker's thread.
+
+    Args:
+        budget: bytes that the journal may hold.
+
+    Attributes:
+        tape: the steps.
+        snapshot: how it stands; replaced, never changed.
+        watches: expressions that snapshots evaluate.
+        wrote: the variables that the last step wrote.
+        error: what the operator that comes next raised, or None.
+    """
+
+    def __init__(self, budget: int) -> None:
+        self.tape = Tape(budget)
+        self.snapshot = Snapshot("idle", "nothing to walk yet")
+        self.watches: list[str] = []
+        self.wrote: tuple[str, ...] = ()
+        self.error: BaseException | None = None
+        self._observers: list[Callable[[Snapshot], None]] = []
+        self._problems: tuple[str, ...] = ()
+        self._told = 0.0
+
+    def observe(self, look: Callable[[Snapshot], None]) -> None:
+        """Tell somebody of every snapshot."""
+        self._observers.append(look)
+        self._tell(look)
+
+    def forget(self, look: Callable[[Snapshot], None]) -> None:
+        """Tell somebody no more."""
+        self._observers.remove(look)
+
+    def watch(self, text: str) -> Snapshot:
+        """Show an expression in every snapshot."""
+        if text not in self.watches:
+            self.watches.append(text)
+        return self.stand(self.snapshot.reason)
+
+    def unwatch(self, text: str | None = None) -> Snapshot:
+        """Show it no more."""
+        self.watches = [w for w in self.watches if text is not None and w != text]
+        return self.stand(self.snapshot.reason)
+
+    def stand(self, reason: str) -> Snapshot:
+        """Take a snapshot of where the tape stands still, and tell it.
+
+        Args:
+            reason: why it stands there.
+
+        Returns:
+            The snapshot.
+        """
+        state = "idle" if not self.tape.runs else "done" if self.tape.done else "paused"
+        self._told = 0.0
+        snapshot = self._publish(state, reason)
+        self.error, self.wrote = None, ()
+        return snapshot
+
+    def running(self, reason: str) -> None:
+        """Tell how it is going, now and then.
+
+        Args:
+            reason: what it is doing.
+        """
+        now = time.monotonic()
+        if self._told == 0.0:
+            self._told = now
+        elif now - self._told > _OFTEN:
+            self._told = now
+            self._publish("running", reason)
+
+    def _publish(self, state: str, reason: str) -> Snapshot:
+        tape = self.tape
+        frames = frames_of(tape.machine.stack) if tape.runs else ()
+        self.snapshot = Snapshot(
+            state, reason, tape.at, max(0, len(tape.runs) - 1), frames, self.wrote,
+            tuple((w, self._watched(w)) for w in self.watches), tape.can_back, self.error, tape.journal.nbytes,
+            self._problems,
+        )  # fmt: skip
+        for look in list(self._observers):
+            self._tell(look)
+        return self.snapshot
+
+    def _tell(self, look: Callable[[Snapshot], None]) -> None:
+        try:
+            look(self.snapshot)
+        except Exception as error:
+            text = "".join(traceback.format_exception(error)).rstrip()
+            self._problems = (*self._problems[-9:], text)
+            print(f"an observer of the debug session raised:\n{text}", file=sys.stderr)
+
+    def _watched(self, text: str) -> str:
+        if not self.tape.runs:
+            return "—"
+        view = View(self.tape.machine.stack[-1].scope)
+        try:
+            value = view[text] if text in view else view.evaluate(text)
+        except (FluidError, LookupError):
+            return "—"
+        except Exception as error:
+            return f"{type(error).__name__}: {error}"
+        with np.printoptions(threshold=6, edgeitems=2, precision=4):
+            return " ".join(str(value).split())

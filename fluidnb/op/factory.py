@@ -1,0 +1,264 @@
+"""Operators by keywords, as scripts of versions 0.10 to 0.12 made them: ``Operator("mul", X="x", Y="y", Out="z")``.
+
+Example:
+    >>> from fluidnb.op import Operator
+    >>> print(Operator("mul", X="x", Y="y", Out="z"))
+    Op(mul), inputs:{X[x], Y[y]}, outputs:{Out[z]}.
+    >>> Operator.get_op_inputs("sum"), Operator.get_op_output_names("sum")
+    ([('X', True)], ['Out'])
+
+Source: Fluid's op module.
+"""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any, NoReturn
+
+from fluidnb.errors import NotBuiltYet, OpTypeError, OpValueError, near
+from fluidnb.op.define import registry
+from fluidnb.op.proto import get_all_op_protos
+from fluidnb.proto.attr_values import encode
+from fluidnb.proto.framework_pb2 import FLOATS, INTS, LONGS, OpDesc, OpProto
+from fluidnb.where import capture, warn
+
+
+def is_str(s: Any) -> bool:
+    """Whether something is a text.
+
+    Example:
+        >>> is_str("x"), is_str(["x"])
+        (True, False)
+    """
+    return isinstance(s, str)
+
+
+class OpDescCreationMethod:
+    """Makes descriptions of one type of operator from keywords.
+
+    Args:
+        op_proto: the operator's proto.
+
+    Raises:
+        OpTypeError: it is no OpProto.
+
+    Example:
+        >>> from fluidnb.op import get_op, op_proto
+        >>> desc = OpDescCreationMethod(op_proto(get_op("scale")))(X="x", Out="y", scale=2.0)
+        >>> desc.type, desc.inputs[0].parameter, desc.attrs[0].f
+        ('scale', 'X', 2.0)
+    """
+
+    def __init__(self, op_proto: Any) -> None:
+        if not isinstance(op_proto, OpProto):
+            text = "Type of op_proto should be OpProto."
+            raise OpTypeError(text, where=capture(), expected="an OpProto", received=repr(op_proto)[:80])
+        self._proto: OpProto = op_proto
+
+    def __call__(self, *args: Any, **kwargs: Any) -> OpDesc:
+        """Make a description.
+
+        Args:
+            args: none may be given.
+            kwargs: slot -> a name or a list of names; attribute -> value, None for the default.
+
+        Returns:
+            The message; a slot that is left out has no arguments.
+
+        Raises:
+            OpValueError: an argument without keyword, or several names for a slot that takes one.
+            OpTypeError: an attribute of another type.
+        """
+        if args:
+            raise OpValueError(
+                "Only keyword arguments are supported.", where=capture(), received=repr(args)[:80],
+                expected='for example X="x", Out="y", scale=2.0',
+            )  # fmt: skip
+        proto = self._proto
+        desc = OpDesc(type=proto.type)
+        for side, slots, given in (("Input", proto.inputs, desc.inputs), ("Output", proto.outputs, desc.outputs)):
+            for slot in slots:
+                given.add(parameter=slot.name, arguments=self._arguments(side, slot, kwargs.pop(slot.name, None)))
+        for attr in proto.attrs:
+            value = kwargs.pop(attr.name, None)
+            if value is not None:
+                if attr.type in (INTS, LONGS, FLOATS) and isinstance(value, int | float):
+                    value = [value]  # what is a list now was one number once: dim of reduce_sum
+                encode(desc.attrs.add(), attr.name, attr.type, value)
+        if kwargs:
+            warn(f"{proto.type} has no input, output or attribute {', '.join(kwargs)}; it is passed over.")
+        return desc
+
+    def _arguments(self, side: str, slot: Any, names: str | Sequence[str] | None) -> list[str]:
+        row = [] if names is None else [names] if isinstance(names, str) else list(names)
+        if len(row) > 1 and not slot.duplicable:
+            raise OpValueError(
+                f"{side} {slot.name} expects only one {side.lower()}, but {len(row)} are given.", where=capture(2),
+                expected="one name", received=", ".join(map(str, row)),
+            )  # fmt: skip
+        return row
+
+    @staticmethod
+    def any_is_true(generator: Iterable[Any]) -> bool:
+        """Whether one of several things is true.
+
+        Example:
+            >>> OpDescCreationMethod.any_is_true([0, 1])
+            True
+        """
+        return any(generator)
+
+
+@dataclass(frozen=True)
+class OpInfo:
+    """What the factory knows of a type of operator.
+
+    Args:
+        name: its type.
+        method: makes an operator that runs by itself from keywords.
+        inputs: (slot, whether it takes a list) of each input.
+        outputs: the same for outputs.
+        attrs: names of its attributes.
+    """
+
+    name: str
+    method: Callable[..., Any]
+    inputs: list[tuple[str, bool]]
+    outputs: list[tuple[str, bool]]
+    attrs: list[str]
+
+
+def create_op_creation_method(op_proto: OpProto) -> OpInfo:
+    """What the factory keeps for a type of operator.
+
+    Args:
+        op_proto: the operator's proto.
+
+    Returns:
+        Its names, and a method that makes it.
+
+    Example:
+        >>> from fluidnb.op import get_op, op_proto
+        >>> print(create_op_creation_method(op_proto(get_op("relu"))).method(X="x", Out="y"))
+        Op(relu), inputs:{X[x]}, outputs:{Out[y]}.
+    """
+    describe = OpDescCreationMethod(op_proto)
+
+    def method(*args: Any, **kwargs: Any) -> Any:
+        desc = describe(*args, **kwargs).SerializeToString()
+        return importlib.import_module("fluidnb.core").Operator.create(desc)  # by name: the core stands above us
+
+    return OpInfo(
+        op_proto.type, method, [(slot.name, slot.duplicable) for slot in op_proto.inputs],
+        [(slot.name, slot.duplicable) for slot in op_proto.outputs], [attr.name for attr in op_proto.attrs],
+    )  # fmt: skip
+
+
+class OperatorFactory:
+    """Makes operators that run by themselves, and tells of their types; ``fluid.op.Operator`` is one.
+
+    Example:
+        >>> add = OperatorFactory()("elementwise_add", X="x", Y="y", Out="z")
+        >>> scope = fluid.Scope()
+        >>> for name in ("x", "y"):
+        ...     scope.var(name).get_tensor().set(np.ones(2, "float32"), fluid.CPUPlace())
+        >>> add.run(scope, fluid.CPUPlace()); np.array(scope.find_var("z").get_tensor())
+        array([2., 2.], dtype=float32)
+    """
+
+    def __init__(self) -> None:
+        self._version = -1
+        self._methods: dict[str, OpInfo] = {}
+
+    @property
+    def op_methods(self) -> dict[str, OpInfo]:
+        """Type -> what the factory knows of it; it follows when operators are defined or removed."""
+        registry.load()
+        if self._version != registry.version:
+            self._methods = {proto.type: create_op_creation_method(proto) for proto in get_all_op_protos()}
+            self._version = registry.version
+        return self._methods
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Make an operator.
+
+        Args:
+            args: its type; or ``type=`` says it.
+            kwargs: slots and attributes, as `OpDescCreationMethod` takes them.
+
+        Returns:
+            A ``core.Operator``.
+
+        Raises:
+            OpValueError: no such operator, or other arguments without keyword.
+            FluidError: a slot or attribute breaks the operator's rules.
+        """
+        types = [*args, *([kwargs.pop("type")] if "type" in kwargs else [])]
+        if len(types) != 1:
+            raise OpValueError(
+                'Except the argument "type", all of the other arguments should be keyword arguments.', where=capture(),
+                expected='for example Operator("mul", X="x", Y="y", Out="z")', received=repr(args)[:80],
+            )  # fmt: skip
+        return self.get_op_info(types[0]).method(**kwargs)
+
+    def types(self) -> list[str]:
+        """All types of operators that can be made."""
+        return list(self.op_methods)
+
+    def get_op_info(self, t: str) -> OpInfo:
+        """What is known of a type.
+
+        Args:
+            t: the type.
+
+        Raises:
+            OpValueError: there is no such operator.
+        """
+        found = self.op_methods.get(t)
+        if found is None:
+            raise OpValueError(
+                f"The operator: {t} is not registered.", where=capture(2), expected="a type of operator", received=t,
+                hint=near(t, self.op_methods),
+            )  # fmt: skip
+        return found
+
+    def get_op_input_names(self, type: str) -> list[str]:
+        """The input slots of a type."""
+        return [name for name, _ in self.get_op_info(type).inputs]
+
+    def get_op_inputs(self, type: str) -> list[tuple[str, bool]]:
+        """The input slots of a type, and whether each takes a list."""
+        return self.get_op_info(type).inputs
+
+    def get_op_output_names(self, type: str) -> list[str]:
+        """The output slots of a type."""
+        return [name for name, _ in self.get_op_info(type).outputs]
+
+    def get_op_outputs(self, type: str) -> list[tuple[str, bool]]:
+        """The output slots of a type, and whether each takes a list."""
+        return self.get_op_info(type).outputs
+
+    def get_op_attr_names(self, type: str) -> list[str]:
+        """The attributes of a type."""
+        return self.get_op_info(type).attrs
+
+
+class _Gone:
+    """A maker of operators that ran a network for each step or branch; later versions run blocks."""
+
+    def __init__(self, name: str, instead: str) -> None:
+        self._name, self._instead = name, instead
+
+    def __call__(self, *args: Any, **kwargs: Any) -> NoReturn:
+        raise NotBuiltYet(
+            f"{self._name} ran a network of its own, which later versions gave up for blocks.", where=capture(),
+            hint=f"{self._instead} does the same.",
+        )  # fmt: skip
+
+
+Operator = OperatorFactory()
+RecurrentOp = _Gone("RecurrentOp", "layers.StaticRNN")
+DynamicRecurrentOp = _Gone("DynamicRecurrentOp", "layers.DynamicRNN")
+CondOp = _Gone("CondOp", "layers.IfElse")

@@ -1,0 +1,54 @@
+"""Which run of a program a run is: random numbers depend on it."""
+
+from __future__ import annotations
+
+from collections.abc import MutableMapping
+from typing import Any
+from weakref import WeakKeyDictionary
+
+from fluidnb.op.rng import times_seeded
+from fluidnb.program import Program
+from fluidnb.proto.desc import ProgramDesc
+from fluidnb.runtime.plan import Plan
+from fluidnb.runtime.scope import Scope
+
+_runs: WeakKeyDictionary[ProgramDesc, tuple[WeakKeyDictionary[Scope, int], dict[int, int]]] = WeakKeyDictionary()
+
+
+def coming_run(plan: Plan, program: Program, scope: Scope) -> int:
+    """Which run of a program the next one is. A program with a seed of its own starts over in every scope, so that two
+    scopes get the same parameters; else all its runs since the session was seeded are counted, so that they differ.
+
+    Args:
+        plan: the plan.
+        program: the program.
+        scope: the user's scope.
+
+    Returns:
+        Its number; random numbers depend on it.
+    """
+    counts, key = _counts(plan, program, scope)
+    return counts.get(key, 0)
+
+
+def next_run(plan: Plan, program: Program, scope: Scope) -> int:
+    """The same as `coming_run`, and it is counted.
+
+    Args:
+        plan: the plan.
+        program: the program.
+        scope: the user's scope.
+
+    Returns:
+        Its number.
+    """
+    plan.clock.seed = program.random_seed
+    counts, key = _counts(plan, program, scope)
+    number = counts.get(key, 0)
+    counts[key] = number + 1
+    return number
+
+
+def _counts(plan: Plan, program: Program, scope: Scope) -> tuple[MutableMapping[Any, int], Any]:
+    key: Any = scope if program.random_seed else times_seeded()
+    return _runs.setdefault(plan.desc, (WeakKeyDictionary(), {}))[0 if program.random_seed else 1], key

@@ -1,0 +1,12 @@
+"""A terminal as a home for debug sessions: text commands, and the ``(fluid)`` prompt.
+
+Example:
+    >>> from fluidnb.terminal import COMMANDS
+    >>> COMMANDS["step"].name
+    'step'
+"""
+
+from fluidnb.terminal.commands import COMMANDS, command_of, run_command
+from fluidnb.terminal.prompt import Prompt, prompt
+
+__all__ = ["COMMANDS", "Prompt", "command_of", "prompt", "run_command"]

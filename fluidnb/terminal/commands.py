@@ -1,0 +1,367 @@
+"""The commands of a debug session as text: the same in the prompt, in ``%fluid`` and in scripts."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from fluidnb.debug.breakpoints import Breakpoint
+from fluidnb.debug.nan import hunt
+from fluidnb.debug.session import Session
+from fluidnb.errors import NotFound, OpValueError, near
+from fluidnb.values.tensor import LoDTensor
+from fluidnb.viz.graph_text import graph_lines
+from fluidnb.viz.level import level, part
+from fluidnb.viz.program_reader import read_program
+from fluidnb.viz.session_values import read_values
+from fluidnb.viz.session_view import breakpoint_lines, finding_lines, history_lines, session_lines
+from fluidnb.viz.spans import Line, columns
+from fluidnb.viz.text import scope_lines, tensor_lines
+from fluidnb.viz.tree import read_tree, tree_lines
+from fluidnb.viz.uses import uses_lines, uses_of
+from fluidnb.viz.values_reader import read_scope, read_tensor
+
+Act = Callable[[Session, str, int], list[Line]]
+
+
+@dataclass(frozen=True, slots=True)
+class Command:
+    """One command.
+
+    Args:
+        name: its word.
+        short: shorter words for it.
+        usage: what follows the word.
+        help: one sentence.
+        act: called with the session, the rest of the line and the width of the terminal; gives lines to show.
+        offers: what Tab offers behind it: ``ops``, ``vars`` or nothing.
+    """
+
+    name: str
+    short: tuple[str, ...]
+    usage: str
+    help: str
+    act: Act
+    offers: str = ""
+
+
+COMMANDS: dict[str, Command] = {}
+
+
+def _command(name: str, *short: str, usage: str = "", offers: str = "") -> Callable[[Act], Act]:
+    def put(act: Act) -> Act:
+        COMMANDS[name] = Command(name, short, usage, (act.__doc__ or "").strip(), act, offers)
+        return act
+
+    return put
+
+
+def command_of(word: str) -> Command | None:
+    """The command that a word means.
+
+    Args:
+        word: its name or a short one.
+
+    Returns:
+        The command, or None.
+
+    Example:
+        >>> command_of("rc").name, command_of("nothing") is None
+        ('rcontinue', True)
+    """
+    return COMMANDS.get(word) or next((c for c in COMMANDS.values() if word in c.short), None)
+
+
+def run_command(session: Session, line: str, width: int = 0) -> list[Line]:
+    """Do what a line says.
+
+    Args:
+        session: the session.
+        line: a command and what follows it.
+        width: characters a line may have; 0 for any number.
+
+    Returns:
+        Lines to show.
+
+    Raises:
+        NotFound: no such command.
+        Exception: what the command raises.
+
+    Example:
+        >>> y = fluid.layers.relu(fluid.layers.fill_constant([2], "float32", 1.0))
+        >>> d = fluid.debug(feed={}); lines = run_command(d, "step 2"); d.snapshot.state
+        'done'
+        >>> from fluidnb.viz import plain
+        >>> print(plain(run_command(d, "print relu_0.tmp_0"))); d.close()
+        relu_0.tmp_0  float32[2]  [1, 1]
+    """
+    word, _, rest = line.strip().partition(" ")
+    command = command_of(word)
+    if command is None:
+        words = [w for c in COMMANDS.values() for w in (c.name, *c.short)]
+        raise NotFound(
+            f"There is no command {word}.", received=word, hint=near(word, words) or "help lists what there is."
+        )
+    return command.act(session, rest.strip(), width)
+
+
+def view(session: Session, width: int = 0, around: int = 3) -> list[Line]:
+    """Where a session stands, with its breakpoints marked.
+
+    Args:
+        session: the session.
+        width: characters a line may have; 0 for any number.
+        around: operators shown before and after the one that comes next.
+
+    Returns:
+        The lines.
+    """
+    return session_lines(session.snapshot, session.program, session.marks(), width, around, read_values(session))
+
+
+def _count(rest: str) -> int:
+    if not rest:
+        return 1
+    if not rest.isdigit() or int(rest) < 1:
+        raise OpValueError("That is no number of steps.", expected="1, 2, ...", received=rest)
+    return int(rest)
+
+
+# ---- walking
+
+
+@_command("step", "s", usage="[COUNT]")
+def _step(session: Session, rest: str, width: int) -> list[Line]:
+    """Run operators one by one, entering the blocks that they run."""
+    session.step(_count(rest))
+    return view(session, width)
+
+
+@_command("next", "n")
+def _next(session: Session, rest: str, width: int) -> list[Line]:
+    """Run one operator with all that its blocks do."""
+    session.next()
+    return view(session, width)
+
+
+@_command("out", "o", "return")
+def _out(session: Session, rest: str, width: int) -> list[Line]:
+    """Run to the end of this block and of its iterations."""
+    session.out()
+    return view(session, width)
+
+
+@_command("continue", "c", "cont")
+def _continue(session: Session, rest: str, width: int) -> list[Line]:
+    """Run to the next breakpoint, or to the end."""
+    session.go_on()
+    return view(session, width)
+
+
+@_command("until", "u", usage="WHERE", offers="ops")
+def _until(session: Session, rest: str, width: int) -> list[Line]:
+    """Run to a place, once: an operator's type, or whatever break understands."""
+    session.run_to(rest)
+    return view(session, width)
+
+
+@_command("back", "b", usage="[COUNT]")
+def _back(session: Session, rest: str, width: int) -> list[Line]:
+    """Take steps back."""
+    session.back(_count(rest))
+    return view(session, width)
+
+
+@_command("rnext", "rn")
+def _rnext(session: Session, rest: str, width: int) -> list[Line]:
+    """Go back over one operator with all that its blocks did."""
+    session.back_over()
+    return view(session, width)
+
+
+@_command("rcontinue", "rc")
+def _rcontinue(session: Session, rest: str, width: int) -> list[Line]:
+    """Go back to where a breakpoint would have stopped last, or to the beginning."""
+    session.back_on()
+    return view(session, width)
+
+
+@_command("who", usage="VARIABLE", offers="vars")
+def _who(session: Session, rest: str, width: int) -> list[Line]:
+    """Go back to just before the step that gave a variable its value."""
+    session.last_write(rest)
+    return view(session, width)
+
+
+@_command("restart")
+def _restart(session: Session, rest: str, width: int) -> list[Line]:
+    """Go back to the beginning of this run."""
+    session.restart()
+    return view(session, width)
+
+
+@_command("goto", usage="STEP")
+def _goto(session: Session, rest: str, width: int) -> list[Line]:
+    """Go to a step by its number, backwards or forwards."""
+    if not rest.isdigit():
+        raise OpValueError("That is no step.", expected="the number of a step: 0, 1, ...", received=rest or "nothing")
+    session.go(int(rest))
+    return view(session, width)
+
+
+# ---- stopping
+
+
+@_command("break", usage="[WHERE]", offers="ops")
+def _break(session: Session, rest: str, width: int) -> list[Line]:
+    """Stop at: op TYPE, var NAME, line CELL:3, block 1@5, at 0:12, nan, when EXPRESSION; ", after 3" passes 3 times."""
+    made = session.stop_at(rest) if rest else None
+    return [*breakpoint_lines(session.breakpoints), *([] if made is None else _never(session, made))]
+
+
+def _never(session: Session, made: Breakpoint) -> list[Line]:
+    """A warning for a breakpoint that nothing in the program comes to."""
+    if session.do("matches", made):
+        return []
+    blocks = session.program.desc.blocks
+    known = {op.optype for b in blocks for op in b.ops} if made.kind == "op" else {n for b in blocks for n in b.vars}
+    hint = near(made.what, known) if made.kind in ("op", "var") else ""
+    return [[(f"  nothing in this program comes to {made.text}", "warn"), (f"  {hint}" if hint else "", "")]]
+
+
+@_command("clear", usage="[NUMBER]")
+def _clear(session: Session, rest: str, width: int) -> list[Line]:
+    """Remove a breakpoint, or all."""
+    session.clear(int(rest) if rest.isdigit() else None)
+    return breakpoint_lines(session.breakpoints)
+
+
+@_command("watch", "w", usage="[EXPRESSION]", offers="vars")
+def _watch(session: Session, rest: str, width: int) -> list[Line]:
+    """Show a variable or an expression at every stop."""
+    if rest:
+        session.watch(rest)
+    rows = session.snapshot.watches
+    return columns([[[(text, "name")], [(value, "")]] for text, value in rows], width) or [[("no watches", "dim")]]
+
+
+@_command("unwatch", usage="[EXPRESSION]")
+def _unwatch(session: Session, rest: str, width: int) -> list[Line]:
+    """Show it no more; without an expression, show none."""
+    session.unwatch(rest or None)
+    return _watch(session, "", width)
+
+
+# ---- looking
+
+
+@_command("where", "bt", "list", "l")
+def _where(session: Session, rest: str, width: int) -> list[Line]:
+    """Show where it stands, with more of the block."""
+    return view(session, width, around=12)
+
+
+@_command("print", "p", usage="VARIABLE or EXPRESSION", offers="vars")
+def _print(session: Session, rest: str, width: int) -> list[Line]:
+    """Show a variable: dtype, shape, statistics, values; or what a Python expression gives (np is numpy)."""
+    if not rest:
+        raise OpValueError("There is nothing to show.", expected="print VARIABLE, or print EXPRESSION")
+    value = session.evaluate(rest)
+    if not hasattr(value, "shape") or (not isinstance(value, LoDTensor) and np.ndim(value) == 0):
+        return [[(rest, "name"), (f"  {value}", "")]]
+    summary = read_tensor(value, rest)
+    with np.printoptions(precision=4, threshold=24, edgeitems=3, linewidth=width or 100):
+        rows = [] if summary.values else str(np.asarray(value)).splitlines()
+    return [*tensor_lines(summary), *([("  " + row, "")] for row in rows)]
+
+
+@_command("names", usage="[PART]")
+def _names(session: Session, rest: str, width: int) -> list[Line]:
+    """List the variables that have a value here."""
+    return [[(name, "name")] for name in session.names() if rest in name] or [[("none", "dim")]]
+
+
+@_command("scope")
+def _scope(session: Session, rest: str, width: int) -> list[Line]:
+    """Show the scopes from here outwards, with statistics of every tensor."""
+    return session.do("call", lambda w: _scope_path(w.tape.machine.stack[-1].scope, width))  # type: ignore[no-any-return]
+
+
+@_command("tree")
+def _tree(session: Session, rest: str, width: int) -> list[Line]:
+    """Show the tree of blocks, with how many operators of each role they hold."""
+    return tree_lines(read_tree(session.program), width, roles=True)
+
+
+@_command("graph", usage="[BLOCK or BLOCK:FIRST-LAST]")
+def _graph(session: Session, rest: str, width: int) -> list[Line]:
+    """Draw how data flows between operators, of a large program one level at a time."""
+    picture = read_program(session.program)
+    return graph_lines(level(part(picture, rest) if rest else picture), width)
+
+
+@_command("uses", usage="VARIABLE", offers="vars")
+def _uses(session: Session, rest: str, width: int) -> list[Line]:
+    """Tell who writes a variable and who reads it."""
+    return uses_lines(uses_of(read_program(session.program), rest), width)
+
+
+@_command("history", usage="VARIABLE", offers="vars")
+def _history(session: Session, rest: str, width: int) -> list[Line]:
+    """Show what has read and written a variable and its gradients so far."""
+    return history_lines(session.history(rest), width)
+
+
+@_command("nan", usage="[LIMIT]")
+def _nan(session: Session, rest: str, width: int) -> list[Line]:
+    """Go on to the first operator that writes NaN, infinity, or a number beyond a limit."""
+    found = session.do("call", hunt, rest)
+    return [*finding_lines(found), *view(session, width)]
+
+
+# ---- changing
+
+
+@_command("edit", "set", usage="VARIABLE = EXPRESSION", offers="vars")
+def _edit(session: Session, rest: str, width: int) -> list[Line]:
+    """Give a variable other values; going back undoes it."""
+    name, sign, text = (part.strip() for part in rest.partition("="))
+    if not sign or not text:
+        raise OpValueError("That is no edit.", expected="edit VARIABLE = EXPRESSION", received=rest or "nothing")
+    session.edit(name, session.evaluate(text))
+    return _print(session, name, width)
+
+
+@_command("change", usage="BLOCK:OP NAME=VALUE ...")
+def _change(session: Session, rest: str, width: int) -> list[Line]:
+    """Give an operator other attributes; going back undoes it."""
+    place, *pairs = rest.split()
+    block, colon, index = place.partition(":") if rest else ("", "", "")
+    if not (block.isdigit() and colon and index.isdigit() and pairs):
+        raise OpValueError("That is no change.", expected="change 0:12 NAME=VALUE ...", received=rest or "nothing")
+    session.change_op(int(block), int(index), **dict(_values(pairs)))
+    return view(session, width)
+
+
+def _values(pairs: list[str]) -> Iterator[tuple[str, Any]]:
+    for pair in pairs:
+        name, _, text = pair.partition("=")
+        try:
+            yield name, ast.literal_eval(text)
+        except (ValueError, SyntaxError):
+            yield name, text
+
+
+def _scope_path(scope: Any, width: int) -> list[Line]:
+    """A scope and those around it, innermost first."""
+    lines: list[Line] = []
+    while scope is not None:
+        title = "user's scope" if scope.block is None else f"scope of block {scope.block.index}"
+        row = read_scope(scope, title)
+        lines += scope_lines(type(row)(row.title, row.held), width)
+        scope = scope.parent
+    return lines

@@ -1,0 +1,169 @@
+"""The ``(fluid)`` prompt: a debug session in a plain terminal, or wherever `input` works."""
+
+from __future__ import annotations
+
+import cmd
+import shutil
+import sys
+import textwrap
+from collections.abc import Callable
+from typing import Any
+
+from fluidnb.debug.session import Session, Stopped
+from fluidnb.errors import FluidError
+from fluidnb.op import all_ops
+from fluidnb.program import hooks
+from fluidnb.terminal.commands import COMMANDS, command_of, run_command, view
+from fluidnb.viz.spans import Line, ansi, plain
+
+
+class Prompt(cmd.Cmd):
+    """Reads commands and does them, until the session goes on without it.
+
+    An empty line repeats the last command. Tab completes commands, operators and variables.
+
+    Args:
+        session: the session.
+        stdin: where lines come from; default the terminal.
+        stdout: where text goes; default the terminal.
+
+    Example:
+        >>> import io
+        >>> y = fluid.layers.relu(fluid.layers.fill_constant([2], "float32", 1.0))
+        >>> d = fluid.debug(feed={})
+        >>> Prompt(d, io.StringIO("step\\nprint fill_constant_0.tmp_0\\nquit\\n"), sys.stdout).cmdloop()
+        ... # doctest: +ELLIPSIS
+        paused  step 0  entry
+        ...
+        (fluid) paused  step 1  one step on
+        ...
+        (fluid) fill_constant_0.tmp_0  float32[2]  [1, 1]
+        (fluid)
+        >>> d.close()
+    """
+
+    prompt = "(fluid) "
+
+    def __init__(self, session: Session, stdin: Any = None, stdout: Any = None) -> None:
+        super().__init__(stdin=stdin, stdout=stdout)
+        self.use_rawinput = stdin is None
+        self.session = session
+        self.left = False
+
+    def preloop(self) -> None:
+        """Show where the session stands."""
+        self.show(view(self.session, self._width()))
+
+    def onecmd(self, line: str) -> bool:
+        """Do a line; an empty one repeats the last."""
+        line = line.strip() or self.lastcmd
+        if not line:
+            return False
+        self.lastcmd = "" if line == "EOF" else line
+        if line.split()[0] in ("help", "h", "?"):
+            self.show(help_lines(line.partition(" ")[2].strip(), self._width()))
+            return False
+        return self._obey(line)
+
+    def completenames(self, text: str, *ignored: Any) -> list[str]:
+        """Commands that begin with a text."""
+        return [name for name in (*COMMANDS, "help", "detach", "quit") if name.startswith(text)]
+
+    def completedefault(self, *args: Any) -> list[str]:
+        """What may follow a command."""
+        text, line = args[0], args[1]
+        command = command_of(line.split()[0])
+        offers = "" if command is None else command.offers
+        words = self.session.names() if offers == "vars" else [d.type for d in all_ops()] if offers == "ops" else []
+        return [word for word in words if word.startswith(text)]
+
+    def show(self, lines: list[Line]) -> None:
+        """Write lines, in colour where somebody sees it."""
+        width = self._width()
+        self.stdout.write((ansi(lines, width) if width else plain(lines)) + "\n")
+        self.stdout.flush()
+
+    def _obey(self, line: str) -> bool:
+        """Do a command; whether the prompt is over. An error is told and leaves the session as it was."""
+        if line in ("EOF", "q", "quit", "exit"):
+            self.left = True
+            return True
+        if line in ("detach", "d"):
+            self.session.clear()
+            return True
+        try:
+            self.show(run_command(self.session, line, self._width()))
+        except FluidError as error:
+            if error.op is None:
+                error.where = None  # the line would be that of the run, which has nothing to do with it
+            self.show([[(row, "warn")] for row in str(error).splitlines()])
+        except Exception as error:
+            self.show([[(f"{type(error).__name__}: {error}", "warn")]])
+        return self.session.snapshot.state == "done" and command_of(line.split()[0]) is COMMANDS["continue"]
+
+    def _width(self) -> int:
+        return shutil.get_terminal_size().columns if self.stdout.isatty() else 0
+
+
+def prompt(session: Session) -> None:
+    """Ask what to do, where a run stands still; with ``quit`` the run ends here.
+
+    Args:
+        session: the session.
+
+    Raises:
+        Stopped: the user quits.
+    """
+    asked = Prompt(session)
+    asked.cmdloop()
+    if asked.left and session.snapshot.state != "done":
+        raise Stopped("The run was left where it stood.", received=session.snapshot.text)
+
+
+def help_lines(word: str = "", width: int = 0) -> list[Line]:
+    """What commands there are, or what one does.
+
+    Args:
+        word: a command; empty for all.
+        width: characters a line may have; 0 for any number.
+
+    Returns:
+        The lines.
+
+    Example:
+        >>> print(plain(help_lines("who")))
+        who VARIABLE
+          Go back to just before the step that gave a variable its value.
+    """
+    command = command_of(word) if word else None
+    if command is not None:
+        return [[(f"{command.name} {command.usage}".rstrip(), "bold")], [("  " + command.help, "")]]
+    shorts = [f"  ({', '.join(c.short)})" if c.short else "" for c in COMMANDS.values()]
+    names = [f"{c.name} {c.usage}".rstrip() + short for c, short in zip(COMMANDS.values(), shorts, strict=True)]
+    names += ["detach  (d)", "quit  (q)"]
+    helps = [c.help for c in COMMANDS.values()]
+    helps += ["Remove all breakpoints and run to the end.", "Leave the run where it stands."]
+    wide = max(map(len, names)) + 2
+    lines: list[Line] = []
+    for name, text in zip(names, helps, strict=True):
+        rows = textwrap.wrap(text, max(width - wide, 20)) if width else [text]
+        lines.append([(f"{name:<{wide}}", "name"), (rows[0], "")])
+        lines += [[(" " * wide + row, "")] for row in rows[1:]]
+    return lines
+
+
+def asker() -> Callable[[Session], None] | None:
+    """What asks the user how to go on: `prompt` in a terminal, or in a notebook that takes input; None elsewhere.
+
+    Example:
+        >>> asker() in (None, prompt)
+        True
+    """
+    shell = sys.modules["IPython"].get_ipython() if "IPython" in sys.modules else None
+    kernel = getattr(shell, "kernel", None)
+    if kernel is not None:
+        return prompt if getattr(kernel, "_allow_stdin", False) else None
+    return prompt if sys.stdin is not None and sys.stdin.isatty() else None
+
+
+hooks.debug_prompt = asker

@@ -1,0 +1,212 @@
+"""Which arrays are views of one buffer: what holds the same byte at the same time."""
+
+from __future__ import annotations
+
+import heapq
+from bisect import bisect_left, bisect_right
+from collections import defaultdict
+from collections.abc import Hashable, Iterable
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+
+@dataclass(slots=True)
+class Group:
+    """Arrays of one buffer: variables, first and last byte, first and last call, and whose workspace they are."""
+
+    names: tuple[str, ...]
+    low: int
+    high: int
+    first: int
+    last: int
+    home: Hashable = None
+
+    def meets(self, other: Group) -> bool:
+        """Whether both hold a byte at the same time."""
+        in_time = self.first <= other.last and other.first <= self.last
+        return in_time and self.low < other.high and other.low < self.high
+
+    def take(self, other: Group) -> None:
+        """Become the smallest group around both."""
+        early, late = (self, other) if self.first <= other.first else (other, self)
+        self.names = tuple(dict.fromkeys((*early.names, *late.names)))
+        self.home = None if self.names else self.home
+        self.low, self.high = min(self.low, other.low), max(self.high, other.high)
+        self.first, self.last = min(self.first, other.first), max(self.last, other.last)
+
+
+class Groups:
+    """Collects arrays and puts together those that must be one buffer.
+
+    Placing never gives two buffers the same byte at the same time, so arrays that share one are views of one buffer.
+    Workspace that an operator goes over piece by piece is one buffer too, as far as nothing else lies there meanwhile.
+
+    Example:
+        >>> groups = Groups()
+        >>> for call in (0, 2): groups.touch("x", 0, 64, call)
+        >>> groups.view(["x"], 16, 32, 1, "op 1", 7); groups.touch("y", 0, 64, 3)
+        >>> [(g.names, g.first, g.last) for g in groups.done()]
+        [(('x',), 0, 2), (('y',), 3, 3)]
+    """
+
+    def __init__(self) -> None:
+        self._known: dict[str, Group] = {}
+        self._touches: list[tuple[str, int, int, int]] = []
+        self._views: list[tuple[list[str], Group, Hashable]] = []
+        self._joined: list[tuple[str, str]] = []
+
+    def touch(self, name: str, low: int, high: int, call: int) -> None:
+        """Note that a call touches a variable's array.
+
+        Args:
+            name: the variable.
+            low: its first byte.
+            high: the byte behind its last.
+            call: number of the call.
+        """
+        self._touches.append((name, low, high, call))
+        met = Group((name,), low, high, call, call)
+        known = self._known.setdefault(name, met)
+        if known is not met:
+            known.take(met)
+
+    def view(self, names: Iterable[str], low: int, high: int, call: int, home: Hashable, key: Hashable) -> None:
+        """Note that a call touches another array: a view of a variable, or workspace.
+
+        Args:
+            names: variables of the operator in whose bytes it lies.
+            low: its first byte.
+            high: the byte behind its last.
+            call: number of the call.
+            home: the operator.
+            key: tells the array from others.
+        """
+        self._views.append((list(names), Group((), low, high, call, call, home), key))
+
+    def join(self, one: str, other: str) -> None:
+        """Say that two variables share a buffer.
+
+        Args:
+            one: the first.
+            other: the second.
+        """
+        self._joined.append((one, other))
+
+    def done(self) -> list[Group]:
+        """The buffers in the order of time; no two hold the same byte at the same time."""
+        self._put_joined_together()
+        workspace = self._tell_views()
+        self._put_joined_together()
+        return _whole_workspaces(_merged([*{id(g): g for g in self._known.values()}.values(), *workspace]))
+
+    def _put_joined_together(self) -> None:
+        for one, other in self._joined:
+            a, b = self._known.get(one), self._known.get(other)
+            if a is None or b is None:
+                whole = a or b
+                if whole is not None:  # the other is touched by views alone
+                    self._known[one] = self._known[other] = whole
+                    whole.names = tuple(dict.fromkeys((*whole.names, one, other)))
+            elif a is not b:
+                a.take(b)
+                self._known.update({name: a for name, group in self._known.items() if group is b})
+
+    def _tell_views(self) -> list[Group]:
+        """Give views to their variables; what is left is workspace, an array each."""
+        rows = [(id(self._known[name]), low, high, call) for name, low, high, call in self._touches]
+        rows += [(0, g.low, g.high, g.first) for names, g, _ in self._views if not names]
+        table = np.array(rows, np.int64).reshape(-1, 4).T
+        workspace: dict[Hashable, Group] = {}
+        for names, group, key in self._views:
+            owner = self._owner(names, group, table)
+            if owner is not None:
+                owner.take(group)
+            else:
+                known = workspace.setdefault((group.home, key), group)
+                known.take(group)
+        return list(workspace.values())
+
+    def _owner(self, names: list[str], view: Group, table: np.ndarray[Any, Any]) -> Group | None:
+        """The variable of which something is a view: no other array lies in its bytes between its calls and this."""
+        if not names:
+            return None
+        found = [g for g in map(self._known.get, names) if g is not None]
+        for group in sorted(found, key=lambda g: not g.first <= view.first <= g.last):
+            start, end = (group.last, view.first) if view.first > group.last else (view.first, group.first)
+            owner, low, high, call = table
+            between = (call > start) & (call < end) & (low < group.high) & (group.low < high) & (owner != id(group))
+            if not between.any():
+                return group
+        if found:
+            return None
+        made = self._known[names[0]] = replace(view, names=(names[0],), home=None)
+        return made
+
+
+def _merged(groups: list[Group]) -> list[Group]:
+    """Put together what holds the same byte at the same time, until nothing does."""
+    while True:
+        done = _swept(groups)
+        if len(done) == len(groups):
+            return done
+        groups = done
+
+
+def _swept(groups: list[Group]) -> list[Group]:
+    """Go through time once. What is alive holds no byte twice: its first bytes in order are enough to look in."""
+    done: dict[int, Group] = {}
+    lows: list[int] = []
+    alive: list[Group] = []
+    ends: list[tuple[int, int, Group]] = []
+    for i, group in enumerate(sorted(groups, key=lambda g: (g.first, g.low))):
+        while ends and ends[0][0] < group.first:
+            old = heapq.heappop(ends)[2]  # one that grew stands there again with its new end
+            at = bisect_left(lows, old.low)
+            if old.last < group.first and at < len(alive) and alive[at] is old:
+                del lows[at], alive[at]
+        first = max(bisect_right(lows, group.low) - 1, 0)
+        while first < len(alive) and alive[first].high <= group.low:
+            first += 1
+        last = bisect_left(lows, group.high)
+        whole = group
+        if first < last:
+            whole = alive[first]
+            for other in (*alive[first + 1 : last], group):
+                whole.take(other)
+                done.pop(id(other), None)
+        lows[first:last], alive[first:last] = [whole.low], [whole]
+        done[id(whole)] = whole
+        heapq.heappush(ends, (whole.last, i, whole))
+    return sorted(done.values(), key=lambda g: (g.first, g.low))
+
+
+def _whole_workspaces(groups: list[Group]) -> list[Group]:
+    """Put pieces of one operator's workspace together where that takes no byte from another buffer."""
+    homes: dict[Hashable, list[Group]] = defaultdict(list)
+    for group in groups:
+        if group.home is not None:
+            homes[group.home].append(group)
+    gone: set[int] = set()
+    for pieces in homes.values():
+        if len(pieces) < 2:
+            continue
+        first, last = min(p.first for p in pieces), max(p.last for p in pieces)
+        around = [g for g in groups if g.first <= last and first <= g.last]
+        kept: list[Group] = []
+        for piece in pieces:
+            for whole in kept:
+                if piece.low < whole.high and whole.low < piece.high and _fits(whole, piece, around, gone):
+                    whole.take(piece)
+                    gone.add(id(piece))
+                    break
+            else:
+                kept.append(piece)
+    return [g for g in groups if id(g) not in gone]
+
+
+def _fits(whole: Group, piece: Group, around: list[Group], gone: set[int]) -> bool:
+    both = replace(whole)
+    both.take(piece)
+    return not any(g.meets(both) for g in around if g is not whole and g is not piece and id(g) not in gone)

@@ -1,0 +1,205 @@
+"""Reading the memory of a program that has run: calls are data, so the buffers can be read off their arrays."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import partial
+from itertools import product
+from typing import Any
+
+import numpy as np
+from numpy.lib.array_utils import byte_bounds
+
+from fluidnb import memory
+from fluidnb.errors import NotFound
+from fluidnb.program import default_main_program
+from fluidnb.program.roles import role_of
+from fluidnb.runtime.node import Node
+from fluidnb.runtime.plan import Plan, PlanOp
+from fluidnb.values.tensor import LoDTensor
+from fluidnb.viz.buffer_groups import Groups
+from fluidnb.viz.memory_model import ArenaMap, Buffer, Holder, MemoryPicture, Step
+
+#: How `Node` tags an arena; behind it stands the number of the block.
+_ARENA = "arena of block "
+
+
+def read_memory(program: Any = None) -> MemoryPicture:
+    """The memory of a program's last run. Nothing is run.
+
+    Args:
+        program: the program; default the main program.
+
+    Returns:
+        The picture.
+
+    Raises:
+        NotFound: it has not run yet, or only step by step.
+
+    Example:
+        >>> x = fluid.layers.data("x", shape=[100])
+        >>> loss = fluid.layers.mean(fluid.layers.relu(fluid.layers.tanh(x)))
+        >>> out = fluid.Executor().run(feed={"x": np.ones((8, 100), "float32")}, fetch_list=[loss])
+        >>> arena = read_memory().maps[0]
+        >>> arena.peak, arena.peak_step.text
+        (6400, 'op 1 (relu)')
+    """
+    program = default_main_program() if program is None else program
+    plans: list[Plan] = [p for p in program.desc.prepared.get("recent", []) if p.entries]
+    if not plans:
+        raise NotFound(
+            "This program has not run yet.", expected="a run, which places its buffers", received="none",
+            hint="exe.run(program, feed=..., fetch_list=...), or %fluid run --feed x=...",
+        )  # fmt: skip
+    plan = plans[-1]
+    maps = [read_arena(_root(plan))]
+    bodies: dict[int, Node] = {key[0]: node for key, node in plan.bodies.items() if node.ops or node.next}
+    maps += [arena for arena in (read_arena(bodies[index]) for index in sorted(bodies)) if arena.buffers]
+    earlier = [read_arena(_root(p)) for p in plans[:-1] if p.version != plan.version]
+    pool = memory.stats(plan.place) if plan.place.kind == "cpu" else None
+    held = () if pool is None else tuple(holders(program, pool))
+    return MemoryPicture(tuple(maps), held, pool, tuple(earlier), plan.version != program.desc.version)
+
+
+def read_arena(node: Node | None) -> ArenaMap:
+    """The arena of a block over time.
+
+    Args:
+        node: the block's first node, which has run.
+
+    Returns:
+        The map. Behind a guard, the way that was bound last is shown.
+    """
+    block = 0 if node is None else node.block.index
+    steps: list[Step] = []
+    buffers: list[Buffer] = []
+    size = base = 0
+    while node is not None:
+        counts = {id(op): 0 for op in node.block.ops[node.start : node.end]}
+        for op in node.ops:
+            counts[id(op)] += 1
+        steps += [_step(op, counts[id(op)]) for op in node.block.ops[node.start : node.end]]
+        reading = _NodeReader(node)
+        buffers += reading.buffers(base)
+        size = max(size, reading.size)
+        base += len(node.ops)
+        node = next(reversed(node.next.values())) if node.next else None
+    return ArenaMap(block, size, tuple(steps), tuple(buffers))
+
+
+def holders(program: Any, pool: memory.Stats) -> list[Holder]:
+    """Who holds the blocks of a pool.
+
+    Args:
+        program: says which variables are persistable.
+        pool: the pool at one moment.
+
+    Returns:
+        The largest first; blocks without a name are put together.
+    """
+    persistable = {n for b in program.desc.blocks for n, v in b.vars.items() if v.persistable()}
+    declared = {n for b in program.desc.blocks for n in b.vars}
+    found: dict[tuple[str, str], tuple[int, int]] = {}
+    for span in pool.live:
+        kind = "other"
+        if span.tag.startswith(_ARENA):
+            kind = "arena"
+        elif span.tag in persistable:
+            kind = "persistable"
+        elif span.tag in declared:
+            kind = "own buffer"
+        held, count = found.get((kind, span.tag), (0, 0))
+        found[kind, span.tag] = held + span.size, count + 1
+    rows = [Holder(kind, name or "without a name", *row) for (kind, name), row in found.items()]
+    return sorted(rows, key=lambda h: -h.bytes)
+
+
+def _root(plan: Plan) -> Node:
+    node: Node = next(reversed(plan.entries.values())).node
+    return node
+
+
+def _step(op: PlanOp, calls: int) -> Step:
+    where = op.where()
+    return Step(op.index, op.desc.optype, role_of(op.desc), calls, "" if where is None else where.short())
+
+
+class _NodeReader:
+    """Finds the buffers of one node: each array in its calls is told to a variable of the operator, or is workspace."""
+
+    def __init__(self, node: Node) -> None:
+        self._node = node
+        self._where: dict[int, tuple[int, int] | None] = {}
+        self._kept: list[Any] = []
+        self.size = 0
+        self._vars: dict[str, tuple[int, int]] = {}
+        self._owners: dict[int, str] = {}
+        for name, variable in node.scope.vars.items():
+            array = variable.value.array if type(variable.value) is LoDTensor else None
+            extent = self._extent(array) if isinstance(array, np.ndarray) else None
+            if extent is not None:
+                self._vars[name] = extent
+                self._owners[id(array)] = name
+
+    def buffers(self, base: int) -> list[Buffer]:
+        """The buffers; calls are counted from ``base``."""
+        node, groups = self._node, Groups()
+        touched: set[tuple[int, str]] = set()
+        for t, ((function, args), op) in enumerate(zip(node.calls, node.ops, strict=True)):
+            names = [n for n in (*op.writes(), *op.reads()) if n in self._vars]
+            for array in _arrays(function, args):
+                extent = self._extent(array)
+                if extent is None:
+                    continue
+                known = self._owners.get(id(array))
+                if known is not None:
+                    groups.touch(known, *extent, t)
+                    touched.add((id(op), known))
+                else:
+                    inside = [n for n in names if _within(extent, self._vars[n])]
+                    groups.view(inside, *extent, t, id(op), id(array))
+        for op in node.block.ops[node.start : node.end]:
+            for a, b in product(op.reads(), op.writes()):
+                if (id(op), b) in touched or a not in self._vars or b not in self._vars:
+                    continue
+                if _overlap(self._vars[a], self._vars[b]):  # no call writes it: the operator hands memory on
+                    groups.join(a, b)
+        return [Buffer(g.names, g.low, g.high - g.low, base + g.first, base + g.last) for g in groups.done()]
+
+    def _extent(self, array: Any) -> tuple[int, int] | None:
+        """First and last byte of an array in the arena, None elsewhere."""
+        if id(array) not in self._where:
+            self._kept.append(array)
+            block = memory.owner(array)
+            found = None
+            if block is not None and block.tag.startswith(_ARENA) and array.size:
+                self.size = max(self.size, block.nbytes)
+                low, high = byte_bounds(array)
+                found = low - block.ptr, high - block.ptr
+            self._where[id(array)] = found
+        return self._where[id(array)]
+
+
+def _within(one: tuple[int, int], other: tuple[int, int]) -> bool:
+    return other[0] <= one[0] and one[1] <= other[1]
+
+
+def _overlap(one: tuple[int, int], other: tuple[int, int]) -> bool:
+    return one[0] < other[1] and other[0] < one[1]
+
+
+def _arrays(function: Any, args: Any) -> Iterator[Any]:
+    """The arrays of a call."""
+    if isinstance(function, partial):
+        yield from _arrays(function.func, (*function.args, *function.keywords.values()))
+    else:
+        yield from _inside(getattr(function, "__self__", None))
+    yield from _inside(args)
+
+
+def _inside(x: Any) -> Iterator[Any]:
+    if isinstance(x, np.ndarray):
+        yield x
+    elif type(x) in (tuple, list):
+        for y in x:
+            yield from _inside(y)

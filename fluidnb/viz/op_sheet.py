@@ -1,0 +1,243 @@
+"""What there is to know of an operator, as plain data: what it computes, what it takes, what runs it."""
+
+from __future__ import annotations
+
+import inspect
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from fluidnb.op import GRAD, OpDef, OpDesc, get_op, has_grad, has_op, kernels_of, make_grad
+from fluidnb.op.attr import REQUIRED, Attr
+from fluidnb.op.define import Slot
+from fluidnb.values import dtypes
+
+#: kind of an attribute -> a value, for those that have no default; any other kind is a list
+_ANY: dict[str, Any] = {"int": 1, "long": 1, "dtype": 5, "float": 1.0, "float64": 1.0, "string": "", "bool": False}
+
+
+@dataclass(frozen=True, slots=True)
+class SlotFacts:
+    """An input or output slot.
+
+    Args:
+        name: its name.
+        doc: one phrase.
+        marks: ``list``, ``optional``, ``for the gradient``.
+    """
+
+    name: str
+    doc: str
+    marks: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class AttrFacts:
+    """An attribute.
+
+    Args:
+        name: its name.
+        type: for example ``float = 0.5`` or ``ints, required``.
+        doc: one phrase, with the bounds or the values that are allowed.
+    """
+
+    name: str
+    type: str
+    doc: str
+
+
+@dataclass(frozen=True, slots=True)
+class GradientFacts:
+    """One of the operators that compute the gradient.
+
+    Args:
+        type: its type.
+        reads: its input slots, with what stands in them where it is called otherwise.
+        gives: its output slots, the same way.
+        doc: what it computes.
+    """
+
+    type: str
+    reads: tuple[str, ...]
+    gives: tuple[str, ...]
+    doc: str
+
+
+@dataclass(frozen=True, slots=True)
+class OpSheet:
+    """An operator.
+
+    Args:
+        type: its type.
+        family: the folder of the kernels in which it stands; its module when it is somebody's own.
+        module: where it is defined.
+        doc: what it computes: paragraphs, of which those of several lines that are set in stay as they are.
+        inputs: its input slots.
+        outputs: its output slots.
+        attrs: its attributes.
+        notes: what else there is to know of its ways.
+        kernels: place, library and layout of each kernel where they are not the usual ones, and its dtypes.
+        gradient: the operators that compute its gradient.
+        example: lines of an example, or none.
+        source: where it comes from.
+    """
+
+    type: str
+    family: str
+    module: str
+    doc: tuple[str, ...]
+    inputs: tuple[SlotFacts, ...] = ()
+    outputs: tuple[SlotFacts, ...] = ()
+    attrs: tuple[AttrFacts, ...] = ()
+    notes: tuple[str, ...] = ()
+    kernels: tuple[tuple[str, tuple[str, ...]], ...] = ()
+    gradient: tuple[GradientFacts, ...] = ()
+    example: tuple[str, ...] = ()
+    source: str = ""
+
+
+def read_op(type: str) -> OpSheet:
+    """What there is to know of an operator.
+
+    Args:
+        type: its type; gradient operators have sheets, too.
+
+    Returns:
+        The sheet.
+
+    Raises:
+        NotFound: there is none; the message offers names close to it.
+
+    Example:
+        >>> sheet = read_op("clip")
+        >>> sheet.family, [a.type for a in sheet.attrs], [g.type for g in sheet.gradient]
+        ('math', ['float, required', 'float, required'], ['clip_grad'])
+    """
+    d = get_op(type)
+    doc, example, source = _documentation(d)
+    ins, outs = (tuple(map(_slot, slots.values())) for slots in (d.inputs, d.outputs))
+    forward = _forward(type) if d.is_grad else ""
+    if forward:
+        made = next((g for g in _gradient(forward) if g.type == type), None)
+        names = (made.reads, made.gives) if made else ((), ())
+        ins, outs = (tuple(SlotFacts(n, _of(n)) for n in slots) for slots in names)
+    attrs = tuple(_attr(name, attr) for name, attr in (get_op(forward) if forward else d).attrs.items())
+    return OpSheet(
+        type, _family(d), d.module, doc, ins, outs, attrs, tuple(_notes(d, forward)), tuple(_kernels(d)),
+        _gradient(type), example, source,
+    )  # fmt: skip
+
+
+def _family(d: OpDef) -> str:
+    head, _, rest = d.module.partition(".")
+    return rest.partition(".")[0] if head == "fluidnb_kernels" else d.module
+
+
+def _documentation(d: OpDef) -> tuple[tuple[str, ...], tuple[str, ...], str]:
+    """What it computes, the lines of its example, its source."""
+    found: dict[str, list[str]] = {"": []}
+    part = ""
+    for line in inspect.cleandoc(d.doc).splitlines():
+        head, _, rest = line.partition(":")
+        if head in ("Example", "Source") and not line.startswith(" "):
+            part = head
+            found[part] = [rest.strip()] if rest.strip() else []
+        else:
+            found[part].append(line)
+    text = "\n".join(found[""]).strip()
+    text = re.sub(r"(?<=\S)::$", ":", text.replace("``", "`"), flags=re.MULTILINE)
+    paragraphs = tuple(p.strip("\n") for p in re.split(r"\n\s*\n", text) if p.strip(" \n:"))
+    example = tuple(inspect.cleandoc("\n".join(found.get("Example", ()))).splitlines())
+    return paragraphs, example, " ".join(" ".join(found.get("Source", ())).split())
+
+
+def _slot(slot: Slot) -> SlotFacts:
+    marks = {
+        "list": slot.duplicable, "for the gradient": slot.intermediate,
+        "optional": slot.dispensable and not slot.intermediate,
+    }  # fmt: skip
+    return SlotFacts(slot.name, slot.doc, tuple(mark for mark, holds in marks.items() if holds))
+
+
+def _of(slot: str) -> str:
+    """What a slot of a gradient operator holds."""
+    name = slot.removesuffix(GRAD)
+    return f"the gradient of {name}" if slot.endswith(GRAD) else f"{name} of the operator"
+
+
+def _attr(name: str, attr: Attr) -> AttrFacts:
+    required = attr.default is REQUIRED
+    doc = attr.doc
+    if attr.enum is not None and not all(str(v) in doc for v in attr.enum):
+        doc += f"; one of {', '.join(map(str, attr.enum))}"
+    for bound, sign in ((attr.gt, "above"), (attr.ge, "from")):
+        if bound is not None:
+            doc += f"; {sign} {bound}" + (" on" if sign == "from" else "")
+    return AttrFacts(name, f"{attr.kind}, required" if required else f"{attr.kind} = {_default(attr)}", doc)
+
+
+def _default(attr: Attr) -> str:
+    value: Any = attr.default
+    if attr.kind == "dtype":
+        return "none" if value < 0 else dtypes.dtype_name(value)
+    return f'"{value}"' if isinstance(value, str) else f"{value:g}" if isinstance(value, float) else str(value)
+
+
+def _notes(d: OpDef, forward: str) -> Iterator[str]:
+    """Its ways, as far as a user meets them."""
+    if forward:
+        yield f"belongs to {forward}, whose attributes it carries"
+    for holds, note in (
+        (d.control, "runs a block"), (d.random, "draws random numbers"), (d.inplace, "may write over its input"),
+        (d.data_shape, "the shape of its output depends on values"),
+        (d.host_only, "runs on the CPU wherever others run"),
+        (d.side_effect, "runs although nobody reads its output"),
+    ):  # fmt: skip
+        if holds:
+            yield note
+    if d.alias:
+        yield "updates " + ", ".join(f"{source} by {out}" for out, source in d.alias.items())
+
+
+def _kernels(d: OpDef) -> Iterator[tuple[str, tuple[str, ...]]]:
+    found: dict[str, list[str]] = {}
+    for key in kernels_of(d.type):
+        words = [key.place]
+        words += [key.library_type] if key.library_type != "PLAIN" else []
+        words += [key.data_layout] if key.data_layout != "ANY_LAYOUT" else []
+        found.setdefault(" ".join(words), []).append("any dtype" if key.data_type == "any" else key.data_type)
+    for where, names in found.items():
+        yield where, tuple(dict.fromkeys(names))
+
+
+def _gradient(type: str) -> tuple[GradientFacts, ...]:
+    """The operators that backward appends for one that has all its slots."""
+    if not has_grad(type):
+        return ()
+    d = get_op(type)
+    if d.is_grad or d.control:  # what they read depends on what stands around them
+        names = [f"{type.removesuffix('_grad')}_grad_grad" if d.is_grad else f"{type}_grad"]
+        return tuple(GradientFacts(n, (), (), _first(get_op(n))) for n in names if has_op(n))
+    ins, outs = ({slot: [slot] for slot in slots} for slots in (d.inputs, d.outputs))
+    attrs = {n: _ANY.get(a.kind, []) if a.default is REQUIRED else a.default for n, a in d.attrs.items()}
+    made = make_grad(OpDesc(type, ins, outs, attrs, {n: d.attrs[n].number for n in attrs}))
+    return tuple(
+        GradientFacts(g.optype, _shown(g.ins), _shown(g.outs), _first(get_op(g.optype))) for g in made
+    )
+
+
+def _shown(slots: dict[str, list[str]]) -> tuple[str, ...]:
+    """Slots with what stands in them, where that is not what they are called after."""
+    return tuple(s if names == [s] else f"{s}={', '.join(names)}" for s, names in slots.items() if names)
+
+
+def _first(d: OpDef) -> str:
+    """The first paragraph of a documentation, in one line."""
+    return " ".join(inspect.cleandoc(d.doc).partition("\n\n")[0].split())
+
+
+def _forward(type: str) -> str:
+    """The operator to which a gradient operator belongs; empty when its name does not say."""
+    base = type.removesuffix("_grad")
+    return base if base != type and has_op(base) else ""

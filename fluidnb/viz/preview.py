@@ -1,0 +1,99 @@
+"""Small samples of large tensors, as plain data: a line, a field of cells, or an image."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+#: A plane of a preview: rows of numbers.
+Plane = tuple[tuple[float, ...], ...]
+
+#: Elements of a line, cells of a field and pixels of an image along a side, at most.
+_LINE, _FIELD, _IMAGE = 64, 32, 96
+#: Sides from which on something shaped like an image is taken for one.
+_SMALLEST = 8
+#: Tensors of up to so many elements are shown whole as text, so that they need no preview.
+_FEW = 8
+
+
+@dataclass(frozen=True, slots=True)
+class Preview:
+    """Some of a tensor's elements, evenly chosen.
+
+    Args:
+        kind: ``line`` of one row, ``field`` of rows and columns, or ``image`` of one plane (grey) or three (RGB).
+        planes: the elements; NaN and infinities as they are.
+        what: which part of the tensor it is, in words; empty when it is all of it.
+
+    Example:
+        >>> Preview("line", (((1.0, float("nan"), 3.0),),)).range
+        (1.0, 3.0)
+    """
+
+    kind: str
+    planes: tuple[Plane, ...]
+    what: str = ""
+
+    @property
+    def size(self) -> tuple[int, int]:
+        """Rows and columns."""
+        return len(self.planes[0]), len(self.planes[0][0])
+
+    @property
+    def range(self) -> tuple[float, float]:
+        """Smallest and largest finite element shown; (0, 0) when there is none."""
+        fine = [v for plane in self.planes for row in plane for v in row if math.isfinite(v)]
+        return min(fine, default=0.0), max(fine, default=0.0)
+
+
+def read_preview(array: Any) -> Preview | None:
+    """A sample of an array.
+
+    Args:
+        array: an array of numbers. [N, 1 or 3, H, W] and [1 or 3, H, W] with sides from 8 up are images; of other
+            arrays with more than two dimensions, the first matrix is shown.
+
+    Returns:
+        The sample, or None where there is little to see: no array of the host's, no numbers, 8 elements or fewer.
+
+    Example:
+        >>> p = read_preview(np.arange(6400.0).reshape(80, 80))
+        >>> p.kind, p.size, p.planes[0][0][:3], p.what
+        ('field', (32, 32), (0.0, 3.0, 5.0), '32 of 80 rows, 32 of 80 columns')
+        >>> read_preview(np.zeros((5, 3, 28, 28))).what
+        'first of 5'
+    """
+    if not isinstance(array, np.ndarray) or array.size <= _FEW:
+        return None
+    if array.dtype.kind not in "fiub" and array.dtype.name != "bfloat16":
+        return None
+    if array.ndim in (3, 4) and array.shape[-3] in (1, 3) and min(array.shape[-2:]) >= _SMALLEST:
+        first = array if array.ndim == 3 else array[0]
+        planes = tuple(_sampled(plane, _IMAGE, _IMAGE) for plane in first)
+        count = array.shape[0] if array.ndim == 4 else 1
+        return Preview("image", planes, f"first of {count}" if count > 1 else "")
+    flat = array.reshape(array.shape or (1,))
+    if max(flat.shape) == flat.size:
+        return Preview("line", (_sampled(flat.reshape(1, -1), 1, _LINE),), _some(flat.size, _LINE, "elements"))
+    matrix = flat[(0,) * (flat.ndim - 2)]
+    rows, wide = matrix.shape
+    words = [f"first of {flat.size // matrix.size} matrices"] if matrix.size < flat.size else []
+    words += [_some(rows, _FIELD, "rows"), _some(wide, _FIELD, "columns")]
+    return Preview("field", (_sampled(matrix, _FIELD, _FIELD),), ", ".join(filter(None, words)))
+
+
+def _sampled(matrix: np.ndarray[Any, Any], rows: int, wide: int) -> Plane:
+    picked = matrix[np.ix_(*(_even(n, most) for n, most in zip(matrix.shape, (rows, wide), strict=True)))]
+    return tuple(tuple(row) for row in picked.astype(np.float64).tolist())
+
+
+def _even(n: int, most: int) -> np.ndarray[Any, Any]:
+    """At most so many of n places, the first and the last among them."""
+    return np.linspace(0, n - 1, min(n, most)).round().astype(np.int64)
+
+
+def _some(n: int, most: int, what: str) -> str:
+    return f"{most} of {n:,} {what}" if n > most else ""

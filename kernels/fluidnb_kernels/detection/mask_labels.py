@@ -1,0 +1,220 @@
+"""generate_mask_labels: what the part of a network that draws objects shall learn."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from fluidnb.errors import EnforceNotMet
+from fluidnb.op import Attr, Binder, Context, op
+from fluidnb_kernels.detection.boxes import four_wide, overlaps
+from fluidnb_kernels.detection.polygons import bounds, mask
+from fluidnb_kernels.rules import agree, whole_numbers
+from fluidnb_kernels.sequences import all_given, as_level, require_lod
+from fluidnb_kernels.views import reading
+
+Array = Any
+
+_ONE_LEVEL = ("GtClasses", "IsCrowd", "Rois", "LabelsInt32")
+
+
+def _infer(c: Context) -> None:
+    info, segments = c["ImInfo"].shape, c["GtSegms"].shape
+    four_wide(c, "Rois")
+    for slot in ("GtClasses", "IsCrowd", "LabelsInt32"):
+        whole_numbers(c, slot)
+    c.require(
+        agree(info, (-1, 3)), "Input(ImInfo) of generate_mask_labels has a row for each image.",
+        expected="[images, 3]: height, width, scale", received=list(info),
+    )  # fmt: skip
+    c.require(
+        agree(segments, (-1, 2)), "Input(GtSegms) of generate_mask_labels must hold corners.",
+        expected="[corners, 2]: x and y", received=list(segments),
+    )  # fmt: skip
+    for slot in _ONE_LEVEL:
+        require_lod(c, slot, 1)
+    require_lod(c, "GtSegms", 3)
+    level: tuple[Any, ...] = (None,)
+    count = -1
+    if c.runtime:
+        _same_images(c)
+        level = (as_level(_counts(c)),)
+        count = level[0][-1]
+    size = c.attr("num_classes") * c.attr("resolution") ** 2
+    c.set("MaskRois", (count, 4), c["Rois"].dtype, level)
+    c.set("RoiHasMaskInt32", (count, 1), np.int32, level)
+    c.set("MaskInt32", (count, size), np.int32, level)
+
+
+def _same_images(c: Context) -> None:
+    images = len(c.lod("Rois")[0]) - 1
+    for slot in ("GtClasses", "IsCrowd", "LabelsInt32", "GtSegms"):
+        found = len(c.lod(slot)[0]) - 1
+        c.require(
+            found == images, f"Input({slot}) of generate_mask_labels must have a sequence for each image.",
+            expected=f"{images}, as Rois has", received=found,
+        )  # fmt: skip
+    c.require(
+        c["ImInfo"].shape[0] == images, "Input(ImInfo) of generate_mask_labels has a row for each image.",
+        expected=images, received=c["ImInfo"].shape[0],
+    )  # fmt: skip
+    for slot, like in (("LabelsInt32", "Rois"), ("IsCrowd", "GtClasses"), ("GtSegms", "GtClasses")):
+        c.require(
+            c.lod(slot)[0] == c.lod(like)[0], f"The images of {slot} and {like} must have as many rows.",
+            expected=f"{list(c.lod(like)[0])}, as {like} has", received=list(c.lod(slot)[0]),
+        )  # fmt: skip
+
+
+def _parts(b: Context, slot: str) -> list[slice]:
+    level = b.lod(slot)[0]
+    return [slice(i, j) for i, j in zip(level[:-1], level[1:], strict=True)]
+
+
+def _counts(b: Context) -> tuple[int, ...]:
+    """How many masks each image gets: one for each region with an object, at least one where there are regions."""
+    if not all_given(b, "LabelsInt32") or not b.lod("LabelsInt32"):
+        return ()
+    labels = b["LabelsInt32"].reshape(-1)
+    return tuple(max(int((labels[p] > 0).sum()), int(p.stop > p.start)) for p in _parts(b, "LabelsInt32"))
+
+
+def _objects(b: Binder) -> list[list[list[slice]]]:
+    """The corners of each polygon of each object of each image."""
+    images, objects, polygons = b.lod("GtSegms")
+    corners = [slice(i, j) for i, j in zip(polygons[:-1], polygons[1:], strict=True)]
+    of_object = [corners[i:j] for i, j in zip(objects[:-1], objects[1:], strict=True)]
+    return [of_object[i:j] for i, j in zip(images[:-1], images[1:], strict=True)]
+
+
+def of_image(
+    rois: Array, labels: Array, objects: list[list[Array]], scale: Array, size: int, classes: int
+) -> Iterator[tuple[int, Array]]:
+    """The regions of an image that learn, and what.
+
+    Args:
+        rois: [regions, 4], in the image as the network sees it.
+        labels: the class of each; 0 for none.
+        objects: the polygons of each object that counts, in the image as it was.
+        scale: how much larger the network sees it.
+        size: rows and columns of a mask.
+        classes: how many there are, with that of no object.
+
+    Yields:
+        The number of a region, and int32 [classes, size, size]: 0 and 1 in its class, -1 elsewhere. An image without
+        objects has its first region without one, and -1 everywhere.
+
+    Raises:
+        EnforceNotMet: a region has an object, but there is none to draw.
+
+    Example:
+        >>> square, one = np.array([[0.0, 0.0], [2.0, 0.0], [2.0, 4.0], [0.0, 4.0]]), np.array([1])
+        >>> [(i, found)] = of_image(np.array([[0.0, 0.0, 4.0, 4.0]]), one, [[square]], 1.0, 2, 2); i, found[1].tolist()
+        (0, [[1, 0], [1, 0]])
+    """
+    chosen = np.flatnonzero(labels > 0)
+    nothing = np.full((classes, size, size), -1, np.int32)
+    if not len(chosen):
+        yield int((labels == 0).argmax()), nothing
+        return
+    if not objects:
+        raise EnforceNotMet(
+            "A region has a class, but its image has no object with a mask.",
+            expected="an object whose class is above 0 and that is no crowd", received="none",
+            hint="GtClasses and IsCrowd of generate_mask_labels say which objects count.",
+        )  # fmt: skip
+    if labels.max() >= classes:
+        raise EnforceNotMet(
+            "A label of generate_mask_labels is no class.", expected=f"up to {classes - 1}", received=int(labels.max()),
+            hint="num_classes counts the class of no object, too.",
+        )  # fmt: skip
+    boxes = rois[chosen] / scale
+    nearest = overlaps(boxes, np.stack([bounds(polygons) for polygons in objects]), False).argmax(1)
+    for region, box, owner in zip(chosen, boxes, nearest, strict=True):
+        found = nothing.copy()
+        found[labels[region]] = mask(objects[owner], box, size)
+        yield int(region), found
+
+
+def write_masks(
+    info: Array, classes_of: Array, crowd: Array, corners: Array, rois: Array, labels: Array, parts: tuple[Any, ...],
+    sizes: tuple[int, int], outs: tuple[Array | None, Array | None, Array | None],
+) -> None:  # fmt: skip
+    """Write what `of_image` gives for every image.
+
+    Args:
+        info: [images, 3]: height, width, scale.
+        classes_of: the class of each object.
+        crowd: 1 where an object is a crowd, which has no mask.
+        corners: [corners, 2].
+        rois: [regions, 4].
+        labels: the class of each region.
+        parts: the objects and the regions of each image, and the corners of each polygon of each object.
+        sizes: rows and columns of a mask, classes.
+        outs: regions, their numbers, masks; written, or None.
+    """
+    chosen, numbers, masks = outs
+    row = 0
+    for scale, objects, regions, polygons in zip(info[:, 2], *parts, strict=True):
+        if regions.start == regions.stop:
+            continue
+        counts = (classes_of[objects] > 0) & (crowd[objects] == 0)
+        drawn = [[corners[p] for p in polygons[i]] for i in np.flatnonzero(counts)]
+        own = rois[regions]
+        for region, found in of_image(own, labels[regions], drawn, scale, *sizes):
+            for out, value in ((chosen, own[region] / scale * scale), (numbers, region), (masks, found.reshape(-1))):
+                if out is not None:
+                    out[row] = value
+            row += 1
+
+
+@op(
+    "generate_mask_labels",
+    inputs={
+        "ImInfo": "[images, 3]: height, width, and how much larger the network sees the image",
+        "GtClasses": "int32 [objects, 1]: their classes; a sequence for each image",
+        "IsCrowd": "int32 [objects, 1]: 1 for a crowd, which has no mask; a sequence for each image",
+        "GtSegms": "[corners, 2]: x and y; sequences of images, of objects, of polygons",
+        "Rois": "[regions, 4]: left, top, right, bottom; a sequence for each image",
+        "LabelsInt32": "int32 [regions, 1]: the class of each, 0 for none; a sequence for each image",
+    },
+    outputs={
+        "MaskRois": "[masks, 4]: the regions that learn; a sequence for each image",
+        "RoiHasMaskInt32": "int32 [masks, 1]: their numbers, counted in their image",
+        "MaskInt32": "int32 [masks, num_classes · resolution²]: 0 and 1 in the class of the region, -1 in the others",
+    },
+    attrs={
+        "num_classes": Attr("int", doc="how many classes there are, with that of no object", gt=0),
+        "resolution": Attr("int", doc="rows and columns of a mask", gt=0),
+    },
+    infer=_infer,
+    guard=_counts,
+    data_shape=True,
+    host_only=True,
+    dtypes=("float32", "float64"),
+    dtype_slot="Rois",
+)  # fmt: skip
+def generate_mask_labels(b: Binder) -> None:
+    """MaskInt32[i, class, y, x] = 1 where pixel (y, x) of region i lies in the object that overlaps the region most.
+
+    Objects are compared by the boxes around their polygons. An image whose regions are all of class 0 gives one region
+    that learns nothing.
+
+    Example:
+        >>> from fluidnb.testing import run_op
+        >>> image = {"ImInfo": [[4.0, 4.0, 1.0]], "Rois": ([[0.0, 0.0, 4.0, 4.0]], [[1]])}
+        >>> image |= {s: (np.array([[v]]), [[1]]) for s, v in (("GtClasses", 1), ("IsCrowd", 0), ("LabelsInt32", 1))}
+        >>> image["GtSegms"] = ([[0.0, 0.0], [2.0, 0.0], [2.0, 4.0], [0.0, 4.0]], [[1], [1], [4]])
+        >>> run_op("generate_mask_labels", image, {"num_classes": 2, "resolution": 2})["MaskInt32"].array
+        array([[-1, -1, -1, -1,  1,  0,  1,  0]], dtype=int32)
+
+    Source: He et al., "Mask R-CNN" (ICCV 2017); Fluid's generate_mask_labels_op.
+    """
+    parts = (_parts(b, "GtClasses"), _parts(b, "Rois"), _objects(b))
+    sizes = (b.attr("resolution"), b.attr("num_classes"))
+    flat = {s: reading(b, b[s], (b[s].size,)) for s in ("GtClasses", "IsCrowd", "LabelsInt32")}
+    b(
+        write_masks, b["ImInfo"], flat["GtClasses"], flat["IsCrowd"], b["GtSegms"], b["Rois"], flat["LabelsInt32"],
+        parts, sizes, tuple(b[s] for s in ("MaskRois", "RoiHasMaskInt32", "MaskInt32")),
+    )  # fmt: skip

@@ -1,0 +1,233 @@
+"""sample_logits: of many classes the true ones and a few that are drawn, for a softmax over these alone."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from fluidnb.op import Attr, Binder, Context, Stream, default_grad, grad_op, op
+from fluidnb_kernels.loss.labels import check_classes
+from fluidnb_kernels.loss.nce import LOG_UNIFORM, chances
+from fluidnb_kernels.rules import agree, whole_numbers
+
+Array = Any
+
+_FAR = 1e20  # what stands for infinity
+
+
+def _infer(c: Context) -> None:
+    logits, labels = c["Logits"], c["Labels"]
+    whole_numbers(c, "Labels")
+    c.require(
+        logits.ndim == labels.ndim == 2 and agree(logits.shape[:1], labels.shape[:1]),
+        "Logits and Labels of sample_logits do not fit.", expected="[N, classes] and [N, true classes]",
+        received=f"{list(logits.shape)} and {list(labels.shape)}",
+    )  # fmt: skip
+    classes, count = logits.shape[1], c.attr("num_samples")
+    custom = c.attr("use_customized_samples")
+    c.require(
+        custom or not c.attr("uniq") or classes < 0 or count <= classes,
+        "sample_logits cannot draw more classes than there are, each once.", expected=f"num_samples up to {classes}",
+        received=count,
+    )  # fmt: skip
+    shape = (max(logits.shape[0], labels.shape[0]), labels.shape[1] + count if labels.shape[1] >= 0 else -1)
+    for slot in ("CustomizedSamples", "CustomizedProbabilities"):
+        c.require(
+            c.has(slot) or not custom, f"use_customized_samples of sample_logits needs {slot}.",
+            expected=list(shape), received="none",
+        )  # fmt: skip
+        c.require(
+            not c.has(slot) or agree(c[slot].shape, shape),
+            f"{slot} of sample_logits has the true classes and then the samples.", expected=list(shape),
+            received=list(c[slot].shape) if c.has(slot) else None,
+        )  # fmt: skip
+    c.set("Samples", shape, np.int64)
+    c.set("Probabilities", shape, logits.dtype)
+    c.set("SampledLogits", shape, logits.dtype)
+    c.set("SampledLabels", (shape[0], labels.shape[1]), np.int64)
+    c.set("LogitsDim", (0, *logits.shape), logits.dtype)
+    c.set("LabelsDim", (0, *labels.shape), labels.dtype)
+
+
+
+def drawn(stream: Stream, classes: int, count: int, once: bool) -> tuple[Array, int]:
+    """Draw classes, the first ones most often.
+
+    Args:
+        stream: where the random numbers come from.
+        classes: how many there are.
+        count: how many are drawn.
+        once: whether each is drawn once at most.
+
+    Returns:
+        int64 [count], and how many tries it took.
+
+    Example:
+        >>> from fluidnb.op import Clock
+        >>> found, tries = drawn(Stream("x", Clock(1)), 4, 4, True); sorted(found.tolist()), tries >= 4
+        ([0, 1, 2, 3], True)
+    """
+    generator = stream.rewind()
+    tried = np.zeros(0, np.int64)
+    while True:
+        more = np.expm1(generator.random(max(2 * count, 64)) * np.log(classes + 1.0)).astype(np.int64)
+        tried = np.concatenate([tried, np.minimum(more, classes - 1)])
+        if not once:
+            return tried[:count], count
+        firsts = np.sort(np.unique(tried, return_index=True)[1])[:count]
+        if len(firsts) == count:
+            return tried[firsts], int(firsts[-1]) + 1
+
+
+def expected_counts(labels: Array, classes: int, count: int, tries: int) -> Array:
+    """How often classes are expected among the samples.
+
+    Args:
+        labels: classes, any shape.
+        classes: how many there are.
+        count: how many samples there are.
+        tries: how many tries they took; as many as samples where a class may come twice.
+
+    Returns:
+        float64 of the same shape.
+
+    Example:
+        >>> expected_counts(np.array([0]), 1, 1, 1), expected_counts(np.array([0]), 3, 2, 3).round(3)
+        (array([1.]), array([0.875]))
+    """
+    p = chances(labels, LOG_UNIFORM, classes + 1, None)
+    return p * count if count == tries else -np.expm1(tries * np.log1p(-p))
+
+
+def draw(labels: Array, classes: int, once: bool, stream: Stream, samples: Array, chance: Array) -> None:
+    """Write the true classes, and the same samples behind those of every row.
+
+    Args:
+        labels: true classes [N, T].
+        classes: how many classes there are.
+        once: whether a class is drawn once at most.
+        stream: where the random numbers come from.
+        samples: int64 [N, T + S], written.
+        chance: the same shape, written: how often each is expected among the samples.
+
+    Raises:
+        EnforceNotMet: a label is no class.
+    """
+    check_classes(labels, classes)
+    true = labels.shape[1]
+    count = samples.shape[1] - true
+    samples[:, :true] = labels
+    samples[:, true:], tries = drawn(stream, classes, count, once)
+    chance[...] = expected_counts(samples, classes, count, tries)
+
+
+def gather(logits: Array, samples: Array, chance: Array, true: int, remove: bool, out: Array) -> None:
+    """Write the logits of the samples, less the logarithm of how often each is expected.
+
+    Args:
+        logits: [N, classes].
+        samples: [N, T + S].
+        chance: the same shape.
+        true: T.
+        remove: whether a sample that is a true class of its row goes to minus infinity.
+        out: the same shape, written.
+
+    Raises:
+        EnforceNotMet: a sample is no class.
+
+    Example:
+        >>> out = np.zeros((1, 3)); gather(np.array([[1.0, 2.0]]), np.array([[1, 0, 1]]), np.ones(3), 1, True, out)
+        >>> out
+        array([[ 2.e+00,  1.e+00, -1.e+20]])
+    """
+    check_classes(samples, logits.shape[1])
+    found = np.take_along_axis(logits, samples, 1)
+    if remove:
+        hits = (samples[:, true:, None] == samples[:, None, :true]).any(2)
+        found[:, true:] -= _FAR * hits.astype(found.dtype)
+    with np.errstate(divide="ignore"):
+        found -= np.clip(np.log(chance), -_FAR, _FAR)
+    np.clip(found, -_FAR, _FAR, out)
+
+
+@op(
+    "sample_logits",
+    inputs={
+        "Logits": "[N, classes]", "Labels": "int64 [N, T]: true classes",
+        "CustomizedSamples?": "int64 [N, T + S]: true classes and samples, instead of drawing",
+        "CustomizedProbabilities?": "[N, T + S]: how often each is expected among the samples",
+    },
+    outputs={
+        "Samples~": "int64 [N, T + S]: true classes, then samples, the same for all rows",
+        "Probabilities~": "[N, T + S]: how often each is expected among the samples",
+        "LogitsDim~": "no elements: [0, the shape of Logits]", "LabelsDim~": "no elements: [0, the shape of Labels]",
+        "SampledLogits~": "[N, T + S]: their logits", "SampledLabels": "int64 [N, T]: 0 … T - 1, the true ones of them",
+    },
+    attrs={
+        "use_customized_samples": Attr("bool", False, "take the samples that are given"),
+        "uniq": Attr("bool", True, "draw each class once at most"),
+        "remove_accidental_hits": Attr("bool", True, "rule out samples that are true classes of their row"),
+        "num_samples": Attr("int", doc="S, how many classes are drawn", gt=0),
+        "seed": Attr("int", 0, "0 for the program's"),
+    },
+    infer=_infer,
+    grad=default_grad("LogitsDim", "LabelsDim", "Samples", "SampledLogits@GRAD", wrt=["Logits"]),
+    random=True,
+    dtypes=("float32", "float64"),
+    dtype_slot="Logits",
+)  # fmt: skip
+def sample_logits(b: Binder) -> None:
+    """SampledLogits = Logits[class] - log Q(class), over the true classes of a row and S drawn by a log-uniform law.
+
+    P(class) = log((class + 2) / (class + 1)) / log(classes + 1). Q = S · P, or, where each class is drawn once and that
+    took t tries, 1 - (1 - P)^t. A sample that is a true class of its row goes to -1e20.
+
+    Example:
+        >>> from fluidnb.testing import run_op
+        >>> few = {"Logits": [[1.0, 2.0, 3.0]], "Labels": [[2]], "CustomizedSamples": [[2, 0]]}
+        >>> few["CustomizedProbabilities"] = [[1.0, 1.0]]
+        >>> run_op("sample_logits", few, {"num_samples": 1, "use_customized_samples": True})["SampledLogits"]
+        array([[3., 1.]])
+
+    Source: Jean et al., "On Using Very Large Target Vocabulary" (ACL 2015); Fluid's sample_logits_op.
+    """
+    logits, true = b["Logits"], b["Labels"].shape[1]
+    shape = (len(logits), true + b.attr("num_samples"))
+    samples = b["Samples"] if b.wants("Samples") else b.tmp(shape, np.int64)
+    chance = b["Probabilities"] if b.wants("Probabilities") else b.tmp(shape, logits.dtype)
+    if b.attr("use_customized_samples"):
+        b(np.copyto, samples, b["CustomizedSamples"])
+        b(np.copyto, chance, b["CustomizedProbabilities"])
+    else:
+        b(draw, b["Labels"], logits.shape[1], b.attr("uniq"), b.rng, samples, chance)
+    if b.wants("SampledLogits"):
+        b(gather, logits, samples, chance, true, b.attr("remove_accidental_hits"), b["SampledLogits"])
+    if b.wants("SampledLabels"):
+        b(np.copyto, b["SampledLabels"], np.arange(true))
+
+
+def spread(samples: Array, grad: Array, out: Array) -> None:
+    """Add the gradient of each sample to that of its class.
+
+    Args:
+        samples: int64 [N, T + S].
+        grad: the same shape.
+        out: [N, classes], written.
+
+    Example:
+        >>> out = np.empty((1, 3)); spread(np.array([[2, 0, 2]]), np.ones((1, 3)), out); out
+        array([[1., 0., 2.]])
+    """
+    out.fill(0)
+    np.add.at(out, (np.arange(len(out))[:, None], samples), grad)
+
+
+def _slope_infer(c: Context) -> None:
+    c.set("Logits@GRAD", c["LogitsDim"].shape[-2:], c["SampledLogits@GRAD"].dtype)
+
+
+@grad_op("sample_logits_grad", infer=_slope_infer, dtype_slot="SampledLogits@GRAD")
+def sample_logits_grad(b: Binder) -> None:
+    """dLogits[class] = the sum of dSampledLogits over the samples that are this class."""
+    b(spread, b["Samples"], b["SampledLogits@GRAD"], b["Logits@GRAD"])

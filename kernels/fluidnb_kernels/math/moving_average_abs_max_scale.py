@@ -1,0 +1,108 @@
+"""moving_average_abs_max_scale: how large a tensor's elements are, averaged over the runs so far."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from fluidnb.op import Attr, Binder, Context, default_grad, grad_op, op
+from fluidnb_kernels.emit import FLOATS
+
+Array = Any
+
+_SLOPE = "stright_throuth_estimator_grad"  # as Paddle spells it
+
+
+def _infer(c: Context) -> None:
+    x, test = c["X"], c.attr("is_test")
+    c.set("Out", x.shape, x.dtype, c.lod("X"))
+    states = ("InAccum", "InState")
+    c.require(
+        test or all(c.has(s) for s in states), "moving_average_abs_max_scale goes on from InAccum and InState.",
+        expected="both, unless is_test", received=", ".join(s for s in states if c.has(s)) or "none",
+    )  # fmt: skip
+    for slot in states:
+        c.require(
+            not c.has(slot) or c[slot].size in (1, -1), f"Input({slot}) of moving_average_abs_max_scale is one number.",
+            expected=[1], received=list(c[slot].shape) if c.has(slot) else None,
+        )  # fmt: skip
+    if test and c.runtime:
+        return  # the scale stays as training left it
+    for slot in ("OutScale", "OutState", "OutAccum"):
+        c.set(slot, (1,), x.dtype)
+
+
+def average(
+    x: Array, accum: Array, state: Array, rate: Array, new_accum: Array, new_state: Array, scale: Array
+) -> None:
+    """Write the next average.
+
+    Args:
+        x: any shape.
+        accum: [1]: maxima so far, the last one counting most.
+        state: [1]: what they count.
+        rate: how much of both stays.
+        new_accum: [1], written; may be accum itself.
+        new_state: [1], written; may be state itself.
+        scale: [1], written.
+
+    Example:
+        >>> accum, state, scale = np.array([2.0]), np.array([1.0]), np.zeros(1)
+        >>> average(np.array([1.0, -3.0]), accum, state, 0.5, accum, state, scale); accum, state, scale.round(3)
+        (array([4.]), array([1.5]), array([2.667]))
+    """
+    new_accum[...] = rate * accum.reshape(-1) + np.maximum.reduce(np.absolute(x), None, initial=0)
+    new_state[...] = rate * state.reshape(-1) + 1
+    np.divide(new_accum, new_state, scale)
+
+
+@op(
+    "moving_average_abs_max_scale",
+    inputs={
+        "X": "any shape", "InAccum?": "[1]: maxima so far, the last one counting most",
+        "InState?": "[1]: what they count",
+    },
+    outputs={
+        "Out?": "X", "OutScale": "[1]: the average", "OutState?": "[1]: InState after this run",
+        "OutAccum?": "[1]: InAccum after this run",
+    },
+    attrs={
+        "moving_rate": Attr("float", 0.9, "how much of what came before stays"),
+        "is_test": Attr("bool", False, "leave the average as it is"),
+    },
+    infer=_infer,
+    grad=default_grad("Out@GRAD", wrt=["X"], type=_SLOPE),
+    dtypes=FLOATS,
+    dtype_slot="X",
+)  # fmt: skip
+def moving_average_abs_max_scale(b: Binder) -> None:
+    """OutAccum = rate · InAccum + max |X|; OutState = rate · InState + 1; OutScale = OutAccum / OutState; Out = X.
+
+    Example:
+        >>> from fluidnb.testing import run_op
+        >>> inputs = {"X": [1.0, -3.0], "InAccum": [2.0], "InState": [1.0]}
+        >>> run_op("moving_average_abs_max_scale", inputs, {"moving_rate": 0.5})["OutScale"].round(3)
+        array([2.667])
+
+    Source: Jacob et al., "Quantization and Training of Neural Networks" (CVPR 2018); Fluid's
+    moving_average_abs_max_scale_op.
+    """
+    x = b["X"]
+    if b.wants("Out"):
+        b(np.copyto, b["Out"], x)
+    if b.attr("is_test"):
+        return
+    rate = b.const(b.attr("moving_rate"), x.dtype)
+    outs = [b[s] if b.wants(s) else b.tmp((1,), x.dtype) for s in ("OutAccum", "OutState", "OutScale")]
+    b(average, x, b["InAccum"], b["InState"], rate, *outs)
+
+
+def _slope_infer(c: Context) -> None:
+    c.set("X@GRAD", c["Out@GRAD"].shape, c["Out@GRAD"].dtype, c.lod("Out@GRAD"))
+
+
+@grad_op(_SLOPE, infer=_slope_infer)
+def straight_through(b: Binder) -> None:
+    """dX = dOut."""
+    b(np.copyto, b["X@GRAD"], b["Out@GRAD"])

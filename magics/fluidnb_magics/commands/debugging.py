@@ -1,0 +1,134 @@
+"""``%fluid debug`` and its like: stepping through programs, forwards and backwards."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from itertools import chain
+from typing import Any
+
+from IPython.core.error import UsageError
+from IPython.core.magic_arguments import argument, magic_arguments, parse_argstring
+
+from fluidnb.debug.flow import gradient_flow
+from fluidnb.debug.nan import find_nan, hunt
+from fluidnb.debug.session import Session, current, post_mortem
+from fluidnb.errors import NotFound
+from fluidnb.memory import flags
+from fluidnb.runtime.failed_run import last_failed
+from fluidnb.terminal.commands import COMMANDS as STEPS
+from fluidnb.terminal.commands import Command, run_command, view
+from fluidnb.terminal.prompt import Prompt
+from fluidnb.viz import lines_html
+from fluidnb.viz.session_html import session_html
+from fluidnb.viz.session_view import finding_lines, flow_lines
+from fluidnb_magics.expressions import evaluate, pairs, variables
+from fluidnb_magics.showing import show, width
+from fluidnb_magics.workbench import Workbench
+
+#: The session's commands that are words of ``%fluid`` too; the others mean something else there.
+WORDS = (
+    "step", "next", "out", "continue", "until", "back", "rnext", "rcontinue", "who", "restart", "goto", "break",
+    "clear", "watch", "unwatch", "where", "print", "names", "history", "edit", "change",
+)  # fmt: skip
+
+#: Those of them that show where the session stands, and with how many operators around.
+STANDS = {**dict.fromkeys(WORDS[:11], 3), "change": 3, "where": 12}
+
+
+@magic_arguments("fluid debug")
+@argument("what", nargs="?", choices=("on", "off", "prompt", "flow"), help="see above; nothing begins a session")
+@argument("--feed", nargs="+", action="append", default=[], metavar="NAME=EXPR", help="values of data variables")
+@argument("--fetch", nargs="+", action="append", default=[], metavar="NAME", help="variables wanted at the end")
+@argument("--startup", action="store_true", help="the startup program")
+@argument("--program", help="a program of this session")
+def debug(bench: Workbench, line: str) -> None:
+    """Step through a program, forwards and backwards.
+
+    With --feed, --fetch or --program it stands at the first operator; without, after a run that failed, at the
+    operator that failed. ``on`` lets runs stop at breakpoints from now on, ``off`` ends it; ``prompt`` asks in a loop;
+    ``flow`` tells how gradients reach the parameters.
+    """
+    args = parse_argstring(debug, line)
+    names = bench.shell.user_ns
+    program = bench.existing(args.program)[args.startup]
+    feed = {name: evaluate(text, names) for name, text in pairs(chain(*args.feed)).items()}
+    session = current()
+    if args.what == "flow":
+        show(bench.shell, flow_lines(gradient_flow(program, feed), width(bench.shell)))
+        return
+    if args.what == "off":
+        if session is not None:
+            session.close()
+        return
+    if args.what == "on":
+        _end(session)
+        session = Session(program).__enter__()
+    elif args.feed or args.fetch or args.program or args.startup or (session is None and last_failed() is None):
+        _end(session)
+        session = Session(program, feed, variables(chain(*args.fetch), program, names) or None)
+    elif session is None or (last_failed() is not None and session.snapshot.state in ("idle", "done")):
+        _end(session)
+        session = post_mortem()
+    bench.session = session
+    session.around = names
+    if args.what == "prompt":
+        Prompt(session).cmdloop()
+    else:
+        show(bench.shell, view(session, width(bench.shell)), partial(session_html, session))
+
+
+@magic_arguments("fluid nan")
+@argument("what", nargs="?", help="on, off, or the largest size allowed; nothing looks for NaN now")
+@argument("--feed", nargs="+", action="append", default=[], metavar="NAME=EXPR", help="values of data variables")
+@argument("--program", help="a program of this session")
+def nan(bench: Workbench, line: str) -> None:
+    """Find the first operator that writes NaN or infinity; ``on`` looks in every run, at little cost.
+
+    In a debug session the rest of its run is looked at, else a run with --feed.
+    """
+    args = parse_argstring(nan, line)
+    if args.what in ("on", "off"):
+        flags.set_flags({"FLAGS_check_nan_inf": args.what == "on"})
+        return
+    session = current()
+    if session is not None and not args.feed and session.snapshot.state != "idle":
+        finding = session.do("call", hunt, args.what or "")
+        lines = finding_lines(finding)
+        html = lines_html(lines) + session_html(session)
+        show(bench.shell, [*lines, *view(session, width(bench.shell))], lambda: html)
+        return
+    feed = {name: evaluate(text, bench.shell.user_ns) for name, text in pairs(chain(*args.feed)).items()}
+    try:
+        limit = float(args.what) if args.what else None
+    except ValueError:
+        raise UsageError(f"%fluid nan takes on, off or a number, not {args.what}.") from None
+    show(bench.shell, finding_lines(find_nan(bench.existing(args.program)[0], feed, limit=limit)))
+
+
+def _end(session: Session | None) -> None:
+    if session is not None:
+        session.close()
+
+
+def _word(command: Command) -> Callable[[Workbench, str], None]:
+    """A command of the session as a word of ``%fluid``."""
+
+    def act(bench: Workbench, line: str) -> None:
+        session = current()
+        if session is None:
+            raise NotFound(
+                "There is no debug session.",
+                hint="%fluid debug --feed x=... begins one; %fluid debug on waits for runs.",
+            )
+        lines = run_command(session, f"{command.name} {line}", width(bench.shell))
+        around = STANDS.get(command.name)
+        show(bench.shell, lines, None if around is None else partial(session_html, session, around))
+
+    act.__name__ = command.name
+    act.__doc__ = f"::\n\n  %fluid {command.name} {command.usage}".rstrip() + f"\n\n{command.help}\n"
+    return act
+
+
+#: word -> command
+SESSION_COMMANDS: dict[str, Callable[[Workbench, str], Any]] = {word: _word(STEPS[word]) for word in WORDS}

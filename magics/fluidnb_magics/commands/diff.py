@@ -1,0 +1,54 @@
+"""``%fluid diff``: two programs beside each other."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from IPython.core.error import UsageError
+from IPython.core.magic_arguments import argument, magic_arguments, parse_argstring
+
+from fluidnb.errors import OpTypeError
+from fluidnb.program import Program
+from fluidnb.proto.desc import ProgramDesc
+from fluidnb.viz.diff_view import diff_lines, read_diff
+from fluidnb_magics.expressions import evaluate, unquoted
+from fluidnb_magics.showing import show, width
+from fluidnb_magics.workbench import Workbench
+
+
+@magic_arguments("fluid diff")
+@argument("programs", nargs="*", help="two of: a program of the session, an expression, a file")
+@argument("--around", type=int, default=2, help="operators shown before and after one that differs (2)")
+@argument("--program", help="the program of this session that others are compared with (main)")
+def diff(bench: Workbench, line: str) -> None:
+    """Show what differs between two programs, or what the last change of a cell changed.
+
+    ``%fluid diff before after`` compares two; one is compared with the session's program, or the one that --program
+    names; none shows what ``%fluid undo`` would take back.
+    """
+    args = parse_argstring(diff, line)
+    if len(args.programs) > 2:
+        raise UsageError("%fluid diff compares two programs.")
+    now = bench.existing(args.program)[0]
+    if not args.programs:
+        titles, pair = ("before the last change", "now"), (bench.log.before_last_change(now), now)
+    elif len(args.programs) == 1:
+        titles, pair = (args.programs[0], "now"), (_read(bench, args.programs[0]), now)
+    else:
+        titles, pair = tuple(args.programs), tuple(_read(bench, text) for text in args.programs)
+    show(bench.shell, diff_lines(read_diff(*pair, titles), width(bench.shell), args.around))
+
+
+def _read(bench: Workbench, text: str) -> Any:
+    """A program by name, expression or file."""
+    if text in bench.programs:
+        return bench.program(text)[0]
+    path = Path(text)
+    file = path / "__model__" if path.is_dir() else path
+    if file.is_file():
+        return ProgramDesc.parse_from_string(file.read_bytes())
+    thing = evaluate(unquoted(text), bench.shell.user_ns)
+    if not isinstance(thing, Program):
+        raise OpTypeError(f"{text} is no program.", expected="a Program", received=type(thing).__name__)
+    return thing

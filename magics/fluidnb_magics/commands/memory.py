@@ -1,0 +1,76 @@
+"""``%fluid memory`` and ``%fluid profile``: where the bytes and the time of a program go."""
+
+from __future__ import annotations
+
+from itertools import chain
+from pathlib import Path
+from typing import Any
+
+from IPython.core.error import UsageError
+from IPython.core.magic_arguments import argument, magic_arguments, parse_argstring
+
+from fluidnb.debug.profile import profile_steps
+from fluidnb.viz.growth import Growth, growth_html, growth_lines
+from fluidnb.viz.memory_reader import read_memory
+from fluidnb.viz.memory_view import memory_html, memory_lines
+from fluidnb.viz.timeline import read_timeline, timeline_lines
+from fluidnb.viz.timeline_svg import timeline_html
+from fluidnb_magics.expressions import evaluate, pairs, positive, variables
+from fluidnb_magics.showing import show, width
+from fluidnb_magics.workbench import Workbench
+
+
+@magic_arguments("fluid memory")
+@argument("--growth", type=positive, metavar="N", help="run N steps and show whether memory grows")
+@argument("--feed", nargs="+", action="append", default=[], metavar="NAME=EXPR", help="values for these steps")
+@argument("--fetch", nargs="+", action="append", default=[], metavar="NAME", help="variables fetched in these steps")
+@argument("--top", type=positive, default=8, help="rows of a table at most (8)")
+@argument("--program", help="a program of this session")
+def memory(bench: Workbench, line: str) -> None:
+    """Draw the memory of a program's last run: what lies where and when, the peak, who holds the rest.
+
+    Nothing runs, except with --growth.
+    """
+    args = parse_argstring(memory, line)
+    program = bench.existing(args.program)[0]
+    if args.growth:
+        run = _runner(bench, program, args)
+        growth = Growth()
+        for _ in range(args.growth):
+            run()
+            growth.add()
+        picture = growth.picture()
+        show(bench.shell, growth_lines(picture, width(bench.shell), args.top), lambda: growth_html(picture))
+        return
+    if args.feed or args.fetch:
+        raise UsageError("%fluid memory runs nothing: --feed and --fetch are for --growth N.")
+    held = read_memory(program)
+    show(bench.shell, memory_lines(held, width(bench.shell), args.top), lambda: memory_html(held))
+
+
+@magic_arguments("fluid profile")
+@argument("--feed", nargs="+", action="append", default=[], metavar="NAME=EXPR", help="values of data variables")
+@argument("--fetch", nargs="+", action="append", default=[], metavar="NAME", help="variables fetched in each run")
+@argument("--steps", type=positive, default=1, help="how often to run (1); the first run binds loops, too")
+@argument("--top", type=positive, default=12, help="rows of the table at most (12)")
+@argument("--trace", metavar="FILE", help="also write a trace for chrome://tracing and Perfetto")
+@argument("--program", help="a program of this session")
+def profile(bench: Workbench, line: str) -> None:
+    """Run a program and show where the time goes: a timeline of its operators, and a table."""
+    args = parse_argstring(profile, line)
+    program = bench.existing(args.program)[0]
+    found, runs = profile_steps(_runner(bench, program, args), args.steps)
+    timeline = read_timeline(found, runs)
+    lines = timeline_lines(timeline, width(bench.shell), args.top)
+    if args.trace:
+        Path(args.trace).write_text(found.chrome_trace(), encoding="utf-8")
+        lines.append([(f"{args.trace} is for chrome://tracing and Perfetto", "dim")])
+    show(bench.shell, lines, lambda: timeline_html(timeline))
+
+
+def _runner(bench: Workbench, program: Any, args: Any) -> Any:
+    """What makes one run with the feed and the fetches of a line."""
+    names = bench.shell.user_ns
+    feed = {name: evaluate(text, names) for name, text in pairs(chain(*args.feed)).items()}
+    fetches = variables(chain(*args.fetch), program, names)
+    return lambda: bench.executor.run(program, feed=feed, fetch_list=fetches, return_numpy=False)

@@ -1,0 +1,383 @@
+"""Debug sessions: forwards, backwards, breakpoints, edits, several runs on one tape."""
+
+from __future__ import annotations
+
+import random
+import signal
+import threading
+import time
+
+import numpy as np
+import pytest
+
+import fluidnb as fluid
+from fluidnb import layers
+from fluidnb.debug import Session, Stopped
+from fluidnb.errors import EnforceNotMet, FluidError, NotFound, OpTypeError, OpValueError
+from tests.debug.programs import FEED, held, looping, started
+
+
+@pytest.fixture
+def looked():
+    """A session at the beginning of a run, its program and its scope."""
+    main, startup, loss, total = looping()
+    scope = started(startup)
+    session = fluid.debug(main, FEED, [loss, total], scope)
+    yield session, scope, total.name
+    session.close()
+
+
+def test_it_gives_the_same_bits_as_the_executor():
+    main, startup, loss, total = looping()
+    main.random_seed = 3
+    one, two = started(startup), started(startup)
+    plain = [fluid.Executor().run(main, FEED, [loss, total], scope=one) for _ in range(3)]
+    with fluid.debug(main) as d:
+        walked = [fluid.Executor().run(main, FEED, [loss, total], scope=two) for _ in range(3)]
+    d.close()
+    assert [[a.tobytes() for a in run] for run in plain] == [[a.tobytes() for a in run] for run in walked]
+    assert held(one) == held(two)
+
+
+def test_a_breakpoint_in_a_loop_an_edit_and_back(looked):
+    d, _, total = looked
+    d.stop_at("block 1@2")
+    assert d.go_on().reason == "breakpoint block 1@2"
+    assert [(f.block, f.iteration) for f in d.snapshot.frames] == [(0, 0), (1, 2)]
+    twice = d[total].item()
+    d.edit(total, 100.0)
+    assert d[total].item() == 100.0
+    loss = d.go_on().state == "done" and d.results[0].item()
+    assert d.results[1].item() == pytest.approx(100 + loss)
+    assert twice == pytest.approx(2 * loss)
+    d.clear()
+    assert d.back_on().reason == "the beginning"
+    assert d.go_on().state == "done"
+    assert d.results[1].item() == pytest.approx(3 * loss), "the edit went when it was gone back over"
+
+
+def test_the_last_writer_of_a_variable_is_found_inside_the_loop(looked):
+    d, _, total = looked
+    d.go_on()
+    for k in (2, 1, 0):
+        stood = d.last_write(total)
+        assert (stood.op.type, stood.frames[-1].iteration) == ("assign", k)
+        d.back()
+    assert d.last_write(total).op.type == "fill_constant"
+    assert d.last_write("x").reason == "nothing on the tape wrote x"
+    with pytest.raises(NotFound, match="cannot be seen"):
+        d.last_write("nowhere")
+
+
+def test_next_out_and_back_over_treat_a_loop_as_one(looked):
+    d, _, _ = looked
+    d.run_to("op while")
+    assert d.snapshot.op.type == "while"
+    at = d.snapshot.at
+    after = d.next()
+    assert len(after.frames) == 1 and after.op.type != "while"
+    assert d.back_over().at == at
+    d.step()
+    assert len(d.snapshot.frames) == 2
+    assert d.out().op == after.op
+
+
+def test_stops_on_lines_variables_values_and_functions(looked):
+    d, _, total = looked
+    stops = {
+        f"var {total}": "fill_constant", f"var {total}, after 2": "assign", "when v['mean_0.tmp_0'].max() > 0": "mean",
+        "op sgd": None, "op *_grad": "mean_grad", "line programs.py:99": None, "block 1": "increment",
+    }  # fmt: skip
+    for text, kind in stops.items():
+        d.restart()
+        d.clear()
+        d.stop_at(text)
+        snapshot = d.go_on()
+        assert (snapshot.state == "done") == (kind is None), text
+        if kind is not None and not text.startswith(("var", "when")):
+            assert snapshot.op.type == kind, text
+        elif kind is not None:
+            assert d.back().op.type == kind, text
+    d.restart()
+    d.clear()
+    seen = []
+    d.stop_at(lambda v: seen.append(v[total].item()) or v[total].item() > 0)
+    assert d.go_on().frames[-1].block == 1
+    assert seen[0] == 0
+
+
+def test_a_line_of_the_user_is_a_breakpoint():
+    x = layers.data("x", shape=[2])
+    layers.relu(x)
+    layers.tanh(x)
+    op = fluid.default_main_program().global_block().ops[1]
+    line = op.where.line
+    with fluid.debug() as d:
+        d.begin({"x": np.ones((1, 2), "float32")})
+        for text in (f"line {line}", f"test_session.py:{line}"):
+            d.restart()
+            d.clear()
+            d.stop_at(text)
+            assert d.go_on().op.type == "tanh"
+    d.close()
+
+
+def test_watches_show_values_and_what_is_not_there_yet(looked):
+    d, _, total = looked
+    d.watch(total)
+    d.watch("np.abs(v['mean_0.tmp_0']).sum() > 1e9")
+    assert [v for _, v in d.snapshot.watches] == ["—", "—"]
+    d.run_to("op while")
+    assert [v for _, v in d.snapshot.watches] == ["[0.]", "False"]
+    d.unwatch(total)
+    assert len(d.snapshot.watches) == 1
+
+
+def test_going_to_any_step_shows_the_same_values(looked):
+    d, scope, _ = looked
+    seen = [(held(scope), d.snapshot.op)]
+    while d.step().state != "done":
+        seen.append((held(scope), d.snapshot.op))
+    dice = random.Random(1)
+    for _ in range(40):
+        at = dice.randrange(len(seen))
+        d.go(at)
+        assert (held(scope), d.snapshot.op) == seen[at], at
+
+
+@pytest.mark.parametrize("budget", [1, 6000, 1 << 20])
+def test_a_small_journal_is_made_up_for_by_walking_again(budget):
+    main, startup, loss, total = looping()
+    scope = started(startup)
+    d = fluid.debug(main, FEED, [loss, total], scope, budget=budget)
+    seen = [held(scope)]
+    while d.step().state != "done":
+        seen.append(held(scope))
+    result = [a.tobytes() for a in d.results]
+    assert d.snapshot.kept <= max(budget, 4000)
+    for before in reversed(seen):
+        d.back()
+        assert held(scope) == before
+    assert not d.snapshot.can_back and d.back().reason == "the beginning"
+    d.go_on()
+    assert [a.tobytes() for a in d.results] == result
+    d.close()
+
+
+@pytest.mark.parametrize("budget", [3000, 1 << 22])
+def test_a_training_loop_is_one_tape(budget):
+    main, startup, loss, _ = looping()
+    scope, exe = started(startup), fluid.Executor()
+    with fluid.debug(main, budget=budget) as d:
+        losses = [exe.run(main, FEED, [loss], scope=scope)[0].item() for _ in range(5)]
+        end, at = held(scope), d.snapshot.at
+        assert d.snapshot.run == 4
+        middle = d.go(max(at // 2, d.do("call", lambda w: w.tape.forgotten)))
+        assert middle.run < 4 or budget == 3000
+        assert d.go_on().state == "done"
+        assert (held(scope), d.snapshot.at) == (end, at)
+        assert d.results[0].item() == losses[-1]
+    d.close()
+    assert scope.kids == []
+
+
+def test_an_edit_survives_walking_again():
+    main, startup, loss, total = looping()
+    scope = started(startup)
+    d = fluid.debug(main, FEED, [loss, total], scope, budget=1)
+    d.stop_at("op while")
+    d.go_on()
+    d.edit(total.name, 5.0)
+    d.step(6)
+    d.back(2)
+    d.step(2)
+    assert d[total.name].item() > 5
+    d.back(6)
+    assert d[total.name].item() == 5
+    d.back()
+    assert d[total.name].item() == 0
+    d.close()
+
+
+def test_attributes_of_an_operator_can_be_changed_and_changed_back(looked):
+    d, _, _ = looked
+    program = d.program
+    before = program.desc.serialize_to_string()
+    d.run_to("op dropout")
+    at = d.snapshot.op
+    d.change_op(at.block, at.index, dropout_prob=1.0)
+    d.next()
+    assert not d["dropout_0.tmp_0"].any()
+    d.back(2)
+    assert program.desc.serialize_to_string() == before
+    d.next()
+    assert d["dropout_0.tmp_0"].any()
+    with pytest.raises(NotFound, match="no attribute probability"):
+        d.change_op(at.block, at.index, probability=1.0)
+    with pytest.raises(FluidError):
+        d.change_op(at.block, at.index, dropout_prob=2.0)
+    with pytest.raises(NotFound, match="9:9"):
+        d.change_op(9, 9)
+    assert program.desc.serialize_to_string() == before
+
+
+def test_the_way_of_a_parameter_through_forward_backward_and_optimizer(looked):
+    d, _, _ = looked
+    d.go_on()
+    ways = [(t.role, t.op.type, t.name.partition("@")[2], t.how) for t in d.history("fc_0.w_0")]
+    assert ways == [
+        ("forward", "mul", "", "reads"),
+        ("backward", "mul_grad", "", "reads"),
+        ("backward", "mul_grad", "GRAD", "writes"),
+        ("optimizer", "adam", "", "changes"),
+        ("optimizer", "adam", "GRAD", "reads"),
+    ]
+    assert d.snapshot.state == "done"
+
+
+def test_a_stop_inside_exe_run_asks_and_goes_on():
+    main, startup, loss, _ = looping()
+    scope, exe, stops = started(startup), fluid.Executor(), []
+    with fluid.debug(main) as d:
+        d.stop_at("op adam")
+        with pytest.raises(Stopped, match="breakpoint op adam"):
+            exe.run(main, FEED, [loss], scope=scope)
+        d.on_stop = lambda d: stops.append(d.snapshot.op.type)
+        out = exe.run(main, FEED, [loss], scope=scope)
+    d.close()
+    assert stops == ["adam"] * 4 and out[0].shape == (1,)
+    exe.run(main, FEED, [loss], scope=scope)
+    assert len(stops) == 4
+
+
+def test_an_observer_that_raises_is_shown_and_others_go_on(looked, capfd):
+    d, _, _ = looked
+    seen = []
+
+    def bad(snapshot):
+        raise ZeroDivisionError("mine")
+
+    d.observe(bad)
+    d.observe(seen.append)
+    d.step()
+    assert "ZeroDivisionError: mine" in capfd.readouterr().err
+    assert len(seen) == 2 and "mine" in d.step().problems[0]
+    d.forget(bad)
+    capfd.readouterr()
+    d.step()
+    assert capfd.readouterr().err == ""
+
+
+def test_two_sessions_do_not_disturb_each_other():
+    sessions = []
+    for _ in range(2):
+        main, startup, loss, total = looping()
+        main.random_seed = 5
+        sessions.append(fluid.debug(main, FEED, [loss, total], started(startup)))
+    posted = [s.post("go_on") for s in sessions]
+    assert [p.result(timeout=30).state for p in posted] == ["done", "done"]
+    ends = [[a.tobytes() for a in s.results] for s in sessions]
+    assert ends[0] == ends[1]
+    for s in sessions:
+        s.close()
+    with pytest.raises(EnforceNotMet, match="closed"):
+        sessions[0].step()
+
+
+def test_pausing_at_random_places_changes_nothing(request):
+    main, startup, loss, total = looping()
+    scope = started(startup)
+    d = fluid.debug(main, FEED, [loss, total], scope)
+    d.go_on()
+    end, result = held(scope), [a.tobytes() for a in d.results]
+    dice = random.Random(2)
+    for _ in range(500 if request.config.getoption("--full") else 60):
+        if d.snapshot.state == "done":
+            d.restart()
+        going = d.post("go_on")
+        time.sleep(dice.random() * 0.004)
+        d.pause()
+        going.result(timeout=30)
+        if dice.random() < 0.3:
+            d.back(dice.randrange(4))
+    while d.go_on().state != "done":
+        pass
+    assert (held(scope), [a.tobytes() for a in d.results]) == (end, result)
+    d.close()
+
+
+def endless():
+    """A loop that goes on for ever; gives its counter."""
+    i = layers.fill_constant([1], "int64", 0)
+    n = layers.fill_constant([1], "int64", 1 << 40)
+    more = layers.less_than(i, n)
+    with layers.While(more, is_test=True).block():
+        layers.increment(i)
+        layers.less_than(i, n, cond=more)
+    return i
+
+
+def test_ctrl_c_pauses_and_the_program_goes_on_from_there():
+    i = endless()
+    d = fluid.debug(feed={}, budget=1 << 20)
+    for _ in range(2):
+        before = d[i.name].item() if i.name in d.names() else 0
+        threading.Timer(0.2, signal.pthread_kill, (threading.main_thread().ident, signal.SIGINT)).start()
+        assert d.go_on().reason == "paused"
+        assert d[i.name].item() > before
+    d.close()
+
+
+def test_a_running_program_is_told_about_and_can_be_paused():
+    i = endless()
+    d = fluid.debug(feed={}, budget=1 << 20)
+    seen = threading.Event()
+    d.observe(lambda s: seen.set() if s.state == "running" else None)
+    going = d.post("go_on")
+    assert seen.wait(20)
+    d.pause()
+    assert going.result(timeout=20).reason == "paused"
+    assert d[i.name].item() > 0 and d.snapshot.kept <= 1 << 20
+    d.close()
+
+
+def test_what_cannot_be_is_refused_and_nothing_changes(looked):
+    d, scope, total = looked
+    d.run_to("op while")
+    before, at = held(scope), d.snapshot.at
+    for bad, error in (
+        (lambda: d.edit("nowhere", 1), NotFound),
+        (lambda: d.edit(total, [1.0, 2.0]), OpValueError),
+        (lambda: d.edit("fill_constant_0.tmp_0", 1.5), OpTypeError),
+        (lambda: d.stop_at("block x"), OpValueError),
+        (lambda: d.clear(99), NotFound),
+        (lambda: d["nowhere"], NotFound),
+        (lambda: d.go(-1), OpValueError),
+        (lambda: d.results, EnforceNotMet),
+    ):
+        with pytest.raises(error):
+            bad()
+    assert (held(scope), d.snapshot.at) == (before, at)
+    idle = Session(fluid.Program())
+    for bad in (idle.step, idle.back, idle.names, idle.restart):
+        with pytest.raises(EnforceNotMet, match="nothing to walk"):
+            bad()
+    idle.close()
+
+
+def test_closing_leaves_no_thread_and_no_scope():
+    main, startup, loss, _ = looping()
+    scope = started(startup)
+    before = threading.active_count()
+    d = fluid.debug(main, FEED, [loss], scope)
+    d.step(3)
+    d.close()
+    deadline = time.monotonic() + 10
+    while threading.active_count() > before and time.monotonic() < deadline:
+        time.sleep(0.01)
+    assert threading.active_count() == before and scope.kids == []
+    d = fluid.debug(main, FEED, [loss], scope)
+    del d
+    while threading.active_count() > before and time.monotonic() < deadline:
+        time.sleep(0.01)
+    assert threading.active_count() == before
