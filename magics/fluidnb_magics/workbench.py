@@ -20,6 +20,7 @@ from fluidnb_magics.cell_names import names_bound, names_read
 from fluidnb_magics.cells import Cell, Compiled, compile_cell
 from fluidnb_magics.groups import CLOSED, OPEN, Group, Placed, Spot, placed
 from fluidnb_magics.opened import OpenedBlocks
+from fluidnb_magics.selection import Selection
 from fluidnb_magics.session_programs import DEFAULT, SessionPrograms
 
 
@@ -33,6 +34,7 @@ class Workbench(SessionPrograms):
         log: the fragments that cells appended.
         blocks: the blocks that cells opened.
         session: the debug session that ``%fluid debug`` began last.
+        selection: what is selected in the widgets.
     """
 
     def __init__(self, shell: Any) -> None:
@@ -40,6 +42,7 @@ class Workbench(SessionPrograms):
         self.shell = shell
         self.blocks = OpenedBlocks()
         self.session: Session | None = None
+        self.selection = Selection()
         self.log = FragmentLog(self._execute, shell.user_ns, self._reads, self._binds)
         self._compiled: dict[Cell, Compiled] = {}
         self._heard: Hashable | None = None
