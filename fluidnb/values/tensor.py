@@ -95,6 +95,8 @@ class LoDTensor:
         old = self.array
         if old is None or old.shape != source.shape or old.dtype != source.dtype or self.place is not place:
             self._replace(DeviceContext.get(place).empty(source.shape, source.dtype), place)
+            if self.name:
+                memory.tag(self.array, self.name)
         copy_between(_CPU.kind, place.kind)(source, self._held())
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Array:
