@@ -51,15 +51,10 @@ def fold_runs(picture: ProgramPicture, kind: str) -> ProgramPicture:
         >>> fold_runs(ProgramPicture(BlockRow(0, -1, ops)), "cells").root.ops[0].text
         'cell net  3 ops'
     """
-    belongs = {"cells": _cell, "layers": _layer}[kind]
-
-    def runs(ops: Sequence[OpRow]) -> Iterator[OpRow]:
-        for (_, key), group in groupby(map(op, ops), lambda o: (o.role, belongs(o))):
-            run = list(group)
-            yield from fold_run(run, _title(kind, run[0])) if key else run
 
     def block(row: BlockRow) -> BlockRow:
-        return replace(row, ops=tuple(runs(row.ops)))
+        found = runs(tuple(map(op, row.ops)), kind)
+        return replace(row, ops=tuple(o for title, run in found for o in (fold_run(run, title) if title else run)))
 
     def op(row: OpRow) -> OpRow:
         if not row.blocks and not row.folded:
@@ -67,6 +62,27 @@ def fold_runs(picture: ProgramPicture, kind: str) -> ProgramPicture:
         return replace(row, blocks=tuple(map(block, row.blocks)), folded=tuple(map(block, row.folded)))
 
     return _each_block(picture, block)
+
+
+def runs(ops: Sequence[OpRow], kind: str) -> Iterator[tuple[str, list[OpRow]]]:
+    """Operators that follow each other and belong together.
+
+    Args:
+        ops: the operators of a block.
+        kind: ``cells`` or ``layers``.
+
+    Yields:
+        (what they have in common, the operators); without anything in common, nothing is known of where they are from.
+
+    Example:
+        >>> ops = [OpRow(0, i, "relu", "forward", place=f"cell net, line {1 + i // 2}") for i in range(3)]
+        >>> [(title, len(run)) for title, run in runs(ops, "layers")]
+        [('cell net, line 1', 2), ('cell net, line 2', 1)]
+    """
+    belongs = {"cells": _cell, "layers": _layer}[kind]
+    for (_, key), group in groupby(ops, lambda o: (o.role, belongs(o))):
+        run = list(group)
+        yield (_title(kind, run[0]) if key else ""), run
 
 
 def fold_run(run: Sequence[OpRow], title: str) -> list[OpRow]:
