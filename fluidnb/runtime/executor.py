@@ -23,6 +23,7 @@ from fluidnb.runtime.interrupt import hold
 from fluidnb.runtime.latest import remember
 from fluidnb.runtime.layout import order_of
 from fluidnb.runtime.machine import Machine
+from fluidnb.runtime.observe import after_run, over
 from fluidnb.runtime.plan import Plan
 from fluidnb.runtime.results import fetched, results
 from fluidnb.runtime.run_numbers import coming_run, next_run
@@ -184,10 +185,16 @@ class Executor:
             else:
                 if entry.plan.lock.acquire(False):
                     try:
-                        return self._again(entry, program, return_numpy)
+                        out = self._again(entry, program, return_numpy)
                     finally:
                         entry.plan.lock.release()
-        return self._run(program, feed, fetch_list, scope, return_numpy, keep_scopes, unknown)
+                    if after_run:
+                        over(program, scope)
+                    return out
+        out = self._run(program, feed, fetch_list, scope, return_numpy, keep_scopes, unknown)
+        if after_run:
+            over(program, scope)
+        return out
 
     def _again(self, entry: Entry, program: Program, return_numpy: bool) -> list[Any]:
         """The short way: the same program, scope, fetches and shapes as last time."""

@@ -1,7 +1,9 @@
-"""Observers of a run: who is told what each operator took. Without any, a run pays one look at an empty list a node."""
+"""Observers of runs: who is told what each operator took, and when a run is over. Without any, a run pays one look at an
+empty list a node, and one at its end."""
 
 from __future__ import annotations
 
+import traceback
 from collections.abc import Callable
 from time import perf_counter_ns
 from typing import Any
@@ -12,6 +14,9 @@ from fluidnb.runtime.plan import PlanOp
 Observer = Callable[[PlanOp, int, int], None]
 
 observers: list[Observer] = []
+
+#: ``look(program, scope)`` after each run that went well, in the thread that ran it.
+after_run: list[Callable[[Any, Any], None]] = []
 
 
 def observed(calls: Any, ops: list[PlanOp]) -> None:
@@ -29,3 +34,17 @@ def observed(calls: Any, ops: list[PlanOp]) -> None:
             for observer in observers:
                 observer(ops[i], start, end)
             start = perf_counter_ns()
+
+
+def over(program: Any, scope: Any) -> None:
+    """Tell those who look that a run is over; what they raise is printed, for the run itself went well.
+
+    Args:
+        program: what ran.
+        scope: where its persistable variables live.
+    """
+    for look in list(after_run):
+        try:
+            look(program, scope)
+        except Exception:
+            traceback.print_exc()

@@ -355,11 +355,15 @@ class ScopeRow:
         title: how it is called.
         held: its own variables.
         kids: the scopes inside it.
+        more: variables that were not read.
+        more_kids: scopes inside it that were not read.
     """
 
     title: str
     held: tuple[Held, ...] = ()
     kids: tuple[ScopeRow, ...] = field(default=())
+    more: int = 0
+    more_kids: int = 0
 
 
 def plural(count: int, what: str, ending: str = "s") -> str:

@@ -49,12 +49,13 @@ class Preview:
         return min(fine, default=0.0), max(fine, default=0.0)
 
 
-def read_preview(array: Any) -> Preview | None:
+def read_preview(array: Any, side: int = _FIELD) -> Preview | None:
     """A sample of an array.
 
     Args:
         array: an array of numbers. [N, 1 or 3, H, W] and [1 or 3, H, W] with sides from 8 up are images; of other
             arrays with more than two dimensions, the first matrix is shown.
+        side: rows and columns of a field, at most.
 
     Returns:
         The sample, or None where there is little to see: no array of the host's, no numbers, 8 elements or fewer.
@@ -81,8 +82,8 @@ def read_preview(array: Any) -> Preview | None:
     matrix = flat[(0,) * (flat.ndim - 2)]
     rows, wide = matrix.shape
     words = [f"first of {flat.size // matrix.size} matrices"] if matrix.size < flat.size else []
-    words += [_some(rows, _FIELD, "rows"), _some(wide, _FIELD, "columns")]
-    return Preview("field", (_sampled(matrix, _FIELD, _FIELD),), ", ".join(filter(None, words)))
+    words += [_some(rows, side, "rows"), _some(wide, side, "columns")]
+    return Preview("field", (_sampled(matrix, side, side),), ", ".join(filter(None, words)))
 
 
 def _sampled(matrix: np.ndarray[Any, Any], rows: int, wide: int) -> Plane:

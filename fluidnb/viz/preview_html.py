@@ -40,17 +40,33 @@ def preview_html(preview: Preview) -> str:
     """
     if preview.kind == "line":
         return _line(preview)
-    pixels = _image(preview) if preview.kind == "image" else _field(preview)
     rows, wide = preview.size
     scale = _SIDE / max(rows, wide)
     width, height = max(round(wide * scale), 4), max(round(rows * scale), 4)
     low, high = preview.range
     words = f"{preview.kind}, {low:.3g} to {high:.3g}" + (f"; {preview.what}" if preview.what else "")
     return (
-        f'<img src="data:image/png;base64,{b64encode(png(pixels)).decode()}" width="{width}" height="{height}" '
+        f'<img src="{preview_url(preview)}" width="{width}" height="{height}" '
         f'alt="{escape(words)}" title="{escape(words)}" style="image-rendering:pixelated;margin:1px;max-width:none;'
         f'outline:1px solid rgba(128,128,128,.4)">'
     )
+
+
+def preview_url(preview: Preview) -> str:
+    """A field or an image as a PNG.
+
+    Args:
+        preview: the sample.
+
+    Returns:
+        An address that holds the picture itself.
+
+    Example:
+        >>> preview_url(Preview("field", (((0.0, 1.0), (2.0, 3.0)),)))[:22]
+        'data:image/png;base64,'
+    """
+    pixels = _image(preview) if preview.kind == "image" else _field(preview)
+    return f"data:image/png;base64,{b64encode(png(pixels)).decode()}"
 
 
 def histogram_html(counts: tuple[int, ...]) -> str:

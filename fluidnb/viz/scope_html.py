@@ -58,13 +58,15 @@ def tensor_html(summary: TensorSummary, preview: Preview | None) -> str:
 
 
 def _fold(scope: ScopeRow, uid: str, opened: bool) -> str:
-    title = f"{_piece(scope.title, 'bold')}  {_piece(plural(len(scope.held), 'variable'), 'dim')}"
+    title = f"{_piece(scope.title, 'bold')}  {_piece(plural(len(scope.held) + scope.more, 'variable'), 'dim')}"
     parts = [f'<details id="{uid}"{" open" * opened}><summary style="{SUMMARY}">{title}</summary>']
     if scope.held:
-        parts.append(_table(_rows(scope.held[:_HELD])) + _rest(len(scope.held) - _HELD, "more variable"))
+        parts.append(
+            _table(_rows(scope.held[:_HELD])) + _rest(scope.more + max(len(scope.held) - _HELD, 0), "more variable")
+        )
     kids = "".join(_fold(kid, f"{uid}_{i}", len(scope.kids) <= _OPEN) for i, kid in enumerate(scope.kids[:_KIDS]))
     if kids:
-        kids += _rest(len(scope.kids) - _KIDS, "more scope")
+        kids += _rest(scope.more_kids + max(len(scope.kids) - _KIDS, 0), "more scope")
         parts.append(f'<div style="padding-left:1.3em">{kids}</div>')
     return "".join([*parts, "</details>"])
 

@@ -197,7 +197,7 @@ def _facts(op: OpRow) -> Line:
 
 def _scope_rows(scope: ScopeRow, depth: int) -> Iterator[list[Line]]:
     pad = "  " * depth
-    yield [[(pad + scope.title, "bold"), ("  " + plural(len(scope.held), "variable"), "dim")]]
+    yield [[(pad + scope.title, "bold"), ("  " + plural(len(scope.held) + scope.more, "variable"), "dim")]]
     for held in scope.held:
         t = held.tensor
         facts = held.kind if t is None else (t.facts + (" " + lod_text(t.lod) if t.lod else "") if t.dtype else "empty")
@@ -205,5 +205,8 @@ def _scope_rows(scope: ScopeRow, depth: int) -> Iterator[list[Line]]:
         if t is not None:
             stats = [(t.statistics, "warn" if t.nan or t.inf else ""), ("  " + sparkline(t.histogram), "forward")]
         yield [[(f"{pad}  ", ""), (held.name, "name")], [(facts, "")], stats]
+    for count, what in ((scope.more, "more variable"), (scope.more_kids, "more scope")):
+        if count:
+            yield [[(f"{pad}  … {plural(count, what)}", "dim")]]
     for kid in scope.kids:
         yield from _scope_rows(kid, depth + 1)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -14,21 +15,22 @@ from fluidnb.values.tensor import LoDTensor
 from fluidnb.viz.model import Held, ScopeRow, TensorSummary, plural
 from fluidnb.viz.preview import read_preview
 
-#: Elements looked at for statistics; a larger tensor is looked at in even steps.
+#: Elements looked at for statistics unless told otherwise; a larger tensor is looked at in even steps.
 _SAMPLE = 1 << 20
 #: Tensors of up to so many elements are shown whole.
 _FEW = 8
 
 
-def read_tensor(tensor: Any, name: str = "") -> TensorSummary:
+def read_tensor(tensor: Any, name: str = "", sample: int = _SAMPLE) -> TensorSummary:
     """The summary of a tensor.
 
     Args:
         tensor: a LoDTensor, or an array.
         name: the variable that holds it; the tensor's own name by default.
+        sample: elements that make the statistics, at most; of a larger tensor, evenly chosen ones.
 
     Returns:
-        The summary. Of more than a million elements, evenly chosen ones make the statistics.
+        The summary.
 
     Example:
         >>> s = read_tensor(np.arange(100, dtype="float32").reshape(10, 10), "x")
@@ -50,10 +52,10 @@ def read_tensor(tensor: Any, name: str = "") -> TensorSummary:
     if array.size <= _FEW:
         nan, inf = _holes(array)
         return TensorSummary(*facts, nan=nan, inf=inf, values=_elements(array))
-    return TensorSummary(*facts, **_statistics(array))
+    return TensorSummary(*facts, **_statistics(array, sample))
 
 
-def read_scope(scope: Any, title: str = "scope", previews: bool = False) -> ScopeRow:
+def read_scope(scope: Any, title: str = "scope", previews: bool = False, most: int = 0) -> ScopeRow:
     """A scope and the scopes inside it as plain data.
 
     Args:
@@ -61,13 +63,16 @@ def read_scope(scope: Any, title: str = "scope", previews: bool = False) -> Scop
         title: how the picture calls it. Scopes inside are called by their block, and where a block has several, by the
             iteration, from 0 up.
         previews: with some elements of each tensor.
+        most: variables that are read of each scope, at most, and scopes inside it; 0 for all.
 
     Returns:
         The row, variables in the order of their names.
     """
-    held = tuple(_held(name, scope.vars[name].value, previews) for name in sorted(scope.vars))
-    kids = tuple(read_scope(kid, name, previews) for kid, name in zip(scope.kids, _titles(scope.kids), strict=True))
-    return ScopeRow(title, held, kids)
+    names, inside = sorted(scope.vars), list(zip(scope.kids, kid_titles(scope.kids), strict=True))
+    end = most or None
+    held = tuple(read_held(name, scope.vars[name].value, previews) for name in names[:end])
+    kids = tuple(read_scope(kid, name, previews, most) for kid, name in inside[:end])
+    return ScopeRow(title, held, kids, len(names) - len(held), len(inside) - len(kids))
 
 
 def sparkline(counts: tuple[int, ...] | list[float]) -> str:
@@ -87,8 +92,19 @@ def sparkline(counts: tuple[int, ...] | list[float]) -> str:
     return "".join(" ▁▂▃▄▅▆▇█"[round(8 * c / top)] for c in counts)
 
 
-def _titles(kids: list[Any]) -> list[str]:
-    """What scopes inside one scope are called."""
+def kid_titles(kids: Sequence[Any]) -> list[str]:
+    """What scopes inside one scope are called.
+
+    Args:
+        kids: the scopes.
+
+    Returns:
+        A title each.
+
+    Example:
+        >>> kid_titles([fluid.Scope(), fluid.Scope()])
+        ['scope 0', 'scope 1']
+    """
     times, seen = Counter(kid.block_index for kid in kids), Counter[int]()
     titles = []
     for i, kid in enumerate(kids):
@@ -99,20 +115,37 @@ def _titles(kids: list[Any]) -> list[str]:
     return titles
 
 
-def _held(name: str, value: Any, previews: bool) -> Held:
+def read_held(name: str, value: Any, previews: bool = False, sample: int = _SAMPLE) -> Held:
+    """What a variable holds.
+
+    Args:
+        name: its name.
+        value: its value.
+        previews: with some elements of each tensor.
+        sample: see `read_tensor`.
+
+    Returns:
+        It in plain data.
+
+    Example:
+        >>> read_held("x", LoDTensor(np.ones(2, "float32"))).tensor.values, read_held("y", None).kind
+        ('[1, 1]', 'nothing yet')
+    """
     if isinstance(value, LoDTensor):
-        return Held(name, "LoDTensor", read_tensor(value, name), read_preview(value.array) if previews else None)
+        return Held(
+            name, "LoDTensor", read_tensor(value, name, sample), read_preview(value.array) if previews else None
+        )
     if isinstance(value, SelectedRows):
         kind = f"SelectedRows: {plural(len(value.rows_), 'row')} of {value.height_:,}"
         rows = Held("rows", "LoDTensor", read_tensor(value.rows_, "rows"))
-        return Held(name, kind, parts=(rows, _held("value", value.value, previews)))
+        return Held(name, kind, parts=(rows, read_held("value", value.value, previews, sample)))
     if isinstance(value, LoDRankTable):
         ranked = [f"sequence {i} has {n}" for i, n in value.items()[:_FEW]]
         return Held(name, "LoDRankTable: " + ", ".join([*ranked, *_more(len(value.items()))]))
     if isinstance(value, list | tuple):
         if value and all(hasattr(v, "kids") for v in value):
             return Held(name, plural(len(value), "step scope"))
-        parts = [_held(f"[{i}]", v, previews) for i, v in enumerate(value[:_FEW])]
+        parts = [read_held(f"[{i}]", v, previews, sample) for i, v in enumerate(value[:_FEW])]
         parts += [Held(words, "") for words in _more(len(value))]
         return Held(name, f"{type(value).__name__} of {len(value)}", parts=tuple(parts))
     return Held(name, "nothing yet" if value is None else type(value).__name__)
@@ -143,10 +176,10 @@ def _holes(array: np.ndarray[Any, Any]) -> tuple[int, int]:
     return int(np.isnan(array).sum()), int(np.isinf(array).sum())
 
 
-def _statistics(array: np.ndarray[Any, Any]) -> dict[str, Any]:
+def _statistics(array: np.ndarray[Any, Any], sample: int) -> dict[str, Any]:
     if array.dtype.kind not in "fiub" and array.dtype.name != "bfloat16":
         return {}
-    flat = array.reshape(-1)[:: -(-array.size // _SAMPLE)].astype(np.float64)
+    flat = array.reshape(-1)[:: -(-array.size // sample)].astype(np.float64)
     fine = np.isfinite(flat)
     nan, inf = (0, 0) if fine.all() else _holes(flat)
     holes = {"nan": nan, "inf": inf}
