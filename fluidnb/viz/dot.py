@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import shutil
 import subprocess
+import threading
+import time
 from dataclasses import dataclass
 from html import escape
 
@@ -19,6 +21,8 @@ _GREY = "#88929e"
 _LABEL = 44
 #: Seconds that a layout may take.
 PATIENCE = 20.0
+#: Seconds between two looks at whether it is still wanted.
+_LOOK = 0.1
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +75,9 @@ def dot_text(picture: ProgramPicture, uid: str = "") -> str:
     return "\n".join([*lines, "}"])
 
 
-def dot_svg(picture: ProgramPicture, uid: str = "", patience: float = PATIENCE) -> Layout:
+def dot_svg(
+    picture: ProgramPicture, uid: str = "", patience: float = PATIENCE, stop: threading.Event | None = None
+) -> Layout:
     """A program as one SVG element laid out by ``dot``.
 
     Ctrl-C ends ``dot`` and gives up the layout, nothing else.
@@ -80,6 +86,7 @@ def dot_svg(picture: ProgramPicture, uid: str = "", patience: float = PATIENCE) 
         picture: the program.
         uid: start of all ids; unique by default.
         patience: seconds that ``dot`` may take.
+        stop: gives up the layout when it is set, from any thread.
 
     Returns:
         The element's text, or why there is none.
@@ -90,8 +97,8 @@ def dot_svg(picture: ProgramPicture, uid: str = "", patience: float = PATIENCE) 
         return Layout(why="there is no dot on PATH (it comes with Graphviz)")
     graph = dot_text(picture, uid)
     try:
-        done = subprocess.run([program, "-Tsvg"], input=graph, capture_output=True, text=True, timeout=patience)
-    except KeyboardInterrupt:
+        done = _run([program, "-Tsvg"], graph, patience, stop or threading.Event())
+    except (KeyboardInterrupt, _Cancelled):
         return Layout(why="the layout was cancelled")
     except subprocess.TimeoutExpired:
         return Layout(why=f"dot took more than {patience:g} s")
@@ -106,6 +113,32 @@ def dot_svg(picture: ProgramPicture, uid: str = "", patience: float = PATIENCE) 
     for own in ("graph", "node", "edge", "clust"):
         text = text.replace(f'id="{own}', f'id="{uid}{own}')
     return Layout(text)
+
+
+class _Cancelled(Exception):
+    """Somebody does not want it any more."""
+
+
+def _run(command: list[str], text: str, patience: float, stop: threading.Event) -> subprocess.CompletedProcess[str]:
+    """What `subprocess.run` does, given up when it is not wanted any more."""
+    end = time.monotonic() + patience
+    given: str | None = text
+    with subprocess.Popen(
+        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as process:
+        try:
+            while not stop.is_set():
+                try:
+                    out, err = process.communicate(given, timeout=_LOOK)
+                    return subprocess.CompletedProcess(command, process.returncode, out, err)
+                except subprocess.TimeoutExpired:
+                    given = None
+                    if time.monotonic() > end:
+                        raise
+            raise _Cancelled
+        except BaseException:
+            process.kill()
+            raise
 
 
 def _cluster(block: BlockRow, uid: str, pad: str, lines: list[str]) -> None:

@@ -72,6 +72,7 @@ class Extension:
         shell.events.unregister("pre_run_cell", self._front_end.before_cell)
         shell.events.unregister("pre_run_cell", self._drop_deleted)
         shell.Completer.custom_matchers.remove(self._completion.match)
+        self.bench.changes.close()
         for cls in _FORMATTED:
             shell.display_formatter.formatters[_HTML].pop(cls)
         for name, value in self._bound.items():

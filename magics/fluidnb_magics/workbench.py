@@ -18,6 +18,7 @@ from fluidnb.proto.desc import BlockDesc
 from fluidnb_magics.building import Building
 from fluidnb_magics.cell_names import names_bound, names_read
 from fluidnb_magics.cells import Cell, Compiled, compile_cell
+from fluidnb_magics.changes import Changes
 from fluidnb_magics.groups import CLOSED, OPEN, Group, Placed, Spot, placed
 from fluidnb_magics.opened import OpenedBlocks
 from fluidnb_magics.selection import Selection
@@ -35,6 +36,7 @@ class Workbench(SessionPrograms):
         blocks: the blocks that cells opened.
         session: the debug session that ``%fluid debug`` began last.
         selection: what is selected in the widgets.
+        changes: tells widgets that a cell has run.
     """
 
     def __init__(self, shell: Any) -> None:
@@ -43,6 +45,7 @@ class Workbench(SessionPrograms):
         self.blocks = OpenedBlocks()
         self.session: Session | None = None
         self.selection = Selection()
+        self.changes = Changes(shell)
         self.log = FragmentLog(self._execute, shell.user_ns, self._reads, self._binds)
         self._compiled: dict[Cell, Compiled] = {}
         self._heard: Hashable | None = None

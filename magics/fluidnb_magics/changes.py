@@ -1,0 +1,74 @@
+"""When to look at programs again: after each cell, for cells are what changes them. Nobody is told more often than ten
+times a second, nor so often that looking takes most of the time."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+import traceback
+from collections.abc import Callable
+from typing import Any
+
+#: Seconds between two tellings at least, and how many times as long as the last one took.
+PAUSE, SHARE = 0.1, 4
+
+
+class Changes:
+    """Tells whoever looks that a cell has run. The shell's event is taken while somebody looks, and not longer.
+
+    Args:
+        shell: the IPython shell.
+    """
+
+    def __init__(self, shell: Any) -> None:
+        self._shell = shell
+        self._looks: list[Callable[[], Any]] = []
+        self._again = 0.0
+        self._later: asyncio.TimerHandle | None = None
+
+    def observe(self, look: Callable[[], Any]) -> None:
+        """Be told from now on.
+
+        Args:
+            look: called without anything, in the thread that runs cells.
+        """
+        if not self._looks:
+            self._shell.events.register("post_run_cell", self._after_cell)
+        self._looks.append(look)
+
+    def forget(self, look: Callable[[], Any]) -> None:
+        """Be told no more.
+
+        Args:
+            look: what was given to `observe`.
+        """
+        if look in self._looks:
+            self._looks.remove(look)
+            if not self._looks:
+                self._shell.events.unregister("post_run_cell", self._after_cell)
+
+    def close(self) -> None:
+        """Tell nobody any more."""
+        for look in list(self._looks):
+            self.forget(look)
+
+    def _after_cell(self, result: Any) -> None:
+        wait = self._again - time.monotonic()
+        if wait <= 0:
+            self._tell()
+        elif self._later is None:
+            try:
+                self._later = asyncio.get_running_loop().call_later(wait, self._tell)
+            except RuntimeError:  # a shell without a loop, where nothing can be put off
+                self._tell()
+
+    def _tell(self) -> None:
+        self._later = None
+        start = time.monotonic()
+        for look in list(self._looks):
+            try:
+                look()
+            except Exception:
+                traceback.print_exc()
+        end = time.monotonic()
+        self._again = end + max(PAUSE, SHARE * (end - start))
