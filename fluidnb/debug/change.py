@@ -40,13 +40,14 @@ class SetTensor:
     Args:
         name: the variable, as seen from where the machine stands.
         value: the values; a number fills the tensor, an array of the same shape replaces it.
+        frame: which of the blocks that are being run it is seen from, outermost first; the innermost by default.
 
     Raises:
         OpTypeError: the values cannot have the variable's dtype.
     """
 
-    def __init__(self, name: str, value: Any) -> None:
-        self.name = name
+    def __init__(self, name: str, value: Any, frame: int = -1) -> None:
+        self.name, self._frame = name, frame
         self._value = np.array(value)
 
     @property
@@ -56,7 +57,7 @@ class SetTensor:
 
     def apply(self, machine: Machine) -> Undo:
         """See `Change`."""
-        variable = machine.stack[-1].scope.find_var(self.name)
+        variable = machine.stack[self._frame].scope.find_var(self.name)
         tensor = None if variable is None else variable.value
         if variable is None or type(tensor) is not LoDTensor or tensor.array is None:
             raise NotFound(

@@ -30,6 +30,8 @@ from fluidnb.values.place import CPUPlace, Place
 
 #: Bytes that a journal may hold unless told otherwise.
 BUDGET = 256 << 20
+#: Commands that only look: an observer may give them, and has the answer at once.
+LOOKS = ("call", "evaluate", "marks", "matches", "names", "value")
 
 #: The session that front ends speak to when none is named.
 _current: list[weakref.ref[Session]] = []
@@ -55,6 +57,7 @@ class Session:
         breakpoints: where it stops by itself.
         watches: expressions that each snapshot evaluates.
         around: the user's own names, for expressions; default those of ``__main__``.
+        waited_for: whether ``exe.run`` waits for the run that is under way.
         on_stop: called with the session, in the thread of the caller, when a run under way in ``exe.run`` stops; by
             default the ``(fluid)`` prompt where somebody can answer, else `Stopped` is raised.
 
@@ -88,14 +91,17 @@ class Session:
         self.program = default_main_program() if program is None else program
         self.on_stop: Callable[[Session], None] | None = None
         self.around: Mapping[str, Any] | None = None
+        self.waited_for = False
         self._scope, self._place = scope, CPUPlace() if place is None else place
         self._inbox: queue.SimpleQueue[Any] = queue.SimpleQueue()
         self._walker = Walker(budget)
         self._finish = weakref.finalize(self, self._inbox.put, None)
         self._last: Future[Any] = Future()
         self._last.set_result(None)
+        self._posting = threading.Lock()
         context = contextvars.copy_context()  # front ends find out from it which cell asked
-        threading.Thread(target=context.run, args=(_work, self._inbox), name="fluid-debug", daemon=True).start()
+        self._worker = threading.Thread(target=context.run, args=(_work, self._inbox), name="fluid-debug", daemon=True)
+        self._worker.start()
         _current[:] = [weakref.ref(self)]
         if feed is not None:
             self.begin(feed, fetch_list)
@@ -116,14 +122,17 @@ class Session:
         pausing = self._walker.pausing
         if not self._finish.alive:
             raise EnforceNotMet("This session is closed.", hint="fluid.debug(program) begins another.")
-        if self._last.done():
-            pausing.clear()
-        self._last = future
-        self._inbox.put((future, getattr(self._walker, command), args, pausing))
+        with self._posting:  # what was posted last is what comes last
+            if self._last.done():
+                pausing.clear()
+            self._last = future
+            self._inbox.put((future, getattr(self._walker, command), args, pausing))
         return future
 
     def do(self, command: str, *args: Any) -> Any:
         """Ask for a command and wait; Ctrl-C pauses the program, it does not stop it.
+
+        An observer is called in the middle of a command: it may look, but not walk.
 
         Args:
             command: the name of a command of `Walker`.
@@ -133,8 +142,16 @@ class Session:
             What it gives.
 
         Raises:
+            EnforceNotMet: an observer asks for more than a look.
             Exception: what it raises.
         """
+        if threading.current_thread() is self._worker:
+            if command not in LOOKS:
+                raise EnforceNotMet(
+                    "An observer only looks.", expected=", ".join(LOOKS), received=command,
+                    hint="session.post asks for it without waiting.",
+                )  # fmt: skip
+            return getattr(self._walker, command)(*args)
         future = self.post(command, *args)
         while True:
             try:
@@ -144,6 +161,32 @@ class Session:
                     raise
             except KeyboardInterrupt:
                 self.pause()
+
+    def aside(self, function: Callable[..., Any], *args: Any) -> Any:
+        """Do something between two steps and wait: a program that runs goes on afterwards. For what must not wait
+        until it stands, such as setting a breakpoint.
+
+        Args:
+            function: called with the `Walker` and the arguments, in the worker's thread.
+            args: its arguments.
+
+        Returns:
+            What it gives.
+
+        Raises:
+            EnforceNotMet: the session is closed.
+            Exception: what it raises.
+        """
+        future: Future[Any] = Future()
+        self._walker.asides.put((future, function, args))
+        self._inbox.put((Future(), self._walker.settle, (), threading.Event()))
+        while self._finish.alive or future.done():
+            try:
+                return future.result(timeout=0.2)
+            except TimeoutError:
+                if future.done():
+                    raise
+        raise EnforceNotMet("This session is closed.", hint="fluid.debug(program) begins another.")
 
     def pause(self) -> None:
         """Let a running program stop after the operator that is under way; so does one that is about to run."""
@@ -206,7 +249,14 @@ class Session:
 
     def _attached(self, start: Prepared) -> list[Any]:
         """A run that ``exe.run`` asks for while the session is attached."""
-        snapshot = self.do("begin", start)
+        self.waited_for = True
+        try:
+            return self._walk(start)
+        finally:
+            self.waited_for = False
+
+    def _walk(self, start: Prepared) -> list[Any]:
+        snapshot = self.do("begin", start, False)
         fresh = True
         while True:
             snapshot = self.do("go_on", fresh)

@@ -64,6 +64,8 @@ class Snapshot:
         error: what went wrong in the operator that comes next, or None.
         kept: bytes that the journal holds.
         problems: what observers raised, as text.
+        reached: steps from the beginning to the furthest place that is known.
+        closed: whether the session has ended there.
 
     Example:
         >>> Snapshot("idle", "nothing to walk yet").op is None
@@ -81,6 +83,8 @@ class Snapshot:
     error: BaseException | None = None
     kept: int = 0
     problems: tuple[str, ...] = ()
+    reached: int = 0
+    closed: bool = False
 
     @property
     def op(self) -> OpSpot | None:

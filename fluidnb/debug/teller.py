@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import queue
 import sys
 import time
 import traceback
 from collections.abc import Callable
+from concurrent.futures import Future
+from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
@@ -30,6 +34,7 @@ class Teller:
         watches: expressions that snapshots evaluate.
         wrote: the variables that the last step wrote.
         error: what the operator that comes next raised, or None.
+        asides: what to do between two steps: for whom, a function of this object, its arguments.
     """
 
     def __init__(self, budget: int) -> None:
@@ -41,6 +46,17 @@ class Teller:
         self._observers: list[Callable[[Snapshot], None]] = []
         self._problems: tuple[str, ...] = ()
         self._told = 0.0
+        self.asides: queue.SimpleQueue[tuple[Future[Any], Callable[..., Any], tuple[Any, ...]]] = queue.SimpleQueue()
+        self._reached = 0
+
+    def settle(self) -> None:
+        """Do what was asked for between two steps."""
+        while not self.asides.empty():
+            future, function, args = self.asides.get()
+            try:
+                future.set_result(function(self, *args))
+            except BaseException as error:
+                future.set_exception(error)
 
     def observe(self, look: Callable[[Snapshot], None]) -> None:
         """Tell somebody of every snapshot."""
@@ -55,12 +71,12 @@ class Teller:
         """Show an expression in every snapshot."""
         if text not in self.watches:
             self.watches.append(text)
-        return self.stand(self.snapshot.reason)
+        return self.again()
 
     def unwatch(self, text: str | None = None) -> Snapshot:
         """Show it no more."""
         self.watches = [w for w in self.watches if text is not None and w != text]
-        return self.stand(self.snapshot.reason)
+        return self.again()
 
     def stand(self, reason: str) -> Snapshot:
         """Take a snapshot of where the tape stands still, and tell it.
@@ -77,13 +93,24 @@ class Teller:
         self.error, self.wrote = None, ()
         return snapshot
 
+    def again(self) -> Snapshot:
+        """Tell the snapshot once more, with its watches as they are now: settings have changed, the tape has not.
+
+        Returns:
+            The snapshot.
+        """
+        return self._show(replace(self.snapshot, watches=self._all_watched()))
+
     def running(self, reason: str) -> None:
-        """Tell how it is going, now and then.
+        """Tell how it is going, now and then, and do what was asked for between two steps.
 
         Args:
             reason: what it is doing.
         """
         now = time.monotonic()
+        if not self.asides.empty():
+            self._publish("running", reason)
+            self.settle()
         if self._told == 0.0:
             self._told = now
         elif now - self._told > _OFTEN:
@@ -93,11 +120,14 @@ class Teller:
     def _publish(self, state: str, reason: str) -> Snapshot:
         tape = self.tape
         frames = frames_of(tape.machine.stack) if tape.runs else ()
-        self.snapshot = Snapshot(
+        self._reached = tape.at if state == "done" else max(tape.at, self._reached)
+        return self._show(Snapshot(
             state, reason, tape.at, max(0, len(tape.runs) - 1), frames, self.wrote,
-            tuple((w, self._watched(w)) for w in self.watches), tape.can_back, self.error, tape.journal.nbytes,
-            self._problems,
-        )  # fmt: skip
+            self._all_watched(), tape.can_back, self.error, tape.journal.nbytes, self._problems, self._reached,
+        ))  # fmt: skip
+
+    def _show(self, snapshot: Snapshot) -> Snapshot:
+        self.snapshot = snapshot
         for look in list(self._observers):
             self._tell(look)
         return self.snapshot
@@ -109,6 +139,9 @@ class Teller:
             text = "".join(traceback.format_exception(error)).rstrip()
             self._problems = (*self._problems[-9:], text)
             print(f"an observer of the debug session raised:\n{text}", file=sys.stderr)
+
+    def _all_watched(self) -> tuple[tuple[str, str], ...]:
+        return tuple((w, self._watched(w)) for w in self.watches)
 
     def _watched(self, text: str) -> str:
         if not self.tape.runs:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -45,11 +46,11 @@ class Walker(Teller):
 
     # ---- runs
 
-    def begin(self, start: Prepared) -> Snapshot:
-        """Stand at the first operator of a new run."""
+    def begin(self, start: Prepared, stands: bool = True) -> Snapshot:
+        """Stand at the first operator of a new run; one that goes on at once is told as running."""
         number = next_run(start.plan, start.program, start.scope)
         self.tape.begin(start.plan, start.scope, start.values, number)
-        return self.stand("entry")
+        return self.stand("entry") if stands else self._publish("running", "entry")
 
     def fetched(self, return_numpy: bool) -> list[Any]:
         """What the run fetches."""
@@ -87,6 +88,7 @@ class Walker(Teller):
         self.tape.close()
         if self._afterwards is not None:
             self._afterwards.restore()
+        self._show(replace(self.snapshot, closed=True))
 
     # ---- forwards
 
@@ -261,9 +263,9 @@ class Walker(Teller):
 
     # ---- changing
 
-    def edit(self, name: str, value: Any) -> Snapshot:
-        """Give a variable other values."""
-        return self._change(SetTensor(name, value))
+    def edit(self, name: str, value: Any, frame: int = -1) -> Snapshot:
+        """Give a variable other values; ``frame``: which block it is seen from, outermost first."""
+        return self._change(SetTensor(name, value, frame))
 
     def change_op(self, block: int, index: int, attrs: Mapping[str, Any]) -> Snapshot:
         """Give an operator other attributes."""
@@ -288,6 +290,7 @@ class Walker(Teller):
         made.number = self._numbered
         self.breakpoints.append(made)
         self._marks.clear()
+        self.again()
 
     def matches(self, where: Breakpoint) -> bool:
         """Whether a breakpoint can ever stop in the run under way, or nothing runs yet."""
@@ -302,6 +305,7 @@ class Walker(Teller):
             )  # fmt: skip
         self.breakpoints = [b for b in self.breakpoints if number is not None and b.number != number]
         self._marks.clear()
+        self.again()
 
     def marks(self) -> set[tuple[int, int]]:
         """Operators of the innermost block at which a breakpoint may stop."""
@@ -324,6 +328,13 @@ class Walker(Teller):
     def _forward(self, over: Callable[[], bool], fresh: bool = False, walked: str = "one step on") -> Snapshot:
         """Take steps until told (``walked`` says then how far), a breakpoint, an error or the end."""
         self._needs_run()
+        try:
+            return self._take(over, fresh, walked)
+        except Exception as error:  # of a breakpoint's expression, for that of an operator is part of the snapshot
+            self.stand(f"a breakpoint raised {type(error).__name__}")
+            raise
+
+    def _take(self, over: Callable[[], bool], fresh: bool, walked: str) -> Snapshot:
         tape = self.tape
         while not tape.done:
             machine = tape.machine
