@@ -16,6 +16,7 @@ from fluidnb_magics.commands.ops import ops
 from fluidnb_magics.commands.pictures import programs, scope, show
 from fluidnb_magics.commands.run import run, train
 from fluidnb_magics.commands.settings import seed, set_value
+from fluidnb_magics.commands.teach import teach
 
 Command = Callable[[Any, str], Any]
 
@@ -43,6 +44,7 @@ COMMANDS: dict[str, Command] = {
     "profile": profile,
     "debug": debug,
     "nan": nan,
+    "teach": teach,
     **SESSION_COMMANDS,
 }
 
