@@ -101,8 +101,12 @@ class Session:
         self._posting = threading.Lock()
         context = contextvars.copy_context()  # front ends find out from it which cell asked
         self._worker = threading.Thread(target=context.run, args=(_work, self._inbox), name="fluid-debug", daemon=True)
+        # A debugger of Python leaves it alone: it answers while that one holds every other thread.
+        vars(self._worker).update(pydev_do_not_trace=True)
         self._worker.start()
         _current[:] = [weakref.ref(self)]
+        if hooks.debug_began is not None:
+            hooks.debug_began(self)
         if feed is not None:
             self.begin(feed, fetch_list)
 

@@ -68,3 +68,6 @@ body_ends: Callable[[Any, Any, str], object] | None = None
 #: ``debug_prompt()`` gives what asks the user how a debug session that stands still shall go on, a function of the
 #: session; or None where nobody can answer. Set by the terminal.
 debug_prompt: Callable[[], Callable[[Any], None] | None] | None = None
+
+#: ``debug_began(session)`` is called when a debug session is there, before anything runs in it. Set by the magics.
+debug_began: Callable[[Any], None] | None = None
