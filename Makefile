@@ -36,7 +36,7 @@ lab: $(VENV)/.ready-lab ## open JupyterLab on the tour
 	@$(BIN)/jupyter lab notebooks/00_tour.ipynb
 
 test: $(VENV)/.ready-test paddle ## check style and types, run the tests (large sets are sampled); ARGS go to pytest
-	@.ci/debian $(PYTHON) browser graphs
+	@.ci/debian $(PYTHON) browser graphs compiler
 ifeq ($(strip $(ARGS)),)
 	@$(BIN)/ruff check --quiet .
 	@$(BIN)/mypy --no-error-summary
@@ -44,7 +44,7 @@ endif
 	@$(PYTEST) $(PYTEST_ARGS)
 
 test-full: $(VENV)/.ready-test paddle ## run every test whole; interrupted, it goes on where it stopped
-	@.ci/debian $(PYTHON) browser graphs
+	@.ci/debian $(PYTHON) browser graphs compiler
 	@$(PYTEST) --full $(PYTEST_ARGS)
 
 bench: $(VENV)/.ready-test paddle $(VENVS)/torch/.ready $(VENVS)/jax/.ready ## measure beside PaddlePaddle, PyTorch and JAX

@@ -7,5 +7,9 @@ new row in the family's table.
 import importlib
 import pkgutil
 
+#: A room with no operators in it, imported by those who use it.
+_APART = f"{__name__}.emulator"
+
 for _module in pkgutil.walk_packages(__path__, __name__ + "."):
-    importlib.import_module(_module.name)
+    if not _module.name.startswith(_APART):
+        importlib.import_module(_module.name)

@@ -1,0 +1,108 @@
+"""g++ for translated kernels, with a cache on disk."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Sequence
+from functools import cache
+from pathlib import Path
+
+from fluidnb.errors import EnforceNotMet, NotFound
+
+_HERE = Path(__file__).parent
+_FLAGS = ("-std=c++17", "-O1", "-g1", "-w", "-fPIC", "-shared", "-fno-strict-aliasing", "-ffp-contract=off")
+_SANITIZE = ("-fsanitize=address", "-fno-omit-frame-pointer")
+
+
+class CompileError(EnforceNotMet):
+    """A kernel's text that is no CUDA C++."""
+
+
+def missing() -> str:
+    """What the emulator lacks on this machine, as a sentence; empty when it can run.
+
+    Example:
+        >>> missing()
+        ''
+    """
+    return "" if _compiler() else "The CUDA emulator needs g++; on Debian: apt-get install g++"
+
+
+def build(source: str, options: Sequence[str] = (), sanitize: bool = False) -> Path:
+    """Compile translated text, unless that was done before.
+
+    Args:
+        source: what `translate` gives.
+        options: ``-D`` and ``-I`` options.
+        sanitize: whether memory errors are looked for; the process then needs libasan loaded first.
+
+    Returns:
+        The library.
+
+    Raises:
+        NotFound: there is no g++.
+        CompileError: what g++ says, at the lines of the kernel's file.
+    """
+    compiler = _compiler()
+    if compiler is None:
+        raise NotFound("Kernels cannot be emulated here.", expected="g++", hint=missing())
+    flags = [*_FLAGS, *(_SANITIZE if sanitize else ()), *options]
+    headers = [(_HERE / name).read_text() for name in ("machine.h", "cuda.h", "launch.h")]
+    key = hashlib.sha256("\0".join([source, *headers, compiler, *flags]).encode()).hexdigest()[:32]
+    library = folder() / f"{key}.so"
+    if not library.exists():
+        library.parent.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(dir=library.parent) as work:
+            text, made = Path(work) / "kernel.cpp", Path(work) / "kernel.so"
+            text.write_text(source)
+            command = [compiler, *flags, f"-I{_HERE}", str(text), "-o", str(made)]
+            done = subprocess.run(command, capture_output=True, text=True)
+            if done.returncode:
+                raise CompileError("The kernel cannot be compiled.", received=_said(done.stderr))
+            os.replace(made, library)
+    return library
+
+
+def folder() -> Path:
+    """Where libraries are kept: FLUIDNB_CACHE in the environment, else the user's cache folder."""
+    chosen = os.environ.get("FLUIDNB_CACHE")
+    base = Path(chosen) if chosen else Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "fluidnb"
+    return base / "emulator"
+
+
+def sanitized() -> dict[str, str]:
+    """The environment of a process in which kernels may run with ``sanitize``: libasan has to be there before Python.
+
+    Returns:
+        A whole environment for `subprocess.run`.
+
+    Raises:
+        NotFound: the compiler has no libasan.
+
+    Example:
+        >>> sanitized()["PYTHONMALLOC"]
+        'malloc'
+    """
+    compiler = _compiler() or ""
+    library = (
+        compiler and subprocess.run([compiler, "-print-file-name=libasan.so"], capture_output=True, text=True).stdout
+    )
+    if not os.path.isabs(library):
+        raise NotFound("Memory errors cannot be looked for here.", expected="libasan", hint="it comes with g++")
+    options = "detect_leaks=0:detect_stack_use_after_return=0"
+    return {**os.environ, "LD_PRELOAD": library.strip(), "ASAN_OPTIONS": options, "PYTHONMALLOC": "malloc"}
+
+
+@cache
+def _compiler() -> str | None:
+    return shutil.which(os.environ.get("CXX") or "g++")
+
+
+def _said(text: str) -> str:
+    """The compiler's errors, without what it says about templates and our headers."""
+    lines = [line for line in text.splitlines() if ": error:" in line or ": fatal error:" in line]
+    return "\n".join(lines[:12]) or text[:2000]
