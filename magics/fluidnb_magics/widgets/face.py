@@ -30,7 +30,7 @@ def script(name: str) -> str:
     Raises:
         FileNotFoundError: there is no such file.
     """
-    return _read("shared.js") + _read(f"{name}.js")
+    return _read("shared.js") + "\n" + _read(f"{name}.js")
 
 
 def style(name: str) -> str:
@@ -45,7 +45,7 @@ def style(name: str) -> str:
     Raises:
         FileNotFoundError: there is no such file.
     """
-    return _read("shared.css") + _read(f"{name}.css")
+    return _read("shared.css") + "\n" + _read(f"{name}.css")
 
 
 class Face(anywidget.AnyWidget):

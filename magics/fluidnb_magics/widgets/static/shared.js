@@ -126,4 +126,3 @@ function virtualRows(height, draw) {
     },
   };
 }
-
