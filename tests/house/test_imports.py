@@ -22,6 +22,7 @@ ROWS = [
     {"net"},
     {"debug"},
     {"viz"},
+    {"builder"},
     {"distributed", "compat", "cli", "testing", "terminal"},
 ]
 #: Rooms of one row that are one family: layers build what backward and the optimizers rewrite; cli installs compat.

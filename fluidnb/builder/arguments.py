@@ -1,0 +1,265 @@
+"""The arguments of what can be built: their kinds, and what a user's text for one of them means."""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import json
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from fluidnb.errors import FluidError, OpTypeError
+from fluidnb.op import get_op, has_op
+from fluidnb.op.attr import REQUIRED, Attr
+from fluidnb.op.define import Slot
+from fluidnb.program import Variable
+from fluidnb.values import dtypes
+
+#: Kinds that are chosen among the variables in reach.
+INPUTS = ("variable", "variables")
+#: annotation -> kind; any other is a ``value``, an expression that only the layer itself can judge
+_KINDS = {
+    "int": "int", "float": "float", "bool": "bool", "str": "string", "Sequence[int]": "ints",
+    "Sequence[int | None]": "value", "Sequence[float]": "floats", "Sizes": "sizes",
+}  # fmt: skip
+_LISTS = re.compile(r"(Sequence|list|tuple)\[Variable")
+_ACTIVATIONS = ("relu", "sigmoid", "tanh", "softmax", "leaky_relu", "elu", "relu6", "softplus", "swish", "square")
+_DTYPES = ("float32", "float64", "float16", "int64", "int32", "int16", "uint8", "bool")
+
+
+@dataclass(frozen=True, slots=True)
+class Argument:
+    """An argument of something that can be built.
+
+    Args:
+        name: its name.
+        kind: ``variable``, ``variables``, ``int``, ``float``, ``bool``, ``string``, ``dtype``, ``ints``, ``floats``,
+            ``sizes`` (a number or several) or ``value``.
+        doc: what it is, a phrase.
+        required: whether it must be given.
+        default: its value when it is left out.
+        choices: texts that fit; others may fit too.
+        takes_variable: whether a variable may stand for the value.
+        rule: the operator's own rule about it, or None.
+
+    Example:
+        >>> size = Argument("size", "int", "number of output features", True)
+        >>> size.read("10", {}, "fc")
+        ('10', 10)
+    """
+
+    name: str
+    kind: str
+    doc: str = ""
+    required: bool = False
+    default: Any = None
+    choices: tuple[str, ...] = ()
+    takes_variable: bool = False
+    rule: Attr | None = None
+
+    @property
+    def is_input(self) -> bool:
+        """Whether it is chosen among variables."""
+        return self.kind in INPUTS
+
+    @property
+    def default_text(self) -> str:
+        """The default as one would type it; empty where there is none."""
+        if self.required or self.default is None:
+            return ""
+        return self.default if self.kind in ("string", "dtype") else str(self.default)
+
+    def read(self, text: str, names: Mapping[str, Any], owner: str) -> tuple[str, Any]:
+        """What a user's text means.
+
+        Args:
+            text: what was typed; a string needs no quotes.
+            names: the Python names that it may mention.
+            owner: what the argument belongs to, for messages.
+
+        Returns:
+            The source of the value, and the value; None for the value of a call, which is not made here.
+
+        Raises:
+            OpTypeError: it is of another type.
+            OpValueError: it breaks a bound or is not among what is allowed.
+        """
+        text = text.strip()
+        if self.kind in ("string", "dtype"):
+            value: Any = text[1:-1] if len(text) > 1 and text[0] == text[-1] and text[0] in "\"'" else text
+            source = json.dumps(value, ensure_ascii=False)
+        else:
+            source, value = text, self._value(text, names, owner)
+        if isinstance(value, Variable) and (self.takes_variable or self.is_input or self.kind == "value"):
+            return source, value
+        if value is not None and not _calls(text, self.kind):
+            self._check(value, owner)
+        elif value is None and text == "None" and self.default is not None:
+            self._check(None, owner)
+        return source, value
+
+    def _value(self, text: str, names: Mapping[str, Any], owner: str) -> Any:
+        try:
+            tree = ast.parse(text, mode="eval")
+        except SyntaxError:
+            return text  # no expression: the check says what it should be
+        if any(isinstance(node, ast.Call) for node in ast.walk(tree)):
+            return self._called(text, tree, owner)
+        mentioned = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)}
+        if mentioned - names.keys():
+            return text
+        values = {name: names[name] for name in mentioned}
+        if _computes(tree) and any(isinstance(value, Variable) for value in values.values()):
+            return text  # it would append an operator
+        try:
+            return eval(compile(tree, "<argument>", "eval"), {}, values)
+        except FluidError:
+            raise
+        except Exception:
+            return text
+
+    def _called(self, text: str, tree: ast.Expression, owner: str) -> None:
+        """Let calls stand that describe something: ``fluid.ParamAttr(...)``; others might do things while one types."""
+        for node in ast.walk(tree):
+            if isinstance(node, ast.Call) and not re.match(r"fluid\.(\w+\.)*\w+$", ast.unparse(node.func)):
+                raise OpTypeError(
+                    f"{self.name} of {owner} is not made by a call here.", expected="a value, a name, or fluid.…(…)",
+                    received=text, hint="give it a name in a cell, then use the name.",
+                )  # fmt: skip
+
+    def _check(self, value: Any, owner: str) -> None:
+        if value is None and self.default is None and not self.required:
+            return
+        if self.rule is not None:
+            self.rule.convert(owner, self.name, value)
+        elif self.kind == "dtype":
+            dtypes.var_type(value)
+        elif self.is_input:
+            raise OpTypeError(
+                f"{self.name} of {owner} must be a Variable.", expected="a Variable", received=f"{value!r}",
+                hint="choose one of those in reach.",
+            )  # fmt: skip
+        elif self.kind != "value":
+            kind = ("int" if isinstance(value, int) else "ints") if self.kind == "sizes" else self.kind
+            default = REQUIRED if self.required or self.default is None or self.kind == "sizes" else self.default
+            Attr(kind, default, self.doc).convert(owner, self.name, value)
+
+
+def arguments_of(function: Any, owner: str, skip: tuple[str, ...] = ()) -> Iterator[Argument]:
+    """The arguments of a function.
+
+    Args:
+        function: a layer, or the class of an optimizer.
+        owner: its name; an operator of that name knows rules about attributes.
+        skip: arguments to pass over.
+
+    Yields:
+        Each, in order.
+
+    Example:
+        >>> [(a.name, a.kind) for a in arguments_of(fluid.layers.cross_entropy, "cross_entropy")][:3]
+        [('input', 'variable'), ('label', 'variable'), ('soft_label', 'bool')]
+    """
+    docs = argument_docs(inspect.getdoc(function) or "")
+    rules = get_op(owner).attrs if has_op(owner) else {}
+    for parameter in inspect.signature(function).parameters.values():
+        if parameter.name in skip or parameter.kind is parameter.VAR_KEYWORD:
+            continue
+        parts = re.split(r" \| (?![^\[]*\])", str(parameter.annotation))
+        required = parameter.default is parameter.empty
+        doc = docs.get(parameter.name, "")
+        kind = _kind(parameter.name, parts)
+        rule = rules.get(parameter.name)
+        yield Argument(
+            parameter.name, kind, doc, required, None if required else parameter.default,
+            _choices(parameter.name, kind, doc, rule), "Variable" in parts,
+            rule if rule is not None and rule.kind == kind else None,
+        )  # fmt: skip
+
+
+def slot_argument(slot: Slot) -> Argument:
+    """An input slot of an operator as an argument.
+
+    Args:
+        slot: the slot.
+    """
+    return Argument(slot.name, INPUTS[slot.duplicable], slot.doc, not slot.dispensable)
+
+
+def attr_argument(name: str, attr: Attr) -> Argument:
+    """An attribute of an operator as an argument.
+
+    Args:
+        name: its name.
+        attr: its rules.
+
+    Example:
+        >>> from fluidnb.op import get_op
+        >>> attr_argument("axis", get_op("softmax").attrs["axis"]).kind
+        'int'
+    """
+    kind = attr.kind if attr.kind in ("int", "float", "bool", "string", "ints", "floats") else "value"
+    required = attr.default is REQUIRED
+    default = None if required else attr.default
+    return Argument(name, kind, attr.doc, required, default, tuple(map(str, attr.enum or ())), rule=attr)
+
+
+def argument_docs(doc: str) -> dict[str, str]:
+    """What a docstring says about each argument.
+
+    Args:
+        doc: the docstring.
+
+    Returns:
+        name -> its text in one line.
+
+    Example:
+        >>> argument_docs("Add.\\n\\nArgs:\\n    x: one\\n        of two.\\n    y: the other.\\n\\nMore.")
+        {'x': 'one of two.', 'y': 'the other.'}
+    """
+    found = re.search(r"^Args:\n(.*?)(?:\n\n|\Z)", doc, re.DOTALL | re.MULTILINE)
+    docs: dict[str, str] = {}
+    name = ""
+    for line in found[1].splitlines() if found else ():
+        head = re.match(r" {4}(\w+): (.*)", line)
+        if head:
+            name, docs[head[1]] = head[1], head[2]
+        elif name:
+            docs[name] += " " + line.strip()
+    return docs
+
+
+def _kind(name: str, parts: list[str]) -> str:
+    if name == "dtype":
+        return "dtype"
+    if name == "act":
+        return "string"
+    if any(_LISTS.match(part) for part in parts):
+        return "variables"
+    rest = [part for part in parts if part not in ("None", "Variable", "np.ndarray[Any, Any]")]
+    if not rest and len(parts) > parts.count("None"):
+        return "variable"
+    if set(rest) == {"int", "Sequence[int]"}:
+        return "sizes"
+    return _KINDS.get(rest[0], "value") if len(rest) == 1 else "value"
+
+
+def _choices(name: str, kind: str, doc: str, rule: Attr | None) -> tuple[str, ...]:
+    if name == "act":
+        return _ACTIVATIONS
+    if kind == "dtype":
+        return _DTYPES
+    if kind == "string" and rule is not None and rule.enum is not None:
+        return tuple(map(str, rule.enum))
+    named = tuple(dict.fromkeys(re.findall(r"``\"(\w+)\"``", doc))) if kind == "string" else ()
+    return named if len(named) > 1 else ()
+
+
+def _calls(text: str, kind: str) -> bool:
+    return kind not in ("string", "dtype") and "fluid." in text and "(" in text
+
+
+def _computes(tree: ast.AST) -> bool:
+    return any(isinstance(node, ast.BinOp | ast.UnaryOp | ast.Compare | ast.Subscript) for node in ast.walk(tree))

@@ -1,0 +1,90 @@
+"""The text face of a draft: the line, what it would make, what is wrong."""
+
+from __future__ import annotations
+
+import textwrap
+
+from fluidnb.builder.draft import Draft
+from fluidnb.builder.recipes import Recipe
+from fluidnb.builder.rehearsal import Rehearsal
+from fluidnb.viz.model import VarRow, plural
+from fluidnb.viz.spans import Line, columns
+
+
+def draft_lines(draft: Draft, rehearsal: Rehearsal | None) -> list[Line]:
+    """A draft and what it would make.
+
+    Args:
+        draft: the draft.
+        rehearsal: its dry run; None while it cannot be tried.
+
+    Returns:
+        The lines.
+
+    Example:
+        >>> from fluidnb.builder import find_recipe, rehearse
+        >>> from fluidnb.viz import plain
+        >>> names = {"layers": fluid.layers, "x": fluid.layers.data("x", [4])}
+        >>> draft = Draft(find_recipe("fc"), {"input": "x", "size": "10"}, "h", names)
+        >>> print(plain(draft_lines(draft, rehearse(draft.source(), draft.targets, names))))
+        h = layers.fc(x, 10)
+          h  float32[-1, 10]
+          2 parameters: fc_0.w_0 [4, 10], fc_0.b_0 [10]
+          2 ops: mul, elementwise_add
+    """
+    if rehearsal is None:
+        return [[("  " * (i > 0) + row, "warn")] for e in draft.problems.values() for i, row in enumerate(_rows(e))]
+    lines: list[Line] = [[(row, "bold")] for row in draft.source().splitlines()]
+    return lines + [[("  ", ""), *line] for line in rehearsal_lines(rehearsal)]
+
+
+def rehearsal_lines(rehearsal: Rehearsal) -> list[Line]:
+    """What a line would make, or why it would not.
+
+    Args:
+        rehearsal: its dry run.
+
+    Returns:
+        The lines: results, parameters, operators.
+    """
+    if rehearsal.problem is not None:
+        return [[(row, "warn")] for row in _rows(rehearsal.problem)]
+    lines: list[Line] = [[(_named(name, row), "name"), (f"  {row.facts}", "")] for name, row in rehearsal.results]
+    made = rehearsal.parameters
+    if made:
+        shown = ", ".join(f"{p.name} {list(p.shape or ())}" for p in made[:6]) + (", …" if len(made) > 6 else "")
+        lines.append([(f"{plural(len(made), 'parameter')}: {shown}", "")])
+    count = sum(rehearsal.ops.values())
+    words: Line = [(f"{plural(count, 'op')}: ", "dim")]
+    if set(rehearsal.ops) <= {"forward"}:
+        words.append((", ".join(rehearsal.types), "forward"))
+    else:
+        for role, number in rehearsal.ops.items():
+            words += [(", ", "dim")] * (len(words) > 1) + [(f"{number} {role}", role)]
+    return [*lines, words] if count else lines
+
+
+def recipe_lines(recipe: Recipe, width: int = 0) -> list[Line]:
+    """What can be built, in a few lines: what it does and its arguments.
+
+    Args:
+        recipe: what.
+        width: characters a line may have; 0 for any number.
+
+    Returns:
+        The lines.
+    """
+    rows: list[list[Line]] = []
+    for argument in recipe.arguments:
+        kind = argument.kind + ("" if argument.required else f" = {argument.default!r}")
+        rows.append([[(f"  {argument.name}", "name")], [(kind, "dim")], [(argument.doc, "")]])
+    head = textwrap.wrap(recipe.summary, width or 100)
+    return [[(recipe.name, "name"), ("  " + head[0], "")], *[[(row, "")] for row in head[1:]], *columns(rows, width)]
+
+
+def _named(name: str, row: VarRow) -> str:
+    return name if name == row.name else f"{name} ({row.name})"
+
+
+def _rows(error: Exception) -> list[str]:
+    return (str(error) or type(error).__name__).splitlines()

@@ -1,0 +1,120 @@
+"""The variables in reach of a block: what an input can be, those that fit first."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from fluidnb.builder.arguments import Argument
+from fluidnb.builder.recipes import Recipe
+from fluidnb.program import Program, Variable
+from fluidnb.program.live import is_live
+from fluidnb.viz.model import VarRow
+from fluidnb.viz.program_reader import read_var
+
+_INTS = ("int64", "int32", "int16", "int8", "uint8")
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """A variable that an input can be.
+
+    Args:
+        source: the expression that means it: a Python name where one is bound to it.
+        row: what there is to know of it.
+        named: whether a Python name is bound to it.
+    """
+
+    source: str
+    row: VarRow
+    named: bool
+
+
+def in_reach(program: Program, block: int, names: Mapping[str, Any], hidden: Collection[str] = ()) -> list[Candidate]:
+    """The variables that a block sees.
+
+    Args:
+        program: the program.
+        block: the block's index.
+        names: the Python names.
+        hidden: Python names that do not count.
+
+    Returns:
+        Those that have a Python name, the latest first; then the others that a program's user may want, parameters
+        for example.
+
+    Example:
+        >>> x = fluid.layers.data("x", [4]); h = fluid.layers.fc(x, 2)
+        >>> [c.source for c in in_reach(fluid.default_main_program(), 0, {"x": x, "h": h})][:2]
+        ['h', 'x']
+    """
+    seen = _blocks(program, block)
+    order = {desc: i for b in program.desc.blocks for i, desc in enumerate(b.vars.values())}
+    found: dict[Any, str] = {}
+    for name, value in names.items():
+        if isinstance(value, Variable) and not name.startswith("_") and name not in hidden and name.isidentifier():
+            if value.block.program is program and value.block.idx in seen and is_live(value):
+                found.setdefault(value.desc, name)
+    named = sorted(found, key=lambda desc: (seen.index(desc.block.idx), -order[desc]))
+    here = "fluid.default_main_program().current_block()"
+    others = [
+        desc for index in seen for name, desc in program.desc.blocks[index].vars.items()
+        if desc not in found and desc.is_parameter()
+    ]  # fmt: skip
+    candidates = [Candidate(found[desc], read_var(desc), True) for desc in named]
+    return candidates + [Candidate(f'{here}.var_recursive("{d.name()}")', read_var(d), False) for d in others]
+
+
+def ordered(recipe: Recipe, argument: Argument, candidates: Iterable[Candidate]) -> list[tuple[Candidate, bool]]:
+    """The candidates for an input, and whether each looks as if it fits.
+
+    What a layer's docstring says of the input decides: dtype, number of axes, sequences. It only changes the order, for
+    the layer alone knows.
+
+    Args:
+        recipe: what is built.
+        argument: its input.
+        candidates: the variables in reach.
+
+    Returns:
+        Those that fit first.
+    """
+    rows = [(candidate, fits(recipe, argument, candidate.row)) for candidate in candidates]
+    return sorted(rows, key=lambda row: not row[1])
+
+
+def fits(recipe: Recipe, argument: Argument, row: VarRow) -> bool:
+    """Whether a variable looks as if it could be an input.
+
+    Args:
+        recipe: what is built.
+        argument: its input.
+        row: the variable.
+
+    Returns:
+        False when its dtype, its number of axes or its LoD is not what the docstring says.
+    """
+    doc = argument.doc
+    if row.shape is None:
+        return "array" in doc or argument.name in ("table", "rank_table")
+    if argument.name == "loss":
+        return row.dtype.startswith("float") and row.shape in ((1,), ())
+    wants_ints = re.search(r"\bint(32|64)\b|\bids\b|class numbers", doc.partition(";")[0]) is not None
+    if wants_ints != (row.dtype in _INTS) and (wants_ints or row.dtype != "bool" and "any dtype" not in doc):
+        return False
+    axes = re.search(r"\[([^\]]*)\]", doc)
+    if axes and "…" not in axes[1] and ", or" not in doc.partition(".")[0]:
+        if len(row.shape) != 1 + axes[1].count(","):
+            return False
+    return "equences" not in doc.partition(".")[0] or "without" in doc or row.lod_level > 0
+
+
+def _blocks(program: Program, index: int) -> list[int]:
+    """A block and those around it, from the inside out."""
+    found = [index]
+    while index > 0:
+        index = program.desc.blocks[index].parent_idx
+        found.append(index)
+    return found

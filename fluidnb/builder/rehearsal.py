@@ -1,0 +1,116 @@
+"""A dry run of a line: what it would make, on copies, so that nothing of it stays."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from fluidnb.errors import FluidError
+from fluidnb.program import (
+    Program,
+    Variable,
+    clone,
+    default_main_program,
+    default_startup_program,
+    hooks,
+    names,
+    program_guard,
+)
+from fluidnb.program.live import is_live
+from fluidnb.program.names import UniqueNameGenerator
+from fluidnb.program.roles import role_of
+from fluidnb.viz.model import VarRow
+from fluidnb.viz.program_reader import read_var
+
+
+@dataclass(frozen=True, slots=True)
+class Rehearsal:
+    """What a line would do.
+
+    Args:
+        results: (Python name, variable) of each result.
+        parameters: the parameters that it would make.
+        ops: how many operators of each role it would append.
+        types: the types of the forward operators, in order.
+        problem: what it would raise, or None.
+
+    Example:
+        >>> x = fluid.layers.data("x", [4])
+        >>> tried = rehearse("h = fluid.layers.fc(x, 3)", ["h"], {"x": x, "fluid": fluid})
+        >>> tried.results[0][1].shape, tried.types, len(fluid.default_main_program().global_block().ops)
+        ((-1, 3), ('mul', 'elementwise_add'), 0)
+    """
+
+    results: tuple[tuple[str, VarRow], ...] = ()
+    parameters: tuple[VarRow, ...] = ()
+    ops: Mapping[str, int] = field(default_factory=dict)
+    types: tuple[str, ...] = ()
+    problem: Exception | None = None
+
+
+def rehearse(
+    source: str,
+    targets: list[str],
+    namespace: Mapping[str, Any],
+    programs: tuple[Program, Program] | None = None,
+    block: int = 0,
+    hint: Callable[[Any], Any] | None = None,
+) -> Rehearsal:
+    """Run a line on copies of the programs, with a copy of the counters of names.
+
+    Args:
+        source: the line.
+        targets: the Python names that it assigns.
+        namespace: the Python names that it reads; variables of the program are replaced by those of the copy.
+        programs: main and startup program; the default ones when left out.
+        block: the block of the main program to which it appends.
+        hint: how results want to be called, as `hooks.name_hint`.
+
+    Returns:
+        What it would do. Programs, counters and scopes are as before, and so is what the names mean.
+    """
+    main, startup = programs or (default_main_program(), default_startup_program())
+    twin, twin_startup = clone(main, warn=False), clone(startup, warn=False)
+    twin.current_block_idx = block
+    counters = UniqueNameGenerator(names.generator.prefix)
+    counters.ids.update(names.generator.ids)
+    values = {name: _twin(value, main, twin) for name, value in namespace.items()}
+    before = [len(b.ops) for b in twin.desc.blocks]
+    known = set(twin.desc.blocks[0].vars)
+    outer, hooks.name_hint = hooks.name_hint, hint
+    try:
+        with program_guard(twin, twin_startup), names.guard(counters), warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # the cell will say it
+            exec(compile(source, "<builder>", "exec"), values)
+    except Exception as error:
+        if isinstance(error, FluidError):
+            error.where = None
+        return Rehearsal(problem=error)
+    finally:
+        hooks.name_hint = outer
+    added = [op for b, count in zip(twin.desc.blocks, before, strict=False) for op in b.ops[count:]]
+    roles: dict[str, int] = {}
+    for op in added:
+        roles[role_of(op)] = roles.get(role_of(op), 0) + 1
+    made = [v for name, v in twin.desc.blocks[0].vars.items() if v.is_parameter() and name not in known]
+    results = [(name, read_var(v.desc)) for name in targets for v in _variables(values.get(name))]
+    forward = tuple(op.optype for op in added if role_of(op) == "forward")
+    return Rehearsal(tuple(results), tuple(map(read_var, made)), roles, forward)
+
+
+def _twin(value: Any, program: Program, copy: Program) -> Any:
+    """What stands for a value in the copy."""
+    if isinstance(value, Variable):
+        if value.block.program is program and is_live(value):
+            return copy.block(value.block.idx).var(value.name)
+    elif type(value) in (list, tuple) and any(isinstance(v, Variable) for v in value):
+        return type(value)(_twin(v, program, copy) for v in value)
+    return value
+
+
+def _variables(value: Any) -> list[Variable]:
+    """The variables of a result: one, or a few."""
+    several = value if isinstance(value, list | tuple) else [value]
+    return [v for v in several if isinstance(v, Variable)][:8]
