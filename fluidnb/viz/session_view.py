@@ -100,9 +100,16 @@ def place_lines(snapshot: Snapshot, program: Any) -> list[Line]:
 
 def _about(spot: OpSpot, program: Any) -> OpRow | None:
     """The operator of forward that the next one is the gradient of."""
-    blocks = program.desc.blocks
-    found = forward_of(blocks[spot.block].ops[spot.index], (op for block in blocks for op in block.ops))
+    op = _still_there(spot, program)
+    found = None if op is None else forward_of(op, (op for block in program.desc.blocks for op in block.ops))
     return None if found is None else read_op(found)
+
+
+def _still_there(spot: OpSpot, program: Any) -> Any:
+    """The operator at a place; None when the program was changed since and has another one there."""
+    blocks = program.desc.blocks
+    ops = blocks[spot.block].ops if spot.block < len(blocks) else []
+    return ops[spot.index] if spot.index < len(ops) and ops[spot.index].optype == spot.type else None
 
 
 def error_lines(snapshot: Snapshot) -> list[Line]:
@@ -175,7 +182,10 @@ def listing(
     Returns:
         The rows, and which of them comes next.
     """
-    ops = program.desc.blocks[frame.block].ops
+    blocks = program.desc.blocks
+    ops = blocks[frame.block].ops if frame.block < len(blocks) else []
+    if frame.op is not None and _still_there(frame.op, program) is None:
+        return [[[("  ▶ ", "warn"), (frame.op.text, "")], [("as it was: the program has changed since", "dim")]]], 0
     at = len(ops) if frame.op is None else frame.pc
     first = max(0, at - around)
     rows: list[list[Line]] = []

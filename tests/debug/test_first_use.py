@@ -188,3 +188,14 @@ def test_a_hunt_tells_when_the_numbers_were_bad_before():
     found = d.do("call", fluid.debug.nan.hunt)
     assert "was bad before the hunt began: who" in found.text
     d.close()
+
+
+def test_a_program_that_lost_its_operators_is_still_told():
+    layers.relu(layers.fill_constant([2], "float32", 1.0))
+    session = fluid.debug(feed={})
+    session.step()
+    session.program.desc.block(0).remove_op(0, 2)
+    assert "as it was: the program has changed since" in session_html(session)
+    assert session.step().state == "done"
+    assert "the end of the block" in session_html(session)
+    session.close()
