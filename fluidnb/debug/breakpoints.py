@@ -35,8 +35,9 @@ class Breakpoint:
             its iteration 5), a place (``0:12``: block 0, operator 12), a variable (``fc_0.w_0``, ``*@GRAD``), an
             expression, or for ``nan`` the size beyond which a number is as bad as infinity (``1e6``).
         after: how many times to pass it before the first stop.
-        test: for ``when``: called with a `View`; the default evaluates ``what``.
+        test: called with a `View`, says whether it stops there; of ``when`` the default evaluates ``what``.
         enabled: whether it stops at all.
+        rule: called with the count of times that it was reached, says whether it stops; the default asks ``after``.
 
     Attributes:
         hits: how many times it was reached.
@@ -59,6 +60,7 @@ class Breakpoint:
     enabled: bool = True
     hits: int = 0
     number: int = 0
+    rule: Callable[[int], bool] | None = None
 
     def __post_init__(self) -> None:
         if self.kind not in (*BEFORE, *AFTER):
@@ -108,7 +110,9 @@ class Breakpoint:
             frame: where the machine is.
         """
         at = self.what.partition("@")[2] if self.kind == "block" else ""
-        return not at or (frame.control.iteration(frame.k) if frame.control else 0) == int(at)
+        if at and (frame.control.iteration(frame.k) if frame.control else 0) != int(at):
+            return False
+        return self.test is None or self._holds(frame)
 
     def stops_after(self, op: PlanOp, undo: Undo, frame: Frame) -> bool:
         """Whether it stops after a step of an operator for which `may_stop` holds.
@@ -123,14 +127,16 @@ class Breakpoint:
         """
         if self.kind == "nan":
             limit = float(self.what or "inf")
-            return any(has_nan(frame.scope.find_var(name), limit) for name in op.writes())
-        if self.kind == "when":
-            view = View(frame.scope)
-            try:
-                return bool(view.evaluate(self.what) if self.test is None else self.test(view))
-            except (LookupError, NotFound):
-                return False  # what it speaks of is not there yet
-        return True
+            if not any(has_nan(frame.scope.find_var(name), limit) for name in op.writes()):
+                return False
+        return self._holds(frame) if self.kind == "when" or self.test is not None else True
+
+    def _holds(self, frame: Frame) -> bool:
+        view = View(frame.scope)
+        try:
+            return bool(view.evaluate(self.what) if self.test is None else self.test(view))
+        except (LookupError, NotFound):
+            return False  # what it speaks of is not there yet
 
     def counts(self) -> bool:
         """Note that it was reached.
@@ -139,7 +145,7 @@ class Breakpoint:
             Whether it stops this time.
         """
         self.hits += 1
-        return self.hits > self.after
+        return self.hits > self.after if self.rule is None else self.rule(self.hits)
 
 
 #: kind -> (what fits, in words)

@@ -166,9 +166,28 @@ class Session:
             except KeyboardInterrupt:
                 self.pause()
 
+    def slip(self, function: Callable[..., Any], *args: Any) -> Future[Any]:
+        """Ask for something between two steps, without waiting; a program that runs goes on afterwards.
+
+        Args:
+            function: called with the `Walker` and the arguments, in the worker's thread.
+            args: its arguments.
+
+        Returns:
+            What it will give.
+
+        Raises:
+            EnforceNotMet: the session is closed.
+        """
+        future: Future[Any] = Future()
+        if not self._finish.alive:
+            raise EnforceNotMet("This session is closed.", hint="fluid.debug(program) begins another.")
+        self._walker.asides.put((future, function, args))
+        self._inbox.put((Future(), self._walker.settle, (), threading.Event()))
+        return future
+
     def aside(self, function: Callable[..., Any], *args: Any) -> Any:
-        """Do something between two steps and wait: a program that runs goes on afterwards. For what must not wait
-        until it stands, such as setting a breakpoint.
+        """The same as `slip`, and wait: for what must not wait until the program stands, as setting a breakpoint.
 
         Args:
             function: called with the `Walker` and the arguments, in the worker's thread.
@@ -181,16 +200,15 @@ class Session:
             EnforceNotMet: the session is closed.
             Exception: what it raises.
         """
-        future: Future[Any] = Future()
-        self._walker.asides.put((future, function, args))
-        self._inbox.put((Future(), self._walker.settle, (), threading.Event()))
-        while self._finish.alive or future.done():
+        future = self.slip(function, *args)
+        while True:
             try:
                 return future.result(timeout=0.2)
             except TimeoutError:
                 if future.done():
                     raise
-        raise EnforceNotMet("This session is closed.", hint="fluid.debug(program) begins another.")
+                if not self._finish.alive:
+                    raise EnforceNotMet("This session is closed.") from None
 
     def pause(self) -> None:
         """Let a running program stop after the operator that is under way; so does one that is about to run."""

@@ -23,7 +23,7 @@ ROWS = [
     {"debug"},
     {"viz"},
     {"builder"},
-    {"distributed", "compat", "cli", "testing", "terminal"},
+    {"distributed", "compat", "cli", "dap", "testing", "terminal"},
 ]
 #: Rooms of one row that are one family: layers build what backward and the optimizers rewrite; cli installs compat.
 FAMILIES = [
@@ -31,6 +31,7 @@ FAMILIES = [
     {"runtime", "data"},
     {"errors", "where"},
     {"compat", "cli"},
+    {"cli", "dap"},
 ]
 #: Files of the package without a room: each belongs to the family of the room named here.
 ANNEXES = {

@@ -1,0 +1,39 @@
+"""What the adapter can do, in the protocol's words."""
+
+from __future__ import annotations
+
+from typing import Any
+
+CAPABILITIES: dict[str, Any] = {
+    "supportsConfigurationDoneRequest": True,
+    "supportsFunctionBreakpoints": True,
+    "supportsConditionalBreakpoints": True,
+    "supportsHitConditionalBreakpoints": True,
+    "supportsLogPoints": True,
+    "supportsDataBreakpoints": True,
+    "supportsBreakpointLocationsRequest": True,
+    "supportsEvaluateForHovers": True,
+    "supportsSetVariable": True,
+    "supportsSetExpression": True,
+    "supportsStepBack": True,
+    "supportsSteppingGranularity": True,
+    "supportsRestartRequest": True,
+    "supportsRestartFrame": True,
+    "supportsCompletionsRequest": True,
+    "supportsExceptionInfoRequest": True,
+    "supportsExceptionFilterOptions": True,
+    "supportsLoadedSourcesRequest": True,
+    "supportsTerminateRequest": True,
+    "supportTerminateDebuggee": True,
+    "exceptionBreakpointFilters": [
+        {
+            "filter": "error", "label": "An operator fails", "default": True,
+            "description": "Stands at the operator, before anything has changed.",
+        },
+        {
+            "filter": "nan", "label": "NaN or infinity", "default": False, "supportsCondition": True,
+            "description": "Stops after the operator that writes the first number that is not finite.",
+            "conditionDescription": "the largest size allowed, for example 1e6",
+        },
+    ],
+}  # fmt: skip

@@ -1,0 +1,179 @@
+"""Where a client shows an operator: the user's own file, or a listing of the program."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from fluidnb.dap.references import BASE
+from fluidnb.debug.snapshot import OpSpot
+from fluidnb.errors import NotFound
+from fluidnb.program import Program
+from fluidnb.viz.program_reader import read_op
+
+Source = dict[str, Any]
+
+#: The name of the listing, and what clients ask for its text with.
+LISTING, LISTING_REFERENCE = "program.fluid", BASE
+
+
+class Sources:
+    """Says where operators are shown; a notebook has its own."""
+
+    def spot(self, op: OpSpot) -> tuple[Source, int]:
+        """Where an operator is shown.
+
+        Args:
+            op: the operator.
+
+        Returns:
+            A ``Source`` of the protocol, and the line there, from 1.
+        """
+        raise NotImplementedError
+
+    def ops_at(self, path: str, line: int) -> list[tuple[int, int]]:
+        """The operators that are shown at a line.
+
+        Args:
+            path: the ``path`` of a ``Source``.
+            line: the line, from 1.
+
+        Returns:
+            (block, index) in the order of the program.
+        """
+        raise NotImplementedError
+
+    def lines(self, path: str) -> list[int]:
+        """The lines of a source at which operators are shown, in order.
+
+        Args:
+            path: the ``path`` of a ``Source``.
+        """
+        raise NotImplementedError
+
+    def content(self, reference: int) -> str:
+        """The text of a source that is no file.
+
+        Args:
+            reference: its ``sourceReference``.
+
+        Raises:
+            NotFound: there is no such source.
+        """
+        raise NotFound("There is no such source.", received=reference)
+
+    def loaded(self) -> list[Source]:
+        """The sources that the program is shown in."""
+        return []
+
+
+class ScriptSources(Sources):
+    """Shows operators at the line of the script that made them; others in a listing of the program.
+
+    Args:
+        program: gives the program.
+
+    Example:
+        >>> y = fluid.layers.relu(fluid.layers.fill_constant([2], "float32", 1.0))
+        >>> sources = ScriptSources(fluid.default_main_program)
+        >>> print(sources.content(LISTING_REFERENCE), end="")
+        block 0
+          0  fill_constant_0.tmp_0 = fill_constant(shape=[2], value=1)
+          1  relu_0.tmp_0 = relu(fill_constant_0.tmp_0)
+        >>> sources.ops_at(LISTING, 3), sources.lines(LISTING)
+        ([(0, 1)], [2, 3])
+    """
+
+    def __init__(self, program: Callable[[], Program]) -> None:
+        self._program = program
+        self._known: tuple[Any, int] | None = None
+        self._at: dict[str, dict[int, list[tuple[int, int]]]] = {}
+        self._listed: dict[tuple[int, int], int] = {}
+        self._text = ""
+
+    def spot(self, op: OpSpot) -> tuple[Source, int]:
+        """See `Sources`."""
+        if op.line and os.path.isfile(op.file):
+            return file_source(op.file), op.line
+        self._read()
+        return _listing(), self._listed.get((op.block, op.index), 0)
+
+    def ops_at(self, path: str, line: int) -> list[tuple[int, int]]:
+        """See `Sources`."""
+        self._read()
+        return list(self._at.get(_same(path), {}).get(line, ()))
+
+    def lines(self, path: str) -> list[int]:
+        """See `Sources`."""
+        self._read()
+        return sorted(self._at.get(_same(path), ()))
+
+    def content(self, reference: int) -> str:
+        """See `Sources`."""
+        if reference != LISTING_REFERENCE:
+            return super().content(reference)
+        self._read()
+        return self._text
+
+    def loaded(self) -> list[Source]:
+        """See `Sources`."""
+        self._read()
+        return [_listing() if path == LISTING else file_source(path) for path in self._at]
+
+    def _read(self) -> None:
+        """Read the program again if it has changed."""
+        desc = self._program().desc
+        if self._known is not None and self._known[0] is desc and self._known[1] == desc.version:
+            return
+        at: dict[str, dict[int, list[tuple[int, int]]]] = {}
+        listed: dict[tuple[int, int], int] = {}
+        rows: list[str] = []
+        for block in desc.blocks:
+            rows.append(f"block {block.idx}")
+            for index, op in enumerate(block.ops):
+                row = read_op(op)
+                rows.append(f"  {index}  " + (f"{row.left} = " if row.outs else "") + f"{row.type}({row.arguments})")
+                place = (block.idx, index)
+                listed[place] = len(rows)
+                at.setdefault(LISTING, {})[len(rows)] = [place]
+                where = None if op.view is None else op.view.where
+                if where is not None:
+                    at.setdefault(_same(where.file), {}).setdefault(where.line, []).append(place)
+        self._known = (desc, desc.version)
+        self._at, self._listed, self._text = at, listed, "\n".join(rows) + "\n"
+
+
+def file_source(path: str) -> Source:
+    """A file as a ``Source`` of the protocol.
+
+    Args:
+        path: the file.
+
+    Example:
+        >>> file_source("/tmp/train.py")["name"]
+        'train.py'
+    """
+    return {"name": os.path.basename(path), "path": os.path.abspath(path)}
+
+
+def first_of(ops: Iterable[tuple[int, int]]) -> tuple[int, int] | None:
+    """The operator at which a line is stopped at: the first that it made.
+
+    Args:
+        ops: (block, index) of the operators that a line made.
+
+    Example:
+        >>> first_of([(0, 4), (0, 3)]), first_of([])
+        ((0, 3), None)
+    """
+    return min(ops, default=None)
+
+
+def _listing() -> Source:
+    return {"name": LISTING, "path": LISTING, "sourceReference": LISTING_REFERENCE}
+
+
+def _same(path: str) -> str:
+    """A path as the program's lines know it, whatever links it was reached by."""
+    return path if path == LISTING or path.startswith("<") else os.path.realpath(path)
