@@ -90,12 +90,13 @@ def bars(curve: Curve, size: int = 24) -> str:
     return "".join("▁▂▃▄▅▆▇█"[round(7 * (v - low) / span)] if math.isfinite(v) else "x" for v in chosen)
 
 
-def curves_svg(curves: Sequence[Curve], steps: int | None = None) -> str:
+def curves_svg(curves: Sequence[Curve], steps: int | None = None, first: int = 1) -> str:
     """Curves as one SVG element over one scale, logarithmic where positive values spread over more than a hundredfold.
 
     Args:
         curves: the curves.
         steps: the steps that the whole run has, when known: the axis goes so far.
+        first: the number of the first step on the axis.
 
     Returns:
         The element's text.
@@ -129,7 +130,8 @@ def curves_svg(curves: Sequence[Curve], steps: int | None = None) -> str:
         )
     parts.append(
         f'<text x="{_LEFT}" y="{_HEIGHT - 7}" fill-opacity=".65">0</text>'
-        f'<text x="{_WIDTH - 10}" y="{_HEIGHT - 7}" text-anchor="end" fill-opacity=".65">step {last + 1:,.0f}</text>'
+        f'<text x="{_WIDTH - 10}" y="{_HEIGHT - 7}" text-anchor="end" fill-opacity=".65">'
+        f"step {last + first:,.0f}</text>"
     )
     for curve, colour in zip(drawn, PALETTE * len(drawn), strict=False):
         path, pen = [], "M"

@@ -92,9 +92,12 @@ def table_html(rows: Sequence[Sequence[Line]], head: Sequence[str] = ()) -> str:
         for row in rows
     )
     font = f"font-family:{escape(FONT)};font-size:12px"
-    return f'<table style="border-collapse:collapse;border:0;margin:4px 0;color:inherit;{font}"><tr>{top}</tr>{body}</table>'
+    css = f"border-collapse:collapse;border:0;margin:4px 0;color:inherit;{font}"
+    return f'<table style="{css}"><tr>{top}</tr>{body}</table>'
 
 
 def pieces_html(line: Line) -> str:
     """A line of styled text as HTML."""
-    return "".join(f'<span style="{CSS[style]}">{escape(text)}</span>' if style else escape(text) for text, style in line)
+    return "".join(
+        f'<span style="{CSS[style]}">{escape(text)}</span>' if style else escape(text) for text, style in line
+    )

@@ -7,7 +7,6 @@ from html import escape
 
 from fluidnb.values.drawn import draw
 from fluidnb.viz.curves import PALETTE
-from fluidnb.viz.html import lines_html
 from fluidnb.viz.lesson import caption, pieces_html, table_html, within
 from fluidnb.viz.lod_lesson import LodLesson
 from fluidnb.viz.model import plural
@@ -21,10 +20,10 @@ WORDS = {
     "This is the LoD that a tensor carries.",
     "absolute offsets": "The same places, on every level counted in rows of the tensor.",
     "rank table": "lod_rank_table sorts the sequences by length, the longest first; equal ones keep their order.",
-    "batch of a step": "Step t takes row t of every sequence that has one. lod_tensor_to_array puts these rows together, "
-    "so that a step is an ordinary batch.",
-    "memory": "The longest sequences come first, so those that are over stand last: shrink_rnn_memory cuts the end off, "
-    "and what is left fits the batch of the step.",
+    "batch of a step": "Step t takes row t of every sequence that has one. lod_tensor_to_array puts these rows "
+    "together, so that a step is an ordinary batch.",
+    "memory": "The longest sequences come first, so those that are over stand last: shrink_rnn_memory cuts the end "
+    "off, and what is left fits the batch of the step.",
     "back again": "array_to_lod_tensor puts each row where it came from, with the same LoD.",
 }
 
@@ -178,8 +177,9 @@ class _Drawing:
         colour = self._colour(self.lesson.sequence_of(row))
         text = f'<text x="{x + wide / 2:.1f}" y="{y + 17}" text-anchor="middle">{row}</text>' if wide > 14 else ""
         return (
-            f'<g class="{kind}{" now" if now else ""}"><rect x="{x + 1:.1f}" y="{y}" width="{wide - 2:.1f}" height="25" '
-            f'rx="4" fill="{colour}" fill-opacity="{0.5 if now else 0.13}" stroke="{colour}" '
+            f'<g class="{kind}{" now" if now else ""}">'
+            f'<rect x="{x + 1:.1f}" y="{y}" width="{wide - 2:.1f}" height="25" rx="4" '
+            f'fill="{colour}" fill-opacity="{0.5 if now else 0.13}" stroke="{colour}" '
             f'stroke-opacity="{1 if now else 0.5}"/>{text}</g>'
         )
 
@@ -275,8 +275,8 @@ def _steps(lesson: LodLesson, chosen: Sequence[int]) -> list[list[Line]]:
         step = lesson.steps[t]
         batch = "  ".join(_spaced(part) if len(part) != 1 else str(part[0]) for part in step.parts)
         rows.append(
-            [[(f"step {t}", "name")], [(f"rows {batch}", "")],
-             [(f"memory of {_spaced(step.memory)}", "forward")], [(f"{len(step.memory)} of {len(lesson.table)}", "dim")]]
+            [[(f"step {t}", "name")], [(f"rows {batch}", "")], [(f"memory of {_spaced(step.memory)}", "forward")],
+             [(f"{len(step.memory)} of {len(lesson.table)}", "dim")]]
         )  # fmt: skip
     return rows
 

@@ -12,8 +12,11 @@ from fluidnb.errors import near
 from fluidnb.viz import lines_html
 from fluidnb.viz.lod_lesson import parse_lengths, read_lod_lesson
 from fluidnb.viz.lod_lesson_faces import lod_lesson_html, lod_lesson_lines
-from fluidnb_magics.expressions import unquoted
-from fluidnb_magics.showing import show
+from fluidnb.viz.optimizer_lesson import parse_choice, read_optimizer_lesson
+from fluidnb.viz.optimizer_lesson_faces import optimizer_lesson_html, optimizer_lesson_lines
+from fluidnb.viz.optimizer_lesson_kinds import SURFACES
+from fluidnb_magics.expressions import positive, unquoted
+from fluidnb_magics.showing import show, width
 from fluidnb_magics.workbench import Workbench
 
 
@@ -21,6 +24,7 @@ def teach(bench: Workbench, line: str) -> None:
     """::
 
       %fluid teach lod [LENGTHS] [--level N] [--step N]
+      %fluid teach optimizer [SURFACE] [NAME[:RATE[:SCHEDULE[:PENALTY]]] ...] [--steps N] [--step N]
 
     Learn by trying: sequences and their steps, optimizers on a surface, how gradients are written.
 
@@ -58,10 +62,36 @@ def lod(bench: Workbench, line: str) -> None:
     show(bench.shell, lines, lambda: lines_html(lines) if args.text else lod_lesson_html(lesson, args.step or 0))
 
 
+@magic_arguments("fluid teach optimizer")
+@argument("what", nargs="*", help="a surface (bowl), then optimizers: Adam, Adam:0.1, SGD:0.4:exponential:L2")
+@argument("--steps", type=positive, default=60, help="how many steps each takes (60)")
+@argument("--step", type=int, default=-1, help="show how it stands after so many of them; all if left out")
+@argument("--text", action="store_true", help="as text, also in a notebook")
+def optimizer(bench: Workbench, line: str) -> None:
+    """Optimizers side by side on a surface: their ways, what they keep, the operators that they append.
+
+    Surfaces: bowl, rosenbrock, saddle, noise. Schedules: constant, exponential, inverse, piecewise, warmup.
+    Penalties: none, L2, L1. Each optimizer is a Fluid program that is run step by step.
+    """
+    args = parse_argstring(optimizer, line)
+    named = args.what[:1] if args.what and args.what[0].lower() in SURFACES else []
+    words = args.what[len(named) :] or ["SGD", "Momentum", "Adam"]
+    surface, choices = (*named, "bowl")[0], [parse_choice(word) for word in words]
+    if _by_widget(bench, args.text):
+        from fluidnb_magics.widgets.face import show_face
+        from fluidnb_magics.widgets.optimizer_lesson import OptimizerLessonFace
+
+        show_face(bench.shell, OptimizerLessonFace(surface, choices, args.steps, args.step))
+        return
+    lesson = read_optimizer_lesson(surface, choices, args.steps)
+    lines = optimizer_lesson_lines(lesson, args.step, width(bench.shell))
+    show(bench.shell, lines, lambda: lines_html(lines) if args.text else optimizer_lesson_html(lesson, args.step))
+
+
 def _by_widget(bench: Workbench, text: bool) -> bool:
     """Whether a lesson is a widget here: in a notebook where widgets are installed, unless text is wanted."""
     return not (text or getattr(bench.shell, "kernel", None) is None) and find_spec("anywidget") is not None
 
 
 #: lesson -> command
-LESSONS: dict[str, Any] = {"lod": lod}
+LESSONS: dict[str, Any] = {"lod": lod, "optimizer": optimizer}

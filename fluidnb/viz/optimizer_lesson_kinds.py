@@ -1,0 +1,148 @@
+"""What can be chosen in the lesson about optimizers: surfaces, optimizers, schedules, penalties, each in words."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from fluidnb import layers, optimizer, regularizer
+from fluidnb.program import Variable
+
+
+@dataclass(frozen=True, slots=True)
+class Surface:
+    """A function of two numbers, to be made small.
+
+    Args:
+        words: what is hard about it.
+        height: builds it: from x and y to the height, element by element.
+        start: where the optimizers begin.
+        x: the part of the plane that is drawn.
+        y: the same, upwards.
+        noise: how much noise a gradient has, as if each step saw another batch.
+    """
+
+    words: str
+    height: Callable[[Variable, Variable], Variable]
+    start: tuple[float, float]
+    x: tuple[float, float]
+    y: tuple[float, float]
+    noise: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """Something to choose.
+
+    Args:
+        words: what it does.
+        make: makes it from the learning rate, and for optimizers the penalty.
+        rate: the learning rate that it begins with.
+    """
+
+    words: str
+    make: Callable[..., Any]
+    rate: float = 0.0
+
+
+def _bowl(x: Variable, y: Variable) -> Variable:
+    return 0.05 * layers.square(x) + layers.square(y)
+
+
+def _rosenbrock(x: Variable, y: Variable) -> Variable:
+    return 0.03 * layers.square(1.0 - x) + 0.1 * layers.square(y - layers.square(x))
+
+
+def _saddle(x: Variable, y: Variable) -> Variable:
+    up = layers.square(y)
+    return 0.5 * layers.square(x) - 0.5 * up + 0.1 * layers.square(up)
+
+
+def _round(x: Variable, y: Variable) -> Variable:
+    return 0.5 * layers.square(x) + 0.8 * layers.square(y)
+
+
+#: name -> surface
+SURFACES = {
+    "bowl": Surface(
+        "A long bowl: steep across, flat along. A rate that is good for one direction is wrong for the other.",
+        _bowl, (-4.2, 1.6), (-5.0, 5.0), (-2.4, 2.4),
+    ),
+    "rosenbrock": Surface(
+        "A bent valley (Rosenbrock's): it is easy to get into, and slow to follow to the lowest point at (1, 1).",
+        _rosenbrock, (-1.5, 0.3), (-2.0, 2.0), (-0.9, 2.1),
+    ),
+    "saddle": Surface(
+        "A saddle: at (0, 0) the slope is nothing, but it is no lowest point. The lowest ones are above and below it.",
+        _saddle, (-2.3, 0.02), (-2.8, 2.8), (-2.4, 2.4),
+    ),
+    "noise": Surface(
+        "A bowl whose gradients are noisy, as those of small batches are: a constant rate never comes to rest.",
+        _round, (-3.4, 2.2), (-4.2, 4.2), (-3.1, 3.1), 1.2,
+    ),
+}  # fmt: skip
+
+#: name -> optimizer, made from (learning rate, regularization)
+OPTIMIZERS = {
+    "SGD": Kind(
+        "One step against the gradient, times the rate. It keeps nothing.",
+        lambda rate, decay: optimizer.SGD(rate, decay), 0.4,
+    ),
+    "Momentum": Kind(
+        "Keeps a velocity: each step adds the gradient to 0.9 of the one before. It gathers speed, and swings.",
+        lambda rate, decay: optimizer.Momentum(rate, 0.9, regularization=decay), 0.06,
+    ),
+    "Adagrad": Kind(
+        "Keeps the sum of squared gradients of each number and divides by its root, so steps only get shorter.",
+        lambda rate, decay: optimizer.Adagrad(rate, regularization=decay), 0.8,
+    ),
+    "Adam": Kind(
+        "Keeps averages of the gradient and of its square; the step is the one over the root of the other, so its "
+        "length hardly depends on how steep it is.",
+        lambda rate, decay: optimizer.Adam(rate, regularization=decay), 0.3,
+    ),
+    "RMSProp": Kind(
+        "Divides by the root of an average of squared gradients, which forgets: steps need not get shorter.",
+        lambda rate, decay: optimizer.RMSProp(rate, regularization=decay), 0.12,
+    ),
+    "Ftrl": Kind(
+        "Computes the value anew from sums of gradients and of their squares. Without penalties of its own it goes as "
+        "Adagrad does.",
+        lambda rate, decay: optimizer.Ftrl(rate, regularization=decay), 0.8,
+    ),
+    "Adamax": Kind(
+        "Adam with the largest gradient seen of late in place of the root of the average square.",
+        lambda rate, decay: optimizer.Adamax(rate, regularization=decay), 0.3,
+    ),
+    "Adadelta": Kind(
+        "Measures its steps by the steps before them, so that it begins very carefully.",
+        lambda rate, decay: optimizer.Adadelta(rate, regularization=decay), 30.0,
+    ),
+    "DecayedAdagrad": Kind(
+        "Adagrad whose sum forgets old gradients.",
+        lambda rate, decay: optimizer.DecayedAdagrad(rate, regularization=decay), 0.12,
+    ),
+}  # fmt: skip
+
+#: name -> learning rate schedule, made from (learning rate)
+SCHEDULES = {
+    "constant": Kind("The rate stays what it is.", lambda rate: rate),
+    "exponential": Kind(
+        "Times 0.7 every 10 steps.", lambda rate: layers.exponential_decay(rate, decay_steps=10, decay_rate=0.7)
+    ),
+    "inverse": Kind(
+        "The rate over 1 + step / 10.", lambda rate: layers.inverse_time_decay(rate, decay_steps=10, decay_rate=1.0)
+    ),
+    "piecewise": Kind(
+        "A tenth from step 30 on.", lambda rate: layers.piecewise_decay(boundaries=[30], values=[rate, rate / 10])
+    ),
+    "warmup": Kind("Grows from 0 in the first 15 steps.", lambda rate: layers.linear_lr_warmup(rate, 15, 0.0, rate)),
+}
+
+#: name -> weight decay
+DECAYS = {
+    "none": Kind("No penalty.", lambda: None),
+    "L2": Kind("Adds 0.2 of the value to its gradient: pulls to the origin.", lambda: regularizer.L2Decay(0.2)),
+    "L1": Kind("Adds 0.2 times the sign to the gradient: pulls to the axes.", lambda: regularizer.L1Decay(0.2)),
+}
