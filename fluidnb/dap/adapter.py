@@ -11,7 +11,7 @@ from typing import Any, Protocol
 
 from fluidnb.dap.capabilities import CAPABILITIES
 from fluidnb.dap.looking import Looking
-from fluidnb.dap.references import BASE, References
+from fluidnb.dap.references import BASE, END, References
 from fluidnb.dap.sources import Source, Sources
 from fluidnb.dap.stops import Stops
 from fluidnb.debug.session import Session
@@ -119,7 +119,7 @@ class Adapter(Looking):
         arguments = message.get("arguments")
         keys = ("threadId", "frameId", "variablesReference", "sourceReference")
         numbers = [arguments.get(key) for key in keys] if isinstance(arguments, Mapping) else []
-        return any(isinstance(n, int) and n >= BASE for n in numbers)
+        return any(isinstance(n, int) and BASE <= n < END for n in numbers)
 
     def event(self, name: str, body: Mapping[str, Any] | None = None) -> None:
         """Tell the client something.
@@ -142,6 +142,10 @@ class Adapter(Looking):
             category: ``stdout``, ``stderr`` or ``console``.
         """
         self.event("output", {"category": category, "output": text})
+
+    def tell(self) -> None:
+        """Tell the client once more where the session stands, if it stands."""
+        self._session.aside(self._again)
 
     def end(self, status: int = 0) -> None:
         """Tell the client that what ran the program has ended.
@@ -299,6 +303,10 @@ class Adapter(Looking):
 
     def _start(self, walker: Walker) -> None:
         self._ready = True
+        self._look(walker.snapshot)
+
+    def _again(self, walker: Walker) -> None:
+        self._seen = None
         self._look(walker.snapshot)
 
     def _leave(self, walker: Walker) -> None:

@@ -9,6 +9,8 @@ from fluidnb.errors import NotFound
 
 #: All our numbers begin here, far from those of a debugger of Python in the same process.
 BASE = 1 << 30
+#: And they end here, where the protocol's numbers end; debugpy's, which are addresses, are larger.
+END = 1 << 31
 
 
 class References:
