@@ -48,15 +48,19 @@ function framed(model, el, name, keys = {}) {
   const hear = (message) => {
     if ("problem" in message) say(message.problem);
   };
-  const alive = () => {
-    const dead = model.comm_live === false;
+  // What a render function gets of the model does not say whether its kernel is there; the view's element does.
+  const look = () => {
+    const dead = el.closest(".jupyter-widgets-disconnected") !== null;
     root.classList.toggle("fw-dead", dead);
     if (dead) say("The kernel is gone: this is how it stood.");
-    root.querySelectorAll("button, input, select").forEach((control) => (control.disabled ||= dead));
+    // what needs no kernel says so with data-local
+    root.querySelectorAll(":is(button, input, select):not([data-local])").forEach((control) => (control.disabled ||= dead));
   };
+  const alive = () => queueMicrotask(look); // when the view has heard of it too
   model.on("msg:custom", hear);
   model.on("comm_live_update", alive);
   el.append(root);
+  alive();
   return {
     root,
     body,
