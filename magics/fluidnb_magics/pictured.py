@@ -54,6 +54,33 @@ def picture_of(
     return None
 
 
+def program_of(bench: Workbench, what: str, program: str | None = None, startup: bool = False) -> Program:
+    """The program to which what the user names belongs.
+
+    Args:
+        bench: the session.
+        what: as in `picture_of`.
+        program: a program of the session.
+        startup: the startup program instead of the main one.
+
+    Returns:
+        The program.
+
+    Raises:
+        FluidError: there is no such program.
+    """
+    if what and what not in bench.programs:
+        for placed in bench.cells:
+            if what in (placed.cell.name, placed.title):
+                return bench.program(placed.cell.program)[startup]
+        main = bench.existing(program)[startup]
+        if SPAN.fullmatch(what) or what in bench.blocks.names(main):
+            return main
+        thing = evaluate(what, bench.shell.user_ns)
+        return thing if isinstance(thing, Program) else getattr(thing, "program", main)
+    return bench.existing(what or program)[startup]
+
+
 def _cell_picture(bench: Workbench, name: str, startup: bool) -> ProgramPicture:
     """Only the operators that a cell made, in its own block, with the blocks inside them."""
     cell = bench.find(name)

@@ -6,10 +6,12 @@ from collections.abc import Callable
 from typing import Any
 
 from fluidnb_magics.commands.blocks import block
+from fluidnb_magics.commands.build import add, build
 from fluidnb_magics.commands.cells import cells, drop, reset, undo
 from fluidnb_magics.commands.debugging import SESSION_COMMANDS, debug, nan
 from fluidnb_magics.commands.diff import diff
 from fluidnb_magics.commands.explore import graph, tree, uses
+from fluidnb_magics.commands.explorer import explore
 from fluidnb_magics.commands.memory import memory, profile
 from fluidnb_magics.commands.old_names import compat
 from fluidnb_magics.commands.ops import ops
@@ -26,6 +28,7 @@ COMMANDS: dict[str, Command] = {
     "graph": graph,
     "tree": tree,
     "uses": uses,
+    "explore": explore,
     "run": run,
     "train": train,
     "cells": cells,
@@ -33,6 +36,8 @@ COMMANDS: dict[str, Command] = {
     "undo": undo,
     "reset": reset,
     "block": block,
+    "build": build,
+    "add": add,
     "scope": scope,
     "programs": programs,
     "ops": ops,

@@ -1,0 +1,99 @@
+
+// What the explorer tells of one operator, one variable, one cell. `go` is called with what a link leads to.
+
+const MOST_LINKS = 12;
+
+function section(title, ...content) {
+  return tag("section", {}, tag("h4", {}, title), ...content);
+}
+
+function opLink(program, row, go) {
+  const label = [tag("span", { class: "p-dim" }, program.name(row) + " "), tag("span", { class: "p-" + program.role(row) }, program.word(row, TYPE))];
+  return tag("button", { class: "fe-link", "data-local": true, title: program.word(row, PLACE), onclick: () => go({ row }) }, ...label);
+}
+
+function varLink(program, v, go) {
+  return tag("button", { class: "fe-link p-name", "data-local": true, title: program.vars[v][4], onclick: () => go({ variable: program.vars[v][0], v }) }, program.vars[v][0]);
+}
+
+/** Links to some operators; the rest is only counted until it is wanted. */
+function opLinks(program, rows, go, none = "nobody") {
+  const box = tag("span", { class: "fe-links" });
+  const fill = (all) => {
+    const shown = all ? rows : rows.slice(0, MOST_LINKS);
+    box.replaceChildren(...shown.map((row) => opLink(program, row, go)));
+    if (!rows.length) box.append(tag("span", { class: "p-dim" }, none));
+    if (shown.length < rows.length)
+      box.append(tag("button", { class: "fe-link", "data-local": true, onclick: () => fill(true) }, `… ${rows.length - shown.length} more`));
+  };
+  fill(false);
+  return box;
+}
+
+function slotTable(program, slots, way, rowsOf, go) {
+  const lines = slots.flatMap((slot) =>
+    slot.slice(1).map((v, k) => [
+      tag("span", { class: "p-dim" }, k ? "" : program.words[slot[0]]),
+      tag("span", {}, varLink(program, v, go), " ", tag("span", { class: "p-dim" }, program.vars[v][1])),
+      tag("span", { class: "fe-way" }, tag("span", { class: "p-dim" }, way + " "), rowsOf(v)),
+    ]),
+  );
+  return tag("div", { class: "fe-slots" }, ...lines.flat());
+}
+
+/** Where an input comes from, in words, when no operator writes it. */
+function source(program, v) {
+  const kind = program.vars[v][2];
+  return kind === "data" ? "fed" : kind ? "kept from run to run" : "nobody";
+}
+
+function opCard(program, row, sheet, go) {
+  const place = program.word(row, PLACE);
+  const attributes = program.attributes(row);
+  const forward = program.rows[row][FORWARD];
+  const gradients = program.gradients(row);
+  const inner = program.ends[row] > row ? [...new Set(program.rows.slice(row + 1, program.ends[row] + 1).map((r) => r[BLOCK]))] : [];
+  const card = tag("div", { class: "fe-card" });
+  card.append(
+    tag("h3", {}, tag("span", { class: "p-dim" }, program.name(row) + " "), tag("span", { class: "p-" + program.role(row) }, program.word(row, TYPE)), tag("span", { class: "fe-badge fe-" + program.role(row) }, program.role(row))),
+  );
+  if (place) card.append(tag("div", { class: "fe-made" }, tag("span", { class: "p-place" }, place), tag("code", {}, program.word(row, SOURCE))));
+  const [ins, outs] = [program.rows[row][INS], program.rows[row][OUTS]];
+  const others = (rows) => rows.filter((other) => other !== row);
+  if (ins.length) card.append(section("reads", slotTable(program, ins, "from", (v) => opLinks(program, others(program.uses(v).writers), go, source(program, v)), go)));
+  if (outs.length) card.append(section("writes", slotTable(program, outs, "to", (v) => opLinks(program, others(program.uses(v).readers), go), go)));
+  if (attributes.length)
+    card.append(section("with", tag("div", { class: "fe-slots fe-two" }, ...attributes.flatMap(([name, text]) => [tag("span", { class: "p-dim" }, name), tag("span", {}, text)]))));
+  if (inner.length) card.append(section("runs", ...inner.map((block) => tag("button", { class: "fe-link", "data-local": true, onclick: () => go({ row: program.find([block, 0]) }) }, `block ${block}`))));
+  if (forward >= 0) card.append(section("gradient of", opLinks(program, [forward], go)));
+  if (gradients.length) card.append(section("its gradient", opLinks(program, gradients, go)));
+  if (sheet?.length) card.append(tag("div", { class: "fe-sheet" }, ...sheet.map((line) => tag("div", {}, ...pieces(line), "\u200b"))));
+  return card;
+}
+
+function varCard(program, v, value, go) {
+  const [name, facts, kind, block, place] = program.vars[v];
+  const { writers, readers } = program.uses(v);
+  const relatives = program.relatives(v);
+  const card = tag("div", { class: "fe-card" });
+  const words = [facts, block < 0 ? "not declared" : `block ${block}`, place].filter(Boolean);
+  card.append(tag("h3", {}, tag("span", { class: "p-name" }, name), kind ? tag("span", { class: "fe-badge" }, kind) : null));
+  card.append(tag("div", { class: "p-dim" }, words.join("  ")));
+  if (value?.lines.length) card.append(section("its value " + value.where, tag("div", { class: "fe-sheet fe-value" }, ...value.lines.map((line) => tag("div", {}, ...pieces(line))))));
+  else if (value) card.append(section("its value", tag("span", { class: "p-dim" }, `none ${value.where}`)));
+  card.append(section("written by", opLinks(program, writers, go, source(program, v))));
+  card.append(section("read by", opLinks(program, readers, go)));
+  if (relatives.length) card.append(section(name.includes("@GRAD") ? "gradient of" : "gradient", tag("span", { class: "fe-links" }, ...relatives.map((u) => varLink(program, u, go)))));
+  return card;
+}
+
+function cellCard(program, cell, rows, go) {
+  const counts = ROLES.map((role) => [rows.filter((row) => program.role(row) === role).length, role]).filter(([n]) => n);
+  return tag(
+    "div",
+    { class: "fe-card" },
+    tag("h3", {}, tag("span", { class: "p-name" }, `cell ${cell.title}`), cell.number ? tag("span", { class: "fe-badge" }, `[${cell.number}]`) : null),
+    tag("div", { class: "p-dim" }, counts.map(([n, role]) => `${n} ${role}`).join(", ")),
+    section("made", opLinks(program, rows, go)),
+  );
+}
