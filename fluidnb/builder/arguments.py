@@ -144,7 +144,7 @@ class Argument:
         elif self.kind != "value":
             kind = ("int" if isinstance(value, int) else "ints") if self.kind == "sizes" else self.kind
             default = REQUIRED if self.required or self.default is None or self.kind == "sizes" else self.default
-            Attr(kind, default, self.doc).convert(owner, self.name, value)
+            Attr(kind, default, self.doc.rstrip(".")).convert(owner, self.name, value)
 
 
 def arguments_of(function: Any, owner: str, skip: tuple[str, ...] = ()) -> Iterator[Argument]:

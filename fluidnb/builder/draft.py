@@ -81,7 +81,7 @@ class Draft:
         if not texts:
             if argument.required:
                 raise OpValueError(
-                    f"{self.recipe.name} needs {argument.name}.", expected=argument.doc or argument.kind,
+                    f"{self.recipe.name} needs {argument.name}.", expected=argument.doc.rstrip(".") or argument.kind,
                     received="nothing", hint=f"{self.recipe.usage} is how it is called.",
                 )  # fmt: skip
             return

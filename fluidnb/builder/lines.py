@@ -28,7 +28,7 @@ def draft_lines(draft: Draft, rehearsal: Rehearsal | None) -> list[Line]:
         >>> draft = Draft(find_recipe("fc"), {"input": "x", "size": "10"}, "h", names)
         >>> print(plain(draft_lines(draft, rehearse(draft.source(), draft.targets, names))))
         h = layers.fc(x, 10)
-          h  float32[-1, 10]
+          h (fc_0.tmp_1)  float32[-1, 10]
           2 parameters: fc_0.w_0 [4, 10], fc_0.b_0 [10]
           2 ops: mul, elementwise_add
     """

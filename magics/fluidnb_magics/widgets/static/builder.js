@@ -1,0 +1,266 @@
+// The builder: what there is to build, the fields of a draft, its preview; it writes the line into a cell and runs it.
+
+const SHOWN = 80; // rows of the list; the search finds the others
+
+function render({ model, el }) {
+  const frame = framed(model, el, "builder", { "/": () => search.focus() });
+  const search = tag("input", { class: "fb-search", type: "search", placeholder: "search: name or what it does", "aria-label": "search" });
+  const list = tag("div", { class: "fb-list", role: "listbox", "aria-label": "what can be built" });
+  const draft = tag("div", { class: "fb-draft" });
+  frame.body.append(tag("div", { class: "fb-sides" }, tag("div", { class: "fb-side" }, search, list), draft));
+
+  let form = null; // the form of the draft that is shown
+  const state = () => model.get("state");
+
+  const choose = (name) => ask(model, "choose", { name, place: state().place, cell: state().cell });
+  const drawList = () => {
+    const found = model.get("found");
+    const chosen = state().recipe?.name;
+    const rows = found.slice(0, SHOWN).map(([name, group, about]) =>
+      tag(
+        "div",
+        { class: "fb-row", role: "option", "data-name": name, "aria-selected": String(name === chosen), title: about, onclick: () => choose(name) },
+        group === "layer" ? null : tag("span", { class: "fb-group" }, group),
+        tag("code", {}, name),
+        tag("span", { class: "fb-about" }, about),
+      ),
+    );
+    if (!found.length) rows.push(tag("div", { class: "fb-more" }, "nothing is called so or does that"));
+    if (found.length > SHOWN) rows.push(tag("div", { class: "fb-more" }, `${found.length - SHOWN} more: search for them`));
+    list.replaceChildren(...rows);
+  };
+  const mark = (name) => list.querySelectorAll(".fb-row").forEach((row) => row.setAttribute("aria-selected", String(row.dataset.name === name)));
+  search.addEventListener("input", () => ask(model, "search", { text: search.value }));
+  search.addEventListener("keydown", (event) => {
+    const rows = [...list.querySelectorAll(".fb-row")];
+    const at = rows.findIndex((row) => row.getAttribute("aria-selected") === "true");
+    const step = { ArrowDown: 1, ArrowUp: -1 }[event.key];
+    if (step && rows.length) {
+      event.preventDefault();
+      const row = rows[Math.min(rows.length - 1, Math.max(0, at + step))];
+      mark(row.dataset.name);
+      row.scrollIntoView({ block: "nearest" });
+    } else if (event.key === "Enter" && rows.length) {
+      choose(rows[Math.max(0, at)].dataset.name);
+      form = null;
+    }
+  });
+
+  const drawDraft = () => {
+    const now = state();
+    mark(now.recipe?.name);
+    if (!now.recipe) {
+      form = null;
+      draft.replaceChildren(tag("div", { class: "fb-empty" }, "Choose a layer on the left: its line goes into a %%fluid cell."));
+    } else if (form?.serves(now)) form.update(now);
+    else {
+      form = draftForm(model, frame, now, el);
+      draft.replaceChildren(form.element);
+      form.update(now);
+      form.focus();
+    }
+  };
+  const drawPage = () => form?.page(model.get("page"));
+
+  model.on("change:found", drawList);
+  model.on("change:state", drawDraft);
+  model.on("change:page", drawPage);
+  drawList();
+  drawDraft();
+  // Other cells may have run since: look again when the user comes back.
+  frame.root.addEventListener("focusin", (event) => {
+    if (!frame.root.contains(event.relatedTarget)) form?.again();
+  });
+  return () => {
+    model.off("change:found", drawList);
+    model.off("change:state", drawDraft);
+    model.off("change:page", drawPage);
+    frame.dispose();
+  };
+}
+
+/** The form of a draft. Gives { element, serves(state), update(state), again(), page(lines), focus() }. */
+function draftForm(model, frame, first, el) {
+  const recipe = first.recipe;
+  const fields = recipe.arguments.map((argument) => field(argument, () => send()));
+  const rows = (needed) => fields.filter((f) => f.argument.required === needed).flatMap((f) => [f.label, f.element]);
+  const optional = fields.filter((f) => !f.argument.required).length;
+  const page = tag("pre", { class: "fb-page", hidden: true, tabindex: "0" });
+  const result = tag("input", { "aria-label": "name of the result", spellcheck: "false" });
+  const place = tag("select", { "aria-label": "block", onchange: () => send({ cell: "" }) });
+  const cell = tag("select", { "aria-label": "cell", onchange: () => send() });
+  const wrongResult = tag("div", { class: "fb-wrong", hidden: true });
+  const preview = tag("pre", { class: "fb-preview", role: "status", "aria-live": "polite" });
+  const insert = tag("button", { class: "fb-insert", onclick: () => write() }, "Insert");
+  const said = tag("span", { class: "fb-said", role: "status" });
+  const more = tag("button", { class: "fb-all", onclick: () => (page.hidden ? ask(model, "page") : (page.hidden = true)) }, "All about it");
+  let typedResult = null; // null: as suggested
+  let writing = false;
+
+  const values = () => Object.fromEntries(fields.map((f) => [f.argument.name, f.value()]));
+  const draft = (changes = {}) => ({ name: recipe.name, values: values(), result: typedResult, place: place.value, cell: cell.value, ...changes });
+  const send = (changes) => ask(model, "draft", draft(changes));
+  result.addEventListener("input", () => {
+    typedResult = result.value.trim() || null;
+    send();
+  });
+  const element = tag(
+    "div",
+    { style: "display: contents" },
+    tag("div", { class: "fb-title" }, tag("code", {}, recipe.call), tag("span", {}, recipe.summary), more),
+    page,
+    tag("div", { class: "fb-fields" }, ...rows(true)),
+    optional ? tag("details", {}, tag("summary", {}, `${optional} more that may be left out`), tag("div", { class: "fb-fields" }, ...rows(false))) : null,
+    tag("div", { class: "fb-where" }, tag("label", {}, "result", result), tag("label", {}, "in", place), tag("label", {}, "cell", cell)),
+    wrongResult,
+    preview,
+    tag("div", { class: "fb-actions" }, insert, said),
+  );
+  element.addEventListener("keydown", (event) => {
+    if (event.key === "Enter" && event.target.matches("input")) {
+      event.preventDefault();
+      if (!insert.disabled) write();
+    }
+  });
+
+  const write = async () => {
+    const now = model.get("state");
+    writing = insert.disabled = true;
+    said.textContent = "";
+    try {
+      said.textContent = await put(model, el, now, (id) => {
+        typedResult = null;
+        ask(model, "choose", { name: recipe.name, place: now.place, cell: id });
+      });
+    } finally {
+      writing = false;
+      insert.disabled = !now.line;
+      insert.focus({ preventScroll: true });
+    }
+  };
+
+  return {
+    element,
+    serves: (now) => now.recipe.name === recipe.name,
+    again: () => writing || send(),
+    focus: () => (fields.find((f) => f.argument.required && !f.argument.kind.startsWith("variable")) ?? fields[0])?.focus(),
+    page(lines) {
+      page.hidden = !lines.length;
+      page.replaceChildren(...lines.flatMap((line) => [...pieces(line), "\n"]));
+    },
+    update(now) {
+      fields.forEach((f) => f.update(now));
+      if (document.activeElement !== result) result.value = now.result;
+      options(place, now.places, now.place);
+      options(cell, [["", "a new one"], ...now.cells], now.cell);
+      place.closest("label").hidden = now.places.length < 2;
+      wrongResult.textContent = now.problems.result ?? "";
+      wrongResult.hidden = !now.problems.result;
+      const line = tag("span", { class: "fb-line" }, now.line ? now.line + "\n" : "");
+      const waits = now.line ? [] : [tag("span", { class: "p-dim" }, "The shapes show here when the fields above are filled.")];
+      preview.replaceChildren(line, ...waits, ...now.preview.flatMap((row, i) => [...(i ? ["\n"] : []), ...pieces(row)]));
+      insert.disabled = writing || !now.line || now.refused;
+    },
+  };
+}
+
+/** A field of the form: a choice among variables, a box to tick, or text. */
+function field(argument, changed) {
+  const id = `fb-${argument.name}-${Math.random().toString(36).slice(2)}`;
+  const label = tag("label", { for: id, class: argument.required ? "fb-needed" : "" }, argument.name);
+  const control = tag("div", { class: "fb-control" });
+  const wrong = tag("div", { class: "fb-wrong", hidden: true });
+  const doc = tag("div", { class: "fb-doc" }, argument.doc);
+  const element = tag("div", { class: "fb-field" }, control, doc, wrong);
+  const several = argument.kind === "variables";
+  let touched = false;
+  const change = () => {
+    touched = true;
+    changed();
+  };
+  const inputs = () => [...control.querySelectorAll("input, select")];
+  if (argument.kind === "bool") control.append(tag("input", { id, type: "checkbox", onchange: change, checked: argument.default === "True" }));
+  else if (argument.kind.startsWith("variable")) control.append(tag("select", { id, onchange: change }));
+  else {
+    const known = argument.choices.length ? tag("datalist", { id: id + "-known" }, ...argument.choices.map((c) => tag("option", { value: c }))) : null;
+    const text = tag("input", { id, list: known ? known.id : null, placeholder: argument.default, spellcheck: "false", autocomplete: "off" });
+    text.addEventListener("input", change);
+    control.append(...[text, known].filter(Boolean));
+  }
+  const value = () => {
+    const [box] = inputs();
+    if (argument.kind === "bool") return touched || argument.required ? (box.checked ? "True" : "False") : "";
+    return several ? inputs().map((each) => each.value) : box.value;
+  };
+  const chooseAmong = (rows, chosen) => {
+    const wanted = several ? [...[].concat(chosen ?? []).filter(Boolean), ""] : [chosen ?? ""];
+    while (inputs().length < wanted.length) control.append(tag("select", { onchange: change, "aria-label": `another ${argument.name}` }));
+    inputs().slice(wanted.length).forEach((extra) => extra.remove());
+    const first = rows.filter(([, , fits, named]) => fits && named);
+    const others = rows.filter(([, , fits, named]) => !fits && named);
+    const unnamed = rows.filter(([, , , named]) => !named);
+    inputs().forEach((each, i) => {
+      const nothing = i ? "add another" : argument.required ? "choose" : "none";
+      options(each, [["", nothing], ...first], wanted[i], { "others in reach": others, "without a Python name": unnamed });
+    });
+  };
+  return {
+    argument,
+    label,
+    element,
+    value,
+    focus: () => inputs()[0]?.focus({ preventScroll: true }),
+    update(now) {
+      const given = now.values[argument.name];
+      if (argument.kind.startsWith("variable")) chooseAmong(now.choices[argument.name], given);
+      else if (argument.kind !== "bool" && document.activeElement !== inputs()[0] && given !== undefined) inputs()[0].value = given;
+      if (given === undefined && document.activeElement !== inputs()[0]) clear();
+      const problem = now.problems[argument.name] ?? "";
+      const shown = problem && (touched || given);
+      wrong.textContent = shown ? problem : "";
+      wrong.hidden = !shown;
+      element.classList.toggle("fb-bad", Boolean(shown));
+    },
+  };
+  function clear() {
+    if (argument.kind === "bool") inputs()[0].checked = argument.default === "True";
+    else if (!argument.kind.startsWith("variable")) inputs()[0].value = "";
+    touched = false;
+  }
+}
+
+/** Make a select show rows [value, text], and groups of them; what stays the same is left alone. */
+function options(select, rows, chosen, groups = {}) {
+  const key = JSON.stringify([rows, groups]);
+  if (select.dataset.rows !== key) {
+    select.dataset.rows = key;
+    const made = ([value, text]) => tag("option", { value }, text);
+    const grouped = Object.entries(groups).filter(([, inside]) => inside.length);
+    select.replaceChildren(...rows.map(made), ...grouped.map(([label, inside]) => tag("optgroup", { label }, ...inside.map(made))));
+  }
+  select.value = chosen ?? "";
+}
+
+/** Put the line into its cell and run it; `then(id)` is called when it ran. Gives a sentence for the user. */
+async function put(model, el, now, then) {
+  const notebook = notebookOf(model);
+  if (!notebook) {
+    await navigator.clipboard?.writeText(`${now.head}\n${now.line}`);
+    return "This front end lets no widget write into its cells: the cell's text is copied, paste it.";
+  }
+  let index = now.cell ? cellIndex(notebook, now.cell) : -1;
+  let cell = notebook.cells[index];
+  if (cell) cell.setSource(`${cell.getSource().replace(/\s+$/, "")}\n${now.line}`);
+  else {
+    index = 1 + Math.max(cellIndex(notebook, model.get("home")), ...now.known.map((id) => cellIndex(notebook, id)));
+    cell = notebook.insertCell(index || notebook.cells.length, { cell_type: "code", source: `${now.head}\n${now.line}`, metadata: { trusted: true } });
+    index = index || notebook.cells.length - 1;
+  }
+  const begun = pressRun(el, index, notebook.cells.length);
+  const over = await runOver(cell, begun);
+  if (!over) return "The line is in its cell: run it.";
+  then(cell.getId ? cell.getId() : cell.id);
+  return "";
+}
+
+export default { render };
