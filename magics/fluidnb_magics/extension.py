@@ -16,6 +16,7 @@ from fluidnb_magics.cells import forget_files
 from fluidnb_magics.commands.old_names import take_back
 from fluidnb_magics.completion import Completion
 from fluidnb_magics.front_end import FrontEnd
+from fluidnb_magics.kernel_private import DebugChannel
 from fluidnb_magics.line_magic import FluidLines
 from fluidnb_magics.reports import report_lines
 from fluidnb_magics.showing import show
@@ -44,6 +45,7 @@ class Extension:
         self._front_end = FrontEnd(shell)
         self._magics = (FluidCells(shell, self.bench, self._front_end), FluidLines(shell, self.bench))
         self._completion = Completion(self.bench)
+        self._lab = _lab_debugger(shell, self.bench)
         self._bound: dict[str, Any] = {}
         self._names = {"fluid": fluid, "layers": fluid.layers}
 
@@ -59,6 +61,8 @@ class Extension:
             shell.display_formatter.formatters[_HTML].for_type(cls, viz.repr_html)
         self._bound = {name: value for name, value in self._names.items() if name not in shell.user_ns}
         shell.push(self._bound, interactive=False)
+        if self._lab is not None:
+            self._lab.install()
 
     def unload(self) -> None:
         """Take everything back."""
@@ -79,7 +83,20 @@ class Extension:
             if shell.user_ns.get(name) is value:
                 del shell.user_ns[name]
             shell.user_ns_hidden.pop(name, None)
+        if self._lab is not None:
+            self._lab.remove()
         forget_files()
+
+    def before_run(self, program: Program, scope: Scope) -> None:
+        """A program is about to run.
+
+        Args:
+            program: the program.
+            scope: where it runs.
+        """
+        self.bench.before_run(program, scope)
+        if self._lab is not None:
+            self._lab.before_run(program)
 
     def _drop_deleted(self, info: Any) -> None:
         """An event of the shell: the front end may have deleted cells since the last one."""
@@ -124,7 +141,20 @@ def unload(shell: Any) -> None:
         take_back()
 
 
+def _lab_debugger(shell: Any, bench: Workbench) -> Any:
+    """What joins fluid programs with JupyterLab's own debugger; None outside a kernel that has one."""
+    channel = DebugChannel.of(getattr(shell, "kernel", None))
+    if channel is None:
+        return None
+    from fluidnb_magics.lab_debugger import LabDebugger
+
+    def startups() -> list[Program]:
+        return [startup for _, startup in bench.programs.values()]
+
+    return LabDebugger(channel, shell.user_ns, shell.display_formatter.format, startups)
+
+
 def _before_run(program: Program, scope: Scope) -> None:
     """The hook of executors: every session may have parameters that need their first values."""
     for extension in list(_loaded.values()):
-        extension.bench.before_run(program, scope)
+        extension.before_run(program, scope)
