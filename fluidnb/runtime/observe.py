@@ -1,5 +1,7 @@
-"""Observers of runs: who is told what each operator took, and when a run is over. Without any, a run pays one look at an
-empty list a node, and one at its end."""
+"""Observers of runs: who is told what each operator took, and when a run is over.
+
+Without any, a run pays one look at an empty list a node, and one at its end.
+"""
 
 from __future__ import annotations
 

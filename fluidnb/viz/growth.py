@@ -108,7 +108,7 @@ class Growth:
             self._now[span.tag] = size + span.size, count + 1
         if not self._samples:
             self._first = self._now
-        self._samples.append(Sample(stats.used, len(stats.live), *_held(self._scope)))
+        self._samples.append(Sample(stats.used, len(stats.live), *held_bytes(self._scope)))
 
     def picture(self) -> GrowthPicture:
         """What was recorded."""
@@ -193,11 +193,24 @@ def _change(before: int, after: int) -> str:
     return f"{size_text(before)} → {size_text(after)}"
 
 
-def _held(scope: Scope) -> tuple[int, int]:
-    """Bytes of the tensors of a scope and of those inside it, and how many variables there are."""
-    size, count = sum(_bytes(v.value) for v in scope.vars.values()), len(scope.vars)
-    for kid in scope.kids:
-        inner, more = _held(kid)
+def held_bytes(scope: Scope) -> tuple[int, int]:
+    """How much a scope and those inside it hold.
+
+    Args:
+        scope: the outermost one.
+
+    Returns:
+        Bytes of the tensors, and how many variables there are.
+
+    Example:
+        >>> scope = Scope(); scope.var("x").get_tensor().set(np.ones(4, "float32"), CPUPlace())
+        >>> held_bytes(scope)
+        (16, 1)
+    """
+    held = list(scope.vars.values())
+    size, count = sum(_bytes(v.value) for v in held), len(held)
+    for kid in list(scope.kids):
+        inner, more = held_bytes(kid)
         size, count = size + inner, count + more
     return size, count
 

@@ -109,7 +109,7 @@ def _mark(value: Any) -> Hashable:
         if not isinstance(array, np.ndarray):
             return id(array)
         flat = array.reshape(-1)[:: -(-array.size // _SAMPLE) or 1]
-        return array.shape, value.lod_, zlib.crc32(np.ascontiguousarray(flat).view(np.uint8))
+        return array.shape, value.lod_, zlib.crc32(flat.tobytes())
     if isinstance(value, SelectedRows):
         return value.height_, _mark(value.rows_), _mark(value.value)
     if isinstance(value, list | tuple):

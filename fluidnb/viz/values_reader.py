@@ -92,6 +92,32 @@ def sparkline(counts: tuple[int, ...] | list[float]) -> str:
     return "".join(" ▁▂▃▄▅▆▇█"[round(8 * c / top)] for c in counts)
 
 
+def levels(value: Any, count: int = 32, high: int = 20) -> list[int | None]:
+    """Some elements of a tensor as heights of a line.
+
+    Args:
+        value: a LoDTensor.
+        count: how many elements at most, evenly chosen.
+        high: the height of the largest one; the smallest is at 0.
+
+    Returns:
+        A height each, None for what is not finite; none of a tensor that is not of numbers, or not on the host.
+
+    Example:
+        >>> levels(LoDTensor(np.array([1.0, 2.0, np.nan, 3.0], "float32")))
+        [0, 10, None, 20]
+    """
+    array = value.array if isinstance(value, LoDTensor) else None
+    if not isinstance(array, np.ndarray) or not array.size or array.dtype.kind not in "fiub":
+        return []
+    picked = np.linspace(0, array.size - 1, min(count, array.size)).round().astype(np.int64)
+    few = array[np.unravel_index(picked, array.shape)].astype(np.float64)
+    fine = np.isfinite(few)
+    low, top = (few[fine].min(), few[fine].max()) if fine.any() else (0.0, 0.0)
+    scaled = (few - low) * (high / ((top - low) or 1.0))
+    return [round(v) if ok else None for v, ok in zip(scaled.tolist(), fine.tolist(), strict=True)]
+
+
 def kid_titles(kids: Sequence[Any]) -> list[str]:
     """What scopes inside one scope are called.
 
@@ -109,7 +135,8 @@ def kid_titles(kids: Sequence[Any]) -> list[str]:
     titles = []
     for i, kid in enumerate(kids):
         index = kid.block_index
-        several = f", iteration {seen[index]}" if times[index] > 1 else ""
+        turn = "run" if kid.parent is None or kid.parent.block is None else "iteration"
+        several = f", {turn} {seen[index]}" if times[index] > 1 else ""
         titles.append(f"scope {i}" if index < 0 else f"block {index}{several}")
         seen[index] += 1
     return titles

@@ -5,6 +5,7 @@ Nothing here parses a magic's line or prints; the magics do.
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Hashable, Iterable
 from contextlib import nullcontext
 from dataclasses import replace
@@ -36,6 +37,7 @@ class Workbench(SessionPrograms):
         blocks: the blocks that cells opened.
         session: the debug session that ``%fluid debug`` began last.
         selection: what is selected in the widgets.
+        faces: widgets that follow the session; they end with it.
         changes: tells widgets that a cell has run.
     """
 
@@ -45,6 +47,7 @@ class Workbench(SessionPrograms):
         self.blocks = OpenedBlocks()
         self.session: Session | None = None
         self.selection = Selection()
+        self.faces: weakref.WeakSet[Any] = weakref.WeakSet()
         self.changes = Changes(shell)
         self.log = FragmentLog(self._execute, shell.user_ns, self._reads, self._binds)
         self._compiled: dict[Cell, Compiled] = {}

@@ -14,15 +14,18 @@ from fluidnb.viz import (
     lines_html,
     program_html,
     program_lines,
+    read_preview,
     read_program,
     read_scope,
     read_tensor,
     scope_html,
     scope_lines,
     select,
+    tensor_html,
     tensor_lines,
 )
 from fluidnb.viz.model import plural
+from fluidnb.viz.spans import Line
 from fluidnb_magics.expressions import positive, unquoted
 from fluidnb_magics.pictured import picture_of
 from fluidnb_magics.showing import show as display
@@ -69,10 +72,20 @@ def show(bench: Workbench, line: str) -> None:
 
 @magic_arguments("fluid scope")
 @argument("name", nargs="?", help="a variable; all of them if left out")
+@argument("--live", action="store_true", help="a widget that follows what runs")
 def scope(bench: Workbench, line: str) -> None:
-    """Show the values that the global scope holds, and the scopes that a run with --keep left inside."""
+    """Show the values that the global scope holds, and the scopes that a run with --keep left inside.
+
+    With --live they are searched, opened and paged through, while programs run and are debugged.
+    """
     args = parse_argstring(scope, line)
     top = global_scope()
+    if args.live:
+        from fluidnb_magics.widgets.live import show_live
+        from fluidnb_magics.widgets.scope_explorer import ScopeExplorer
+
+        show_live(bench, ScopeExplorer(bench, top, args.name))
+        return
     if args.name is None:
         row = read_scope(top, "global scope", previews=True)
         display(bench.shell, scope_lines(row, width(bench.shell)), lambda: scope_html(row))
@@ -85,8 +98,10 @@ def scope(bench: Workbench, line: str) -> None:
     if not hasattr(value, "lod_"):
         display(bench.shell, [[(args.name, "name"), (f"  {value!r}", "")]])
         return
-    rows = [] if value.array is None else str(value.array).splitlines()
-    display(bench.shell, [*tensor_lines(read_tensor(value, args.name)), *([("  " + row, "")] for row in rows)])
+    summary = read_tensor(value, args.name)
+    rows: list[Line] = [[("  " + row, "")] for row in ([] if value.array is None else str(value.array).splitlines())]
+    html = tensor_html(summary, read_preview(value.array)) + lines_html(rows)
+    display(bench.shell, [*tensor_lines(summary), *rows], lambda: html)
 
 
 @magic_arguments("fluid programs")

@@ -18,11 +18,11 @@ from fluidnb_magics.showing import show
 _STATIC = Path(__file__).parent / "static"
 
 
-def script(name: str) -> str:
-    """The script of a widget: what all share, then its own.
+def script(*names: str) -> str:
+    """The script of a widget: what all share, what some share, then its own.
 
     Args:
-        name: the file in ``static/``, without its ending.
+        names: files in ``static/``, without their ending; the widget's own one is the last.
 
     Returns:
         One JavaScript module.
@@ -30,14 +30,14 @@ def script(name: str) -> str:
     Raises:
         FileNotFoundError: there is no such file.
     """
-    return _read("shared.js") + "\n" + _read(f"{name}.js")
+    return "\n".join(_read(f"{name}.js") for name in ("shared", *names))
 
 
-def style(name: str) -> str:
-    """The style of a widget: what all share, then its own.
+def style(*names: str) -> str:
+    """The style of a widget: what all share, what some share, then its own.
 
     Args:
-        name: the file in ``static/``, without its ending.
+        names: files in ``static/``, without their ending; the widget's own one is the last.
 
     Returns:
         CSS.
@@ -45,7 +45,7 @@ def style(name: str) -> str:
     Raises:
         FileNotFoundError: there is no such file.
     """
-    return _read("shared.css") + "\n" + _read(f"{name}.css")
+    return "\n".join(_read(f"{name}.css") for name in ("shared", *names))
 
 
 class Face(anywidget.AnyWidget):
@@ -76,9 +76,30 @@ class Face(anywidget.AnyWidget):
         """
         self.send({"problem": problem})
 
+    def send(self, content: Any, buffers: Any = None) -> None:
+        """Send the page a message; it may answer while a cell is still running.
+
+        Args:
+            content: the message.
+            buffers: bytes that go with it.
+        """
+        super().send(content, buffers)
+        answer_anywhere(self)
+
+    def send_state(self, key: Any = None) -> None:
+        """Send the page traits; it may answer while a cell is still running.
+
+        Args:
+            key: names of traits; None for all.
+        """
+        super().send_state(key)
+        answer_anywhere(self)
+
     def _hear(self, _: Any, content: dict[str, Any], buffers: Any) -> None:
         answer_anywhere(self)
         asked = dict(content)
+        if (number := asked.pop("n", None)) is not None:  # the page wants to know that it is heard
+            self.send({"heard": number})
         command: Callable[..., Any] | None = getattr(self, f"do_{asked.pop('do', '')}", None)
         if command is None:
             return
