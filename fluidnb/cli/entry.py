@@ -7,7 +7,7 @@ import sys
 from argparse import ArgumentParser, RawDescriptionHelpFormatter
 from collections.abc import Sequence
 
-from fluidnb.cli import bench, demo, lab, run, show, test, version
+from fluidnb.cli import bench, debug, demo, lab, run, show, test, version
 from fluidnb.cli.command import Command
 from fluidnb.errors import FluidError, near
 
@@ -15,6 +15,7 @@ from fluidnb.errors import FluidError, near
 COMMANDS: dict[str, Command] = {
     "show": show.COMMAND,
     "run": run.COMMAND,
+    "debug": debug.COMMAND,
     "test": test.COMMAND,
     "demo": demo.COMMAND,
     "lab": lab.COMMAND,

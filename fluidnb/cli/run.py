@@ -43,7 +43,7 @@ def run(options: Namespace) -> int:
         try:
             script.run(options.script)
         except SystemExit as ended:
-            return _status(ended.code)
+            return status_of(ended.code)
         except KeyboardInterrupt as stopped:
             _tell_line(stopped, options.script)
             raise
@@ -55,8 +55,19 @@ def run(options: Namespace) -> int:
     return 0
 
 
-def _status(code: object) -> int:
-    """What Python makes of the argument of ``sys.exit``."""
+def status_of(code: object) -> int:
+    """What Python makes of the argument of ``sys.exit``: text goes to stderr.
+
+    Args:
+        code: the argument.
+
+    Returns:
+        The exit status.
+
+    Example:
+        >>> status_of(None), status_of(3)
+        (0, 3)
+    """
     if code is None or isinstance(code, int):
         return code or 0
     print(code, file=sys.stderr)

@@ -37,6 +37,9 @@ class Host(Protocol):
     def terminate(self) -> None:
         """End the run, and what asked for it."""
 
+    def changed(self) -> None:
+        """A client is ready."""
+
 
 class Adapter(Looking):
     """Answers the requests of one client, and tells it what happens.
@@ -69,7 +72,7 @@ class Adapter(Looking):
     ) -> None:
         self._emit, self._session, self._sources, self._host = emit, session, sources, host
         self._known = References()
-        self._stops = Stops(sources, self._say)
+        self._stops = Stops(sources, self._say, self._around)
         self._seq, self._sending = itertools.count(1), threading.Lock()
         self._client: Mapping[str, Any] = {}
         self._ready = self._closed = False
@@ -104,7 +107,10 @@ class Adapter(Looking):
         send(self._response(message))
         then, self._then = self._then, []
         for act in then:
-            act()
+            try:
+                act()
+            except FluidError as error:  # the session was closed meanwhile
+                self.output(f"{error}\n", "stderr")
 
     def owns(self, message: Message) -> bool:
         """Whether a request speaks of our thread, frames or values, where another debugger listens too.
@@ -172,21 +178,17 @@ class Adapter(Looking):
     # ---- how requests are answered
 
     def _response(self, message: Message) -> Message:
-        command = message.get("command")
-        base: Message = {"type": "response", "request_seq": message.get("seq", 0), "command": str(command)}
-        arguments = message.get("arguments")
+        command, seq, arguments = message.get("command"), message.get("seq"), message.get("arguments")
+        base: Message = {"type": "response", "request_seq": seq if isinstance(seq, int) else 0, "command": str(command)}
         try:
             if not isinstance(command, str) or message.get("type") != "request":
                 raise OpValueError("That is no request.", expected="type request, and a command", received=str(command))
-            do = getattr(self, f"do_{command}", None)
-            if command in _MOVES:
-                body = self._move(command, arguments or {})
-            elif do is None:
-                raise NotFound(f"There is no request {command} here.", received=command)
-            elif not isinstance(arguments, dict | None):
+            if not isinstance(arguments, dict | None):
                 raise OpValueError("The arguments are no object.", expected="an object", received=str(arguments)[:80])
-            else:
-                body = do(arguments or {})
+            do = getattr(self, f"do_{command}", None)
+            if do is None and command not in _MOVES:
+                raise NotFound(f"There is no request {command} here.", received=command)
+            body = self._move(command, arguments or {}) if do is None else do(arguments or {})
             found: Message = {"success": True} if body is None else {"success": True, "body": body}
         except KeyError as error:
             found = _refused(f"{command} needs {error}.")
@@ -304,6 +306,8 @@ class Adapter(Looking):
     def _start(self, walker: Walker) -> None:
         self._ready = True
         self._look(walker.snapshot)
+        if self._host is not None:
+            self._host.changed()
 
     def _again(self, walker: Walker) -> None:
         self._seen = None
@@ -333,6 +337,8 @@ class Adapter(Looking):
         if before is not None:
             if before.at == snapshot.at and before.run == snapshot.run:
                 return
+            if before.frames == snapshot.frames and self._writes:
+                return  # its response says it
             if before.frames == snapshot.frames and self._client.get("supportsInvalidatedEvent"):
                 self.event("invalidated", {"areas": ["variables"], "threadId": THREAD})
                 return

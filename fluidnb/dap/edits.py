@@ -30,9 +30,6 @@ def evaluate(walker: Walker, depth: int, text: str, around: Mapping[str, Any]) -
     Raises:
         FluidError: it cannot be evaluated.
     """
-    named = around.get(text)
-    if isinstance(named, Variable):
-        text = named.name
     if depth == len(walker.tape.machine.stack) - 1:
         return walker.evaluate(text, around)
     scope = walker.tape.machine.stack[depth].scope

@@ -28,6 +28,7 @@ class Looking:
     _sources: Sources
     _known: References
     _client: Mapping[str, Any]
+    _writes: bool = False  # whether this client is giving a variable another value right now
 
     def _around(self) -> Mapping[str, Any]:
         raise NotImplementedError
@@ -123,7 +124,11 @@ class Looking:
         def write(walker: Walker) -> Row:
             _standing(walker)
             at = depth if depth >= 0 else len(walker.tape.machine.stack) - 1
-            value = assign(walker, at, name, index, text, self._around())
+            self._writes = True
+            try:
+                value = assign(walker, at, name, index, text, self._around())
+            finally:
+                self._writes = False
             return variable(name, Held(value), self._known)
 
         return _result(self._session.aside(write), "value")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -47,11 +47,17 @@ class Stops:
 
     Args:
         sources: where operators are shown.
-        say: called with the text of a log point.
+        say: called with the text of a log point, its source and its line.
+        around: gives the user's own names, for conditions.
     """
 
-    def __init__(self, sources: Sources, say: Callable[[str, Source, int], None]) -> None:
-        self._sources, self._say = sources, say
+    def __init__(
+        self,
+        sources: Sources,
+        say: Callable[[str, Source, int], None],
+        around: Callable[[], Mapping[str, Any]] = dict,
+    ) -> None:
+        self._sources, self._say, self._around = sources, say, around
         self._lines: dict[str, list[Asked]] = {}
         self._others: dict[str, list[Breakpoint]] = {}
         self.entry = Breakpoint("block", "0", enabled=False)
@@ -228,7 +234,7 @@ class Stops:
     def _condition(self, text: str) -> Callable[[View], bool]:
         def holds(view: View) -> bool:
             try:
-                return bool(view.evaluate(text))
+                return bool(view.among(self._around()).evaluate(text))
             except (LookupError, NotFound):
                 return False  # what it speaks of is not there yet
             except Exception as error:
@@ -247,10 +253,11 @@ class Stops:
     def _log(self, asked: Asked, message: str) -> None:
         """Let a breakpoint say something instead of stopping."""
         said: list[str] = []
+        asked.made.only_says = True
         test, rule = asked.made.test, asked.made.rule
 
         def look(view: View) -> bool:
-            said[:] = [filled(message, view)]
+            said[:] = [filled(message, view.among(self._around()))]
             return test is None or bool(test(view))
 
         def tell(hits: int) -> bool:

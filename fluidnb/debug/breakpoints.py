@@ -37,6 +37,7 @@ class Breakpoint:
         after: how many times to pass it before the first stop.
         test: called with a `View`, says whether it stops there; of ``when`` the default evaluates ``what``.
         enabled: whether it stops at all.
+        only_says: whether it never stops, but says something when it is reached, forwards.
         rule: called with the count of times that it was reached, says whether it stops; the default asks ``after``.
 
     Attributes:
@@ -60,6 +61,7 @@ class Breakpoint:
     enabled: bool = True
     hits: int = 0
     number: int = 0
+    only_says: bool = False
     rule: Callable[[int], bool] | None = None
 
     def __post_init__(self) -> None:

@@ -59,6 +59,14 @@ class View(Mapping[str, Any]):
     def __len__(self) -> int:
         return len(list(iter(self)))
 
+    def among(self, around: Mapping[str, Any]) -> View:
+        """The same variables, for expressions that know other names too.
+
+        Args:
+            around: the user's own names.
+        """
+        return View(self._scope, around)
+
     def evaluate(self, text: str) -> Any:
         """What a Python expression gives over the variables; ``np`` is numpy.
 
@@ -99,9 +107,11 @@ class _Names(dict[str, Any]):
         if name in self._view:
             return self._view[name]
         found = self._around[name]
-        if isinstance(found, Variable):  # one of a program: what it holds is asked for, and it holds nothing
+        if not isinstance(found, Variable):
+            return found
+        if found.name not in self._view:  # one of a program: what it holds is asked for, and it holds nothing
             raise KeyError(name)
-        return found
+        return self._view[found.name]
 
 
 def holds(value: Any) -> bool:

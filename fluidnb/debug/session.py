@@ -92,6 +92,7 @@ class Session:
         self.on_stop: Callable[[Session], None] | None = None
         self.around: Mapping[str, Any] | None = None
         self.waited_for = False
+        self._joined: list[Program] = []
         self._scope, self._place = scope, CPUPlace() if place is None else place
         self._inbox: queue.SimpleQueue[Any] = queue.SimpleQueue()
         self._walker = Walker(budget)
@@ -258,19 +259,34 @@ class Session:
 
     def __enter__(self) -> Session:
         """From now on ``exe.run`` of this program is walked by this session."""
-        prepared = self.program.desc.prepared
-        if prepared.get("debugger") is not None:
-            raise EnforceNotMet("This program is in another debug session.", hint="close that one first.")
-        prepared["debugger"] = self._attached
-        epoch.value += 1  # bound runs look again, and find this session
+        self.join(self.program)
         return self
 
     def __exit__(self, *exc: object) -> None:
-        if self.program.desc.prepared.get("debugger") == self._attached:
-            del self.program.desc.prepared["debugger"]
+        for program in self._joined:
+            if program.desc.prepared.get("debugger") == self._attached:
+                del program.desc.prepared["debugger"]
+        self._joined = []
+
+    def join(self, program: Program) -> None:
+        """From now on ``exe.run`` of a program is walked by this session too; it speaks of the one that ran last.
+
+        Args:
+            program: the program.
+
+        Raises:
+            EnforceNotMet: it is in another session.
+        """
+        prepared = program.desc.prepared
+        if prepared.get("debugger") is not None:
+            raise EnforceNotMet("This program is in another debug session.", hint="close that one first.")
+        prepared["debugger"] = self._attached
+        self._joined.append(program)
+        epoch.value += 1  # bound runs look again, and find this session
 
     def _attached(self, start: Prepared) -> list[Any]:
         """A run that ``exe.run`` asks for while the session is attached."""
+        self.program = start.program
         self.waited_for = True
         try:
             return self._walk(start)
@@ -286,12 +302,7 @@ class Session:
                 return self.do("fetched", start.return_numpy)  # type: ignore[no-any-return]
             ask = self.on_stop or (hooks.debug_prompt() if hooks.debug_prompt is not None else None)
             if ask is None:
-                if snapshot.error is not None:
-                    raise snapshot.error
-                raise Stopped(
-                    f"The run stands still: {snapshot.reason}.", received=snapshot.text,
-                    hint="%fluid step, back, continue ... go on from here; session.on_stop says what to do by itself.",
-                )  # fmt: skip
+                raise unanswered(snapshot)
             ask(self)
             if self.snapshot.state == "done":
                 return self.do("fetched", start.return_numpy)  # type: ignore[no-any-return]
@@ -440,9 +451,20 @@ class Session:
         Raises:
             OpValueError: it is no Python expression.
         """
+        self.check_watch(text)
+        self.do("watch", text)
+
+    def check_watch(self, text: str) -> None:
+        """Refuse what cannot be watched.
+
+        Args:
+            text: a variable's name, or an expression.
+
+        Raises:
+            OpValueError: it is neither.
+        """
         if text not in self.program.global_block().vars and not _is_expression(text):
             raise OpValueError("That cannot be watched.", expected="a variable, or a Python expression", received=text)
-        self.do("watch", text)
 
     def unwatch(self, text: str | None = None) -> None:
         """Show it no more; None for all."""
@@ -568,6 +590,27 @@ def post_mortem(budget: int = BUDGET) -> Session:
     session = Session(program, scope=failed.scope(), place=failed.place, budget=budget)
     session.do("post_mortem", failed)
     return session
+
+
+def unanswered(snapshot: Snapshot) -> BaseException:
+    """What a run raises that stands still while nobody can be asked how to go on.
+
+    Args:
+        snapshot: where it stands.
+
+    Returns:
+        The error of its operator, or `Stopped`.
+
+    Example:
+        >>> type(unanswered(Snapshot("paused", "breakpoint op relu"))).__name__
+        'Stopped'
+    """
+    if snapshot.error is not None:
+        return snapshot.error
+    return Stopped(
+        f"The run stands still: {snapshot.reason}.", received=snapshot.text,
+        hint="%fluid step, back, continue ... go on from here; session.on_stop says what to do by itself.",
+    )  # fmt: skip
 
 
 def _is_expression(text: str) -> bool:

@@ -158,9 +158,9 @@ class Walker(Teller):
             op = frame.block.ops[frame.pc] if frame.pc < len(frame.block.ops) else None
             stop = None
             if op is not None and undo.stack is not self.tape.machine.stack:
-                before, after = self._marks_of(op)
-                stop = next((b for b in after if b.enabled and b.stops_after(op, undo, frame)), None)
-                stop = stop or next((b for b in before if b.enabled and b.stops_before(frame)), None)
+                before, after = ([b for b in bs if b.enabled and not b.only_says] for bs in self._marks_of(op))
+                stop = next((b for b in after if b.stops_after(op, undo, frame)), None)
+                stop = stop or next((b for b in before if b.stops_before(frame)), None)
             self.tape.back()
             if stop is not None:
                 return self.stand(f"breakpoint {stop.text}, backwards")

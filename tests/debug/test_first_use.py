@@ -91,8 +91,10 @@ def test_expressions_see_the_users_own_names_behind_the_programs(session, monkey
     say(session, f"edit {session.total} = seven")
     assert session[session.total] == [7.0]
     assert session.evaluate("x.sum()") == 2
-    with pytest.raises(NotFound, match='"var" has no value'):
-        session.evaluate("var + 1")
+    assert session.evaluate("var.sum()") == 2  # a variable of the program, under the user's name for it
+    session.around = {"later": fluid.default_main_program().global_block().create_var(name="later_0")}
+    with pytest.raises(NotFound, match='"later" has no value'):
+        session.evaluate("later + 1")
     session.around = None
     monkeypatch.setattr(sys.modules["__main__"], "five", 5, raising=False)
     assert say(session, "print five + 1") == "five + 1  6"

@@ -1,0 +1,120 @@
+"""The adapter on a loopback socket, for editors of the same machine that know the token."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import secrets
+import socket
+import threading
+from typing import Any
+
+from fluidnb.dap.host import Host
+from fluidnb.errors import OpValueError
+
+LOOPBACK = "127.0.0.1"
+
+
+class Server:
+    """Listens on a port until it is closed.
+
+    Args:
+        host: talks to the clients that come.
+        token: what they have to show.
+        port: the port; 0 for any that is free.
+
+    Attributes:
+        port: the port.
+        token: what clients have to show.
+
+    Raises:
+        OpValueError: the port is taken, or there is no such port.
+
+    Example:
+        >>> token = new_token()
+        >>> with Server(Host(fluid.debug.current, token), token) as server:
+        ...     server.port > 0
+        True
+    """
+
+    def __init__(self, host: Host, token: str, port: int = 0) -> None:
+        self.host, self.token = host, token
+        try:
+            self._listener = socket.create_server((LOOPBACK, port))
+        except (OSError, OverflowError) as error:
+            host.close()
+            raise OpValueError(
+                f"Nothing can listen on port {port}.", expected="a free port", received=str(error),
+                hint="port 0 takes any that is free.",
+            ) from None  # fmt: skip
+        self.port: int = self._listener.getsockname()[1]
+        self._thread = threading.Thread(target=self._accept, name="fluid-dap-accept", daemon=True)
+        self._thread.start()
+
+    def __enter__(self) -> Server:
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Send all clients away and give the port back."""
+        with contextlib.suppress(OSError):
+            self._listener.shutdown(socket.SHUT_RDWR)  # wakes up the thread that waits for clients
+        self._listener.close()
+        self._thread.join()
+        self.host.close()
+
+    @property
+    def closed(self) -> bool:
+        """Whether nobody can come any more."""
+        return self._listener.fileno() < 0
+
+    def configuration(self, name: str = "Fluid") -> dict[str, Any]:
+        """What joins this server, as an entry of an editor's ``launch.json``.
+
+        Args:
+            name: what the editor calls it.
+
+        Returns:
+            The entry.
+        """
+        return {
+            "type": "fluidnb", "request": "attach", "name": name, "host": LOOPBACK, "port": self.port,
+            "token": self.token,
+        }  # fmt: skip
+
+    def text(self, name: str = "Fluid") -> str:
+        """How to join, in a few lines.
+
+        Args:
+            name: what the editor calls it.
+
+        Returns:
+            Address, token, and a ``launch.json``.
+        """
+        launch = {"version": "0.2.0", "configurations": [self.configuration(name)]}
+        rows = [f"debug adapter at {LOOPBACK}:{self.port}, token {self.token}", "launch.json of an editor:"]
+        return "\n".join(rows + ["  " + row for row in json.dumps(launch, indent=2).splitlines()])
+
+    def _accept(self) -> None:
+        while True:
+            try:
+                connection, _ = self._listener.accept()
+            except OSError:
+                return
+            reader, writer = connection.makefile("rb"), connection.makefile("wb")
+
+            def hang_up(connection: socket.socket = connection, reader: Any = reader, writer: Any = writer) -> None:
+                with contextlib.suppress(OSError):
+                    connection.shutdown(socket.SHUT_RDWR)  # whoever reads or writes stops
+                for end in (reader, writer, connection):
+                    with contextlib.suppress(OSError, ValueError):
+                        end.close()
+
+            self.host.welcome(reader, writer, hang_up)
+
+
+def new_token() -> str:
+    """A token that nobody can guess."""
+    return secrets.token_urlsafe(24)

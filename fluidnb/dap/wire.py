@@ -1,0 +1,98 @@
+"""Messages of the protocol as bytes: a header that says how long, then JSON."""
+
+from __future__ import annotations
+
+import json
+from typing import Any, Protocol
+
+from fluidnb.errors import OpValueError
+
+#: Bytes of a message, and of a line of its header, that are read at most.
+MOST, MOST_HEADER = 8 << 20, 1 << 10
+#: Lines of a header.
+_LINES = 16
+
+
+class Reader(Protocol):
+    """Where bytes come from."""
+
+    def readline(self, size: int, /) -> bytes:
+        """A line."""
+
+    def read(self, size: int, /) -> bytes:
+        """So many bytes, fewer at the end."""
+
+
+def read_message(stream: Reader) -> dict[str, Any] | None:
+    """Read one message.
+
+    Args:
+        stream: where it comes from.
+
+    Returns:
+        The message; None where the stream ends between two messages, or in the middle of one.
+
+    Raises:
+        OpValueError: what comes is no message, or one that is too long. What follows cannot be understood then.
+
+    Example:
+        >>> import io
+        >>> stream = io.BytesIO(packed({"seq": 1}) + b"GET / HTTP/1.1\\r\\n")
+        >>> read_message(stream)
+        {'seq': 1}
+        >>> read_message(stream)
+        Traceback (most recent call last):
+        fluidnb.errors.OpValueError: That is no message of the Debug Adapter Protocol.
+          ...
+    """
+    length = -1
+    for _ in range(_LINES):
+        line = stream.readline(MOST_HEADER)
+        if not line:
+            return None
+        if not line.strip():
+            break
+        name, colon, value = line.decode("latin-1").partition(":")
+        if not colon or not line.endswith(b"\n"):
+            raise _refused(line)
+        if name.strip().lower() == "content-length":
+            if not value.strip().isascii() or not value.strip().isdigit():
+                raise _refused(line)
+            length = int(value)
+    else:
+        raise OpValueError("The header of a message is too long.", expected=f"at most {_LINES} lines")
+    if not 0 <= length <= MOST:
+        raise OpValueError(
+            "A message has no length, or is too long.", expected=f"Content-Length: at most {MOST:,}", received=length
+        )
+    body = stream.read(length)
+    if len(body) < length:
+        return None
+    try:
+        message = json.loads(body)
+    except (ValueError, RecursionError) as error:
+        raise OpValueError("A message is no JSON.", received=str(error)) from None
+    if not isinstance(message, dict):
+        raise OpValueError("A message is no JSON object.", received=type(message).__name__)
+    return message
+
+
+def packed(message: dict[str, Any]) -> bytes:
+    """A message as bytes.
+
+    Args:
+        message: the message.
+
+    Example:
+        >>> packed({"seq": 1})
+        b'Content-Length: 10\\r\\n\\r\\n{"seq": 1}'
+    """
+    body = json.dumps(message, ensure_ascii=False).encode("utf-8", "replace")
+    return b"Content-Length: %d\r\n\r\n" % len(body) + body
+
+
+def _refused(line: bytes) -> OpValueError:
+    return OpValueError(
+        "That is no message of the Debug Adapter Protocol.", expected="Content-Length: and a number",
+        received=repr(line[:60]),
+    )  # fmt: skip
