@@ -67,6 +67,8 @@ class Extension:
     def unload(self) -> None:
         """Take everything back."""
         shell = self._shell
+        for face in list(self.bench.faces):
+            face.close()
         for kind in shell.magics_manager.magics.values():
             for name in [n for n, f in kind.items() if getattr(f, "__self__", None) in self._magics]:
                 del kind[name]
