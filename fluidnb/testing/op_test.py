@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -14,6 +14,10 @@ from fluidnb.testing.numeric import slopes
 from fluidnb.testing.one_op import OneOp
 from fluidnb.testing.values import named, value_of
 from fluidnb.values import LoDTensor
+
+#: Other ways to run an operator that a test suite adds: ``check(one, program, fed)``, called with the operator, the
+#: program of it or of it and its gradient, and what is fed beside its inputs; it raises when a result is off.
+also: list[Callable[[OneOp, Program, Mapping[str, Any]], None]] = []
 
 
 class OpTest:
@@ -82,6 +86,8 @@ class OpTest:
             one.check_rebinding(program, results)
             one.check_in_place(results)
             one.check_memory_order(results, max(rtol, 1e-12), max(atol, 1e-12))
+        for check in also:
+            check(one, program, {})
 
     def _outputs(self) -> dict[str, list[str]]:
         """Slot -> names of variables; a list of expected values asks for as many variables."""
@@ -142,6 +148,8 @@ class OpTest:
         fetch = [n + "@GRAD" for n in names]
         got = one.run(program, fetch, feed=cotangents)
         assert_same(got, one.run(program, fetch, feed=cotangents, keep_scopes=True), "by the machine")
+        for check in also:
+            check(one, program, cotangents)
         for name in names:
             have = np.asarray(got[name + "@GRAD"])
             for slope in slopes(one, name, cotangents, numeric_grad_delta):

@@ -208,7 +208,7 @@ ROWS = {
     "swish": Row(
         "X / (1 + exp(-beta · X))", _swish, "dOut · s · (1 + beta · X · (1 - s)), with s = 1 / (1 + exp(-beta · X))",
         ("X",), _swish_grad, ("[0.0, 2.0]", "[0.    , 1.7616]"), {"beta": Attr("float", 1.0, "how sharp the bend is")},
-        source="Ramachandran, Zoph, Le (2017)",
+        source="Ramachandran, Zoph, Le (2017)", numbers=lambda b: (1.0 if of_paddle2(b) else b.attr("beta", 1.0),),
     ),
     "silu": Row("X / (1 + exp(-X))", _swish, "dOut · s · (1 + X · (1 - s)), with s = 1 / (1 + exp(-X))", ("X", "Out"),
                 _swish_grad, ("[0.0, 2.0]", "[0.    , 1.7616]")),

@@ -8,8 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from fluidnb.op import GRAD, Attr, Binder, aliases, default_grad, grad_op, op, same, second_grad
+from fluidnb.op import GRAD, Attr, Binder, aliases, default_grad, grad_op, kernel, op, same, second_grad
 from fluidnb.op.grad import GradMaker
+from fluidnb_kernels.cuda import Source
+from fluidnb_kernels.cuda.grid import elementwise
 from fluidnb_kernels.emit import FLOATS, made
 
 Array = Any
@@ -32,6 +34,9 @@ class Again:
     given: str = "grad_out"
 
 
+#: The same functions for GPUs: ``f::NAME`` there is the row NAME here.
+CUDA = Source(__file__, "activation.cu")
+
 #: For functions whose slope does not change where it has one.
 STRAIGHT = Again(lambda b, v: b.const(0, v.dtype), "")
 
@@ -52,6 +57,7 @@ class Row:
         dtypes: the dtypes that it takes.
         source: who described it, where that is not Fluid alone.
         again: the gradient of its gradient, where there is one.
+        numbers: what its CUDA kernels get for a, b and c, where that is not its attributes in order.
     """
 
     formula: str
@@ -65,6 +71,7 @@ class Row:
     dtypes: tuple[str, ...] = FLOATS
     source: str = ""
     again: Again | None = None
+    numbers: Callable[[Binder], tuple[float, ...]] | None = None
 
 
 _DOC = """Out = {formula}, element by element; the LoD of X goes on to Out.
@@ -116,6 +123,26 @@ def define(type: str, row: Row) -> None:
 
     activation_grad.__doc__ = f"dX = {row.slope}."
     grad_op(type + "_grad", grad=None if row.again is None else _define_again(type, row, row.again))(activation_grad)
+    _define_on_cuda(type, row)
+
+
+def _define_on_cuda(type: str, row: Row) -> None:
+    """Register its CUDA kernels, and those of its gradient."""
+
+    def numbers(b: Binder) -> tuple[np.float64, ...]:
+        given = row.numbers(b) if row.numbers else [b.attr(name, a.default) for name, a in row.attrs.items()]
+        a, b_, c = (*map(np.float64, given), *[np.float64(0)] * 3)[:3]
+        return a, b_, c
+
+    @kernel(type, place="cuda", dtypes=row.dtypes)
+    def forward(b: Binder) -> None:
+        elementwise(b, CUDA, f"unary<f::{type}", b["X"], b["Out"], numbers=numbers(b))
+
+    @kernel(f"{type}_grad", place="cuda", dtypes=FLOATS)
+    def backward(b: Binder) -> None:
+        g = b["Out@GRAD"]
+        v = b[row.needs[0]] if row.needs else g
+        elementwise(b, CUDA, f"unary_grad<f::{type}", v, g, b["X@GRAD"], numbers=numbers(b))
 
 
 def _define_again(type: str, row: Row, again: Again) -> GradMaker:

@@ -1,0 +1,10 @@
+"""What CUDA kernels share: their text, how one is launched, and ``fluid.cuh``, which their files include.
+
+A family's kernels are a ``.cu`` file beside its operators. `Source` names the file, ``source["row_sum<float>"]`` one
+kernel in it, and a kernel that binds emits launches of it as it emits calls of numpy: arrays are arguments.
+"""
+
+from fluidnb_kernels.cuda.source import Function, Source
+from fluidnb_kernels.cuda.types import CTYPES, ctype, vector
+
+__all__ = ["CTYPES", "Function", "Source", "ctype", "vector"]

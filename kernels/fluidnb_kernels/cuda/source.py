@@ -1,0 +1,117 @@
+"""A file of kernels, and one kernel of it: compiled at its first launch by whatever backend is chosen."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from fluidnb.errors import NotFound
+
+_SHARED = Path(__file__).parent
+_INCLUDE = re.compile(r'\s*#\s*include\s+"([^"]+)"')
+
+#: backend -> ``compile(text, file name, name expression)``, which gives something with cupy's call shape.
+backends: dict[str, Callable[[str, str, str], Any]] = {}
+
+
+class Source:
+    """The kernels of one file.
+
+    Args:
+        beside: ``__file__`` of the module that uses it.
+        name: the file's name.
+
+    Example:
+        >>> from fluidnb_kernels.activation.table import CUDA
+        >>> CUDA["unary<f::relu, float, 4>"].name
+        'unary<f::relu, float, 4>'
+    """
+
+    def __init__(self, beside: str, name: str) -> None:
+        self.path = Path(beside).with_name(name)
+        self._functions: dict[str, Function] = {}
+
+    def __getitem__(self, name: str) -> Function:
+        """A kernel by its name, or by the name expression of an instantiation."""
+        found = self._functions.get(name)
+        if found is None:
+            found = self._functions[name] = Function(self, name)
+        return found
+
+    @cached_property
+    def text(self) -> str:
+        """The file with what it includes in place, so that compilers and their caches see all of it."""
+        return "\n".join(_lines(self.path, set()))
+
+
+class Function:
+    """One kernel; called, it is launched: ``function(grid, block, shared bytes, *arguments)``.
+
+    Args:
+        source: its file.
+        name: its name, or a name expression.
+    """
+
+    __slots__ = ("_compiled", "name", "source")
+
+    def __init__(self, source: Source, name: str) -> None:
+        self.source, self.name = source, name
+        self._compiled: dict[str, Any] = {}
+
+    def on(self, backend: str) -> Any:
+        """It, compiled.
+
+        Args:
+            backend: ``emulator``, or another name in `backends`.
+
+        Returns:
+            Something with the call shape of ``cupy.RawKernel``.
+
+        Raises:
+            NotFound: no such backend.
+        """
+        found = self._compiled.get(backend)
+        if found is None:
+            if backend not in backends:
+                raise NotFound(f"There is no backend {backend} for CUDA kernels.", expected=" or ".join(backends))
+            found = self._compiled[backend] = backends[backend](self.source.text, self.source.path.name, self.name)
+        return found
+
+    def __call__(self, grid: tuple[int, ...], block: tuple[int, ...], shared: int, *args: Any) -> None:
+        self.on("emulator")(grid, block, args, shared_mem=shared)
+
+    def __repr__(self) -> str:
+        return f"<kernel {self.name} of {self.source.path.name}>"
+
+
+def _lines(path: Path, seen: set[str]) -> list[str]:
+    """The lines of a file; an included one stands in its place, once."""
+    out = [f'#line 1 "{path.name}"']
+    for number, line in enumerate(path.read_text().splitlines(), 1):
+        match = _INCLUDE.match(line)
+        if match is None:
+            out.append(line)
+        elif match[1] in seen:
+            out.append("")
+        else:
+            seen.add(match[1])
+            beside = path.with_name(match[1])
+            out += [
+                *_lines(beside if beside.exists() else _SHARED / match[1], seen),
+                f'#line {number + 1} "{path.name}"',
+            ]
+    return out
+
+
+def _emulated(text: str, file: str, name: str) -> Any:
+    from fluidnb_kernels.emulator import RawModule
+    from fluidnb_kernels.emulator.translate import kernels_in
+
+    plain = kernels_in(text)
+    return RawModule(text, name_expressions=() if name in plain else (name,), name=file).get_function(name)
+
+
+backends["emulator"] = _emulated

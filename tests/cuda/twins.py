@@ -1,0 +1,135 @@
+"""Every CUDA kernel beside its numpy twin: the same operator, the same operands, run by the emulator."""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import numpy as np
+
+from fluidnb.op import EMPTY, Binder, Clock, OpDesc, get_op
+from fluidnb.program import Program
+from fluidnb.runtime import Scope
+from fluidnb.runtime.plan import PlanOp
+from fluidnb.testing.compare import assert_close
+from fluidnb.testing.eager import Fresh
+from fluidnb.testing.one_op import OneOp
+from fluidnb.values import LoDTensor
+from fluidnb.values.dtypes import np_dtype
+from fluidnb_kernels import emulator
+from fluidnb_kernels.emulator.raw import ORDERS
+from tests.tools.sampling import SEED, sample
+
+#: dtype -> how far a result may be from numpy's, relative to numbers above 1.
+CLOSE = {"float64": 1e-11, "float32": 3e-5, "float16": 1e-3, "bfloat16": 8e-3}
+#: Dtypes that kernels store and do not compute in, where numpy rounds after every step.
+HALF = ("float16", "bfloat16")
+
+
+class OnDevice(Fresh):
+    """Memory that counts as a CUDA device's, so that kernels for it are chosen; its arrays are numpy's own."""
+
+    place_kind = "cuda"
+
+
+def has_kernel(desc: OpDesc) -> bool:
+    """Whether an operator has a CUDA kernel."""
+    return any(k.place == "cuda" for k in get_op(desc.optype).kernels)
+
+
+def check_twins(one: OneOp, program: Program, feed: Mapping[str, Any]) -> None:
+    """Run each operator of a program that has a CUDA kernel on the emulator too, and compare.
+
+    Args:
+        one: the operator whose program it is; holds the inputs.
+        program: the program.
+        feed: what is fed beside the inputs.
+
+    Raises:
+        AssertionError: results differ.
+    """
+    ops = program.global_block().desc.ops
+    if not any(map(has_kernel, ops)):
+        return
+    scope = Scope()
+    for row in one.inputs.values():
+        for name, value in row:
+            scope.var(name).value = value
+    for name, array in feed.items():
+        scope.var(name).value = LoDTensor(np.array(array), one._lods.get(name, ()))
+    for desc in ops:
+        run_twins(desc, scope)
+
+
+def run_twins(desc: OpDesc, scope: Scope) -> None:
+    """Run an operator with numpy, which writes the scope, and on the emulator in several orders of threads.
+
+    Args:
+        desc: the operator.
+        scope: its operands.
+
+    Raises:
+        AssertionError: results differ.
+    """
+    copies = [_copy(desc, scope) for _ in ORDERS] if has_kernel(desc) else []
+    _run_on_host(desc, scope)
+    for order, other in _orders(desc, copies):
+        with emulator.running(order, seed=SEED % 1000):
+            _run(desc, other, OnDevice(Clock(1)))
+        for name in desc.output_arg_names():
+            want = scope.find_var(name)
+            if name == EMPTY or want is None or type(want.value) is not LoDTensor or want.value.array is None:
+                continue
+            close = CLOSE.get(want.value.array.dtype.name, 0.0)
+            got = other.find_var(name).value
+            assert_close(got, want.value, close, close, f"{desc.optype} on the emulator, threads {order}: {name}")
+
+
+def _orders(desc: OpDesc, copies: list[Scope]) -> Iterator[tuple[str, Scope]]:
+    """One order for each kernel in a sampled run, all of them in a full one."""
+    chosen = sample(ORDERS, 1)
+    if len(chosen) == 1:
+        chosen = [ORDERS[(zlib.crc32(desc.optype.encode()) + SEED) % len(ORDERS)]]
+    return zip(chosen, copies, strict=False)
+
+
+def _run(desc: OpDesc, scope: Scope, memory: Fresh) -> None:
+    with np.errstate(all="ignore"):
+        for function, args, kw in Binder(PlanOp(desc, 0, 0), memory, scope).bind():
+            function(*args, **kw)
+
+
+def _run_on_host(desc: OpDesc, scope: Scope) -> None:
+    """Run an operator with numpy; in half precision with float32, rounded at the end."""
+    operands = [v.value for n in desc.input_arg_names() if (v := scope.find_var(n)) is not None]
+    half = {_dtype(v) for v in operands} & set(HALF)
+    if not half:
+        _run(desc, scope, Fresh(Clock(1)))
+        return
+    wide = _copy(desc, scope, np.dtype(np.float32))
+    _run(desc, wide, Fresh(Clock(1)))
+    for name in desc.output_arg_names():
+        value = wide.find_var(name).value
+        if _dtype(value) == "float32":
+            value = LoDTensor(value.array.astype(np_dtype(next(iter(half)))), value.lod_)
+        scope.var(name).value = value
+
+
+def _dtype(value: Any) -> str:
+    return value.array.dtype.name if type(value) is LoDTensor and value.array is not None else ""
+
+
+def _copy(desc: OpDesc, scope: Scope, instead_of_half: np.dtype[Any] | None = None) -> Scope:
+    """A scope with copies of an operator's operands."""
+    copy = Scope()
+    for name in desc.input_arg_names():
+        found = scope.find_var(name)
+        if name == EMPTY or found is None:
+            continue
+        value, dtype = found.value, _dtype(found.value)
+        if dtype:
+            array = np.array(value.array, instead_of_half if dtype in HALF else None, order="C")
+            value = LoDTensor(array, value.lod_)
+        copy.var(name).value = value
+    return copy
