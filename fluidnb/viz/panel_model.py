@@ -64,10 +64,14 @@ class FrameLine:
     Args:
         title: how it is called.
         at: the operator at which its block stands, in words; empty for the outermost scope.
+        block: the block; -1 for the outermost scope.
+        index: that operator's index there; -1 at the end of the block.
     """
 
     title: str
     at: str = ""
+    block: int = -1
+    index: int = -1
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,7 +134,7 @@ def read_listing(program: Any) -> Listing:
     """A program as the rows of a listing.
 
     Args:
-        program: a Program.
+        program: a Program, or its description.
 
     Returns:
         The rows.
@@ -176,6 +180,8 @@ def has_changed(plan: Plan) -> bool:
         >>> before, after
         (False, True)
     """
+    if plan.version == plan.desc.version:
+        return False
     blocks = plan.desc.blocks
     if len(blocks) != len(plan.blocks):
         return True
@@ -267,7 +273,8 @@ def _frames(snapshot: Snapshot) -> tuple[FrameLine, ...]:
     lines = [FrameLine("user's scope")]
     for i, frame in enumerate(snapshot.frames):
         at = "the end of the block" if frame.op is None else f"{frame.op.index} {frame.op.type}"
-        lines.append(FrameLine(f"block {frame.block}" + (f", iteration {frame.iteration}" if i else ""), at))
+        title = f"block {frame.block}" + (f", iteration {frame.iteration}" if i else "")
+        lines.append(FrameLine(title, at, frame.block, frame.pc))
     return tuple(lines)
 
 

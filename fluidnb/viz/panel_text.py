@@ -37,8 +37,22 @@ def panel_lines(session: Session, width: int = 0) -> list[Line]:
     stands = not session.closed and session.snapshot.state in ("paused", "done")
     marks = session.marks() if stands else ()
     lines = session_lines(session.snapshot, session.program, marks, width, _AROUND, read_values(session))
-    lines += breakpoint_lines(session.breakpoints)
-    return [*lines, *(session.do("call", _innermost, width) if stands else ())]
+    return [*lines, *below_lines(session, width)]
+
+
+def below_lines(session: Session, width: int = 0) -> list[Line]:
+    """What a panel shows beside the place where its session stands: breakpoints, and the innermost scope.
+
+    Args:
+        session: the session.
+        width: characters a line may have; 0 for any number.
+
+    Returns:
+        The lines.
+    """
+    stands = not session.closed and session.snapshot.state in ("paused", "done")
+    scope = session.do("call", _innermost, width) if stands else []
+    return [*breakpoint_lines(session.breakpoints), *scope]
 
 
 def value_cells(line: ValueLine) -> list[Line]:

@@ -15,6 +15,7 @@ from fluidnb_magics.commands.explorer import explore
 from fluidnb_magics.commands.memory import memory, profile
 from fluidnb_magics.commands.old_names import compat
 from fluidnb_magics.commands.ops import ops
+from fluidnb_magics.commands.panels import panel
 from fluidnb_magics.commands.pictures import programs, scope, show
 from fluidnb_magics.commands.run import run, train
 from fluidnb_magics.commands.settings import seed, set_value
@@ -49,6 +50,7 @@ COMMANDS: dict[str, Command] = {
     "profile": profile,
     "debug": debug,
     "nan": nan,
+    "panel": panel,
     "teach": teach,
     **SESSION_COMMANDS,
 }

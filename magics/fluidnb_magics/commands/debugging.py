@@ -22,6 +22,7 @@ from fluidnb.terminal.prompt import Prompt
 from fluidnb.viz import lines_html
 from fluidnb.viz.session_html import session_html
 from fluidnb.viz.session_view import finding_lines, flow_lines
+from fluidnb_magics.commands.panels import show_panel
 from fluidnb_magics.expressions import evaluate, pairs, variables
 from fluidnb_magics.showing import show, width
 from fluidnb_magics.workbench import Workbench
@@ -42,6 +43,7 @@ STANDS = {**dict.fromkeys(WORDS[:11], 3), "change": 3, "where": 12}
 @argument("--fetch", nargs="+", action="append", default=[], metavar="NAME", help="variables wanted at the end")
 @argument("--startup", action="store_true", help="the startup program")
 @argument("--program", help="a program of this session")
+@argument("--panel", action="store_true", help="show the panel of the session, see %%fluid panel")
 def debug(bench: Workbench, line: str) -> None:
     """Step through a program, forwards and backwards.
 
@@ -74,6 +76,8 @@ def debug(bench: Workbench, line: str) -> None:
     session.around = names
     if args.what == "prompt":
         Prompt(session).cmdloop()
+    elif args.panel:
+        show_panel(bench, session)
     else:
         show(bench.shell, view(session, width(bench.shell)), partial(session_html, session))
 

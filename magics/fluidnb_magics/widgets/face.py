@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import uuid
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
 import anywidget
+import traitlets
 from IPython.display import display
 
 from fluidnb.errors import FluidError
@@ -53,10 +55,16 @@ class Face(anywidget.AnyWidget):
 
     What a command raises is told in the page and changes nothing else. A subclass gives ``_esm`` and ``_css`` with
     `script` and `style`, and `lines`.
+
+    Attributes:
+        face_id: marks the static face beside it, which its page hides.
     """
 
+    face_id = traitlets.Unicode().tag(sync=True)
+
     def __init__(self, **traits: Any) -> None:
-        super().__init__(**traits)
+        super().__init__(face_id=uuid.uuid4().hex, **traits)
+        self._still: Any = None
         self.on_msg(self._hear)
         answer_anywhere(self)
 
@@ -110,7 +118,32 @@ class Face(anywidget.AnyWidget):
 
     def _repr_mimebundle_(self, **kwargs: Any) -> Any:
         bundle, metadata = super()._repr_mimebundle_(**kwargs) or ({}, {})
-        return {**bundle, "text/plain": plain(self.lines()), "text/html": self.html()}, metadata
+        return {**bundle, **self.still()}, metadata
+
+    def still(self) -> dict[str, str]:
+        """The static faces: what is shown where no widgets can be, and when the kernel is gone.
+
+        Returns:
+            MIME type -> text.
+        """
+        return {"text/plain": plain(self.lines()), "text/html": self.html()}
+
+    def show(self) -> None:
+        """Show the widget, and beside it the static face: front ends that open the notebook again without its kernel
+        say of the widget only that it is gone."""
+        bundle, metadata = super()._repr_mimebundle_() or ({}, {})
+        display({**bundle, "text/plain": ""}, raw=True, metadata=metadata)
+        self._still = display(self._marked(), raw=True, display_id=self.face_id)
+        answer_anywhere(self)
+
+    def renew_still(self) -> None:
+        """Let the static face beside the widget show how things are now."""
+        if self._still is not None:
+            self._still.update(self._marked(), raw=True)
+
+    def _marked(self) -> dict[str, str]:
+        faces = self.still()
+        return {**faces, "text/html": f'<div data-fluidnb-face="{self.face_id}">{faces["text/html"]}</div>'}
 
 
 def show_face(shell: Any, face: Face) -> None:
@@ -123,8 +156,7 @@ def show_face(shell: Any, face: Face) -> None:
     if getattr(shell, "kernel", None) is None:
         show(shell, face.lines())
     else:
-        display(face)
-        answer_anywhere(face)
+        face.show()
 
 
 def _read(name: str) -> str:

@@ -31,6 +31,9 @@ function framed(model, el, name, keys = {}) {
   const bar = tag("div", { class: "fw-problem", role: "status", "aria-live": "polite", hidden: true });
   const body = tag("div", { class: "fw-body" });
   const root = tag("div", { class: `fluidnb-widget fw-${name}`, tabindex: "0", "data-lm-suppress-shortcuts": "true" }, body, bar);
+  // The static face beside the widget is for when there is no widget; it leaves no gap where the front end is JupyterLab.
+  const still = `[data-fluidnb-face="${model.get("face_id")}"]`;
+  root.prepend(tag("style", {}, `${still}, .jp-OutputArea-child:has(${still}) { display: none; }`));
   const say = (sentence) => {
     bar.textContent = sentence;
     bar.hidden = !sentence;

@@ -1,0 +1,54 @@
+"""``%fluid panel``: the panel of a debug session."""
+
+from __future__ import annotations
+
+import importlib.util
+from typing import Any
+
+from IPython.core.magic_arguments import argument, magic_arguments, parse_argstring
+from IPython.display import display
+
+from fluidnb.debug.session import Session, current
+from fluidnb.errors import NotFound
+from fluidnb.viz.panel_text import panel_lines
+from fluidnb_magics.showing import show, width
+from fluidnb_magics.workbench import Workbench
+
+
+@magic_arguments("fluid panel")
+@argument("--plain", action="store_true", help="with ipywidgets' own widgets alone, where no others can be shown")
+def panel(bench: Workbench, line: str) -> None:
+    """Show the panel of the debug session.
+
+    Buttons and keys walk forwards and backwards; a click beside an operator sets a breakpoint; scopes, tensors, watches
+    and the way through time are beside the program. It follows what ``%fluid step`` and its like do, and they follow it.
+    """
+    args = parse_argstring(panel, line)
+    session = current()
+    if session is None:
+        raise NotFound(
+            "There is no debug session.",
+            hint="%fluid debug --feed x=... --panel begins one and shows it; %fluid debug on waits for runs.",
+        )
+    show_panel(bench, session, args.plain)
+
+
+def show_panel(bench: Workbench, session: Session, plain: bool = False) -> None:
+    """Show the panel of a session; in a terminal, its text face.
+
+    Args:
+        bench: the workbench.
+        session: the session.
+        plain: whether to use stock widgets alone; they are used in any case where anywidget cannot be imported.
+    """
+    shell: Any = bench.shell
+    if getattr(shell, "kernel", None) is None:
+        show(shell, panel_lines(session, width(shell)))
+    elif plain or importlib.util.find_spec("anywidget") is None:
+        from fluidnb_magics.widgets.plain_panel import PlainPanel
+
+        display(PlainPanel(session))
+    else:
+        from fluidnb_magics.widgets.panel import Panel
+
+        Panel(session, bench.changes).show()

@@ -1,0 +1,238 @@
+"""The debugger panel: a session with its program, scopes, watches and breakpoints, and buttons that walk both ways."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Sequence
+from dataclasses import asdict
+from typing import Any
+
+import traitlets
+
+from fluidnb.debug.session import Session
+from fluidnb.debug.snapshot import Snapshot
+from fluidnb.debug.walker import Walker
+from fluidnb.viz.html import lines_html
+from fluidnb.viz.panel_model import Stand, read_stand, read_stops
+from fluidnb.viz.panel_text import below_lines, panel_lines
+from fluidnb.viz.panel_values import Window, read_lines, read_opened, read_window
+from fluidnb.viz.session_html import session_html
+from fluidnb.viz.spans import Line
+from fluidnb.viz.value_page import View
+from fluidnb_magics.changes import Changes
+from fluidnb_magics.widgets.face import Face, script, style
+from fluidnb_magics.widgets.panel_listing import PanelListing
+from fluidnb_magics.widgets.panel_moves import MOVES, Moves
+from fluidnb_magics.widgets.panel_waiting import DEAF, Waiting
+
+#: Operators before and after the next one in the face that stays when the kernel is gone.
+_AROUND = 10
+
+
+class Panel(Moves, Face):
+    """The panel of a debug session.
+
+    What it shows is read in the session's own thread, each time that it stands, and told to the page as plain data.
+
+    Args:
+        session: the session.
+        changes: tells when a cell has run, for cells change programs; None where nobody does.
+
+    Attributes:
+        session: the session.
+    """
+
+    _esm = script("panel_parts", "panel_values", "panel")
+    _css = style("panel")
+
+    buttons = traitlets.List().tag(sync=True)
+    listing = traitlets.Unicode("{}").tag(sync=True)
+    stand = traitlets.Dict().tag(sync=True)
+    stops = traitlets.List().tag(sync=True)
+    watches = traitlets.List().tag(sync=True)
+    values = traitlets.Dict().tag(sync=True)
+    scope = traitlets.Dict().tag(sync=True)
+    opened = traitlets.Dict(allow_none=True, default_value=None).tag(sync=True)
+    note = traitlets.Unicode().tag(sync=True)
+    deaf = traitlets.Unicode().tag(sync=True)
+    waits = traitlets.Bool(False).tag(sync=True)
+    ended = traitlets.Bool(False).tag(sync=True)
+
+    def __init__(self, session: Session, changes: Changes | None = None) -> None:
+        super().__init__()
+        self.session = session
+        self.buttons = [{**asdict(move), "tip": move.tip} for move in MOVES]
+        self._telling = threading.RLock()
+        self._window, self._name, self._frame, self._view = Window(), "", -1, View()
+        self._pages, self._asleep = 0, False
+        self._program = PanelListing(session)
+        self._waiting: Waiting | None = None
+        self._changes = changes
+        if not session.closed:
+            self._waiting = Waiting.join(self, session)
+            observing = session.post("observe", self._look)
+            if session.snapshot.state != "running":
+                observing.result()
+        if changes is not None:
+            changes.observe(self._cell_ran)
+        self._tell_program()
+
+    def close(self) -> None:
+        """End the widget; the session stays."""
+        if self._changes is not None:
+            self._changes.forget(self._cell_ran)
+        if self._waiting is not None:
+            self._waiting.leave(self)
+        if not self.session.closed:
+            self.session.post("forget", self._look)
+        super().close()
+
+    def lines(self) -> Sequence[Line]:
+        """See `Face`."""
+        return panel_lines(self.session)
+
+    def html(self) -> str:
+        """See `Face`."""
+        return session_html(self.session, _AROUND) + lines_html(below_lines(self.session))
+
+    # ---- what the page asks, beside `Moves`
+
+    def do_shown(self) -> None:
+        """A page shows the panel."""
+        self._pages += 1
+        if self._asleep:
+            self._asleep = False
+            self._read_again()
+
+    def do_hidden(self) -> None:
+        """A page shows it no more; while none does, nothing is read."""
+        self._pages -= 1
+        self._asleep = self._pages <= 0
+
+    def do_frame(self, frame: int) -> None:
+        """Show the variables of another scope.
+
+        Args:
+            frame: 0 for the outermost; -1 for the innermost, whichever that is.
+        """
+        self._window = Window(frame, 0, self._window.count, self._window.part)
+        self._read_again()
+
+    def do_window(self, first: int, count: int, part: str = "") -> None:
+        """Show other variables of the scope.
+
+        Args:
+            first: the first one seen.
+            count: how many.
+            part: only those whose name has this in it.
+        """
+        self._window = Window(self._window.frame, first, count, part)
+        self._read_again()
+
+    def do_open(self, name: str, frame: int = -1) -> None:
+        """Look at a variable in detail.
+
+        Args:
+            name: the variable; empty for none.
+            frame: the scope from which it is seen.
+        """
+        self._name, self._frame, self._view = name, frame, View()
+        self._read_again()
+
+    def do_view(self, at: Sequence[int], row: int, column: int, rows: int, columns: int) -> None:
+        """Look at another part of the variable that is open.
+
+        Args:
+            at: an index for each axis.
+            row: the first row.
+            column: the first column.
+            rows: how many rows.
+            columns: how many columns.
+        """
+        self._view = View(None, tuple(at), row, column, rows, columns)
+        self._read_again()
+
+    def do_answer(self) -> None:
+        """The page hears: a cell may wait for it."""
+        if self._waiting is not None:
+            self._waiting.heard()
+
+    def do_leave(self) -> None:
+        """Let the cell that waits for the panel end, and leave its run where it stands."""
+        if self._waiting is not None:
+            self._waiting.let_go()
+
+    # ---- `Waits`
+
+    def ask_page(self) -> None:
+        """See `Waits`."""
+        self.send({"ask": True})
+
+    def say_waiting(self, waits: bool) -> None:
+        """See `Waits`."""
+        with self._telling:
+            self.waits = waits
+
+    def say_deaf(self, deaf: bool) -> None:
+        """See `Waits`."""
+        with self._telling:
+            self.deaf = DEAF if deaf else ""
+
+    # ---- how it follows the session
+
+    def _look(self, snapshot: Snapshot) -> None:
+        """Observes the session, in its thread."""
+        if self._waiting is not None:
+            self._waiting.moved()
+        if snapshot.closed:
+            self._tell_program()
+        elif self._asleep:
+            return
+        elif snapshot.state == "idle":
+            self._tell(stand=asdict(Stand(snapshot.state, snapshot.reason)))
+            self._tell_settings(None)
+        else:
+            self.session.do("call", self._read)
+
+    def _read(self, walker: Walker) -> None:
+        """Read what is shown, in the session's thread."""
+        snapshot = walker.snapshot
+        stand = read_stand(walker, snapshot)
+        if snapshot.state == "running":
+            self._tell(stand=asdict(stand))
+            return
+        plan = walker.tape.machine.plan
+        self._program.follow(plan)
+        with self._telling, self.hold_sync():
+            self._tell_program()
+            self._tell_settings(plan)
+            self.scope = asdict(read_window(walker, self._window))
+            self.values = {
+                "wrote": [asdict(line) for line in read_lines(walker, stand.wrote)],
+                "reads": [asdict(line) for line in read_lines(walker, stand.reads)],
+            }
+            opened = read_opened(walker, self._name, self._frame, self._view) if self._name else None
+            self.opened = None if opened is None else asdict(opened)
+            self.stand = asdict(stand)
+
+    def _read_again(self) -> None:
+        if not self.session.closed and self.session.snapshot.state != "idle":
+            self._post("call", self._read)
+
+    def _cell_ran(self) -> None:
+        """Observes cells: they may have changed the program."""
+        self._program.look_again()
+        self._tell_program()
+
+    def _tell_program(self) -> None:
+        program = self._program
+        self._tell(listing=program.text, note=program.note, ended=self.session.snapshot.closed)
+
+    def _tell_settings(self, plan: Any) -> None:
+        stops = [asdict(stop) for stop in read_stops(self.session.breakpoints, plan)]
+        self._tell(stops=stops, watches=[list(row) for row in self.session.snapshot.watches])
+
+    def _tell(self, **traits: Any) -> None:
+        with self._telling, self.hold_sync():
+            for name, value in traits.items():
+                self.set_trait(name, value)

@@ -1,0 +1,110 @@
+"""The debugger panel made of ipywidgets' own widgets, for front ends that can show no others."""
+
+from __future__ import annotations
+
+import threading
+from typing import Any
+
+import ipywidgets
+
+from fluidnb.debug.session import Session
+from fluidnb.debug.snapshot import Snapshot
+from fluidnb.terminal.commands import run_command
+from fluidnb.viz import plain
+from fluidnb.viz.html import lines_html
+from fluidnb.viz.panel_text import below_lines, panel_lines
+from fluidnb.viz.session_html import session_html
+from fluidnb.viz.spans import Line
+from fluidnb_magics.kernel_private import answer_anywhere
+from fluidnb_magics.widgets.panel_moves import MOVES, Moves, in_words
+
+#: Operators before and after the next one.
+_AROUND = 10
+
+
+class PlainPanel(Moves, ipywidgets.VBox):
+    """Buttons, a slider through time, where the session stands, its scope, and a line for every other command.
+
+    Args:
+        session: the session.
+
+    Attributes:
+        session: the session.
+        buttons: word -> button.
+        time: the slider.
+        line: where commands are typed, as at the prompt.
+        where: where the session stands.
+        said: what the last command said.
+    """
+
+    def __init__(self, session: Session) -> None:
+        self.session = session
+        self.buttons = {
+            move.word: ipywidgets.Button(
+                description=f"{move.icon} {move.label}", tooltip=move.tip, layout={"width": "auto"}
+            )
+            for move in MOVES
+        }
+        self.time = ipywidgets.IntSlider(description="step", max=0, continuous_update=False, layout={"width": "auto"})
+        self.line = ipywidgets.Text(
+            placeholder="a command: break op mul, watch loss, print h, edit h = 0, until loss",
+            continuous_update=False, layout={"width": "auto"},
+        )  # fmt: skip
+        self.where, self.said = ipywidgets.HTML(), ipywidgets.HTML()
+        rows = ipywidgets.HBox(list(self.buttons.values()), layout={"flex_flow": "row wrap"})
+        super().__init__([rows, self.time, self.where, self.line, self.said])
+        for word, button in self.buttons.items():
+            button.on_click(lambda _, word=word: self.do_move(word))
+        self.time.observe(self._dragged, "value")
+        self.line.observe(self._typed, "value")
+        if not session.closed:
+            self._post("observe", self._look)
+
+    def tell(self, problem: str) -> None:
+        """Show a sentence.
+
+        Args:
+            problem: what is wrong.
+        """
+        self._say([[(row, "warn")] for row in problem.splitlines()])
+
+    def _repr_mimebundle_(self, **kwargs: Any) -> Any:
+        bundle = super()._repr_mimebundle_(**kwargs) or {}
+        html = session_html(self.session, _AROUND) + lines_html(below_lines(self.session))
+        return {**bundle, "text/plain": plain(panel_lines(self.session)), "text/html": html}
+
+    def _look(self, snapshot: Snapshot) -> None:
+        """Observes the session, in its thread."""
+        html = session_html(self.session, _AROUND)
+        if snapshot.state != "running":
+            html += lines_html(below_lines(self.session))
+        self.where.value = html
+        for move in MOVES:
+            runs = snapshot.state == "running"
+            allowed = runs if move.command == "pause" else not runs and (snapshot.can_back or not move.back)
+            self.buttons[move.word].disabled = snapshot.closed or snapshot.state == "idle" or not allowed
+        with self.time.hold_trait_notifications():
+            self.time.max, self.time.value = max(snapshot.reached, snapshot.at), snapshot.at
+        if snapshot.closed:
+            self._say([[("This session has ended: this is how it stood.", "")]])
+        for widget in (*self.buttons.values(), self.time, self.line):
+            answer_anywhere(widget)
+
+    def _dragged(self, change: Any) -> None:
+        if change["new"] != self.session.snapshot.at and not self.session.closed:
+            self.do_go(change["new"])
+
+    def _typed(self, change: Any) -> None:
+        if change["new"].strip():
+            # a command waits for its answer, and a callback must not
+            threading.Thread(target=self._obey, args=(change["new"],), daemon=True).start()
+            self.line.value = ""
+
+    def _obey(self, line: str) -> None:
+        try:
+            self._say(run_command(self.session, line))
+        except Exception as error:
+            self.tell(in_words(error))
+
+    def _say(self, lines: list[Line]) -> None:
+        self.said.value = lines_html(lines)

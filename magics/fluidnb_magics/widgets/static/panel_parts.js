@@ -1,0 +1,161 @@
+// Parts of the debugger panel: the listing of the program, bars, lines of values, lists with a box to add to them.
+
+/** A histogram as bars; `bad` where there are numbers that are none. */
+function bars(counts) {
+  const top = Math.max(...counts, 1);
+  const step = 64 / counts.length;
+  const svg = document.createElementNS("http://www.w3.org/2000/svg", "svg");
+  svg.setAttribute("class", "fp-bars");
+  svg.setAttribute("viewBox", "0 0 64 14");
+  svg.setAttribute("role", "img");
+  svg.setAttribute("aria-label", "histogram");
+  counts.forEach((count, i) => {
+    const bar = document.createElementNS(svg.namespaceURI, "rect");
+    const high = count ? Math.max((14 * count) / top, 1) : 0;
+    for (const [key, value] of Object.entries({ x: i * step, y: 14 - high, width: step - 0.6, height: high }))
+      bar.setAttribute(key, value.toFixed(1));
+    svg.append(bar);
+  });
+  return svg;
+}
+
+/** The cells of a variable in a line. */
+function valueCells(line) {
+  return [
+    tag("span", { class: "fp-name", title: line.name }, line.name),
+    tag("span", { class: "fp-facts", title: line.lod }, line.facts + (line.lod ? "  " + line.lod : "")),
+    tag("span", { class: line.bad ? "fp-numbers fp-bad" : "fp-numbers", title: line.statistics }, line.statistics),
+    line.histogram.length ? bars(line.histogram) : tag("span"),
+  ];
+}
+
+/**
+ * The listing of the program. `act` has mark(block, index) and until(block, index).
+ * Gives { element, load(rows), stand(stand), stops(stops), reveal(block, index) }.
+ */
+function programListing(act) {
+  let rows = [];
+  let places = new Map();
+  let stand = {};
+  let dots = new Map();
+  let cursor = -1;
+  const key = (block, index) => block + ":" + index;
+  const is = (spot, row) => spot && spot[0] === row[1] && spot[1] === row[2];
+  const atEnd = () => stand.state !== "idle" && !stand.here && stand.frames?.length && stand.frames[stand.frames.length - 1].block;
+  const draw = (i) => {
+    const [depth, block, index, role, text, facts, place] = rows[i];
+    if (index < 0) return tag("div", { class: "fp-op fp-title" }, ...pieces(text));
+    const stops = dots.get(key(block, index)) || [];
+    const sure = stops.some((stop) => stop.spot);
+    const dot = sure ? "●" : stops.length ? "○" : "";
+    const here = is(stand.here, rows[i]);
+    const last = atEnd() === block && !places.has(key(block, index + 1));
+    const gutter = tag("span", { class: "fp-gutter", title: stops.map((s) => s.text).join(", ") || "stop here" }, dot);
+    gutter.onclick = (event) => {
+      event.stopPropagation();
+      act.mark(block, index);
+    };
+    const marks = `${here ? " fp-here" : ""}${is(stand.ran, rows[i]) ? " fp-ran" : ""}${last ? " fp-end" : ""}`;
+    const said = `${here ? "next: " : ""}${dot ? "breakpoint, " : ""}${block}:${index} ${text.map((p) => p[0]).join("")}`;
+    const row = tag(
+      "div",
+      { class: `fp-op${marks}${i === cursor ? " fp-cursor" : ""}`, role: "option", id: `fp-${key(block, index)}`,
+        "aria-selected": String(i === cursor), "aria-label": said },
+      gutter,
+      tag("span", { class: "fp-arrow" }, here ? "▶" : ""),
+      tag("span", { class: "fp-number" }, String(index)),
+      tag("span", { class: "fp-text", style: `padding-left:${depth * 16}px` }, ...pieces(text)),
+      tag("span", { class: "fp-facts" }, facts),
+      tag("span", { class: "p-place" }, place),
+    );
+    row.onclick = () => {
+      cursor = i;
+      view.redraw();
+    };
+    return row;
+  };
+  const view = virtualRows(20, draw);
+  Object.entries({ role: "listbox", tabindex: "0", "aria-label": "program" }).forEach(([k, v]) => view.element.setAttribute(k, v));
+  view.element.classList.add("fp-listing");
+  const move = (to) => {
+    cursor = Math.max(0, Math.min(rows.length - 1, to));
+    view.reveal(cursor);
+    view.redraw();
+    const row = rows[cursor];
+    view.element.setAttribute("aria-activedescendant", `fp-${key(row[1], row[2])}`);
+  };
+  const keys = {
+    ArrowDown: () => move(cursor + 1),
+    ArrowUp: () => move(cursor - 1),
+    PageDown: () => move(cursor + 15),
+    PageUp: () => move(cursor - 15),
+    Home: () => move(0),
+    End: () => move(rows.length - 1),
+    Enter: () => rows[cursor]?.[2] >= 0 && act.mark(rows[cursor][1], rows[cursor][2]),
+    u: () => rows[cursor]?.[2] >= 0 && act.until(rows[cursor][1], rows[cursor][2]),
+  };
+  view.element.addEventListener("keydown", (event) => {
+    if (event.ctrlKey || event.metaKey || event.altKey || !keys[event.key] || !rows.length) return;
+    event.preventDefault();
+    event.stopPropagation();
+    keys[event.key]();
+  });
+  const reveal = (block, index) => {
+    const at = places.get(key(block, index));
+    if (at !== undefined) view.reveal(at);
+  };
+  return {
+    element: view.element,
+    reveal,
+    load(all) {
+      rows = all;
+      places = new Map(rows.map((row, i) => [key(row[1], row[2]), i]));
+      cursor = -1;
+      view.show(rows.length);
+    },
+    stand(now) {
+      const moved = String(now.here) !== String(stand.here);
+      stand = now;
+      if (moved && now.here) reveal(...now.here);
+      view.redraw();
+    },
+    stops(all) {
+      dots = new Map();
+      for (const stop of all)
+        for (const spot of stop.ops) {
+          const at = key(...spot);
+          dots.set(at, [...(dots.get(at) || []), stop]);
+        }
+      view.redraw();
+    },
+  };
+}
+
+/** A list with a box to add to it. Gives { element, show(rows) }; each row is [text, more, remove]. */
+function addable(title, hint, label, add) {
+  const list = tag("div", { class: "fp-list" });
+  const box = tag("input", { type: "text", placeholder: hint, "aria-label": label });
+  const form = tag("form", { class: "fp-add" }, box, tag("button", { type: "submit", title: label }, "add"));
+  form.onsubmit = (event) => {
+    event.preventDefault();
+    if (box.value.trim()) add(box.value);
+    box.value = "";
+  };
+  const element = tag("section", { class: "fp-part" }, tag("h4", {}, title), list, form);
+  return {
+    element,
+    show(rows) {
+      list.replaceChildren(
+        ...rows.map(([text, more, remove, bad]) =>
+          tag(
+            "div",
+            { class: "fp-item" },
+            tag("span", { class: "fp-name", title: text }, text),
+            tag("span", { class: bad ? "fp-numbers fp-bad" : "fp-numbers", title: more }, more),
+            tag("button", { class: "fp-remove", "aria-label": `remove ${text}`, title: "remove", onclick: remove }, "×"),
+          ),
+        ),
+      );
+    },
+  };
+}

@@ -1,0 +1,143 @@
+// Values in the debugger panel: the variables of a scope, and one that is open.
+
+/** The variables of a scope, those in view. `act` has window(first, count, part) and open(name). */
+function scopeList(act) {
+  let scope = { count: 0, first: 0, rows: [] };
+  let wrote = new Set();
+  let opened = "";
+  let asked = 0;
+  const seen = () => {
+    const first = Math.max(0, Math.floor(view.element.scrollTop / 22) - 10);
+    const missing = first < scope.first || first + 25 > scope.first + scope.rows.length;
+    if (missing && scope.first + scope.rows.length < scope.count + (first < scope.first ? scope.count : 0)) {
+      clearTimeout(asked);
+      asked = setTimeout(() => act.window(first, 50, part.value.trim()), 40);
+    }
+  };
+  const draw = (i) => {
+    const line = scope.rows[i - scope.first];
+    if (!line) return tag("div", { class: "fp-value fp-dim" }, "…");
+    const marks = `${wrote.has(line.name) ? " fp-wrote" : ""}${line.name === opened ? " fp-cursor" : ""}`;
+    const row = tag("button", { class: "fp-value" + marks, type: "button" }, ...valueCells(line));
+    row.onclick = () => act.open(line.name);
+    return row;
+  };
+  const view = virtualRows(22, draw);
+  view.element.classList.add("fp-values");
+  view.element.addEventListener("scroll", seen, { passive: true });
+  const part = tag("input", { type: "search", placeholder: "filter", "aria-label": "filter variables" });
+  part.oninput = () => act.window(0, 50, part.value.trim());
+  const count = tag("span", { class: "fp-dim" });
+  const element = tag(
+    "section", { class: "fp-part fp-scope" },
+    tag("div", { class: "fp-head" }, tag("h4", {}, "Variables"), count, part), view.element,
+  );
+  return {
+    element,
+    show(now, written, open) {
+      scope = now;
+      wrote = new Set(written);
+      opened = open;
+      count.textContent = scope.count === 1 ? "1 variable" : `${scope.count.toLocaleString("en")} variables`;
+      view.element.style.height = Math.min(Math.max(scope.count, 1), 9) * 22 + 2 + "px";
+      view.show(scope.count);
+      seen();
+    },
+  };
+}
+
+/** The variable that is open. `act` has close(), view(at, row, column, rows, columns) and edit(text). */
+function openedValue(act) {
+  const head = tag("div", { class: "fp-head" });
+  const body = tag("div");
+  const box = tag("input", { type: "text", placeholder: "a number, or an expression", "aria-label": "new value" });
+  const form = tag("form", { class: "fp-add" }, box, tag("button", { type: "submit", title: "Give it this value; going back undoes it" }, "set"));
+  const element = tag("section", { class: "fp-part fp-opened", hidden: true }, head, body, form);
+  const rows = 12;
+  const columns = 8;
+  let shown = null;
+  form.onsubmit = (event) => {
+    event.preventDefault();
+    if (box.value.trim()) act.edit(shown.line.name, box.value, shown.frame);
+    box.value = "";
+  };
+  const go = (view, changes) => {
+    const next = { ...view, ...changes };
+    act.view(next.at, next.row, next.column, rows, columns);
+  };
+  const steps = (page, what, most, total) => {
+    const at = page.view[what];
+    const last = Math.min(at + most, total);
+    if (total <= most) return tag("span", { class: "fp-dim" }, what === "row" ? `${total} rows` : `${total} columns`);
+    const button = (label, to, sign, can) =>
+      tag("button", { type: "button", "aria-label": label, disabled: !can, onclick: () => go(page.view, { [what]: to }) }, sign);
+    return tag(
+      "span", { class: "fp-steps" },
+      button(`earlier ${what}s`, Math.max(at - most, 0), "‹", at > 0),
+      tag("span", {}, `${what}s ${at}–${last - 1} of ${total.toLocaleString("en")}`),
+      button(`later ${what}s`, at + most, "›", last < total),
+    );
+  };
+  const slices = (opened) => {
+    const { shape, page } = opened;
+    if (shape.length < 3) return null;
+    const boxes = shape.slice(0, -2).map((size, axis) => {
+      const input = tag("input", { type: "number", min: "0", max: String(size - 1), value: String(page.view.at[axis] ?? 0), "aria-label": `index of axis ${axis}` });
+      input.onchange = () => {
+        const at = shape.map((_, i) => page.view.at[i] ?? 0);
+        at[axis] = Math.max(0, Math.min(size - 1, Number(input.value) || 0));
+        go(page.view, { at, row: 0, column: 0 });
+      };
+      return input;
+    });
+    return tag("span", { class: "fp-slices" }, "slice [", ...boxes.flatMap((box) => [box, ", "]), ":, :]");
+  };
+  const table = (page) => {
+    const numbers = page.cells.flat().map(Number);
+    const most = Math.max(...numbers.filter(Number.isFinite).map(Math.abs), 1e-300);
+    const cell = (text) => {
+      const value = Number(text);
+      const bad = /nan|inf/i.test(text);
+      const strong = Number.isFinite(value) ? Math.round((Math.abs(value) / most) * 45) : 0;
+      const ground = `color-mix(in srgb, ${value < 0 ? "#3b82f6" : "#d97706"} ${strong}%, transparent)`;
+      return tag("td", bad ? { class: "fp-bad" } : { style: `background:${ground}` }, text);
+    };
+    const name = (i) => (page.wraps ? i * 10 : i);
+    return tag(
+      "table", { class: "fp-cells" },
+      tag("tr", {}, tag("th"), ...(page.cells[0] || []).map((_, i) => tag("th", { scope: "col" }, String(page.view.column + i)))),
+      ...page.cells.map((line, i) => tag("tr", {}, tag("th", { scope: "row" }, String(name(page.view.row + i))), ...line.map(cell))),
+    );
+  };
+  const picture = (src, label) => (src ? tag("img", { src, alt: label, title: label }) : null);
+  const draw = (opened) => {
+    const { line, page } = opened;
+    const close = tag("button", { class: "fp-remove", type: "button", "aria-label": "close " + line.name, title: "close", onclick: act.close }, "×");
+    head.replaceChildren(tag("h4", {}, line.name), tag("span", { class: "fp-facts" }, line.facts), close);
+    const parts = [];
+    if (line.statistics)
+      parts.push(tag("div", { class: "fp-line" }, tag("span", { class: line.bad ? "fp-bad" : "" }, line.statistics),
+        line.histogram.length ? bars(line.histogram) : null, tag("span", { class: "fp-dim" }, `${line.nbytes.toLocaleString("en")} bytes`)));
+    if (opened.sequences) {
+      const sequences = tag("div", { class: "fp-sequences", title: line.lod });
+      sequences.innerHTML = opened.sequences; // made by the kernel from offsets alone
+      parts.push(sequences);
+    }
+    if (page) {
+      parts.push(tag("div", { class: "fp-line" }, slices(opened), steps(page, "row", rows, page.shape[0]), steps(page, "column", columns, page.shape[1])));
+      parts.push(tag("div", { class: "fp-grid" }, table(page), tag("div", { class: "fp-pictures" },
+        picture(opened.picture, "the whole plane: blue is below 0, orange above, red is NaN"), picture(opened.image, "as an image"))));
+    }
+    parts.push(...opened.parts.map((part) => tag("div", { class: "fp-value" }, ...valueCells(part))));
+    body.replaceChildren(...parts);
+    form.hidden = opened.gone || !page;
+  };
+  return {
+    element,
+    show(opened) {
+      shown = opened;
+      element.hidden = !opened;
+      if (opened) draw(opened);
+    },
+  };
+}
