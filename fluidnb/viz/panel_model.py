@@ -254,7 +254,7 @@ def _stop(b: Breakpoint, ops: list[PlanOp]) -> Stop:
 
 
 def _last_step(walker: Walker) -> tuple[Spot | None, tuple[str, ...]]:
-    """The operator that the step before here ran, and what it wrote; what the journal has dropped is not walked again."""
+    """The operator that the step before here ran, and what it wrote; what the journal dropped is not walked again."""
     tape = walker.tape
     run = tape.runs[-1]
     if not len(tape.journal) or tape.at == run.first or tape.at - 1 in run.changes:

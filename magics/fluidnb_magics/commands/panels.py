@@ -21,7 +21,7 @@ def panel(bench: Workbench, line: str) -> None:
     """Show the panel of the debug session.
 
     Buttons and keys walk forwards and backwards; a click beside an operator sets a breakpoint; scopes, tensors, watches
-    and the way through time are beside the program. It follows what ``%fluid step`` and its like do, and they follow it.
+    and the way through time are beside the program. It follows what ``%fluid step`` and its like do, and they it.
     """
     args = parse_argstring(panel, line)
     session = current()
