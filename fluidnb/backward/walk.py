@@ -16,6 +16,7 @@ from fluidnb.backward.blocks import KEPT, RUN_BLOCKS, counts_for_all, through, u
 from fluidnb.backward.path import Wanted, is_array, is_floating
 from fluidnb.backward.saved import Copies
 from fluidnb.backward.stale import Freshness
+from fluidnb.backward.watch import watching
 from fluidnb.errors import OpValueError
 from fluidnb.op import GRAD, OpDef, check_desc, get_op, make_grad
 from fluidnb.program import unique_name
@@ -115,6 +116,9 @@ class Walk:
         Raises:
             OpValueError: one that lies on the way has no gradient, or its gradient needs a value that is overwritten.
         """
+        watcher = watching()
+        if watcher is not None:
+            watcher(self, len(self.block.ops))
         for position in range(len(self.block.ops) - 1, -1, -1):
             op = self.block.ops[position]
             if op.attrs.get("op_role", 0) & (OpRole.Optimize | OpRole.LRSched):
@@ -131,11 +135,15 @@ class Walk:
                 for variable, name in arrived.items():
                     if is_array(self.block, variable):  # a write leaves the other elements, so their gradient goes on
                         self.pass_on(variable, name)
+            if watcher is not None:
+                watcher(self, position)
         if not self.nested:
             for name in list(self._parts):
                 self._complete(name)
             for name, copy in self._kept.items():
                 self._append(OpDesc("assign", {"X": [copy]}, {"Out": [name]}))
+        if watcher is not None:
+            watcher(self, -1)
 
     # ---- what blocks inside ask for
 

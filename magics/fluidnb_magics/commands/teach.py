@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from importlib.util import find_spec
 from typing import Any
 
@@ -9,13 +10,18 @@ from IPython.core.error import UsageError
 from IPython.core.magic_arguments import argument, magic_arguments, parse_argstring
 
 from fluidnb.errors import near
+from fluidnb.program import Program
 from fluidnb.viz import lines_html
+from fluidnb.viz.backward_lesson import read_backward_example, read_backward_lesson
+from fluidnb.viz.backward_lesson_examples import EXAMPLES
+from fluidnb.viz.backward_lesson_faces import backward_lesson_html, backward_lesson_lines
 from fluidnb.viz.lod_lesson import parse_lengths, read_lod_lesson
 from fluidnb.viz.lod_lesson_faces import lod_lesson_html, lod_lesson_lines
 from fluidnb.viz.optimizer_lesson import parse_choice, read_optimizer_lesson
 from fluidnb.viz.optimizer_lesson_faces import optimizer_lesson_html, optimizer_lesson_lines
 from fluidnb.viz.optimizer_lesson_kinds import SURFACES
 from fluidnb_magics.expressions import positive, unquoted
+from fluidnb_magics.session_programs import DEFAULT
 from fluidnb_magics.showing import show, width
 from fluidnb_magics.workbench import Workbench
 
@@ -25,6 +31,7 @@ def teach(bench: Workbench, line: str) -> None:
 
       %fluid teach lod [LENGTHS] [--level N] [--step N]
       %fluid teach optimizer [SURFACE] [NAME[:RATE[:SCHEDULE[:PENALTY]]] ...] [--steps N] [--step N]
+      %fluid teach backward [CELL|PROGRAM] [--loss NAME] [--no-grad NAME ...] [--example NAME] [--step N]
 
     Learn by trying: sequences and their steps, optimizers on a surface, how gradients are written.
 
@@ -88,10 +95,47 @@ def optimizer(bench: Workbench, line: str) -> None:
     show(bench.shell, lines, lambda: lines_html(lines) if args.text else optimizer_lesson_html(lesson, args.step))
 
 
+@magic_arguments("fluid teach backward")
+@argument("what", nargs="?", help="a cell or a program; the default program, or an example, if left out")
+@argument("--loss", metavar="NAME", help="the loss, where there are several")
+@argument("--no-grad", nargs="+", default=[], metavar="NAME", help="variables that get no gradient")
+@argument("--example", choices=tuple(EXAMPLES), help="a program of the lesson's own")
+@argument("--step", type=int, help="one step, from 0; all of them if left out, or those of the cell")
+@argument("--text", action="store_true", help="as text, also in a notebook")
+def backward(bench: Workbench, line: str) -> None:
+    """How append_backward writes its operators: at each step the forward operator that it looks at, what its gradient
+    maker gives, what is renamed and summed, and what gets no gradient. Your program stays as it is.
+    """
+    args = parse_argstring(backward, line)
+    cell = next((p for p in bench.cells if args.what in (p.cell.name, p.title)), None) if args.what else None
+    name = cell.cell.program or DEFAULT if cell is not None else args.what or DEFAULT
+    program = bench.existing(name)[0]
+    if args.example or (args.what is None and not program.desc.blocks[0].ops):
+        lesson = read_backward_example(args.example or "shared", args.no_grad)
+    else:
+        lesson = read_backward_lesson(program, args.loss, name, args.no_grad)
+    chosen = None if cell is None else lesson.steps_of_cell(cell.title)
+    chosen = chosen if args.step is None else [args.step]
+    first = (chosen or [0])[0]
+    if _by_widget(bench, args.text):
+        from fluidnb_magics.widgets.backward_lesson import BackwardLessonFace
+        from fluidnb_magics.widgets.face import show_face
+
+        show_face(bench.shell, BackwardLessonFace(partial(_programs, bench), lesson, first))
+        return
+    lines = backward_lesson_lines(lesson, chosen, width(bench.shell))
+    show(bench.shell, lines, lambda: lines_html(lines) if args.text else backward_lesson_html(lesson, first))
+
+
+def _programs(bench: Workbench) -> dict[str, Program]:
+    """The main programs of the session."""
+    return {name: main for name, (main, _) in bench.programs.items()}
+
+
 def _by_widget(bench: Workbench, text: bool) -> bool:
     """Whether a lesson is a widget here: in a notebook where widgets are installed, unless text is wanted."""
     return not (text or getattr(bench.shell, "kernel", None) is None) and find_spec("anywidget") is not None
 
 
 #: lesson -> command
-LESSONS: dict[str, Any] = {"lod": lod, "optimizer": optimizer}
+LESSONS: dict[str, Any] = {"lod": lod, "optimizer": optimizer, "backward": backward}

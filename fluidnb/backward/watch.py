@@ -1,0 +1,48 @@
+"""Watching backward write its operators: for lessons. Nobody watching costs one look at a variable for each block."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from fluidnb.backward.walk import Walk
+
+#: ``watcher(walk, position)`` is called when a walk begins, with the number of operators of its block; after each
+#: operator that it considers, with the operator's index; and at the end, with -1. What it sees must stay as it is.
+Watcher = Callable[["Walk", int], object]
+
+_watcher: ContextVar[Watcher | None] = ContextVar("watcher", default=None)
+
+
+@contextmanager
+def watched(watcher: Watcher) -> Iterator[None]:
+    """Let somebody watch every backward of this thread.
+
+    Args:
+        watcher: called with the walk and a position; see `Watcher`.
+
+    Yields:
+        Nothing.
+
+    Example:
+        >>> from fluidnb.backward.watch import watched
+        >>> seen = []
+        >>> loss = fluid.layers.mean(fluid.layers.fc(fluid.layers.data("x", [13]), 1))
+        >>> with watched(lambda walk, position: seen.append(position)):
+        ...     pairs = fluid.backward.append_backward(loss)
+        >>> seen
+        [3, 2, 1, 0, -1]
+    """
+    token = _watcher.set(watcher)
+    try:
+        yield
+    finally:
+        _watcher.reset(token)
+
+
+def watching() -> Watcher | None:
+    """Who watches now, or None."""
+    return _watcher.get()
