@@ -25,6 +25,7 @@ class Event:
         start: when it began, ns.
         end: when it ended, ns.
         role: ``forward``, ``backward`` or ``optimizer``.
+        index: its index in its block; -1 if unknown.
     """
 
     type: str
@@ -34,6 +35,7 @@ class Event:
     start: int
     end: int
     role: str = "forward"
+    index: int = -1
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,7 +107,7 @@ class Profile:
         """
         where = op.where()
         cell = "" if where is None else where.short()
-        self.events.append(Event(op.desc.optype, op.text(), op.block, cell, start, end, role_of(op.desc)))
+        self.events.append(Event(op.desc.optype, op.text(), op.block, cell, start, end, role_of(op.desc), op.index))
 
     def rows(self, by: str = "type", sorted_key: str | None = None) -> list[Row]:
         """The table.

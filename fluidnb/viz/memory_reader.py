@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Hashable, Iterator
 from functools import partial
 from itertools import product
 from typing import Any
@@ -59,6 +59,26 @@ def read_memory(program: Any = None) -> MemoryPicture:
     pool = memory.stats(plan.place) if plan.place.kind == "cpu" else None
     held = () if pool is None else tuple(holders(program, pool))
     return MemoryPicture(tuple(maps), held, pool, tuple(earlier), plan.version != program.desc.version)
+
+
+def arena_mark(program: Any) -> Hashable:
+    """What is another one when the arenas of a program are: to know without reading them.
+
+    Args:
+        program: the program.
+
+    Returns:
+        A mark; None when the program has not run yet.
+
+    Example:
+        >>> arena_mark(fluid.Program()) is None
+        True
+    """
+    plans: list[Plan] = [p for p in program.desc.prepared.get("recent", []) if p.entries]
+    if not plans:
+        return None
+    plan = plans[-1]
+    return program.desc.version, id(plan), id(_root(plan)), tuple(map(id, plan.bodies.values()))
 
 
 def read_arena(node: Node | None) -> ArenaMap:

@@ -25,6 +25,7 @@ from fluidnb_magics.workbench import Workbench
 @argument("--feed", nargs="+", action="append", default=[], metavar="NAME=EXPR", help="values for these steps")
 @argument("--fetch", nargs="+", action="append", default=[], metavar="NAME", help="variables fetched in these steps")
 @argument("--top", type=positive, default=8, help="rows of a table at most (8)")
+@argument("--live", action="store_true", help="a widget that follows what runs")
 @argument("--program", help="a program of this session")
 def memory(bench: Workbench, line: str) -> None:
     """Draw the memory of a program's last run: what lies where and when, the peak, who holds the rest.
@@ -44,6 +45,12 @@ def memory(bench: Workbench, line: str) -> None:
         return
     if args.feed or args.fetch:
         raise UsageError("%fluid memory runs nothing: --feed and --fetch are for --growth N.")
+    if args.live:
+        from fluidnb_magics.widgets.live import show_live
+        from fluidnb_magics.widgets.memory_explorer import MemoryExplorer
+
+        show_live(bench, MemoryExplorer(bench, program))
+        return
     held = read_memory(program)
     show(bench.shell, memory_lines(held, width(bench.shell), args.top), lambda: memory_html(held))
 
@@ -53,6 +60,7 @@ def memory(bench: Workbench, line: str) -> None:
 @argument("--fetch", nargs="+", action="append", default=[], metavar="NAME", help="variables fetched in each run")
 @argument("--steps", type=positive, default=1, help="how often to run (1); the first run binds loops, too")
 @argument("--top", type=positive, default=12, help="rows of the table at most (12)")
+@argument("--live", action="store_true", help="a widget to zoom in, with sums of what is in view")
 @argument("--trace", metavar="FILE", help="also write a trace for chrome://tracing and Perfetto")
 @argument("--program", help="a program of this session")
 def profile(bench: Workbench, line: str) -> None:
@@ -65,6 +73,12 @@ def profile(bench: Workbench, line: str) -> None:
     if args.trace:
         Path(args.trace).write_text(found.chrome_trace(), encoding="utf-8")
         lines.append([(f"{args.trace} is for chrome://tracing and Perfetto", "dim")])
+    if args.live:
+        from fluidnb_magics.widgets.live import show_live
+        from fluidnb_magics.widgets.timeline_explorer import TimelineExplorer
+
+        show_live(bench, TimelineExplorer(bench, program, timeline, lines))
+        return
     show(bench.shell, lines, lambda: timeline_html(timeline))
 
 

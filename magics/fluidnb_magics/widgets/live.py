@@ -217,8 +217,8 @@ class Live(Face):
             self.picked(chosen)
 
 
-def show_live(bench: Workbench, face: Live) -> None:
-    """Show a widget that follows runs; in a terminal its text face, once.
+def show_live(bench: Workbench, face: Face) -> None:
+    """Show a widget; in a terminal its text face, once.
 
     Args:
         bench: the session behind the magics.

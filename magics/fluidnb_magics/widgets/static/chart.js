@@ -24,6 +24,12 @@ function timeText(ns) {
   return ns < 1e9 ? (ns / 1e6).toFixed(1) + " ms" : (ns / 1e9).toFixed(1) + " s";
 }
 
+/** A moment on an axis of time, exact enough to tell it from one that is `step` away. */
+function momentText(ns, step) {
+  const [unit, name] = ns < 1e6 && step < 1e6 ? [1e3, "µs"] : ns < 1e9 ? [1e6, "ms"] : [1e9, "s"];
+  return `${(ns / unit).toFixed(Math.max(0, Math.min(6, Math.ceil(-Math.log10(step / unit) + 0.3))))} ${name}`;
+}
+
 /** A number in few characters. */
 function shortText(value) {
   if (value === null || value === undefined) return "";
@@ -59,18 +65,20 @@ function histogramBars(counts, width = 72, height = 18) {
 
 /**
  * A plot over the runs. Gives { element, show(series, options) }: series are { name, points: [[x, y], ...], kind }, kind is
- * a class; options are { band: [[x, low, high], ...], text: a function of a value, words: what to call x }.
+ * a class; options are { band: [[x, low, high], ...], text: a function of a value, words: what to call x, zero: whether
+ * the axis begins at 0 }.
  */
 function plot(label, height = 110) {
   const element = tag("div", { class: "fc-plot", role: "img", "aria-label": label });
   let last = null;
   const paint = () => {
     if (!last) return;
-    const [series, { band = [], text = shortText, words = "run" }] = last;
+    const [series, { band = [], text = shortText, words = "run", zero = false }] = last;
     const width = Math.max(element.clientWidth, 160);
     const ys = [...series.flatMap((s) => s.points.map((p) => p[1])), ...band.flatMap((b) => [b[1], b[2]])].filter(Number.isFinite);
     const xs = series.flatMap((s) => s.points.map((p) => p[0]));
     if (!ys.length) return element.replaceChildren();
+    if (zero) ys.push(0);
     let [low, high] = [Math.min(...ys), Math.max(...ys)];
     if (high <= low) [low, high] = [low - Math.max(Math.abs(low), 1) / 2, high + Math.max(Math.abs(high), 1) / 2];
     const [first, end] = [Math.min(...xs), Math.max(...xs)];

@@ -184,7 +184,7 @@ function render({ model, el }) {
     state.textContent = model.get("state");
     const { bytes = [], words: text = "" } = model.get("growth");
     words.textContent = text;
-    if (bytes.length) growth.show([{ name: "bytes", points: bytes, kind: "p-forward" }], { text: bytesText });
+    if (bytes.length) growth.show([{ name: "bytes", points: bytes, kind: "p-forward" }], { text: bytesText, zero: true });
   };
   const heard = { outline: layOut, rows, opened, picked_names: picked, state: told, growth: told };
   for (const [name, hear] of Object.entries(heard)) model.on(`change:${name}`, hear);

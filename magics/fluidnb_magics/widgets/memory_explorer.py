@@ -1,0 +1,143 @@
+"""The memory widget: what lies where and when in the arenas of a program, and the pool while programs run."""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Hashable, Sequence
+from typing import Any
+
+import traitlets
+
+from fluidnb import memory
+from fluidnb.errors import NotFound
+from fluidnb.memory import size_text
+from fluidnb.program import Program
+from fluidnb.values import CPUPlace
+from fluidnb.viz.curves import Curve
+from fluidnb.viz.memory_model import ArenaMap
+from fluidnb.viz.memory_reader import arena_mark, holders, read_memory
+from fluidnb.viz.memory_view import memory_html, memory_lines
+from fluidnb.viz.model import plural
+from fluidnb.viz.spans import Line
+from fluidnb_magics.selection import Chosen
+from fluidnb_magics.widgets.face import script, style
+from fluidnb_magics.widgets.live import Live
+from fluidnb_magics.workbench import Workbench
+
+#: Holders that are listed, at most; the largest are.
+_MOST = 500
+
+
+class MemoryExplorer(Live):
+    """The memory of a program, live.
+
+    Args:
+        bench: the session behind the magics.
+        program: the program.
+
+    Attributes:
+        arenas: the arena of each block over time.
+        pool: the pool over the runs.
+        holders: who holds it.
+        picked_things: the names and operators that are selected.
+        state: what there is to know besides.
+    """
+
+    _esm = script("chart", "canvas", "memory")
+    _css = style("chart", "canvas", "memory")
+    arenas = traitlets.List().tag(sync=True)
+    pool = traitlets.Dict().tag(sync=True)
+    holders = traitlets.List().tag(sync=True)
+    picked_things = traitlets.Dict().tag(sync=True)
+    state = traitlets.Unicode().tag(sync=True)
+
+    def __init__(self, bench: Workbench, program: Program) -> None:
+        self._program = weakref.ref(program)
+        self._mark: Hashable = None
+        self._used = Curve("used")
+        super().__init__(bench)
+        self.update()
+
+    def lines(self) -> Sequence[Line]:
+        return self._static(memory_lines) or [[("this program has not run yet", "dim")]]
+
+    def html(self) -> str:
+        return self._static(memory_html) or super().html()
+
+    def _static(self, face: Any) -> Any:
+        program = self._program()
+        try:
+            return None if program is None else face(read_memory(program))
+        except NotFound:
+            return None
+
+    # What the page asks.
+
+    def do_pick(self, block: int, index: int, name: str = "") -> None:
+        """Select a variable, or the operator of a workspace.
+
+        Args:
+            block: the block of the operator.
+            index: its index there.
+            name: the variable; empty for the operator.
+        """
+        program = self._program()
+        if program is not None:
+            ops = () if name else ((block, index),)
+            self.bench.selection.choose(Chosen(program, ops=ops, variable=name))
+
+    # What it shows.
+
+    def picked(self, chosen: Chosen | None) -> None:
+        program = self._program()
+        if chosen is None or chosen.program is not program:
+            self.push(picked_things={})
+            return
+        self.push(picked_things={"name": chosen.variable, "ops": [list(spot) for spot in chosen.ops]})
+
+    def refresh(self) -> None:
+        program = self._program()
+        if program is None:
+            self.push(state="the program is gone")
+            return
+        mark = arena_mark(program)
+        if mark is not None and mark != self._mark:
+            self._mark = mark
+            picture = read_memory(program)
+            changed = "the program was changed since it ran" if picture.changed else ""
+            self.push(arenas=[_arena(each) for each in picture.maps], state=changed)
+        elif mark is None:
+            self.push(state="this program has not run yet")
+        stats = memory.stats(CPUPlace())
+        if self._used.count <= self.runs:
+            self._used.add(self.runs, stats.used)
+        held = holders(program, stats)[:_MOST]
+        self.push(
+            pool={
+                "points": [[step, used] for step, used in self._used.points], "used": stats.used, "peak": stats.peak,
+                "words": f"{size_text(stats.used)} used, peak {size_text(stats.peak)}, {size_text(stats.reserved)} "
+                f"reserved, {plural(len(stats.live), 'block')}, {stats.fragmentation:.0%} fragmented",
+                "runs": self.runs,
+            },
+            holders=[[h.name, h.bytes, h.count, h.kind] for h in held],
+        )  # fmt: skip
+
+
+def _arena(arena: ArenaMap) -> dict[str, Any]:
+    """An arena as the page draws it."""
+    found: dict[str, Any] = {
+        "block": arena.block, "size": arena.size, "peak": arena.peak, "starts": arena.starts, "live": arena.live,
+        "steps": [[s.index, s.type, s.role, s.place] for s in arena.steps],
+        "buffers": [
+            [list(b.names) or [arena.called(b)], b.offset, b.size, b.first, b.last, bool(b.names)]
+            for b in arena.buffers
+        ],
+        "words": "nothing lies in it",
+    }  # fmt: skip
+    if arena.buffers:
+        found["peak_call"] = arena.peak_call
+        found["words"] = (
+            f"arena {size_text(arena.size)}, at most {size_text(arena.peak)} held, at {arena.peak_step.text}; "
+            f"{arena.fragmentation:.0%} lost to gaps; {size_text(arena.unshared)} if nothing was shared"
+        )
+    return found
