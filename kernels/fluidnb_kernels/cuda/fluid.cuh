@@ -3,6 +3,9 @@
 #include <cuda_fp16.h>
 #include <cuda_bf16.h>
 
+#ifndef NAN
+#define NAN __int_as_float(0x7fffffff)
+#endif
 #ifndef INFINITY
 #define INFINITY __int_as_float(0x7f800000)
 #endif
