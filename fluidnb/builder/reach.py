@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from fluidnb.builder.arguments import Argument
-from fluidnb.builder.recipes import Recipe
+from fluidnb.op import has_grad, has_op
 from fluidnb.program import Program, Variable
 from fluidnb.program.live import is_live
 from fluidnb.viz.model import VarRow
@@ -25,11 +25,13 @@ class Candidate:
         source: the expression that means it: a Python name where one is bound to it.
         row: what there is to know of it.
         named: whether a Python name is bound to it.
+        made_by: the type of the operator that wrote it last; empty when none did.
     """
 
     source: str
     row: VarRow
     named: bool
+    made_by: str = ""
 
 
 def in_reach(program: Program, block: int, names: Mapping[str, Any], hidden: Collection[str] = ()) -> list[Candidate]:
@@ -63,44 +65,44 @@ def in_reach(program: Program, block: int, names: Mapping[str, Any], hidden: Col
         desc for index in seen for name, desc in program.desc.blocks[index].vars.items()
         if desc not in found and desc.is_parameter()
     ]  # fmt: skip
-    candidates = [Candidate(found[desc], read_var(desc), True) for desc in named]
+    writers = {name: op.optype for i in seen for op in program.desc.blocks[i].ops for name in op.output_arg_names()}
+    candidates = [Candidate(found[desc], read_var(desc), True, writers.get(desc.name(), "")) for desc in named]
     return candidates + [Candidate(f'{here}.var_recursive("{d.name()}")', read_var(d), False) for d in others]
 
 
-def ordered(recipe: Recipe, argument: Argument, candidates: Iterable[Candidate]) -> list[tuple[Candidate, bool]]:
+def ordered(argument: Argument, candidates: Iterable[Candidate]) -> list[tuple[Candidate, bool]]:
     """The candidates for an input, and whether each looks as if it fits.
 
     What a layer's docstring says of the input decides: dtype, number of axes, sequences. It only changes the order, for
     the layer alone knows.
 
     Args:
-        recipe: what is built.
-        argument: its input.
+        argument: the input.
         candidates: the variables in reach.
 
     Returns:
         Those that fit first.
     """
-    rows = [(candidate, fits(recipe, argument, candidate.row)) for candidate in candidates]
+    rows = [(candidate, fits(argument, candidate)) for candidate in candidates]
     return sorted(rows, key=lambda row: not row[1])
 
 
-def fits(recipe: Recipe, argument: Argument, row: VarRow) -> bool:
+def fits(argument: Argument, candidate: Candidate) -> bool:
     """Whether a variable looks as if it could be an input.
 
     Args:
-        recipe: what is built.
-        argument: its input.
-        row: the variable.
+        argument: the input.
+        candidate: the variable.
 
     Returns:
         False when its dtype, its number of axes or its LoD is not what the docstring says.
     """
-    doc = argument.doc
+    doc, row = argument.doc, candidate.row
     if row.shape is None:
         return "array" in doc or argument.name in ("table", "rank_table")
     if argument.name == "loss":
-        return row.dtype.startswith("float") and row.shape in ((1,), ())
+        made_by = candidate.made_by
+        return row.dtype.startswith("float") and row.shape in ((1,), ()) and has_op(made_by) and has_grad(made_by)
     wants_ints = re.search(r"\bint(32|64)\b|\bids\b|class numbers", doc.partition(";")[0]) is not None
     if wants_ints != (row.dtype in _INTS) and (wants_ints or row.dtype != "bool" and "any dtype" not in doc):
         return False

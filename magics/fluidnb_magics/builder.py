@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from fluidnb.builder import Candidate, Draft, Recipe, Rehearsal, in_reach, rehearse, suggestion
+from fluidnb.builder import Candidate, Draft, Recipe, Rehearsal, in_reach, recipes, rehearse, suggestion
 from fluidnb.builder.draft import Text
 from fluidnb.errors import NotFound, near
 from fluidnb.program import Program
@@ -145,6 +145,25 @@ class Site:
         programs = self._bench.program(place.program)
         hint = NameHints("cell" if cell is None else cell.cell.name)
         return rehearse(draft.source(), draft.targets, draft.names, programs, place.block, hint)
+
+    def completions(self, words: list[str]) -> list[str]:
+        """What may follow ``%fluid add`` or ``%fluid build``.
+
+        Args:
+            words: what stands behind it already.
+
+        Returns:
+            What can be built; behind that the variables in reach, and the arguments with what is known to fit.
+        """
+        if not words:
+            return [recipe.name for recipe in recipes()]
+        recipe = next((recipe for recipe in recipes() if recipe.name == words[0]), None)
+        if recipe is None:
+            return []
+        left = [a for a in recipe.arguments if not any(word.startswith(f"{a.name}=") for word in words)]
+        values = [f"{a.name}={choice}" for a in left for choice in a.choices]
+        names = [c.source for c in self.candidates(self.place()) if c.named]
+        return [*names, *(f"{a.name}=" for a in left), *values, "--as", "--in", "--program"]
 
     # Inside.
 

@@ -14,6 +14,7 @@ from fluidnb.terminal.commands import COMMANDS as STEPS
 from fluidnb.viz.fold import FOLDS
 from fluidnb.viz.model import ROLES
 from fluidnb.viz.select import FIELDS
+from fluidnb_magics.builder import Site
 from fluidnb_magics.commands import COMMANDS
 from fluidnb_magics.workbench import Workbench
 
@@ -97,6 +98,8 @@ class Completion:
             options += self._variables()
         if words[1] in ("run", "train", "debug", "nan"):
             options += list(self._named(words).desc.blocks[0].vars)
+        if words[1] in ("build", "add"):
+            options += Site(self._bench).completions(words[2:])
         if words[1] == "ops":
             options += [d.type for d in all_ops()]
         if words[1] in ("scope", "set"):

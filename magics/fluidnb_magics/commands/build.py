@@ -129,7 +129,7 @@ def _ask(bench: Workbench, site: Site, place: Place, recipe: Recipe, argument: A
     candidates = site.candidates(place)
     words, first = list(argument.choices), ""
     if argument.is_input:
-        found = ordered(recipe, argument, candidates)
+        found = ordered(argument, candidates)
         words = [candidate.source for candidate, _ in found if candidate.named]
         first = words[0] if words else ""
     while True:

@@ -85,15 +85,16 @@ class Builder(Face):
         """
         self.found = [[r.name, r.group, r.summary.replace("``", "")] for r in search(text)]
 
-    def do_choose(self, name: str, place: str = "", cell: str = "") -> None:
+    def do_choose(self, name: str, place: str = "", cell: str = "", serial: int = 0) -> None:
         """Begin a draft.
 
         Args:
             name: what to build; empty for nothing.
             place: where.
             cell: id of the cell to which the line is added; empty for a new one.
+            serial: which change of the page this answers.
         """
-        self.page = []
+        self.page, self._serial = [], serial
         if not name:
             self._show(None, {}, None, place, cell)
             return
@@ -104,14 +105,20 @@ class Builder(Face):
         used: set[str] = set()
         for argument in recipe.arguments:
             if argument.is_input and argument.required:
-                fitting = [c.source for c, fits in ordered(recipe, argument, candidates) if fits and c.named]
+                fitting = [c.source for c, fits in ordered(argument, candidates) if fits and c.named]
                 first = next((source for source in fitting if source not in used), "")
                 used.add(first)
                 values[argument.name] = [first] if argument.kind == "variables" else first
         self._show(recipe, values, None, place, cell)
 
     def do_draft(
-        self, name: str, values: Mapping[str, Text], result: str | None = None, place: str = "", cell: str = ""
+        self,
+        name: str,
+        values: Mapping[str, Text],
+        result: str | None = None,
+        place: str = "",
+        cell: str = "",
+        serial: int = 0,
     ) -> None:
         """Check a draft and try it.
 
@@ -121,8 +128,10 @@ class Builder(Face):
             result: the names of its results; None for those that are suggested.
             place: where it is built.
             cell: id of the cell to which the line is added; empty for a new one.
+            serial: which change of the page this answers.
         """
-        self._show(find_recipe(name) if name else None, values, result, place, cell)
+        self._serial = serial
+        self._show(find_recipe(name), values, result, place, cell)
 
     def do_page(self) -> None:
         """Show all about what is chosen: its documentation, and the page of its operator."""
@@ -149,7 +158,7 @@ class Builder(Face):
         state: dict[str, Any] = {
             "places": [[p.name, p.label] for p in site.places()], "place": where.name,
             "cells": [[p.cell.cell_id, p.title] for p in cells], "cell": target.cell.cell_id if target else "",
-            "known": site.cell_ids(), "recipe": None,
+            "known": site.cell_ids(), "recipe": None, "serial": self._serial,
         }  # fmt: skip
         self._draft = self._tried = None
         if recipe is not None:
@@ -162,7 +171,7 @@ class Builder(Face):
                 "result": draft.result,
                 "choices": {
                     a.name: [[c.source, _label(c.source, c.row.name, c.row.facts, c.named), fits, c.named]
-                             for c, fits in ordered(recipe, a, candidates)]
+                             for c, fits in ordered(a, candidates)]
                     for a in recipe.arguments if a.is_input
                 },
                 "problems": _problems(draft, tried),

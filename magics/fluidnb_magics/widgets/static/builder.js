@@ -10,9 +10,16 @@ function render({ model, el }) {
   frame.body.append(tag("div", { class: "fb-sides" }, tag("div", { class: "fb-side" }, search, list), draft));
 
   let form = null; // the form of the draft that is shown
+  let asked = 0; // how often the draft changed; the kernel's answer to the last change is the one that counts
   const state = () => model.get("state");
+  const busy = (is) => draft.setAttribute("aria-busy", String(is));
+  const request = (name, more) => {
+    busy(true);
+    ask(model, name, { ...more, serial: ++asked });
+  };
+  const refused = () => busy(false);
 
-  const choose = (name) => ask(model, "choose", { name, place: state().place, cell: state().cell });
+  const choose = (name, at = state()) => request("choose", { name, place: at.place, cell: at.cell });
   const drawList = () => {
     const found = model.get("found");
     const chosen = state().recipe?.name;
@@ -42,19 +49,21 @@ function render({ model, el }) {
       row.scrollIntoView({ block: "nearest" });
     } else if (event.key === "Enter" && rows.length) {
       choose(rows[Math.max(0, at)].dataset.name);
-      form = null;
     }
   });
 
   const drawDraft = () => {
     const now = state();
+    if (now.serial < asked) return;
+    asked = now.serial;
+    busy(false);
     mark(now.recipe?.name);
     if (!now.recipe) {
       form = null;
       draft.replaceChildren(tag("div", { class: "fb-empty" }, "Choose a layer on the left: its line goes into a %%fluid cell."));
     } else if (form?.serves(now)) form.update(now);
     else {
-      form = draftForm(model, frame, now, el);
+      form = draftForm(model, now, el, request, () => draft.getAttribute("aria-busy") === "true");
       draft.replaceChildren(form.element);
       form.update(now);
       form.focus();
@@ -65,6 +74,7 @@ function render({ model, el }) {
   model.on("change:found", drawList);
   model.on("change:state", drawDraft);
   model.on("change:page", drawPage);
+  model.on("msg:custom", refused);
   drawList();
   drawDraft();
   // Other cells may have run since: look again when the user comes back.
@@ -75,12 +85,16 @@ function render({ model, el }) {
     model.off("change:found", drawList);
     model.off("change:state", drawDraft);
     model.off("change:page", drawPage);
+    model.off("msg:custom", refused);
     frame.dispose();
   };
 }
 
-/** The form of a draft. Gives { element, serves(state), update(state), again(), page(lines), focus() }. */
-function draftForm(model, frame, first, el) {
+/**
+ * The form of a draft; `request(name, more)` asks the kernel, `busy()` says whether its answer is still to come.
+ * Gives { element, serves(state), update(state), again(), page(lines), focus() }.
+ */
+function draftForm(model, first, el, request, busy) {
   const recipe = first.recipe;
   const fields = recipe.arguments.map((argument) => field(argument, () => send()));
   const rows = (needed) => fields.filter((f) => f.argument.required === needed).flatMap((f) => [f.label, f.element]);
@@ -99,7 +113,7 @@ function draftForm(model, frame, first, el) {
 
   const values = () => Object.fromEntries(fields.map((f) => [f.argument.name, f.value()]));
   const draft = (changes = {}) => ({ name: recipe.name, values: values(), result: typedResult, place: place.value, cell: cell.value, ...changes });
-  const send = (changes) => ask(model, "draft", draft(changes));
+  const send = (changes) => request("draft", draft(changes));
   result.addEventListener("input", () => {
     typedResult = result.value.trim() || null;
     send();
@@ -107,7 +121,7 @@ function draftForm(model, frame, first, el) {
   const element = tag(
     "div",
     { style: "display: contents" },
-    tag("div", { class: "fb-title" }, tag("code", {}, recipe.call), tag("span", {}, recipe.summary), more),
+    tag("div", { class: "fb-title", "data-name": recipe.name }, tag("code", {}, recipe.call), tag("span", {}, recipe.summary), more),
     page,
     tag("div", { class: "fb-fields" }, ...rows(true)),
     optional ? tag("details", {}, tag("summary", {}, `${optional} more that may be left out`), tag("div", { class: "fb-fields" }, ...rows(false))) : null,
@@ -119,23 +133,26 @@ function draftForm(model, frame, first, el) {
   element.addEventListener("keydown", (event) => {
     if (event.key === "Enter" && event.target.matches("input")) {
       event.preventDefault();
-      if (!insert.disabled) write();
+      write();
     }
   });
 
   const write = async () => {
-    const now = model.get("state");
+    if (writing) return;
     writing = insert.disabled = true;
     said.textContent = "";
     try {
-      said.textContent = await put(model, el, now, (id) => {
-        typedResult = null;
-        ask(model, "choose", { name: recipe.name, place: now.place, cell: id });
-      });
+      await eventually(() => !busy());
+      const now = model.get("state");
+      if (!now.line || now.refused) return;
+      const [id, sentence] = await put(model, el, now);
+      said.textContent = sentence;
+      typedResult = null;
+      if (id) request("choose", { name: recipe.name, place: now.place, cell: id });
     } finally {
+      insert.disabled = false;
+      insert.focus({ preventScroll: true }); // still writing: the kernel need not look again for that
       writing = false;
-      insert.disabled = !now.line;
-      insert.focus({ preventScroll: true });
     }
   };
 
@@ -241,12 +258,12 @@ function options(select, rows, chosen, groups = {}) {
   select.value = chosen ?? "";
 }
 
-/** Put the line into its cell and run it; `then(id)` is called when it ran. Gives a sentence for the user. */
-async function put(model, el, now, then) {
+/** Put the line into its cell and run it. Gives the cell's id, empty if it did not run, and a sentence for the user. */
+async function put(model, el, now) {
   const notebook = notebookOf(model);
   if (!notebook) {
     await navigator.clipboard?.writeText(`${now.head}\n${now.line}`);
-    return "This front end lets no widget write into its cells: the cell's text is copied, paste it.";
+    return ["", "This front end lets no widget write into its cells: the cell's text is copied, paste it."];
   }
   let index = now.cell ? cellIndex(notebook, now.cell) : -1;
   let cell = notebook.cells[index];
@@ -256,11 +273,8 @@ async function put(model, el, now, then) {
     cell = notebook.insertCell(index || notebook.cells.length, { cell_type: "code", source: `${now.head}\n${now.line}`, metadata: { trusted: true } });
     index = index || notebook.cells.length - 1;
   }
-  const begun = pressRun(el, index, notebook.cells.length);
-  const over = await runOver(cell, begun);
-  if (!over) return "The line is in its cell: run it.";
-  then(cell.getId ? cell.getId() : cell.id);
-  return "";
+  const over = await runOver(cell, pressRun(el, index, notebook.cells.length));
+  return over ? [cell.getId ? cell.getId() : cell.id, ""] : ["", "The line is in its cell: run it."];
 }
 
 export default { render };
