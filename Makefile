@@ -23,7 +23,7 @@ test test-full: export OPENBLAS_NUM_THREADS := 1
 test test-full: export OMP_NUM_THREADS := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help demo lab test test-full bench lint paddle clean
+.PHONY: help demo lab test test-full bench lint paddle node clean
 .DELETE_ON_ERROR:
 
 help: ## list these targets
@@ -35,7 +35,7 @@ demo: $(VENV)/.ready-demo ## train a digit classifier and a regression, in a rea
 lab: $(VENV)/.ready-lab ## open JupyterLab on the tour
 	@$(BIN)/jupyter lab notebooks/00_tour.ipynb
 
-test: $(VENV)/.ready-test paddle ## check style and types, run the tests (large sets are sampled); ARGS go to pytest
+test: $(VENV)/.ready-test paddle node ## check style and types, run the tests (large sets are sampled); ARGS go to pytest
 	@.ci/debian $(PYTHON) browser graphs compiler
 ifeq ($(strip $(ARGS)),)
 	@$(BIN)/ruff check --quiet .
@@ -43,7 +43,7 @@ ifeq ($(strip $(ARGS)),)
 endif
 	@$(PYTEST) $(PYTEST_ARGS)
 
-test-full: $(VENV)/.ready-test paddle ## run every test whole; interrupted, it goes on where it stopped
+test-full: $(VENV)/.ready-test paddle node ## run every test whole; interrupted, it goes on where it stopped
 	@.ci/debian $(PYTHON) browser graphs compiler
 	@$(PYTEST) --full $(PYTEST_ARGS)
 
@@ -84,6 +84,13 @@ $(VENVS)/%/.ready: $(VENV)/.made
 # The last PaddlePaddle that reads Fluid programs has no build for newer Pythons.
 PADDLE_PYTHON = $(shell for p in $(PYTHON) python3.11 python3.12; do \
 	$$p -c 'import sys, ensurepip; sys.exit(sys.version_info[:2] not in ((3, 11), (3, 12)))' 2>/dev/null && echo $$p && break; done)
+
+# The public client that the debug adapter is tested with.
+node: $(VENVS)/node/.ready
+$(VENVS)/node/.ready: tests/dap/package.json tests/dap/package-lock.json $(VENV)/.made
+	@.ci/debian $(PYTHON) node
+	@echo "installing @vscode/debugadapter-testsupport into $(@D)"
+	@mkdir -p $(@D) && cp tests/dap/package*.json $(@D) && npm ci --prefix $(@D) --silent --no-audit --no-fund && touch $@ || echo "going on without it"
 
 paddle: $(VENVS)/paddle/.ready
 $(VENVS)/paddle/.ready: $(VENV)/.made
