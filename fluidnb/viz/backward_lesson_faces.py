@@ -6,8 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from fluidnb.viz.backward_lesson import BackwardLesson, BackwardStep, GradientRow
 from fluidnb.viz.backward_lesson_svg import backward_svg
-from fluidnb.viz.html import lines_html
-from fluidnb.viz.lesson import caption, within
+from fluidnb.viz.lesson import caption, within, wrapped_html
 from fluidnb.viz.model import OpRow
 from fluidnb.viz.spans import Line, cut
 
@@ -75,14 +74,13 @@ def backward_lesson_html(lesson: BackwardLesson, step: int = 0) -> str:
         One element.
     """
     step = within(step, len(lesson.steps))
-    head: list[Line] = [[(f"step {step}  ", "bold"), *line] if i == 0 else [("        ", ""), *line]
-                        for i, line in enumerate(step_lines(lesson, step))]  # fmt: skip
+    head: list[Line] = [[(f"step {step}", "bold")], *step_lines(lesson, step)]
     words = "".join(caption(term, text) for term, text in WORDS.items())
     about = f'<div style="margin-bottom:4px">{caption(lesson.title, lesson.words)}</div>'
     return (
         f'<div class="fluidnb fluidnb-lesson" style="line-height:1.45">{about}'
         f'<div style="overflow:auto">{backward_svg(lesson, step)}</div>'
-        f'<div style="min-height:8.5em">{lines_html(head)}</div>'
+        f'<div style="min-height:8.5em">{wrapped_html(head)}</div>'
         f'<details><summary style="cursor:pointer">What is what</summary>{words}</details></div>'
     )
 

@@ -16,9 +16,9 @@ from fluidnb.viz.svg import FONT
 T = TypeVar("T")
 
 #: Rows of a listing that are drawn at most; height of a row, width of a character.
-MOST, ROW, CHAR = 32, 25, 6.65
-_LEFT, _GAP, _INDENT, _TOP = 46, 110, 18, 30
-_CODE, _GRADIENT = 46, 74
+MOST, ROW, CHAR = 32, 24, 6.35
+_LEFT, _GAP, _INDENT, _TOP = 36, 80, 18, 30
+_CODE, _GRADIENT = 36, 71
 _AMBER = "#d97706"
 
 
@@ -91,7 +91,7 @@ class _Drawing:
         parts = [*self._heads(), *self._arrows(), *self._forward(), *self._backward()]
         return (
             f'<svg xmlns="http://www.w3.org/2000/svg" role="img" aria-label="{escape(label)}" width="{width:.0f}" '
-            f'height="{height:.0f}" viewBox="0 0 {width:.0f} {height:.0f}" font-family="{FONT}" font-size="11" '
+            f'height="{height:.0f}" viewBox="0 0 {width:.0f} {height:.0f}" font-family="{FONT}" font-size="10.5" '
             f'fill="currentColor" style="white-space:pre">{"".join(parts)}</svg>'
         )
 

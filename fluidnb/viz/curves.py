@@ -90,13 +90,14 @@ def bars(curve: Curve, size: int = 24) -> str:
     return "".join("▁▂▃▄▅▆▇█"[round(7 * (v - low) / span)] if math.isfinite(v) else "x" for v in chosen)
 
 
-def curves_svg(curves: Sequence[Curve], steps: int | None = None, first: int = 1) -> str:
+def curves_svg(curves: Sequence[Curve], steps: int | None = None, first: int = 1, width: int = _WIDTH) -> str:
     """Curves as one SVG element over one scale, logarithmic where positive values spread over more than a hundredfold.
 
     Args:
         curves: the curves.
         steps: the steps that the whole run has, when known: the axis goes so far.
         first: the number of the first step on the axis.
+        width: of the picture, in pixels.
 
     Returns:
         The element's text.
@@ -111,7 +112,7 @@ def curves_svg(curves: Sequence[Curve], steps: int | None = None, first: int = 1
     last = max([c.points[-1][0] for c in drawn] + [(steps or 0) - 1, 1])
     low, high = _range(drawn)
     scale = math.log10 if low > 0 and high > 100 * low else float
-    x_of = (_WIDTH - _LEFT - 10) / last
+    x_of = (width - _LEFT - 10) / last
     y_of = (_HEIGHT - _BOTTOM - 12) / (scale(high) - scale(low))
 
     def y_at(value: float) -> float:
@@ -119,18 +120,18 @@ def curves_svg(curves: Sequence[Curve], steps: int | None = None, first: int = 1
 
     parts = [
         f'<svg xmlns="http://www.w3.org/2000/svg" role="img" aria-label="{escape(", ".join(c.name for c in curves))}" '
-        f'width="{_WIDTH}" height="{_HEIGHT}" viewBox="0 0 {_WIDTH} {_HEIGHT}" font-family="{FONT}" font-size="11" '
+        f'width="{width}" height="{_HEIGHT}" viewBox="0 0 {width} {_HEIGHT}" font-family="{FONT}" font-size="11" '
         f'fill="currentColor">'
     ]
     for value in _powers(low, high) if scale is math.log10 else _ticks(low, high):
         y = y_at(value)
         parts.append(
-            f'<path d="M{_LEFT} {y:.1f}H{_WIDTH - 10}" stroke="currentColor" stroke-opacity=".15"/>'
+            f'<path d="M{_LEFT} {y:.1f}H{width - 10}" stroke="currentColor" stroke-opacity=".15"/>'
             f'<text x="{_LEFT - 6}" y="{y + 4:.1f}" text-anchor="end" fill-opacity=".65">{value:.4g}</text>'
         )
     parts.append(
         f'<text x="{_LEFT}" y="{_HEIGHT - 7}" fill-opacity=".65">0</text>'
-        f'<text x="{_WIDTH - 10}" y="{_HEIGHT - 7}" text-anchor="end" fill-opacity=".65">'
+        f'<text x="{width - 10}" y="{_HEIGHT - 7}" text-anchor="end" fill-opacity=".65">'
         f"step {last + first:,.0f}</text>"
     )
     for curve, colour in zip(drawn, PALETTE * len(drawn), strict=False):

@@ -85,15 +85,47 @@ def table_html(rows: Sequence[Sequence[Line]], head: Sequence[str] = ()) -> str:
         >>> table_html([[[("a", "name")], [("<1", "")]]]).count("<td"), "&lt;1" in table_html([[[("<1", "")]]])
         (2, True)
     """
+    return cells_html([[pieces_html(cell) for cell in row] for row in rows], head)
+
+
+def cells_html(rows: Sequence[Sequence[str]], head: Sequence[str] = ()) -> str:
+    """Rows of cells that are HTML already as a table.
+
+    Args:
+        rows: cells of each row.
+        head: titles of the columns.
+
+    Returns:
+        One element.
+
+    Example:
+        >>> cells_html([["<b>a</b>"]], ["name"]).count("<th")
+        1
+    """
     css = "text-align:left;vertical-align:top;padding:1px 14px 1px 0;white-space:nowrap;border:0"
-    top = "".join(f'<th style="{css};opacity:.6;font-weight:400">{escape(title)}</th>' for title in head)
-    body = "".join(
-        f'<tr style="background:none">{"".join(f"""<td style="{css}">{pieces_html(cell)}</td>""" for cell in row)}</tr>'
-        for row in rows
-    )
+    lines = ["".join(f'<th style="{css};opacity:.6;font-weight:400">{escape(title)}</th>' for title in head)]
+    lines += ["".join(f'<td style="{css}">{cell}</td>' for cell in row) for row in rows]
+    body = "".join(f'<tr style="background:none">{line}</tr>' for line in lines if line)
     font = f"font-family:{escape(FONT)};font-size:12px"
-    css = f"border-collapse:collapse;border:0;margin:4px 0;color:inherit;{font}"
-    return f'<table style="{css}"><tr>{top}</tr>{body}</table>'
+    return f'<table style="border-collapse:collapse;border:0;margin:4px 0;color:inherit;{font}">{body}</table>'
+
+
+def wrapped_html(lines: Sequence[Line]) -> str:
+    """Lines of styled text as HTML, broken where the page ends.
+
+    Args:
+        lines: the lines.
+
+    Returns:
+        One element.
+
+    Example:
+        >>> wrapped_html([[("a", "")], [("b", "name")]]).count("</div>")
+        3
+    """
+    font = f"font-family:{escape(FONT)};font-size:12px;line-height:1.45"
+    css = "white-space:pre-wrap;overflow-wrap:anywhere;padding-left:2em;text-indent:-2em"
+    return f'<div style="{font}">{"".join(f"""<div style="{css}">{pieces_html(line)}</div>""" for line in lines)}</div>'
 
 
 def pieces_html(line: Line) -> str:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import math
+from html import escape
 
 from fluidnb.viz.curves import PALETTE, Curve, bars, curves_svg
-from fluidnb.viz.html import lines_html
-from fluidnb.viz.lesson import caption, pieces_html, table_html, within
+from fluidnb.viz.lesson import caption, cells_html, pieces_html, within, wrapped_html
 from fluidnb.viz.model import plural
 from fluidnb.viz.optimizer_lesson import OptimizerLesson, Track
 from fluidnb.viz.optimizer_lesson_kinds import DECAYS, OPTIMIZERS, SCHEDULES, SURFACES
@@ -38,9 +38,9 @@ def optimizer_lesson_lines(lesson: OptimizerLesson, step: int = -1, width: int =
     Example:
         >>> from fluidnb.viz import plain
         >>> from fluidnb.viz.optimizer_lesson import Choice, read_optimizer_lesson
-        >>> print(plain(optimizer_lesson_lines(read_optimizer_lesson("bowl", [Choice("SGD", 0.5)], 4))[2:5]))
-        after 4 steps  height                      at
-        SGD 0.5        █▃▂▁▁   3.442 → 0.5789  (-3.421, 0)
+        >>> print(plain(optimizer_lesson_lines(read_optimizer_lesson("bowl", [Choice("SGD", 0.5)], 4))[2:4]))
+        after 4 steps  height                  at
+        SGD 0.5        █▂▁▁▁   3.442 → 0.5851  (-3.421, 0)
     """
     step, surface = within(step, lesson.steps + 1), SURFACES[lesson.surface]
     lines: list[Line] = [[(lesson.surface, "bold"), (f"  {surface.words}", "dim")], []]
@@ -72,30 +72,33 @@ def optimizer_lesson_html(lesson: OptimizerLesson, step: int = -1, focus: int = 
     """
     step, focus = within(step, lesson.steps + 1), within(focus, len(lesson.tracks))
     track = lesson.tracks[focus]
-    rows: list[list[Line]] = [
-        [[(t.choice.title, "name")], [(_number(t.heights[step]), "")], [(_point(t.points[step]), "")],
-         [(_lost(t, step), "warn")]]
-        for t in lesson.tracks
-    ]  # fmt: skip
-    marks = "".join(
-        f'<span style="white-space:nowrap;margin-right:1.2em"><span style="color:{colour}">●</span> '
-        f"{pieces_html([(t.choice.title, 'name' if i == focus else '')])}</span>"
-        for i, (t, colour) in enumerate(zip(lesson.tracks, PALETTE, strict=False))
-    )
     curves = [_curve(t, step) for t in lesson.tracks]
     about = _about(track, step)
-    side = "display:inline-block;vertical-align:top;margin:0 22px 6px 0"
     words = "".join(caption(term, text) for term, text in WORDS.items())
     return (
         f'<div class="fluidnb fluidnb-lesson" style="overflow-x:auto;line-height:1.45">'
         f'<div style="margin-bottom:6px">{pieces_html([(SURFACES[lesson.surface].words, "")])}</div>'
-        f'<div style="{side}">{optimizer_map_svg(lesson, step, focus)}</div>'
-        f'<div style="{side}"><div>{marks}</div><div><b>height</b> after {plural(step, "step")}</div>'
-        f"{curves_svg(curves, lesson.steps + 1, first=0)}"
-        f"{table_html(rows, ['', 'height', 'at', ''])}</div>"
-        f'<div style="border-top:1px solid rgba(128,128,128,.3);padding-top:6px">{lines_html(about)}</div>'
+        f'<div style="display:flex;flex-wrap:wrap;gap:0 16px">'
+        f'<div style="flex:0 0 auto">{optimizer_map_svg(lesson, step, focus)}</div>'
+        f'<div style="flex:1 1 380px;min-width:0;overflow-x:auto"><b>height</b> after {plural(step, "step")}<br>'
+        f"{curves_svg(curves, lesson.steps + 1, first=0, width=380)}"
+        f"{_table(lesson, step, focus)}</div></div>"
+        f'<div style="border-top:1px solid rgba(128,128,128,.3);padding-top:6px">{wrapped_html(about)}</div>'
         f'<details><summary style="cursor:pointer">What is what</summary>{words}</details></div>'
     )
+
+
+def _table(lesson: OptimizerLesson, step: int, focus: int) -> str:
+    """Where each of them is, beside its colour."""
+    rows = []
+    for i, (track, colour) in enumerate(zip(lesson.tracks, PALETTE, strict=False)):
+        name = pieces_html([(track.choice.title, "bold" if i == focus else "")])
+        cells = [
+            f'<span style="color:{colour}">●</span> {name}', escape(_number(track.heights[step])),
+            escape(_point(track.points[step])), pieces_html([(_lost(track, step), "warn")]),
+        ]  # fmt: skip
+        rows.append(cells)
+    return cells_html(rows, ["", "height", "at", ""])
 
 
 def _about(track: Track, step: int) -> list[Line]:

@@ -16,7 +16,7 @@ from fluidnb.viz.optimizer_lesson_kinds import SURFACES, Surface
 from fluidnb.viz.png import png
 from fluidnb.viz.svg import FONT, new_uid
 
-WIDTH, HEIGHT = 540, 360
+WIDTH, HEIGHT = 430, 300
 #: Contour lines, and the colour of the ground: grey blue, more of it where it is lower.
 _BANDS, _GROUND = 16, (84, 110, 160)
 #: How far outside the picture a way is still drawn, in widths of it.
@@ -96,7 +96,7 @@ def _axes(surface: Surface) -> str:
     dim = 'fill-opacity=".65"'
     return (
         f'<text x="1" y="{HEIGHT + 15}" {dim}>x from {x0:g} to {x1:g}, y from {y0:g} to {y1:g}</text>'
-        f'<text x="{WIDTH - 1}" y="{HEIGHT + 15}" text-anchor="end" {dim}>bluer is lower, + is the start</text>'
+        f'<text x="{WIDTH - 1}" y="{HEIGHT + 15}" text-anchor="end" {dim}>bluer is lower</text>'
     )
 
 
@@ -119,8 +119,7 @@ def _pixels(level: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
     out = np.empty((*level.shape, 4), "uint8")
     out[..., :3] = _GROUND
     out[..., 3] = np.round(20 + 120 * (1 - band / _BANDS) ** 1.5)
-    edge = np.zeros(level.shape, bool)
-    edge[:, 1:] |= band[:, 1:] != band[:, :-1]
-    edge[1:] |= band[1:] != band[:-1]
-    out[edge, 3] = 175
+    away = np.abs(level - np.round(level)) / (np.hypot(*np.gradient(level)) + 1e-9)  # from a line, in pixels
+    line = np.round(4 * np.clip(1.2 - away, 0, 1)) / 4
+    out[..., 3] = np.round(out[..., 3] * (1 - line) + 170 * line)
     return out

@@ -40,16 +40,17 @@ function render({ model, el }) {
     ),
     picture,
   );
+  let drawn = "";
   const draw = () => {
     const shown = model.get("shown");
     const open = picture.querySelector("details")?.open;
     picture.innerHTML = shown.picture; // drawn by the kernel, every text in it escaped
     if (open) picture.querySelector("details").open = true;
+    if (document.activeElement !== names || shown.program !== drawn) names.value = shown.no_grad;
     program.replaceChildren(...shown.programs.map((name) => tag("option", { value: name }, name)));
-    program.value = shown.program;
+    program.value = drawn = shown.program;
     slider.max = String(shown.steps - 1);
     slider.value = String(shown.step);
-    if (document.activeElement !== names) names.value = shown.no_grad;
     told.textContent = `${shown.step} of 0 to ${shown.steps - 1}`;
     back.disabled = shown.step === 0;
     on.disabled = shown.step === shown.steps - 1;
