@@ -29,10 +29,11 @@ class Activation:
 
 
 def _sigmoid(x: Array, out: Array) -> None:
-    np.negative(x, out)
-    np.exp(out, out)
-    np.add(out, 1, out)
-    np.reciprocal(out, out)
+    """½ tanh(½ x) + ½, which is quicker than with exp."""
+    np.multiply(x, 0.5, out)
+    np.tanh(out, out)
+    np.multiply(out, 0.5, out)
+    np.add(out, 0.5, out)
 
 
 def _sigmoid_slope(y: Array, out: Array) -> None:
@@ -72,3 +73,42 @@ ACTIVATIONS = {
 
 #: The names in the order of the numbers that gru_unit gives them.
 BY_NUMBER = ("identity", "sigmoid", "tanh", "relu")
+
+
+class Squash:
+    """The activations of a candidate and of gates beside it.
+
+    As σ(x) = ½ tanh(½ x) + ½, one call of tanh does for the usual ones.
+
+    Args:
+        candidate: activation of the first part.
+        gate: activation of the other parts.
+        dtype: of what they get.
+
+    Example:
+        >>> z = np.zeros(2); Squash(ACTIVATIONS["tanh"], ACTIVATIONS["sigmoid"], z.dtype)(z); z
+        array([0. , 0.5])
+    """
+
+    __slots__ = ("_candidate", "_gate", "_half", "_usual")
+
+    def __init__(self, candidate: Activation, gate: Activation, dtype: Any) -> None:
+        self._candidate, self._gate = candidate.apply, gate.apply
+        self._usual = candidate is ACTIVATIONS["tanh"] and gate is ACTIVATIONS["sigmoid"]
+        self._half = np.array(0.5, dtype)  # an array is quicker to multiply with than a number
+
+    def __call__(self, z: Array) -> None:
+        """Put them through.
+
+        Args:
+            z: [parts, ...], overwritten.
+        """
+        gates = z[1:]
+        if self._usual:
+            np.multiply(gates, self._half, gates)
+            np.tanh(z, z)
+            np.multiply(gates, self._half, gates)
+            np.add(gates, self._half, gates)
+        else:
+            self._candidate(z[:1], z[:1])
+            self._gate(gates, gates)

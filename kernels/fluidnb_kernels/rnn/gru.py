@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -9,8 +10,9 @@ import numpy as np
 from fluidnb.op import Attr, Binder, Context, default_grad, grad_op, op
 from fluidnb_kernels.emit import FLOATS
 from fluidnb_kernels.rnn.activations import ACTIVATIONS, BY_NUMBER
-from fluidnb_kernels.rnn.batches import Batches
-from fluidnb_kernels.rnn.gru_steps import Gru, backward, forward, weight_grad
+from fluidnb_kernels.rnn.batches import Batches, Blocks
+from fluidnb_kernels.rnn.gru_steps import Gru, backward, backward_views, forward, forward_views, weight_grad
+from fluidnb_kernels.rnn.step_views import StepViews
 from fluidnb_kernels.rules import agree
 from fluidnb_kernels.sequences import offsets_of, one_dtype, require_lod
 from fluidnb_kernels.views import reading, writing, written
@@ -54,67 +56,107 @@ def _infer(c: Context) -> None:
         c.set(slot, (x.shape[0], width), x.dtype)
 
 
-def run(net: Gru, x: Array, parameters: tuple[Array, ...], h0: Array, packed: tuple[Array, ...], hidden: Array) -> None:
+def run(
+    net: Gru, steps: StepViews, x: Array, parameters: tuple[Array, ...], h0: Array | None, packed: tuple[Array, ...],
+    biased: Array, gates: Array | None, hidden: Array | None,
+) -> None:  # fmt: skip
     """Run a GRU over sequences.
 
     Args:
         net: what it is.
+        steps: views of `forward_views`.
         x: [n, 3 · width].
         parameters: weight, and bias or None.
         h0: first state or None.
-        packed: gates, reset and states; written.
+        packed: see `forward`; written.
+        biased: workspace like ``x``.
+        gates: [n, 3, width], written where wanted: the gates, step by step.
         hidden: [n, width], written where wanted: the states in the order of the input.
     """
-    net.batches.pack(x, packed[0])
     weight, bias = parameters
-    forward(net, weight, bias, h0, *packed)
+    if bias is None:
+        np.copyto(biased, x)
+    else:
+        np.add(x, bias, biased)
+    net.blocks.pack(biased, packed[0])
+    net.batches.pack_initial(h0, packed[3])
+    forward(net, steps, weight, h0 is not None, packed)
+    if gates is not None:
+        net.blocks.rows(packed[0], gates)
     if hidden is not None:
-        net.batches.unpack(packed[-1], hidden)
+        net.batches.unpack(packed[2], hidden)
 
 
 def run_back(
-    net: Gru, weight: Array, h0: Array, packed: tuple[Array, ...], g: Array, room: tuple[Array, ...],
-    outs: tuple[Array, ...],
+    net: Gru, steps: StepViews, weight: Array, h0: Array | None, values: tuple[Array, ...], g: Array,
+    packed: tuple[Array, ...], room: tuple[Array, ...], outs: tuple[Array | None, ...],
 ) -> None:  # fmt: skip
     """Write the gradients of a GRU.
 
     Args:
         net: what it is.
+        steps: views of `backward_views`.
         weight: its weight.
         h0: first state or None.
-        packed: gates, reset and states, as `run` left them.
+        values: packed gates [n, 3, width], and reset and states, as `run` left them.
         g: [n, width], in the order of the input.
-        room: workspaces: three [n, width], two [n, 3 · width].
-        outs: gradients of input, weight, bias and first state, None where unwanted.
+        packed: see `backward`; written.
+        room: workspace [n, width], and that of the first state.
+        outs: gradients of input [n, 3, width], weight, bias and first state, None where unwanted.
     """
-    (gates, reset, states), batches = packed, net.batches
-    old, dstates, kept, dz, slopes = room
+    (gates, reset, states), batches, (old, first) = values, net.batches, room
+    packed_gates, dstates, dz = packed[:3]
     dx, dweight, dbias, dh0 = outs
+    batches.pack_parts(gates, packed_gates)
     batches.pack(g, dstates)
-    batches.pack_previous(states, batches.pack_initial(h0, states.shape[1], states.dtype), old)
-    first = backward(net, weight, gates, old, dstates, dz, (slopes, kept))
+    batches.pack_initial(h0, first)
+    batches.pack_previous(states, first, old)
+    dfirst = backward(net, steps, weight, packed, old)
     if dx is not None:
-        batches.unpack(dz, dx)
+        batches.unpack_parts(dz, dx)
     if dweight is not None:
         weight_grad(old, reset, dz, dweight)
     if dbias is not None:
-        np.add.reduce(dz, 0, None, dbias.reshape(-1))
+        np.add.reduce(dz, 1, None, dbias.reshape(3, -1))
     if dh0 is not None:
-        batches.unpack_initial(first, dh0)
+        batches.unpack_initial(dfirst, dh0)
 
 
 def _flat(b: Binder, weight: Array) -> Array:
     return reading(b, weight, (weight.size,))
 
 
-def _emit_back(b: Binder, net: Gru, h0: Array, packed: tuple[Array, ...], g: Array, first: str) -> None:
-    n, width = packed[1].shape
-    room = tuple(b.tmp((n, columns), g.dtype) for columns in (width, width, width, 3 * width, 3 * width))
+def _emit(b: Binder, net: Gru, slots: tuple[str, str, str], first: str, hidden: Array | None) -> None:
+    """Emit the run; ``slots`` are those of the packed gates, of reset, and of the packed states."""
+    x, width, count = b["Input"], b["Weight"].shape[0], net.batches.first
+    n, whole = len(x), b[slots[0]]
+    reset, states = (b.tmp((n, width), x.dtype) if b[slot] is None else b[slot] for slot in slots[1:])
+    shapes = (n * 3, width), (count, width), (2 * count, width), x.shape
+    blocks, initial, room, biased = (b.tmp(shape, x.dtype) for shape in shapes)
+    gates = None if whole is None else writing(b, whole, (n, 3, width))
+    packed = blocks, reset, states, initial, room
+    steps = StepViews(partial(forward_views, net))
+    b(run, net, steps, x, (_flat(b, b["Weight"]), b["Bias"]), b[first], packed, biased, gates, hidden)
+    if gates is not None:
+        written(b, whole, gates)
+
+
+def _emit_back(b: Binder, net: Gru, values: tuple[Array, ...], first: str, g: Array) -> None:
+    gates, reset, states = values
+    (n, width), count = reset.shape, net.batches.first
+    shapes = [(3, n, width), (n, width), (3, n, width), (3, n, width), (n, width), (2, count, width), (2, count, width)]
+    packed = tuple(b.tmp(shape, g.dtype) for shape in shapes)
+    room = b.tmp((n, width), g.dtype), b.tmp((count, width), g.dtype)
     dx, dweight, dbias, dh0 = (b[slot + "@GRAD"] for slot in ("Input", "Weight", "Bias", first))
+    into = None if dx is None else writing(b, dx, (n, 3, width))
     flat = None if dweight is None else writing(b, dweight, (dweight.size,))
-    b(run_back, net, _flat(b, b["Weight"]), h0, packed, g, room, (dx, flat, dbias, dh0))
-    if flat is not None:
-        written(b, dweight, flat)
+    values = reading(b, gates, (n, 3, width)), reset, states
+    steps = StepViews(partial(backward_views, net))
+    outs = into, flat, dbias, dh0
+    b(run_back, net, steps, _flat(b, b["Weight"]), b[first], values, g, packed, room, outs)
+    for out, view in ((dx, into), (dweight, flat)):
+        if view is not None:
+            written(b, out, view)
 
 
 def _network(b: Binder) -> Gru:
@@ -122,7 +164,7 @@ def _network(b: Binder) -> Gru:
         ACTIVATIONS[b.attr(name, default)] for name, default in (("gate_activation", "sigmoid"), ("activation", "tanh"))
     )
     batches = Batches(offsets_of(b, "Input"), bool(b.attr("is_reverse", False)))
-    return Gru(batches, gate, candidate, bool(b.attr("origin_mode", False)))
+    return Gru(batches, Blocks(batches, 3), gate, candidate, bool(b.attr("origin_mode", False)))
 
 
 @op(
@@ -168,19 +210,14 @@ def gru(b: Binder) -> None:
 
     Source: Fluid's gru_op (Chung et al. 2014; with origin_mode Cho et al. 2014).
     """
-    x, width = b["Input"], b["Weight"].shape[0]
-    packed = tuple(
-        b.tmp((x.shape[0], columns), x.dtype) if b[slot] is None else b[slot]
-        for slot, columns in (("BatchGate", 3 * width), ("BatchResetHiddenPrev", width), ("BatchHidden", width))
-    )
-    b(run, _network(b), x, (_flat(b, b["Weight"]), b["Bias"]), b["H0"], packed, b["Hidden"])
+    _emit(b, _network(b), ("BatchGate", "BatchResetHiddenPrev", "BatchHidden"), "H0", b["Hidden"])
 
 
 @grad_op("gru_grad", dtype_slot="Input")
 def gru_grad(b: Binder) -> None:
     """Gradients by backpropagation through time, from that of Hidden."""
-    packed = b["BatchGate"], b["BatchResetHiddenPrev"], b["BatchHidden"]
-    _emit_back(b, _network(b), b["H0"], packed, b["Hidden@GRAD"], "H0")
+    values = b["BatchGate"], b["BatchResetHiddenPrev"], b["BatchHidden"]
+    _emit_back(b, _network(b), values, "H0", b["Hidden@GRAD"])
 
 
 def _unit_infer(c: Context) -> None:
@@ -200,7 +237,8 @@ def _unit_network(b: Binder) -> Gru:
     gate, candidate = (
         ACTIVATIONS[BY_NUMBER[b.attr(name, default)]] for name, default in (("gate_activation", 1), ("activation", 2))
     )
-    return Gru(Batches(np.arange(b["Input"].shape[0] + 1)), gate, candidate, bool(b.attr("origin_mode", False)))
+    batches = Batches(np.arange(b["Input"].shape[0] + 1))
+    return Gru(batches, Blocks(batches, 3), gate, candidate, bool(b.attr("origin_mode", False)))
 
 
 @op(
@@ -238,16 +276,11 @@ def gru_unit(b: Binder) -> None:
 
     Source: Fluid's gru_unit_op.
     """
-    x, width = b["Input"], b["Weight"].shape[0]
-    packed = tuple(
-        b.tmp((x.shape[0], columns), x.dtype) if b[slot] is None else b[slot]
-        for slot, columns in (("Gate", 3 * width), ("ResetHiddenPrev", width), ("Hidden", width))
-    )
-    b(run, _unit_network(b), x, (_flat(b, b["Weight"]), b["Bias"]), b["HiddenPrev"], packed, None)
+    _emit(b, _unit_network(b), ("Gate", "ResetHiddenPrev", "Hidden"), "HiddenPrev", None)
 
 
 @grad_op("gru_unit_grad", dtype_slot="Input")
 def gru_unit_grad(b: Binder) -> None:
     """Gradients of one step, from that of Hidden."""
-    packed = b["Gate"], b["ResetHiddenPrev"], b["HiddenPrev"]  # no row goes on from another, so no state is looked up
-    _emit_back(b, _unit_network(b), b["HiddenPrev"], packed, b["Hidden@GRAD"], "HiddenPrev")
+    values = b["Gate"], b["ResetHiddenPrev"], b["HiddenPrev"]  # no row goes on from another, so no state is looked up
+    _emit_back(b, _unit_network(b), values, "HiddenPrev", b["Hidden@GRAD"])

@@ -6,13 +6,15 @@ All arrays are packed (see `batches`). Columns of gates are update, reset, candi
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from fluidnb_kernels.rnn.activations import Activation
-from fluidnb_kernels.rnn.batches import Batches
+from fluidnb_kernels.rnn.batches import Batches, Blocks, parts
+from fluidnb_kernels.rnn.step_views import StepViews
 
 Array = Any
 
@@ -23,12 +25,14 @@ class Gru:
 
     Args:
         batches: how sequences become steps.
+        blocks: the steps of what comes in.
         gate: activation of the update and reset gates.
         candidate: activation of the candidate.
         origin: whether the update gate is the share of the old state (Cho et al. 2014), not of the candidate.
     """
 
     batches: Batches
+    blocks: Blocks
     gate: Activation
     candidate: Activation
     origin: bool
@@ -52,84 +56,129 @@ def halves(weight: Array) -> tuple[Array, Array]:
     return weight[:cut].reshape(width, 2 * width), weight[cut:].reshape(width, width)
 
 
-def forward(
-    net: Gru, weight: Array, bias: Array | None, h0: Array | None, gates: Array, reset: Array, hidden: Array
-) -> None:
+def forward_views(
+    net: Gru, gates: Array, reset: Array, hidden: Array, first: Array, room: Array
+) -> Iterator[tuple[Array, ...]]:
+    """What each step of `forward` works on.
+
+    Args:
+        net: what the network is.
+        gates: see `forward`, and so are reset and hidden.
+        reset: [n, width].
+        hidden: [n, width].
+        first: [sequences with rows, width]: the state before step 0.
+        room: workspace [2 · sequences with rows, width].
+
+    Yields:
+        The update and reset gates together and each alone, the candidate, the old state, what it adds to the gates,
+        what is left of it by the reset gate, what that adds to the candidate, and the new state.
+    """
+    for (now, before), z in zip(net.batches, net.blocks.steps(gates), strict=True):
+        n = now.stop - now.start
+        old = first if before is None else hidden[before]
+        more = room[: 2 * n].reshape(2, n, -1)
+        yield z[:2], *z, old, more, reset[now], more[0], hidden[now]
+
+
+def forward(net: Gru, steps: StepViews, weight: Array, known: bool, packed: tuple[Array, ...]) -> None:
     """Run the steps.
 
     Args:
         net: what the network is.
+        steps: views of `forward_views`.
         weight: see `halves`.
-        bias: [1, 3 · width] or None.
-        h0: [sequences, width], or None for zeros.
-        gates: [n, 3 · width], which holds the input and is overwritten.
-        reset: [n, width], written: the old state times the reset gate.
-        hidden: [n, width], written: the state after each row.
+        known: whether a first state is given; it is zeros otherwise.
+        packed: gates [n · 3, width] in blocks, which hold the input with its bias and are overwritten; the old state
+            times the reset gate, and the state after each row [n, width], written; and the other arrays of
+            `forward_views`.
     """
     to_gates, to_candidate = halves(weight)
-    width = hidden.shape[1]
-    first = net.batches.pack_initial(h0, width, hidden.dtype)
-    room = np.empty((net.batches.first, 2 * width), gates.dtype)
-    if bias is not None:
-        np.add(gates, bias, gates)
-    for now, before in net.batches:
-        z, old, h = gates[now], first if before is None else hidden[before], hidden[now]
-        n, both, candidate = len(z), z[:, : 2 * width], z[:, 2 * width :]
-        going_on = before is not None or h0 is not None
-        if going_on:
-            np.dot(old, to_gates, room[:n])
-            np.add(both, room[:n], both)
+    weights = parts(to_gates, len(to_gates))
+    for both, update, gate, candidate, old, more, reset, room, h in steps(*packed):
+        if known:
+            np.matmul(old, weights, more)
+            np.add(both, more, both)
         net.gate.apply(both, both)
-        np.multiply(old, z[:, width : 2 * width], reset[now])
-        if going_on:
-            candidate += np.dot(reset[now], to_candidate)
+        np.multiply(old, gate, reset)
+        if known:
+            np.dot(reset, to_candidate, room)
+            np.add(candidate, room, candidate)
+        known = True
         net.candidate.apply(candidate, candidate)
         one, other = (old, candidate) if net.origin else (candidate, old)
         np.subtract(one, other, h)  # h = other + update · (one - other)
-        np.multiply(h, z[:, :width], h)
+        np.multiply(h, update, h)
         np.add(h, other, h)
 
 
-def backward(
-    net: Gru, weight: Array, gates: Array, old: Array, g: Array, dz: Array, room: tuple[Array, Array]
-) -> Array:
+def backward_views(
+    net: Gru, gates: Array, g: Array, dz: Array, slopes: Array, kept: Array, room: Array, share: Array
+) -> Iterator[tuple[Array, ...]]:
+    """What each step of `backward` works on.
+
+    Args:
+        net: what the network is.
+        gates: see `backward`, and so are g, dz, slopes, and kept.
+        g: [n, width].
+        dz: [3, n, width].
+        slopes: [3, n, width].
+        kept: [n, width].
+        room: workspace [2, sequences with rows, width].
+        share: workspace [2, sequences with rows, width].
+
+    Yields:
+        The gradient of the state, and of its rows that go on in the step behind; gradients and slopes of update, reset,
+        and candidate, and the gradients of the first two together; the reset gate, the share of the old state, what the
+        two gates give the old state, together and apart, and the gradients of the old state and of what the reset gate
+        leaves of it.
+    """
+    stays = gates[0] if net.origin else kept
+    for now, _, going_on in net.batches.backwards():
+        dh, d, n = g[now], dz[:, now], now.stop - now.start
+        each, slope = room[:, :n], tuple(slopes[:, now])
+        yield dh, dh[:going_on], tuple(d), slope, d[:2], gates[1, now], stays[now], each, tuple(each), *share[:, :n]
+
+
+def backward(net: Gru, steps: StepViews, weight: Array, packed: tuple[Array, ...], old: Array) -> Array:
     """Run the steps back.
 
     Args:
         net: what the network is.
+        steps: views of `backward_views`.
         weight: see `halves`.
-        gates: as `forward` left them.
+        packed: gates [3, n, width] as `forward` left them; gradients of the states [n, width], overwritten; those of
+            the gates before their activations [3, n, width], written; workspaces [3, n, width] and [n, width]; and the
+            other arrays of `backward_views`.
         old: [n, width]: the state that each row goes on from.
-        g: [n, width]: gradients of the states; overwritten.
-        dz: [n, 3 · width], written: gradients of the gates before their activations.
-        room: workspaces [n, 3 · width] and [n, width].
 
     Returns:
         The gradient of the first state.
     """
     to_gates, to_candidate = halves(weight)
-    slopes, kept = room
-    width = old.shape[1]
-    update, candidate = gates[:, :width], gates[:, 2 * width :]
-    net.gate.slope(gates[:, : 2 * width], slopes[:, : 2 * width])
-    net.candidate.slope(candidate, slopes[:, 2 * width :])
+    weights = parts(to_gates, len(to_gates)).copy().transpose(0, 2, 1).copy()  # quicker than views
+    back = to_candidate.T.copy()
+    gates, _, _, slopes, kept, _, share = packed
+    update, _, candidate = gates
+    net.gate.slope(gates[:2], slopes[:2])
+    net.candidate.slope(candidate, slopes[2])
     np.subtract(1, update, kept)  # the share of the one that the update gate leaves out
-    new, stays = (kept, update) if net.origin else (update, kept)
-    slopes[:, :width] *= old - candidate if net.origin else candidate - old
-    slopes[:, width : 2 * width] *= old
-    slopes[:, 2 * width :] *= new
-    dold = np.zeros((0, width), g.dtype)
-    for now, _, going_on in net.batches.backwards():
-        dh, d, slope = g[now], dz[now], slopes[now]
-        np.add(dh[:going_on], dold, dh[:going_on])
-        np.multiply(dh, slope[:, :width], d[:, :width])
-        np.multiply(dh, slope[:, 2 * width :], d[:, 2 * width :])
-        dreset = np.dot(d[:, 2 * width :], to_candidate.T)
-        np.multiply(dreset, slope[:, width : 2 * width], d[:, width : 2 * width])
-        dold = np.dot(d[:, : 2 * width], to_gates.T)
-        dold += dh * stays[now]
-        dold += dreset * gates[now, width : 2 * width]
-    return dold
+    slopes[0] *= old - candidate if net.origin else candidate - old
+    slopes[1] *= old
+    slopes[2] *= kept if net.origin else update
+    ahead = share[0, :0]
+    for dh, on, d, slope, both, gate, stays, each, (one, two), dold, dreset in steps(*packed):
+        np.add(on, ahead, on)
+        np.multiply(dh, slope[0], d[0])
+        np.multiply(dh, slope[2], d[2])
+        np.dot(d[2], back, dreset)
+        np.multiply(dreset, slope[1], d[1])
+        np.matmul(both, weights, each)
+        np.multiply(dh, stays, dold)
+        np.multiply(dreset, gate, dreset)
+        for more in one, two, dreset:
+            np.add(dold, more, dold)
+        ahead = dold
+    return ahead
 
 
 def weight_grad(old: Array, reset: Array, dz: Array, out: Array) -> None:
@@ -138,10 +187,9 @@ def weight_grad(old: Array, reset: Array, dz: Array, out: Array) -> None:
     Args:
         old: [n, width]: the state that each row goes on from.
         reset: [n, width]: the same times the reset gate.
-        dz: [n, 3 · width].
+        dz: [3, n, width].
         out: see `halves`; written.
     """
     dgates, dcandidate = halves(out)
-    width = old.shape[1]
-    np.matmul(old.T, dz[:, : 2 * width], dgates)
-    np.matmul(reset.T, dz[:, 2 * width :], dcandidate)
+    np.matmul(old.T, dz[:2], parts(dgates, len(dgates)))
+    np.matmul(reset.T, dz[2], dcandidate)

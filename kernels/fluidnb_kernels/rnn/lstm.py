@@ -2,19 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-import numpy as np
-
 from fluidnb.op import Attr, Binder, Context, default_grad, grad_op, op
 from fluidnb_kernels.emit import FLOATS
 from fluidnb_kernels.rnn.activations import ACTIVATIONS
-from fluidnb_kernels.rnn.batches import Batches
-from fluidnb_kernels.rnn.lstm_steps import Lstm, backward, forward, peephole_grads
+from fluidnb_kernels.rnn.lstm_run import emit, emit_back, network
 from fluidnb_kernels.rules import agree
-from fluidnb_kernels.sequences import offsets_of, one_dtype, require_lod
-
-Array = Any
+from fluidnb_kernels.sequences import one_dtype, require_lod
 
 ATTRS = {
     "use_peepholes": Attr("bool", True, "whether the gates see the cell"),
@@ -88,113 +81,6 @@ def _infer(c: Context) -> None:
     c.set("BatchCellPreAct", (x.shape[0], width), x.dtype)
 
 
-def network(b: Binder, **more: Any) -> Lstm:
-    """What the attributes and the LoD say of an LSTM.
-
-    Args:
-        b: the binder.
-        more: further fields of `Lstm`.
-
-    Returns:
-        The network.
-    """
-    gate, cell, candidate = (
-        ACTIVATIONS[b.attr(name + "_activation", default)]
-        for name, default in (("gate", "sigmoid"), ("cell", "tanh"), ("candidate", "tanh"))
-    )
-    batches = Batches(offsets_of(b, "Input"), bool(b.attr("is_reverse", False)))
-    return Lstm(batches, gate, cell, candidate, bool(b.attr("use_peepholes", True)), **more)
-
-
-def run(
-    net: Lstm,
-    x: Array,
-    parameters: tuple[Array, ...],
-    initial: tuple[Array, Array],
-    packed: tuple[Array, ...],
-    outs: list[tuple[Array, Array]],
-) -> None:
-    """Run an LSTM over sequences.
-
-    Args:
-        net: what it is.
-        x: [n, 4 · width].
-        parameters: see `forward`.
-        initial: first state and first cell, or Nones.
-        packed: see `forward`; written.
-        outs: (packed, array) pairs: what is written out in the order of the input.
-    """
-    net.batches.pack(x, packed[0])
-    forward(net, parameters, *initial, packed)
-    for inner, out in outs:
-        if out is not None:
-            net.batches.unpack(inner, out)
-
-
-def run_back(
-    net: Lstm,
-    parameters: tuple[Array, ...],
-    initial: tuple[Array, Array],
-    values: tuple[Array, ...],
-    g: Array,
-    room: tuple[Array, ...],
-    outs: tuple[Array, ...],
-) -> None:
-    """Write the gradients of an LSTM.
-
-    Args:
-        net: what it is.
-        parameters: see `forward`.
-        initial: first state and first cell, or Nones.
-        values: packed gates, activated cells and hidden states (None without a projection); states and cells in the
-            order of the input.
-        g: [n, state], in the order of the input.
-        room: workspaces of `room_back`.
-        outs: gradients of input, weight, bias, projection, first state and first cell, None where unwanted.
-    """
-    batches, (h0, c0) = net.batches, initial
-    gates, seen, hidden, states, cells = values
-    dx, dweight, dbias, dprojection, dh0, dc0 = outs
-    packed_states, before, dstates, packed_cells, old, through, dz = room
-    batches.pack(states, packed_states)
-    batches.pack(cells, packed_cells)
-    batches.pack(g, dstates)
-    batches.pack_previous(packed_cells, batches.pack_initial(c0, cells.shape[1], cells.dtype), old)
-    packed = gates, packed_cells, seen, hidden, packed_states
-    dstate, dcell = backward(net, parameters, packed, old, dstates, dz, through)
-    if dx is not None:
-        batches.unpack(dz, dx)
-    if dweight is not None:
-        batches.pack_previous(packed_states, batches.pack_initial(h0, states.shape[1], states.dtype), before)
-        np.matmul(before.T, dz, dweight)
-    if dbias is not None:
-        width = cells.shape[1]
-        np.add.reduce(dz, 0, None, dbias[0, : 4 * width])
-        if net.peepholes:
-            dbias[0, 4 * width :] = peephole_grads(dz, old, packed_cells)
-    if dprojection is not None:
-        np.matmul(hidden.T, dstates, dprojection)
-    for first, out in ((dstate, dh0), (dcell, dc0)):
-        if out is not None:
-            batches.unpack_initial(first, out)
-
-
-def room_back(b: Binder, states: Array, cells: Array) -> tuple[Array, ...]:
-    """The workspaces of `run_back`.
-
-    Args:
-        b: the binder.
-        states: [n, state].
-        cells: [n, width].
-
-    Returns:
-        Three like ``states``, three like ``cells``, one [n, 4 · width].
-    """
-    n, width = cells.shape
-    shapes = [states.shape] * 3 + [cells.shape] * 3 + [(n, 4 * width)]
-    return tuple(b.tmp(shape, cells.dtype) for shape in shapes)
-
-
 @op(
     "lstm",
     inputs={
@@ -238,24 +124,11 @@ def lstm(b: Binder) -> None:
 
     Source: Fluid's lstm_op (Hochreiter and Schmidhuber 1997; peepholes of Gers and Schmidhuber 2000).
     """
-    x, cell = b["Input"], b["Cell"]
-    shape = x.shape[0], b["Weight"].shape[0]
-    gates, seen = (
-        b.tmp((x.shape[0], columns), x.dtype) if b[slot] is None else b[slot]
-        for slot, columns in (("BatchGate", x.shape[1]), ("BatchCellPreAct", shape[1]))
-    )
-    cells, hidden = b.tmp(shape, x.dtype), b.tmp(shape, x.dtype)
-    parameters = b["Weight"], b["Bias"], None
-    packed = gates, cells, seen, hidden, hidden
-    b(run, network(b), x, parameters, (b["H0"], b["C0"]), packed, [(hidden, b["Hidden"]), (cells, cell)])
+    x = b["Input"]
+    emit(b, network(b), None, b.tmp((x.shape[0], b["Weight"].shape[0]), x.dtype), "Hidden")
 
 
 @grad_op("lstm_grad", dtype_slot="Input")
 def lstm_grad(b: Binder) -> None:
     """Gradients by backpropagation through time, from that of Hidden."""
-    values = b["BatchGate"], b["BatchCellPreAct"], None, b["Hidden"], b["Cell"]
-    outs = tuple(b[s + "@GRAD"] for s in ("Input", "Weight", "Bias"))
-    outs = (*outs, None, b["H0@GRAD"], b["C0@GRAD"])
-    parameters = b["Weight"], b["Bias"], None
-    room = room_back(b, b["Hidden"], b["Cell"])
-    b(run_back, network(b), parameters, (b["H0"], b["C0"]), values, b["Hidden@GRAD"], room, outs)
+    emit_back(b, network(b), None, None, "Hidden")

@@ -6,13 +6,15 @@ matrices, and one call for each function of all its sequences.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from fluidnb_kernels.rnn.activations import Activation
-from fluidnb_kernels.rnn.batches import Batches
+from fluidnb_kernels.rnn.activations import Activation, Squash
+from fluidnb_kernels.rnn.batches import Batches, Blocks, parts
+from fluidnb_kernels.rnn.step_views import StepViews
 
 Array = Any
 
@@ -23,6 +25,7 @@ class Lstm:
 
     Args:
         batches: how sequences become steps.
+        blocks: the steps of what comes in.
         gate: activation of the three gates.
         cell: activation of the cell on its way out.
         candidate: activation of the candidate.
@@ -33,6 +36,7 @@ class Lstm:
     """
 
     batches: Batches
+    blocks: Blocks
     gate: Activation
     cell: Activation
     candidate: Activation
@@ -42,178 +46,164 @@ class Lstm:
     proj_clip: float = 0.0
 
 
-@dataclass(frozen=True, slots=True)
-class Columns:
-    """The parts of an array [n, 4 · width].
+def forward_views(
+    net: Lstm, gates: Array, cells: Array, seen: Array, hidden: Array, states: Array, first: Array, cell: Array,
+    room: Array, kept: Array,
+) -> Iterator[tuple[Array, ...]]:  # fmt: skip
+    """What each step of `forward` works on.
 
     Args:
-        all: the array.
+        net: what the network is.
+        gates: see `forward`, and so are cells, seen, hidden, and states.
+        cells: [n, width].
+        seen: [n, width].
+        hidden: [n, width].
+        states: [n, state].
+        first: [sequences with rows, state]: the state before step 0.
+        cell: [sequences with rows, width]: the cell before step 0.
+        room: workspace [4 · sequences with rows, width].
+        kept: workspace [sequences with rows, width].
 
-    Example:
-        >>> Columns(np.array([[1, 2, 3, 4]])).forget
-        array([[3]])
+    Yields:
+        The block of gates, its four parts, the old state, the old cell, what the state adds to the gates, what the
+        forget gate keeps, new cell, activated cell, hidden state, and state.
     """
-
-    all: Array
-
-    def _part(self, i: int) -> Array:
-        width = self.all.shape[1] // 4
-        return self.all[:, i * width : (i + 1) * width]
-
-    @property
-    def candidate(self) -> Array:
-        """The candidate's columns."""
-        return self._part(0)
-
-    @property
-    def input(self) -> Array:
-        """The input gate's columns."""
-        return self._part(1)
-
-    @property
-    def forget(self) -> Array:
-        """The forget gate's columns."""
-        return self._part(2)
-
-    @property
-    def output(self) -> Array:
-        """The output gate's columns."""
-        return self._part(3)
+    for (now, before), z in zip(net.batches, net.blocks.steps(gates), strict=True):
+        n = now.stop - now.start
+        old = (first, cell) if before is None else (states[before], cells[before])
+        more = room[: 4 * n].reshape(z.shape)
+        yield z, tuple(z), *old, more, kept[:n], cells[now], seen[now], hidden[now], states[now]
 
 
-def peephole_weights(bias: Array) -> tuple[Array, Array]:
-    """The weights from the cell to the input and forget gates [2, width], and to the output gate [width].
-
-    Args:
-        bias: [1, 7 · width].
-
-    Example:
-        >>> peephole_weights(np.arange(7)[None])
-        (array([[4],
-               [5]]), array([6]))
-    """
-    width = bias.shape[1] // 7
-    return bias[0, 4 * width : 6 * width].reshape(2, width), bias[0, 6 * width :]
-
-
-def forward(
-    net: Lstm, parameters: tuple[Array, ...], h0: Array | None, c0: Array | None, packed: tuple[Array, ...]
-) -> None:
+def forward(net: Lstm, steps: StepViews, parameters: tuple[Array, ...], known: bool, packed: tuple[Array, ...]) -> None:
     """Run the steps.
 
     Args:
         net: what the network is.
+        steps: views of `forward_views`.
         parameters: weight [state, 4 · width], bias [1, 4 or 7 · width], projection [width, state] or None.
-        h0: [sequences, state], or None for zeros.
-        c0: [sequences, width], or None for zeros.
-        packed: gates [n, 4 · width], which hold the input and are overwritten; cell, activated cell and hidden state
-            [n, width], written; state [n, state], written (the hidden state where there is no projection).
+        known: whether a first state is given; it is zeros otherwise.
+        packed: gates [n · 4, width] in blocks, which hold the input with its bias and are overwritten; cell, activated
+            cell and hidden state [n, width], written; state [n, state], written (the hidden state where there is no
+            projection); and the other arrays of `forward_views`.
     """
     weight, bias, projection = parameters
-    gates, cells, seen, hidden, states = packed
-    batches, width = net.batches, cells.shape[1]
-    state0 = batches.pack_initial(h0, states.shape[1], states.dtype)
-    cell0 = batches.pack_initial(c0, width, cells.dtype)
-    room, kept = np.empty((batches.first, 4 * width), gates.dtype), np.empty((batches.first, width), gates.dtype)
-    candidates, column = np.empty_like(cells), Columns(gates)
-    inputs, forgets, outputs = column.input, column.forget, column.output
-    np.add(gates, bias[:, : 4 * width], gates)
-    for now, before in batches:
-        z, cell, candidate, output = gates[now], cells[now], candidates[now], outputs[now]
-        n = len(z)
-        state, old = (state0, cell0) if before is None else (states[before], cells[before])
-        if before is not None or h0 is not None:
-            np.dot(state, weight, room[:n])
-            np.add(z, room[:n], z)
-        net.candidate.apply(z[:, :width], candidate)
+    width = packed[1].shape[1]
+    weights, biases, squash = parts(weight, width), parts(bias, width), Squash(net.candidate, net.gate, weight.dtype)
+    for z, (candidate, into, forget, output), state, old, more, kept, cell, seen, hidden, new in steps(*packed):
+        if known:
+            np.matmul(state, weights, more)
+            np.add(z, more, z)
+        known = True
         if net.peepholes:
-            to_gates, to_output = peephole_weights(bias)
-            both = z[:, width : 3 * width]
-            both += (old[:, None] * to_gates).reshape(n, 2 * width)
-            net.gate.apply(both, both)
+            z[1:3] += old * biases[4:6]
+            squash(z[:3])
         else:
-            net.gate.apply(z, z)  # of the candidate's columns too: one piece of memory is quicker than its parts
-        np.multiply(candidate, inputs[now], cell)
-        np.multiply(old, forgets[now], kept[:n])
-        np.add(cell, kept[:n], cell)
+            squash(z)
+        np.multiply(candidate, into, cell)
+        np.multiply(old, forget, kept)
+        np.add(cell, kept, cell)
         if net.cell_clip:
             np.clip(cell, -net.cell_clip, net.cell_clip, cell)
         if net.peepholes:
-            output += cell * to_output
+            output += cell * biases[6]
             net.gate.apply(output, output)
-        net.cell.apply(cell, seen[now])
-        np.multiply(seen[now], output, hidden[now])
+        net.cell.apply(cell, seen)
+        np.multiply(seen, output, hidden)
         if net.projection is not None:
-            np.dot(hidden[now], projection, states[now])
-            net.projection.apply(states[now], states[now])
+            np.dot(hidden, projection, new)
+            net.projection.apply(new, new)
             if net.proj_clip:
-                np.clip(states[now], -net.proj_clip, net.proj_clip, states[now])
-    np.copyto(column.candidate, candidates)
+                np.clip(new, -net.proj_clip, net.proj_clip, new)
+
+
+def backward_views(
+    net: Lstm, gates: Array, cells: Array, states: Array, g: Array, dz: Array, through: Array, room: Array, kept: Array
+) -> Iterator[tuple[Array, ...]]:
+    """What each step of `backward` works on.
+
+    Args:
+        net: what the network is.
+        gates: see `backward`, and so are cells, states, g, dz, and through.
+        cells: [n, width].
+        states: [n, state].
+        g: [n, state].
+        dz: [4, n, width].
+        through: [n, width].
+        room: workspace [4, sequences with rows, state].
+        kept: workspace [sequences with rows, width].
+
+    Yields:
+        Gradients of state and cell, and of their rows that go on in the step behind; gradients of the gates, of all but
+        the output gate, and of the output gate; forget gate, cell, state; what each gate gives the old state, and the
+        gradient of the old cell.
+    """
+    for now, _, going_on in net.batches.backwards():
+        dh, dc, d, n = g[now], through[now], dz[:, now], now.stop - now.start
+        coming = dh[:going_on], dc[:going_on]
+        yield dh, dc, *coming, d, d[:3], d[3], gates[2, now], cells[now], states[now], room[:, :n], kept[:n]
 
 
 def backward(
     net: Lstm,
+    steps: StepViews,
     parameters: tuple[Array, ...],
     packed: tuple[Array, ...],
+    seen: Array,
     old: Array,
-    g: Array,
-    dz: Array,
-    through: Array,
 ) -> tuple[Array, Array]:
     """Run the steps back.
 
     Args:
         net: what the network is.
+        steps: views of `backward_views`.
         parameters: as for `forward`.
-        packed: as `forward` left them.
+        packed: gates [4, n, width], cell [n, width] and state [n, state] as `forward` left them; gradients of the
+            states [n, state], overwritten with those before the projection's activation; those of the gates before
+            their activations [4, n, width], written; and the other arrays of `backward_views`.
+        seen: [n, width]: the activated cells.
         old: [n, width]: the cell that each row goes on from.
-        g: [n, state]: gradients of the states; overwritten with those before the projection's activation.
-        dz: [n, 4 · width], written: gradients of the gates before their activations.
-        through: workspace [n, width].
 
     Returns:
         The gradients of the first state and of the first cell.
     """
     weight, bias, projection = parameters
-    gates, cells, seen, _, states = packed
+    gates, cells, _, _, dz, through, _, kept = packed
     width = cells.shape[1]
     _slopes(net, gates, old, seen, dz, through)  # which become gradients in place
-    inside = np.abs(cells) < net.cell_clip if net.cell_clip else None
-    forgets, transposed = Columns(gates).forget, np.ascontiguousarray(weight.T)  # quicker to multiply with than a view
-    dstate, dcell = np.zeros((0, weight.shape[0]), g.dtype), np.zeros((0, width), g.dtype)
-    for now, _, going_on in net.batches.backwards():
-        dh, d, n = g[now], dz[now], now.stop - now.start
-        np.add(dh[:going_on], dstate, dh[:going_on])
+    transposed = parts(weight, width).copy().transpose(0, 2, 1).copy()  # quicker to multiply with than a view
+    biases = parts(bias, width)
+    dstate, dcell = np.zeros((0, len(weight)), dz.dtype), kept[:0]
+    for dh, dc, dh_on, dc_on, d, inner, output, forget, cell, state, each, dcell_now in steps(*packed):
+        np.add(dh_on, dstate, dh_on)
         if net.projection is not None:
-            dh = _through_projection(net, dh, states[now], projection)
-        np.multiply(dh, d[:, 3 * width :], d[:, 3 * width :])
-        dc = dh * through[now]
-        np.add(dc[:going_on], dcell, dc[:going_on])
+            dh = _through_projection(net, dh, state, projection)
+        np.multiply(dh, output, output)
+        np.multiply(dh, dc, dc)
+        np.add(dc_on, dcell, dc_on)
         if net.peepholes:
-            to_gates, to_output = peephole_weights(bias)
-            dc += d[:, 3 * width :] * to_output
-        if inside is not None:
-            dc *= inside[now]
-        parts = d.reshape(n, 4, width)
-        np.multiply(dc[:, None], parts[:, :3], parts[:, :3])
-        dcell = dc * forgets[now]
+            dc += output * biases[6]
+        if net.cell_clip:
+            dc *= np.abs(cell) < net.cell_clip
+        np.multiply(dc, inner, inner)
+        dcell = dcell_now
+        np.multiply(dc, forget, dcell)
         if net.peepholes:
-            dcell += (parts[:, 1:3] * to_gates).sum(1)
-        dstate = np.dot(d, transposed)
+            dcell += (d[1:3] * biases[4:6]).sum(0)
+        np.matmul(d, transposed, each)
+        dstate = np.add.reduce(each, 0)
     return dstate, dcell
 
 
 def _slopes(net: Lstm, gates: Array, old: Array, seen: Array, slopes: Array, through: Array) -> None:
     """What the gradients of cell and hidden state are multiplied with to give those of the gates and of the cell."""
-    value, slope = Columns(gates), Columns(slopes)
-    net.gate.slope(gates, slopes)
-    net.candidate.slope(value.candidate, slope.candidate)
-    for part, factor in (
-        (slope.candidate, value.input), (slope.input, value.candidate), (slope.forget, old), (slope.output, seen),
-    ):  # fmt: skip
-        np.multiply(part, factor, part)
+    candidate, into, _, output = gates
+    net.candidate.slope(candidate, slopes[0])
+    net.gate.slope(gates[1:], slopes[1:])
+    for slope, factor in zip(slopes, (into, candidate, old, seen), strict=True):
+        np.multiply(slope, factor, slope)
     net.cell.slope(seen, through)
-    np.multiply(through, value.output, through)
+    np.multiply(through, output, through)
 
 
 def _through_projection(net: Lstm, dr: Array, state: Array, projection: Array) -> Array:
@@ -231,12 +221,11 @@ def peephole_grads(dz: Array, old: Array, cells: Array) -> Array:
     """The gradients of the weights from the cell to the gates.
 
     Args:
-        dz: [n, 4 · width].
+        dz: [4, n, width].
         old: [n, width]: the cell that each row goes on from.
         cells: [n, width].
 
     Returns:
         [3 · width].
     """
-    d = Columns(dz)
-    return np.concatenate([(d.input * old).sum(0), (d.forget * old).sum(0), (d.output * cells).sum(0)])
+    return np.concatenate([(d * seen).sum(0) for d, seen in zip(dz[1:], (old, old, cells), strict=True)])

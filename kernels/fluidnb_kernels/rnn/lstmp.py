@@ -5,7 +5,8 @@ from __future__ import annotations
 from fluidnb.op import Attr, Binder, Context, default_grad, grad_op, op
 from fluidnb_kernels.emit import FLOATS
 from fluidnb_kernels.rnn.activations import ACTIVATIONS
-from fluidnb_kernels.rnn.lstm import ATTRS, check, network, room_back, run, run_back
+from fluidnb_kernels.rnn.lstm import ATTRS, check
+from fluidnb_kernels.rnn.lstm_run import emit, emit_back, network
 from fluidnb_kernels.rnn.lstm_steps import Lstm
 from fluidnb_kernels.rules import agree
 
@@ -76,21 +77,11 @@ def lstmp(b: Binder) -> None:
     Source: Fluid's lstmp_op (Sak et al. 2014).
     """
     x, projection = b["Input"], b["ProjWeight"]
-    n, (width, state) = x.shape[0], projection.shape
-    gates, seen, hidden = (
-        b.tmp((n, columns), x.dtype) if b[slot] is None else b[slot]
-        for slot, columns in (("BatchGate", 4 * width), ("BatchCellPreAct", width), ("BatchHidden", width))
-    )
-    cells, states = b.tmp((n, width), x.dtype), b.tmp((n, state), x.dtype)
-    packed = gates, cells, seen, hidden, states
-    outs = [(states, b["Projection"]), (cells, b["Cell"])]
-    b(run, _network(b), x, (b["Weight"], b["Bias"], projection), (b["H0"], b["C0"]), packed, outs)
+    hidden = b.tmp((x.shape[0], len(projection)), x.dtype) if b["BatchHidden"] is None else b["BatchHidden"]
+    emit(b, _network(b), projection, hidden, "Projection")
 
 
 @grad_op("lstmp_grad", dtype_slot="Input")
 def lstmp_grad(b: Binder) -> None:
     """Gradients by backpropagation through time, from that of Projection."""
-    values = tuple(b[s] for s in ("BatchGate", "BatchCellPreAct", "BatchHidden", "Projection", "Cell"))
-    outs = tuple(b[s + "@GRAD"] for s in ("Input", "Weight", "Bias", "ProjWeight", "H0", "C0"))
-    parameters, room = (b["Weight"], b["Bias"], b["ProjWeight"]), room_back(b, b["Projection"], b["Cell"])
-    b(run_back, _network(b), parameters, (b["H0"], b["C0"]), values, b["Projection@GRAD"], room, outs)
+    emit_back(b, _network(b), b["ProjWeight"], b["BatchHidden"], "Projection")

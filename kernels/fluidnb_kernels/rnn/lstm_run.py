@@ -1,0 +1,188 @@
+"""An LSTM over sequences, with or without a projection: into packed order, its steps, and back."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from fluidnb.op import Binder
+from fluidnb_kernels.rnn.activations import ACTIVATIONS
+from fluidnb_kernels.rnn.batches import Batches, Blocks
+from fluidnb_kernels.rnn.lstm_steps import Lstm, backward, backward_views, forward, forward_views, peephole_grads
+from fluidnb_kernels.rnn.step_views import StepViews
+from fluidnb_kernels.sequences import offsets_of
+from fluidnb_kernels.views import reading, writing, written
+
+Array = Any
+
+
+def network(b: Binder, **more: Any) -> Lstm:
+    """What the attributes and the LoD say of an LSTM.
+
+    Args:
+        b: the binder.
+        more: further fields of `Lstm`.
+
+    Returns:
+        The network.
+    """
+    gate, cell, candidate = (
+        ACTIVATIONS[b.attr(name + "_activation", default)]
+        for name, default in (("gate", "sigmoid"), ("cell", "tanh"), ("candidate", "tanh"))
+    )
+    batches = Batches(offsets_of(b, "Input"), bool(b.attr("is_reverse", False)))
+    return Lstm(batches, Blocks(batches, 4), gate, cell, candidate, bool(b.attr("use_peepholes", True)), **more)
+
+
+def run(
+    net: Lstm,
+    steps: StepViews,
+    x: Array,
+    parameters: tuple[Array, ...],
+    initial: tuple[Array, Array],
+    packed: tuple[Array, ...],
+    biased: Array,
+    gates: Array | None,
+    outs: list[tuple[Array, Array]],
+) -> None:
+    """Run an LSTM over sequences.
+
+    Args:
+        net: what it is.
+        steps: views of `forward_views`.
+        x: [n, 4 · width].
+        parameters: see `forward`.
+        initial: first state and first cell, or Nones.
+        packed: see `forward`; written.
+        biased: workspace like ``x``.
+        gates: [n, 4, width], written where wanted: the gates, step by step.
+        outs: (packed, array) pairs: what is written out in the order of the input.
+    """
+    batches, blocks = net.batches, net.blocks
+    np.add(x, parameters[1][:, : x.shape[1]], biased)
+    blocks.pack(biased, packed[0])
+    for known, first in zip(initial, packed[5:7], strict=True):
+        batches.pack_initial(known, first)
+    forward(net, steps, parameters, initial[0] is not None, packed)
+    if gates is not None:
+        blocks.rows(packed[0], gates)
+    for inner, out in outs:
+        if out is not None:
+            batches.unpack(inner, out)
+
+
+def run_back(
+    net: Lstm,
+    steps: StepViews,
+    parameters: tuple[Array, ...],
+    initial: tuple[Array, Array],
+    values: tuple[Array, ...],
+    g: Array,
+    packed: tuple[Array, ...],
+    room: tuple[Array, ...],
+    outs: tuple[Array, ...],
+) -> None:
+    """Write the gradients of an LSTM.
+
+    Args:
+        net: what it is.
+        steps: views of `backward_views`.
+        parameters: see `forward`.
+        initial: first state and first cell, or Nones.
+        values: packed gates [n, 4, width], activated cells and hidden states (None without a projection); states and
+            cells in the order of the input.
+        g: [n, state], in the order of the input.
+        packed: see `backward`; written.
+        room: workspaces [n, state] and [n, width], and those of the first state and the first cell.
+        outs: gradients of input [n, 4, width], weight, bias, projection, first state and first cell; all but that of
+            the input are None where unwanted.
+    """
+    batches = net.batches
+    gates, seen, hidden, states, cells = values
+    dx, dweight, dbias, dprojection, *dinitial = outs
+    before, old, *first = room
+    packed_gates, packed_cells, packed_states, dstates, dz = packed[:5]
+    batches.pack_parts(gates, packed_gates)
+    if net.projection is not None:
+        batches.pack(states, packed_states)
+    batches.pack(cells, packed_cells)
+    batches.pack(g, dstates)
+    for known, row in zip(initial, first, strict=True):
+        batches.pack_initial(known, row)
+    batches.pack_previous(packed_cells, first[1], old)
+    dfirst = backward(net, steps, parameters, packed, seen, old)
+    batches.unpack_parts(dz, dx)
+    rows = dx.reshape(len(dx), 4 * cells.shape[1])
+    if dweight is not None:
+        batches.previous(states, first[0], before)
+        np.matmul(before.T, rows, dweight)
+    if dbias is not None:
+        np.add.reduce(rows, 0, None, dbias[0, : rows.shape[1]])
+        if net.peepholes:
+            dbias[0, rows.shape[1] :] = peephole_grads(dz, old, packed_cells)
+    if dprojection is not None:
+        np.matmul(hidden.T, dstates, dprojection)
+    for row, out in zip(dfirst, dinitial, strict=True):
+        if out is not None:
+            batches.unpack_initial(row, out)
+
+
+def emit(b: Binder, net: Lstm, projection: Array | None, hidden: Array, slot: str) -> None:
+    """Emit the run of an LSTM.
+
+    Args:
+        b: the binder.
+        net: what the LSTM is.
+        projection: its weight or None.
+        hidden: [n, width]: room for the packed hidden states.
+        slot: where the states go.
+    """
+    x, weight, whole = b["Input"], b["Weight"], b["BatchGate"]
+    (n, width), state, first = hidden.shape, weight.shape[0], net.batches.first
+
+    def room(*shape: int) -> Array:
+        return b.tmp(shape, x.dtype)
+
+    seen = room(n, width) if b["BatchCellPreAct"] is None else b["BatchCellPreAct"]
+    cells, states = room(n, width), hidden if projection is None else room(n, state)
+    inner = room(first, state), room(first, width), room(first * 4, width), room(first, width)
+    packed = room(n * 4, width), cells, seen, hidden, states, *inner
+    gates = None if whole is None else writing(b, whole, (n, 4, width))
+    steps = StepViews(partial(forward_views, net))
+    parameters, initial = (weight, b["Bias"], projection), (b["H0"], b["C0"])
+    outs = [(states, b[slot]), (cells, b["Cell"])]
+    b(run, net, steps, x, parameters, initial, packed, room(n, 4 * width), gates, outs)
+    if gates is not None:
+        written(b, whole, gates)
+
+
+def emit_back(b: Binder, net: Lstm, projection: Array | None, hidden: Array | None, slot: str) -> None:
+    """Emit the gradients of an LSTM.
+
+    Args:
+        b: the binder.
+        net: what the LSTM is.
+        projection: its weight or None.
+        hidden: [n, width]: the packed hidden states, or None without a projection.
+        slot: where the states are.
+    """
+    states, cells, dx = b[slot], b["Cell"], b["Input@GRAD"]
+    (n, state), width, first = states.shape, cells.shape[1], net.batches.first
+
+    def room(*shape: int) -> Array:
+        return b.tmp(shape, cells.dtype)
+
+    inner = room(n, state), room(n, state), room(4, n, width), room(n, width), room(4, first, state), room(first, width)
+    packed = room(4, n, width), room(n, width), *inner
+    more = room(n, state), room(n, width), room(first, state), room(first, width)
+    values = reading(b, b["BatchGate"], (n, 4, width)), b["BatchCellPreAct"], hidden, states, cells
+    flat = room(n, 4, width) if dx is None else writing(b, dx, (n, 4, width))
+    dprojection = None if projection is None else b["ProjWeight@GRAD"]
+    outs = flat, b["Weight@GRAD"], b["Bias@GRAD"], dprojection, b["H0@GRAD"], b["C0@GRAD"]
+    parameters, initial = (b["Weight"], b["Bias"], projection), (b["H0"], b["C0"])
+    steps = StepViews(partial(backward_views, net))
+    b(run_back, net, steps, parameters, initial, values, b[slot + "@GRAD"], packed, more, outs)
+    if dx is not None:
+        written(b, dx, flat)
