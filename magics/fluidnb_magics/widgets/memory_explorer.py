@@ -54,7 +54,7 @@ class MemoryExplorer(Live):
     def __init__(self, bench: Workbench, program: Program) -> None:
         self._program = weakref.ref(program)
         self._mark: Hashable = None
-        self._used = Curve("used")
+        self._used, self._added = Curve("used"), -1
         super().__init__(bench)
         self.update()
 
@@ -109,7 +109,8 @@ class MemoryExplorer(Live):
         elif mark is None:
             self.push(state="this program has not run yet")
         stats = memory.stats(CPUPlace())
-        if self._used.count <= self.runs:
+        if self.runs != self._added:
+            self._added = self.runs
             self._used.add(self.runs, stats.used)
         held = holders(program, stats)[:_MOST]
         self.push(

@@ -175,9 +175,9 @@ class ScopeExplorer(Live):
         names: list[str] = []
         if chosen is not None:
             names = [chosen.variable] if chosen.variable else []
-            for block, index in chosen.ops:
-                op = chosen.program.desc.blocks[block].ops[index]
-                names += [*op.output_arg_names(), *op.input_arg_names()]
+            blocks = chosen.program.desc.blocks
+            ops = [blocks[b].ops[i] for b, i in chosen.ops if b < len(blocks) and i < len(blocks[b].ops)]
+            names += [name for op in ops for name in (*op.output_arg_names(), *op.input_arg_names())]
         self.push(picked_names={"names": list(dict.fromkeys(names)), "all": bool(chosen and chosen.variable)})
 
     def _show_rows(self) -> None:
