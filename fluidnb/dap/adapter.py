@@ -323,7 +323,7 @@ class Adapter(Looking):
             return
         for row in self._stops.look_again():
             self.event("breakpoint", {"reason": "changed", "breakpoint": row})
-        if snapshot.state == "closed":
+        if snapshot.closed:
             self.event("terminated", {})
         elif snapshot.state == "paused" or (snapshot.state == "done" and not self._session.waited_for):
             self._stands(snapshot)

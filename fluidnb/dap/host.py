@@ -172,7 +172,7 @@ class Host:
             nonlocal stood, over
             failed = snapshot.error is not None and stood.error not in (None, snapshot.error)
             with self._changed:
-                over = over or snapshot.state in ("done", "closed") or (failed and snapshot.at == stood.at)
+                over = over or snapshot.state == "done" or snapshot.closed or (failed and snapshot.at == stood.at)
                 stood = stood if snapshot.state == "running" else snapshot
                 self._changed.notify_all()
 
