@@ -25,7 +25,7 @@ function render({ model, el }) {
   let isHit = new Set();
   let roles = new Set();
   let graph = null; // { span, path } while a graph is shown
-  let heard = 0;
+  let zoom = 1;
   const view = { fold: "", flipped: new Set(), keep: null };
   const past = []; // selections, as a browser keeps pages
   let present = -1;
@@ -41,6 +41,7 @@ function render({ model, el }) {
   const before = button("↑", "the match before (Shift-Enter)", () => stepHits(-1));
   const after = button("↓", "the next match (Enter)", () => stepHits(1));
   const only = tag("input", { type: "checkbox", "data-local": true, onchange: () => relist() });
+  const finding = tag("span", { class: "fe-group", hidden: true }, before, after, count, tag("label", { class: "fe-only", title: "list only what is found" }, only, "only"));
   const chips = ROLES.map((role) => button(role, `only ${role}`, () => { roles.has(role) ? roles.delete(role) : roles.add(role); relist(); }, { class: `fe-chip fe-${role}`, "aria-pressed": "false" }));
   const folds = tag("select", { "data-local": true, "aria-label": "fold", onchange: () => { view.fold = folds.value; view.flipped.clear(); relist(); } },
     ...[["", "fold nothing"], ["blocks", "fold blocks"], ["cells", "fold cells"], ["layers", "fold layers"]].map(([key, text]) => tag("option", { value: key }, text)));
@@ -50,15 +51,17 @@ function render({ model, el }) {
   const stand = tag("div", { class: "fe-stand", hidden: true });
   const back = button("←", "back (Alt-Left)", () => travel(-1));
   const forth = button("→", "forward (Alt-Right)", () => travel(1));
-  const card = tag("div", { class: "fe-pane" });
+  const card = tag("div", { class: "fe-pane", tabindex: "-1" });
   const rows = virtualRows(HEIGHT, draw);
   const tree = rows.element;
   for (const [key, text] of Object.entries({ role: "tree", tabindex: "0", "aria-label": "operators", "data-local": "" })) tree.setAttribute(key, text);
   const canvas = tag("div", { class: "fe-canvas" });
   const path = tag("div", { class: "fe-path" });
+  const zoomed = (by) => { zoom = by ? Math.min(4, Math.max(0.1, zoom * by)) : fit(); scale(); };
+  const zooms = tag("span", { class: "fe-group fe-zoom" }, button("−", "smaller", () => zoomed(0.8)), button("+", "larger", () => zoomed(1.25)), button("fit", "all of it", () => zoomed(0)));
   const graphPane = tag("div", { class: "fe-graph", hidden: true }, path, canvas);
   body.append(
-    tag("div", { class: "fe-bar" }, title, tag("span", { class: "fe-group" }, search, count, before, after, tag("label", { class: "fe-only", title: "list only what is found" }, only, "only")), tag("span", { class: "fe-group" }, ...chips), tag("span", { class: "fe-group" }, folds, cells), tag("span", { class: "fe-group fe-tabs" }, listButton, graphButton)),
+    tag("div", { class: "fe-bar" }, title, tag("span", { class: "fe-group" }, search, finding), tag("span", { class: "fe-group" }, ...chips), tag("span", { class: "fe-group" }, folds, cells), tag("span", { class: "fe-group fe-tabs" }, listButton, graphButton)),
     stand,
     tag("div", { class: "fe-main" }, tree, graphPane, tag("div", { class: "fe-side" }, tag("div", { class: "fe-travel" }, back, forth, tag("span", { class: "p-dim fe-now-at" })), card)),
   );
@@ -178,6 +181,7 @@ function render({ model, el }) {
     const at = chosen && "row" in chosen ? hits.indexOf(chosen.row) : -1;
     count.textContent = !search.value.trim() ? "" : at < 0 ? `${hits.length.toLocaleString("en")} found` : `${(at + 1).toLocaleString("en")} of ${hits.length.toLocaleString("en")}`;
     before.disabled = after.disabled = !hits.length;
+    finding.hidden = !search.value.trim();
   }
 
   function stepHits(by) {
@@ -209,7 +213,7 @@ function render({ model, el }) {
     lit = new Set(next.rows ?? []);
     if ("row" in next) {
       cursor = reveal(next.row);
-      if (!sheets.has(program.word(next.row, TYPE))) soon("sheet", () => ask(model, "sheet", { type: program.word(next.row, TYPE), width: 64 }));
+      if (!sheets.has(program.word(next.row, TYPE))) soon("sheet", () => ask(model, "sheet", { type: program.word(next.row, TYPE), width: wide() }));
     } else if ("variable" in next) soon("value", () => ask(model, "value", { name: next.variable }));
     else if (next.rows.length) reveal(next.rows[0]);
     if (!isTravel) {
@@ -230,6 +234,15 @@ function render({ model, el }) {
     if ("row" in next) ask(model, "select", { block: program.rows[next.row][BLOCK], index: program.rows[next.row][INDEX] });
     else if ("variable" in next) ask(model, "select_variable", { name: next.variable });
     else ask(model, "select_cell", { title: next.cell.title });
+  }
+
+  /** Characters of a line in the card. */
+  function wide() {
+    const ruler = tag("span", { class: "fe-ruler" }, "0".repeat(100));
+    card.append(ruler);
+    const size = ruler.getBoundingClientRect().width / 100;
+    ruler.remove();
+    return Math.max(30, Math.floor((card.clientWidth - 26) / (size || 8)));
   }
 
   const waiting = {};
@@ -264,10 +277,12 @@ function render({ model, el }) {
     back.disabled = present <= 0;
     forth.disabled = present >= past.length - 1;
     const go = (next) => choose(next);
+    const hadFocus = card.contains(document.activeElement);
     if (!chosen) card.replaceChildren(tag("p", { class: "fe-empty p-dim" }, "Select an operator: what it computes, where its inputs come from and where its outputs go."));
     else if ("row" in chosen) card.replaceChildren(opCard(program, chosen.row, sheets.get(program.word(chosen.row, TYPE)), go));
     else if ("variable" in chosen) card.replaceChildren(varCard(program, chosen.v, value, go));
     else card.replaceChildren(cellCard(program, chosen.cell, chosen.rows, go));
+    if (hadFocus) card.focus(); // the link that was followed is gone
   }
 
   // ---- keys
@@ -333,12 +348,14 @@ function render({ model, el }) {
   function drawGraph(drawn) {
     if (!graph || drawn.span !== graph.span) return;
     path.querySelectorAll(".fe-drawing, .fe-cancel").forEach((element) => element.remove());
-    path.append(tag("span", { class: "p-dim" }, [drawn.counts, drawn.why].filter(Boolean).join("   ")));
+    path.append(tag("span", { class: "p-dim" }, [drawn.counts, drawn.why].filter(Boolean).join("   ")), zooms);
     canvas.replaceChildren();
     graph.drawn = drawn;
     if (!drawn.svg) return;
     const read = new DOMParser().parseFromString(drawn.svg, "text/html").querySelector("svg");
     canvas.append(read);
+    graph.size = [read.getBoundingClientRect().width, read.getBoundingClientRect().height];
+    scale();
     for (const node of canvas.querySelectorAll(`g[id^="${drawn.uid}op_"]`)) {
       const fold = drawn.folds[node.id];
       node.classList.add("fe-node");
@@ -348,6 +365,15 @@ function render({ model, el }) {
       });
     }
     markGraph();
+    const shown = canvas.querySelector(".fe-now, .fe-sel")?.getBoundingClientRect() ?? canvas.querySelector(".fe-node")?.getBoundingClientRect();
+    const ground = canvas.getBoundingClientRect();
+    if (shown) canvas.scrollBy(shown.x - ground.x - ground.width / 2, shown.y - ground.y - ground.height / 3);
+  }
+
+  const fit = () => Math.min(1, (canvas.clientWidth - 16) / graph.size[0], (canvas.clientHeight - 16) / graph.size[1]);
+  function scale() {
+    const drawing = canvas.querySelector("svg");
+    if (drawing) [drawing.style.width, drawing.style.height] = graph.size.map((pixels) => pixels * zoom + "px");
   }
 
   function markGraph() {

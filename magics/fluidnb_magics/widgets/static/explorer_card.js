@@ -30,12 +30,12 @@ function opLinks(program, rows, go, none = "nobody") {
   return box;
 }
 
-function slotTable(program, slots, way, rowsOf, go) {
+function slotTable(program, slots, rowsOf, go) {
   const lines = slots.flatMap((slot) =>
     slot.slice(1).map((v, k) => [
       tag("span", { class: "p-dim" }, k ? "" : program.words[slot[0]]),
       tag("span", {}, varLink(program, v, go), " ", tag("span", { class: "p-dim" }, program.vars[v][1])),
-      tag("span", { class: "fe-way" }, tag("span", { class: "p-dim" }, way + " "), rowsOf(v)),
+      tag("span", { class: "fe-way" }, ...rowsOf(v)),
     ]),
   );
   return tag("div", { class: "fe-slots" }, ...lines.flat());
@@ -44,7 +44,7 @@ function slotTable(program, slots, way, rowsOf, go) {
 /** Where an input comes from, in words, when no operator writes it. */
 function source(program, v) {
   const kind = program.vars[v][2];
-  return kind === "data" ? "fed" : kind ? "kept from run to run" : "nobody";
+  return kind === "data" ? "fed" : kind ? "kept from run to run" : "nobody writes it";
 }
 
 function opCard(program, row, sheet, go) {
@@ -59,9 +59,12 @@ function opCard(program, row, sheet, go) {
   );
   if (place) card.append(tag("div", { class: "fe-made" }, tag("span", { class: "p-place" }, place), tag("code", {}, program.word(row, SOURCE))));
   const [ins, outs] = [program.rows[row][INS], program.rows[row][OUTS]];
-  const others = (rows) => rows.filter((other) => other !== row);
-  if (ins.length) card.append(section("reads", slotTable(program, ins, "from", (v) => opLinks(program, others(program.uses(v).writers), go, source(program, v)), go)));
-  if (outs.length) card.append(section("writes", slotTable(program, outs, "to", (v) => opLinks(program, others(program.uses(v).readers), go), go)));
+  const ways = (way, rows, none) => {
+    const others = rows.filter((other) => other !== row);
+    return others.length ? [tag("span", { class: "p-dim" }, way + " "), opLinks(program, others, go)] : [tag("span", { class: "p-dim" }, none)];
+  };
+  if (ins.length) card.append(section("reads", slotTable(program, ins, (v) => ways("from", program.uses(v).writers, source(program, v)), go)));
+  if (outs.length) card.append(section("writes", slotTable(program, outs, (v) => ways("to", program.uses(v).readers, "nobody reads it"), go)));
   if (attributes.length)
     card.append(section("with", tag("div", { class: "fe-slots fe-two" }, ...attributes.flatMap(([name, text]) => [tag("span", { class: "p-dim" }, name), tag("span", {}, text)]))));
   if (inner.length) card.append(section("runs", ...inner.map((block) => tag("button", { class: "fe-link", "data-local": true, onclick: () => go({ row: program.find([block, 0]) }) }, `block ${block}`))));
