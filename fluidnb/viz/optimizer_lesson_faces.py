@@ -20,7 +20,8 @@ WORDS = {
     "gradient": "What the step is given: the direction in which the loss grows most, with the penalty added.",
     "learning rate": "How long steps are. A schedule computes it anew in every step, by operators of its own.",
     "accumulators": "What an optimizer remembers from step to step, in variables as large as the parameter.",
-    "operators": "What minimize appended behind the backward part: this is all that the optimizer is in a program.",
+    "operators": "What minimize appended behind the backward part, after those of a schedule: all that the optimizer is in a "
+    "program.",
 }
 
 
@@ -118,7 +119,7 @@ def _about(track: Track, step: int) -> list[Line]:
     for name, values in track.kept.items():
         rows.append([[(name, "name")], [(_point(values[step]), "")]])
     lines += columns(rows)
-    lines.append([(f"{plural(len(track.ops), 'operator')} behind backward", "")])
+    lines.append([(f"{plural(len(track.ops), 'operator')} that it appended", "")])
     lines += [[("  ", ""), *op.pieces] for op in track.ops]
     return lines
 
