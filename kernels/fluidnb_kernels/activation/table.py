@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -10,7 +10,8 @@ import numpy as np
 
 from fluidnb.op import GRAD, Attr, Binder, aliases, default_grad, grad_op, kernel, op, same, second_grad
 from fluidnb.op.grad import GradMaker
-from fluidnb_kernels.cuda import Source
+from fluidnb.values.dtypes import np_dtype
+from fluidnb_kernels.cuda import Source, ctype, widths
 from fluidnb_kernels.cuda.grid import elementwise
 from fluidnb_kernels.emit import FLOATS, made
 
@@ -33,9 +34,6 @@ class Again:
     bend: Callable[[Binder, Array], Array]
     given: str = "grad_out"
 
-
-#: The same functions for GPUs: ``f::NAME`` there is the row NAME here.
-CUDA = Source(__file__, "activation.cu")
 
 #: For functions whose slope does not change where it has one.
 STRAIGHT = Again(lambda b, v: b.const(0, v.dtype), "")
@@ -72,6 +70,23 @@ class Row:
     source: str = ""
     again: Again | None = None
     numbers: Callable[[Binder], tuple[float, ...]] | None = None
+
+
+#: The rows of all tables.
+_rows: dict[str, Row] = {}
+
+
+def _kernels() -> Iterator[str]:
+    for type, row in _rows.items():
+        for dtype in map(np_dtype, row.dtypes):
+            for width in widths(dtype):
+                yield f"unary<f::{type}, {ctype(dtype)}, {width}>"
+                if dtype.name in FLOATS:
+                    yield f"unary_grad<f::{type}, {ctype(dtype)}, {width}>"
+
+
+#: The same functions for GPUs: ``f::NAME`` there is the row NAME here.
+CUDA = Source(__file__, "activation.cu", _kernels)
 
 
 _DOC = """Out = {formula}, element by element; the LoD of X goes on to Out.
@@ -128,6 +143,7 @@ def define(type: str, row: Row) -> None:
 
 def _define_on_cuda(type: str, row: Row) -> None:
     """Register its CUDA kernels, and those of its gradient."""
+    _rows[type] = row
 
     def numbers(b: Binder) -> tuple[np.float64, ...]:
         given = row.numbers(b) if row.numbers else [b.attr(name, a.default) for name, a in row.attrs.items()]

@@ -4,7 +4,7 @@ A family's kernels are a ``.cu`` file beside its operators. `Source` names the f
 kernel in it, and a kernel that binds emits launches of it as it emits calls of numpy: arrays are arguments.
 """
 
-from fluidnb_kernels.cuda.source import Function, Source
-from fluidnb_kernels.cuda.types import CTYPES, ctype, vector
+from fluidnb_kernels.cuda.source import Function, Source, sources
+from fluidnb_kernels.cuda.types import CTYPES, ctype, vector, widths
 
-__all__ = ["CTYPES", "Function", "Source", "ctype", "vector"]
+__all__ = ["CTYPES", "Function", "Source", "ctype", "sources", "vector", "widths"]

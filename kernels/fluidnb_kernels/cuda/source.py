@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from fluidnb.errors import NotFound
+from fluidnb.errors import NotFound, near
 
 _SHARED = Path(__file__).parent
 _INCLUDE = re.compile(r'\s*#\s*include\s+"([^"]+)"')
@@ -17,29 +17,50 @@ _INCLUDE = re.compile(r'\s*#\s*include\s+"([^"]+)"')
 backends: dict[str, Callable[[str, str, str], Any]] = {}
 
 
+#: Every file of kernels there is.
+sources: list[Source] = []
+
+
 class Source:
     """The kernels of one file.
 
     Args:
         beside: ``__file__`` of the module that uses it.
         name: the file's name.
+        kernels: gives the names and name expressions of all its kernels; called when the first one is asked for. What
+            is not among them cannot be launched, so that whoever compiles these has compiled everything.
 
     Example:
         >>> from fluidnb_kernels.activation.table import CUDA
-        >>> CUDA["unary<f::relu, float, 4>"].name
-        'unary<f::relu, float, 4>'
+        >>> CUDA["unary<f::relu, float, 4>"]
+        <kernel unary<f::relu, float, 4> of activation.cu>
     """
 
-    def __init__(self, beside: str, name: str) -> None:
-        self.path = Path(beside).with_name(name)
+    def __init__(self, beside: str, name: str, kernels: Callable[[], Iterable[str]]) -> None:
+        self.path, self._kernels = Path(beside).with_name(name), kernels
         self._functions: dict[str, Function] = {}
+        sources.append(self)
 
     def __getitem__(self, name: str) -> Function:
-        """A kernel by its name, or by the name expression of an instantiation."""
+        """A kernel.
+
+        Args:
+            name: its name, or the name expression of an instantiation.
+
+        Raises:
+            NotFound: the file has no such kernel.
+        """
         found = self._functions.get(name)
         if found is None:
+            if name not in self.kernels:
+                raise NotFound(f"{self.path.name} has no kernel {name}.", received=name, hint=near(name, self.kernels))
             found = self._functions[name] = Function(self, name)
         return found
+
+    @cached_property
+    def kernels(self) -> dict[str, None]:
+        """The names of all its kernels, in order."""
+        return dict.fromkeys(self._kernels())
 
     @cached_property
     def text(self) -> str:

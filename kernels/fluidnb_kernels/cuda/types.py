@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from math import gcd
 from typing import Any
 
 import numpy as np
@@ -29,22 +28,35 @@ def ctype(dtype: Any) -> str:
     return CTYPES[dtype.name]
 
 
+def widths(dtype: Any) -> tuple[int, ...]:
+    """How many elements of a dtype a thread may take at once, for kernels that come in both widths.
+
+    Args:
+        dtype: a numpy dtype.
+
+    Example:
+        >>> widths(np.dtype("float16"))
+        (1, 8)
+    """
+    return 1, _WIDE // dtype.itemsize
+
+
 def vector(*arrays: Any) -> int:
-    """How many elements a thread may load and store at once: as many as fit 16 bytes where all arrays are aligned.
+    """How many elements a thread takes at once: as many as fit 16 bytes where all arrays are aligned so, else one.
 
     Args:
         arrays: contiguous arrays; the first one's dtype counts.
 
     Returns:
-        A power of two.
+        One of its `widths`.
 
     Example:
         >>> a = np.zeros(64, np.float32)
-        >>> vector(a) in (1, 2, 4), vector(a[1:]) < 4 or vector(a) < 4
-        (True, True)
+        >>> sorted({vector(a[i:]) for i in range(4)})
+        [1, 4]
     """
-    size: int = arrays[0].dtype.itemsize
-    return max(1, gcd(_WIDE, *(_address(a) for a in arrays)) // size)
+    one, wide = widths(arrays[0].dtype)
+    return one if any(_address(a) % _WIDE for a in arrays) else wide
 
 
 def _address(array: Any) -> int:

@@ -1,0 +1,124 @@
+"""NVRTC: kernels compiled for an architecture, with or without a GPU, and what the compiler says of them."""
+
+from __future__ import annotations
+
+import importlib.util
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from fluidnb.errors import EnforceNotMet, NotFound
+
+#: The architectures for which every kernel compiles, from Turing to Blackwell.
+ARCHITECTURES = (75, 80, 86, 89, 90, 100, 120)
+
+_FLAGS = ("--std=c++17", "-default-device", "--ptxas-options=-v")
+
+
+class CompileError(EnforceNotMet):
+    """A kernel's text that NVRTC refuses."""
+
+
+@dataclass(frozen=True, slots=True)
+class Compiled:
+    """What came of a compilation.
+
+    Args:
+        cubin: machine code.
+        registers: registers that the largest kernel uses.
+        spilled: bytes that kernels store and load again because registers do not suffice.
+        warnings: what the compiler warns of, a line each.
+    """
+
+    cubin: bytes
+    registers: int
+    spilled: int
+    warnings: tuple[str, ...]
+
+
+def missing() -> str:
+    """What NVRTC lacks on this machine, as a sentence; empty when it can run."""
+    try:
+        _nvrtc()
+    except NotFound as error:
+        return str(error.hint)
+    return ""
+
+
+def compile_for(architecture: int, text: str, name: str, kernels: Sequence[str]) -> Compiled:
+    """Compile kernels for an architecture.
+
+    Args:
+        architecture: 90 for sm_90.
+        text: CUDA C++ without includes of ours.
+        name: the file's name, for messages.
+        kernels: names, and name expressions of instantiations.
+
+    Returns:
+        What came of it.
+
+    Raises:
+        NotFound: NVRTC is not installed.
+        CompileError: what NVRTC says, at the lines of the file.
+    """
+    nvrtc = _nvrtc()
+    program = _value(nvrtc.nvrtcCreateProgram(text.encode(), name.encode(), 0, [], []))
+    try:
+        for kernel in kernels:
+            if "<" in kernel:
+                _value(nvrtc.nvrtcAddNameExpression(program, kernel.encode()))
+        flags = [f"--gpu-architecture=sm_{architecture}", *_FLAGS, *(f"-I{folder}" for folder in _headers())]
+        (result,) = nvrtc.nvrtcCompileProgram(program, len(flags), [flag.encode() for flag in flags])
+        log = _text(nvrtc.nvrtcGetProgramLogSize, nvrtc.nvrtcGetProgramLog, program).decode(errors="replace")
+        if result != nvrtc.nvrtcResult.NVRTC_SUCCESS:
+            raise CompileError(f"{name} cannot be compiled for sm_{architecture}.", received=_errors(log))
+        cubin = _text(nvrtc.nvrtcGetCUBINSize, nvrtc.nvrtcGetCUBIN, program)
+    finally:
+        nvrtc.nvrtcDestroyProgram(program)
+    return Compiled(
+        cubin,
+        max((int(n) for n in re.findall(r"Used (\d+) registers", log)), default=0),
+        sum(int(n) for n in re.findall(r"(\d+) bytes spill stores", log)),
+        tuple(line for line in log.splitlines() if "warning" in line),
+    )
+
+
+def _nvrtc() -> Any:
+    try:
+        from cuda.bindings import nvrtc
+
+        _value(nvrtc.nvrtcVersion()[:2])
+        if not _headers():
+            raise ImportError("cuda_fp16.h")
+    except (ImportError, RuntimeError) as error:
+        raise NotFound(
+            "CUDA kernels cannot be compiled here.", expected="NVRTC and CUDA's headers", received=str(error),
+            hint="pip install cuda-bindings nvidia-cuda-nvrtc nvidia-cuda-runtime",
+        ) from None  # fmt: skip
+    return nvrtc
+
+
+def _headers() -> list[str]:
+    """The folders in which NVIDIA's wheels keep CUDA's headers."""
+    spec = importlib.util.find_spec("nvidia")
+    roots = [] if spec is None else list(spec.submodule_search_locations or ())
+    return [str(found.parent) for root in roots for found in Path(root).glob("*/include/cuda_fp16.h")]
+
+
+def _value(answer: Any) -> Any:
+    result, *rest = answer
+    if int(result):
+        raise RuntimeError(str(result))
+    return rest[0] if rest else None
+
+
+def _text(size: Any, get: Any, program: Any) -> bytes:
+    buffer = b" " * _value(size(program))
+    _value(get(program, buffer))
+    return buffer.rstrip(b"\0")
+
+
+def _errors(log: str) -> str:
+    return "\n".join(line for line in log.splitlines() if "error" in line)[:2000] or log[:2000]
