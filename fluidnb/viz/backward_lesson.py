@@ -201,10 +201,11 @@ class _Recorder:
         arrived = tuple((n, walk.gradient_of[n]) for n in dict.fromkeys(op.output_arg_names()) if n in walk.gradient_of)
         reads = dict.fromkeys(op.input_arg_names())
         unwanted = tuple((n, self._why(walk.block, n)) for n in reads if not walk.wanted(n))
-        runs, maker = op.optype in RUN_BLOCKS, ()
+        runs = op.optype in RUN_BLOCKS
+        maker: tuple[str, ...] = ()
         if fresh and not runs and get_op(op.optype).grad is not None:
             maker = tuple(_row(d).text for d in make_grad(op, [n for n, _ in unwanted]))
-        copies = ()
+        copies: tuple[tuple[str, str], ...] = ()
         if runs and (inner := walk.inner_of.get(id(op))) is not None:
             copies = tuple((variable, copy.name) for (variable, _), copy in inner.copies.made.items())
         kind = "block" if runs and fresh else "gradient" if fresh else "nothing"

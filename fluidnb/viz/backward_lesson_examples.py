@@ -64,7 +64,9 @@ def _recurrent() -> Variable:
         hidden = layers.fc([word, before], 4, act="tanh", bias_attr=False)
         rnn.update_memory(before, hidden)
         rnn.output(hidden)
-    return _named(layers.mean(rnn()), "loss")
+    states = rnn()
+    assert isinstance(states, Variable), "of one output"
+    return _named(layers.mean(states), "loss")
 
 
 #: name -> program

@@ -203,10 +203,11 @@ def _track(surface: str, choice: Choice, steps: int) -> Track:
         optimizer = OPTIMIZERS[choice.name].make(rate, DECAYS[choice.decay].make())
         _, [(_, gradient)] = optimizer.minimize(loss)
         used = optimizer.global_learning_rate(main)
+        assert used is not None, "minimize has made it"
         names = [n for n in optimizer.get_opti_var_name_list() if n != used.name]
         exe, scope = Executor(), Scope()
         exe.run(startup, scope=scope)
-        seen = [[np.array(scope.find_var(n).get_tensor()) for n in ("w", *names)]]
+        seen = [[np.array(scope.var(n).get_tensor()) for n in ("w", *names)]]
         given = []
         for _ in range(steps):
             rate_now, slope, *now = exe.run(main, fetch_list=[used, gradient, "w", *names], scope=scope)

@@ -20,8 +20,8 @@ WORDS = {
     "gradient": "What the step is given: the direction in which the loss grows most, with the penalty added.",
     "learning rate": "How long steps are. A schedule computes it anew in every step, by operators of its own.",
     "accumulators": "What an optimizer remembers from step to step, in variables as large as the parameter.",
-    "operators": "What minimize appended behind the backward part, after those of a schedule: all that the optimizer is in a "
-    "program.",
+    "operators": "What minimize appended behind the backward part, after those of a schedule: all that the "
+    "optimizer is in a program.",
 }
 
 

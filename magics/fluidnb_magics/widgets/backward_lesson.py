@@ -59,6 +59,7 @@ class BackwardLessonFace(Face):
             name: one of those that the page was told.
         """
         self._show(self._read(name, None, ()), 0)
+        self.renew_still()
 
     def do_no_grad(self, text: str) -> None:
         """Exclude other variables.
@@ -68,6 +69,7 @@ class BackwardLessonFace(Face):
         """
         names = tuple(text.replace(",", " ").split())
         self._show(self._read(self.lesson.title, self.lesson.loss, names), self.shown["step"])
+        self.renew_still()
 
     def do_go(self, step: int) -> None:
         """Show another step.

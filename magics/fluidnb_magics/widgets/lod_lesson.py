@@ -73,6 +73,7 @@ class LodLessonFace(Face):
     def _read(self, text: str, level: int, step: int) -> None:
         self.lesson = read_lod_lesson(parse_lengths(text), level)
         self._show(text, step)
+        self.renew_still()
 
     def _show(self, text: str, step: int) -> None:
         lesson = self.lesson

@@ -126,6 +126,7 @@ class OptimizerLessonFace(Face):
         self.lesson = read_optimizer_lesson(surface, choices, steps)
         self._focus = within(self._focus if focus is None else focus, len(choices))
         self._show(step)
+        self.renew_still()
 
     def _show(self, step: int) -> None:
         lesson = self.lesson
