@@ -67,7 +67,6 @@ function render({ model, el }) {
   slider.onpointerup = () => (dragging = false);
   slider.onchange = () => (dragging = false);
   slider.oninput = () => tell("go", { at: Number(slider.value) });
-  bar.append(tag("span", { class: "fp-where" }, state, count));
 
   // ---- notes
   const note = tag("div", { class: "fp-note", role: "status", hidden: true });
@@ -101,8 +100,8 @@ function render({ model, el }) {
   const around = tag("section", { class: "fp-part" }, tag("h4", {}, "Here"), values);
   body.append(
     bar,
+    tag("div", { class: "fp-said" }, state, count, reason),
     tag("div", { class: "fp-timeline" }, slider, runs),
-    tag("div", { class: "fp-said" }, reason),
     waits, note, deaf, wrong,
     tag(
       "div", { class: "fp-main" },
@@ -163,7 +162,7 @@ function render({ model, el }) {
     const lines = [...wrote.map((line) => ["wrote", line]), ...reads.map((line) => ["reads", line])];
     around.hidden = !lines.length;
     values.replaceChildren(...lines.map(([what, line]) => {
-      const row = tag("button", { type: "button", class: "fp-value fp-here-value" }, tag("span", { class: "fp-dim" }, what), ...valueCells(line));
+      const row = tag("button", { type: "button", class: `fp-value fp-${what}` }, ...valueCells(line, what));
       row.onclick = () => tell("open", { name: line.name });
       return row;
     }));

@@ -19,10 +19,10 @@ function bars(counts) {
   return svg;
 }
 
-/** The cells of a variable in a line. */
-function valueCells(line) {
+/** The cells of a variable: its name and what it is, below that its numbers; `what` says what happens to it. */
+function valueCells(line, what = "") {
   return [
-    tag("span", { class: "fp-name", title: line.name }, line.name),
+    tag("span", { class: "fp-name", title: line.name }, what ? tag("span", { class: "fp-what" }, what) : null, line.name),
     tag("span", { class: "fp-facts", title: line.lod }, line.facts + (line.lod ? "  " + line.lod : "")),
     tag("span", { class: line.bad ? "fp-numbers fp-bad" : "fp-numbers", title: line.statistics }, line.statistics),
     line.histogram.length ? bars(line.histogram) : tag("span"),
@@ -40,6 +40,7 @@ function programListing(act) {
   let dots = new Map();
   let cursor = -1;
   const key = (block, index) => block + ":" + index;
+  const mine = "fp-" + Math.random().toString(36).slice(2) + "-"; // several panels may be on a page
   const is = (spot, row) => spot && spot[0] === row[1] && spot[1] === row[2];
   const atEnd = () => stand.state !== "idle" && !stand.here && stand.frames?.length && stand.frames[stand.frames.length - 1].block;
   const draw = (i) => {
@@ -59,7 +60,7 @@ function programListing(act) {
     const said = `${here ? "next: " : ""}${dot ? "breakpoint, " : ""}${block}:${index} ${text.map((p) => p[0]).join("")}`;
     const row = tag(
       "div",
-      { class: `fp-op${marks}${i === cursor ? " fp-cursor" : ""}`, role: "option", id: `fp-${key(block, index)}`,
+      { class: `fp-op${marks}${i === cursor ? " fp-cursor" : ""}`, role: "option", id: mine + key(block, index),
         "aria-selected": String(i === cursor), "aria-label": said },
       gutter,
       tag("span", { class: "fp-arrow" }, here ? "▶" : ""),
@@ -82,7 +83,7 @@ function programListing(act) {
     view.reveal(cursor);
     view.redraw();
     const row = rows[cursor];
-    view.element.setAttribute("aria-activedescendant", `fp-${key(row[1], row[2])}`);
+    view.element.setAttribute("aria-activedescendant", mine + key(row[1], row[2]));
   };
   const keys = {
     ArrowDown: () => move(cursor + 1),
@@ -104,6 +105,7 @@ function programListing(act) {
     const at = places.get(key(block, index));
     if (at !== undefined) view.reveal(at);
   };
+  new ResizeObserver(() => stand.here && reveal(...stand.here)).observe(view.element);
   return {
     element: view.element,
     reveal,
@@ -111,6 +113,7 @@ function programListing(act) {
       rows = all;
       places = new Map(rows.map((row, i) => [key(row[1], row[2]), i]));
       cursor = -1;
+      view.element.style.height = Math.min(Math.max(rows.length, 4), 21) * 20 + 2 + "px";
       view.show(rows.length);
     },
     stand(now) {

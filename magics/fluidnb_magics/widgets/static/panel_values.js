@@ -6,8 +6,9 @@ function scopeList(act) {
   let wrote = new Set();
   let opened = "";
   let asked = 0;
+  const high = 40;
   const seen = () => {
-    const first = Math.max(0, Math.floor(view.element.scrollTop / 22) - 10);
+    const first = Math.max(0, Math.floor(view.element.scrollTop / high) - 10);
     const missing = first < scope.first || first + 25 > scope.first + scope.rows.length;
     if (missing && scope.first + scope.rows.length < scope.count + (first < scope.first ? scope.count : 0)) {
       clearTimeout(asked);
@@ -22,7 +23,7 @@ function scopeList(act) {
     row.onclick = () => act.open(line.name);
     return row;
   };
-  const view = virtualRows(22, draw);
+  const view = virtualRows(high, draw);
   view.element.classList.add("fp-values");
   view.element.addEventListener("scroll", seen, { passive: true });
   const part = tag("input", { type: "search", placeholder: "filter", "aria-label": "filter variables" });
@@ -39,7 +40,7 @@ function scopeList(act) {
       wrote = new Set(written);
       opened = open;
       count.textContent = scope.count === 1 ? "1 variable" : `${scope.count.toLocaleString("en")} variables`;
-      view.element.style.height = Math.min(Math.max(scope.count, 1), 9) * 22 + 2 + "px";
+      view.element.style.height = Math.min(Math.max(scope.count, 1), 6) * high + 2 + "px";
       view.show(scope.count);
       seen();
     },
