@@ -103,7 +103,7 @@ def run_back(
     gates, seen, hidden, states, cells = values
     dx, dweight, dbias, dprojection, *dinitial = outs
     before, old, *first = room
-    packed_gates, packed_cells, packed_states, dstates, dz = packed[:5]
+    (packed_gates, dz), packed_cells, packed_states, dstates = packed[:4]
     batches.pack_parts(gates, packed_gates)
     if net.projection is not None:
         batches.pack(states, packed_states)
@@ -174,8 +174,8 @@ def emit_back(b: Binder, net: Lstm, projection: Array | None, hidden: Array | No
     def room(*shape: int) -> Array:
         return b.tmp(shape, cells.dtype)
 
-    inner = room(n, state), room(n, state), room(4, n, width), room(n, width), room(4, first, state), room(first, width)
-    packed = room(4, n, width), room(n, width), *inner
+    inner = room(n, state), room(n, state), room(n, width), room(4, first, state), room(first, width)
+    packed = room(2, 4, n, width), room(n, width), *inner
     more = room(n, state), room(n, width), room(first, state), room(first, width)
     values = reading(b, b["BatchGate"], (n, 4, width)), b["BatchCellPreAct"], hidden, states, cells
     flat = room(n, 4, width) if dx is None else writing(b, dx, (n, 4, width))

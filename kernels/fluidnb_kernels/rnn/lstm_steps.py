@@ -118,17 +118,16 @@ def forward(net: Lstm, steps: StepViews, parameters: tuple[Array, ...], known: b
 
 
 def backward_views(
-    net: Lstm, gates: Array, cells: Array, states: Array, g: Array, dz: Array, through: Array, room: Array, kept: Array
+    net: Lstm, gates: Array, cells: Array, states: Array, g: Array, through: Array, room: Array, kept: Array
 ) -> Iterator[tuple[Array, ...]]:
     """What each step of `backward` works on.
 
     Args:
         net: what the network is.
-        gates: see `backward`, and so are cells, states, g, dz, and through.
+        gates: see `backward`, and so are cells, states, g, and through.
         cells: [n, width].
         states: [n, state].
         g: [n, state].
-        dz: [4, n, width].
         through: [n, width].
         room: workspace [4, sequences with rows, state].
         kept: workspace [sequences with rows, width].
@@ -138,10 +137,11 @@ def backward_views(
         the output gate, and of the output gate; forget gate, cell, state; what each gate gives the old state, and the
         gradient of the old cell.
     """
+    values, dz = gates
     for now, _, going_on in net.batches.backwards():
         dh, dc, d, n = g[now], through[now], dz[:, now], now.stop - now.start
         coming = dh[:going_on], dc[:going_on]
-        yield dh, dc, *coming, d, d[:3], d[3], gates[2, now], cells[now], states[now], room[:, :n], kept[:n]
+        yield dh, dc, *coming, d, d[:3], d[3], values[2, now], cells[now], states[now], room[:, :n], kept[:n]
 
 
 def backward(
@@ -158,9 +158,9 @@ def backward(
         net: what the network is.
         steps: views of `backward_views`.
         parameters: as for `forward`.
-        packed: gates [4, n, width], cell [n, width] and state [n, state] as `forward` left them; gradients of the
-            states [n, state], overwritten with those before the projection's activation; those of the gates before
-            their activations [4, n, width], written; and the other arrays of `backward_views`.
+        packed: gates [2, 4, n, width]: as `forward` left them, and written: gradients of what their activations got;
+            cell [n, width] and state [n, state] as `forward` left them; gradients of the states [n, state], overwritten
+            with those before the projection's activation; and the other arrays of `backward_views`.
         seen: [n, width]: the activated cells.
         old: [n, width]: the cell that each row goes on from.
 
@@ -168,7 +168,7 @@ def backward(
         The gradients of the first state and of the first cell.
     """
     weight, bias, projection = parameters
-    gates, cells, _, _, dz, through, _, kept = packed
+    (gates, dz), cells, _, _, through, _, kept = packed
     width = cells.shape[1]
     _slopes(net, gates, old, seen, dz, through)  # which become gradients in place
     transposed = parts(weight, width).copy().transpose(0, 2, 1).copy()  # quicker to multiply with than a view
