@@ -24,8 +24,11 @@ _signal: Any = importlib.import_module("_signal")
 
 _MAIN = threading.main_thread().ident
 _previous: Any = None
+_ROOMS = Path(__file__).parents[1]
+#: Who waits here waits for a debugger's own thread, between two operators: that may be interrupted at once.
+_WAITS = f"{_ROOMS / 'debug'}{os.sep}"
 #: Where nothing lasts long outside a run, and a half-done change would hurt.
-_OURS = tuple(f"{Path(__file__).parents[1] / room}{os.sep}" for room in ("memory", "values", "op", "runtime"))
+_OURS = tuple(f"{_ROOMS / room}{os.sep}" for room in ("memory", "values", "op", "runtime"))
 
 
 class Run:
@@ -112,7 +115,7 @@ def _handler(number: int, frame: Any) -> None:
 
 def _is_inside(frame: FrameType | None) -> bool:
     """Whether the main thread is in the middle of something of ours that an exception must not tear apart."""
-    while frame is not None:
+    while frame is not None and not frame.f_code.co_filename.startswith(_WAITS):
         if frame.f_code.co_filename.startswith(_OURS):
             return True
         frame = frame.f_back

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import signal
+import threading
+
 import numpy as np
 import pytest
 
 import fluidnb as fluid
 from fluidnb import layers
 from fluidnb.errors import EnforceNotMet
+from fluidnb.runtime.interrupt import hold
 
 
 @pytest.fixture
@@ -71,3 +75,24 @@ def test_an_edit_seen_from_a_block_around(session):
     assert session["x"].tolist() == [[3.0, 3.0]]
     session.back()
     assert session["x"].tolist() == [[1.0, 1.0]]
+
+
+def test_ctrl_c_reaches_whoever_waits_while_a_run_stands_still():
+    y = layers.relu(layers.fill_constant([2], "float32", 1.0))
+    hold()  # as a run before this one in the same cell does
+    heard = []
+
+    def wait(session):
+        try:
+            signal.raise_signal(signal.SIGINT)
+            threading.Event().wait(60)
+        except KeyboardInterrupt:
+            heard.append(session.snapshot.reason)
+            session.go_on()
+
+    with fluid.debug() as session:
+        session.on_stop = wait
+        session.stop_at("op relu")
+        [out] = fluid.Executor().run(fetch_list=[y])
+    session.close()
+    assert out.tolist() == [1.0, 1.0] and heard == ["breakpoint op relu"]
