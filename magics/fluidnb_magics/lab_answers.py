@@ -17,6 +17,9 @@ from fluidnb_magics.kernel_private import Message
 #: A value -> its mime bundle, and the bundle's metadata.
 Render = Callable[[Any], tuple[dict[str, Any], dict[str, Any]]]
 
+#: request -> the list that the panel takes from the response, whether or not it could be answered
+_LISTS = {"stackTrace": "stackFrames", "scopes": "scopes", "variables": "variables"}
+
 #: Seconds that the panel waits for a command typed into its console; the kernel hears nothing else meanwhile.
 _PATIENCE = 2.0
 
@@ -54,7 +57,10 @@ class LabAnswers:
             case "copyToGlobals":
                 return self._try(request, partial(self._copied, session, arguments))
         answered = adapter.handle(request)
-        if request["command"] == "variables" and answered["success"]:
+        wanted = _LISTS.get(request["command"])
+        if wanted is not None and not answered["success"]:  # it asked for what was there before the program moved
+            answered["body"] = {wanted: []}
+        elif wanted == "variables":
             for row in answered["body"]["variables"]:
                 row.pop("type", None)  # the panel shows a type in place of the value
         return answered

@@ -10,6 +10,7 @@ session, and stops there. Without such a click programs run as always.
 
 from __future__ import annotations
 
+import queue
 import threading
 from collections.abc import Awaitable, Callable, Iterable
 from typing import Any
@@ -65,7 +66,7 @@ class LabDebugger:
         self._ours = False  # whether the panel shows our thread rather than Python's
         self._untold = False  # whether the panel was switched on and does not know yet that the session stands
         self._going_on = False  # whether Python was told to go on, and not just to the next line
-        self._let_go = threading.Event()
+        self._over: queue.SimpleQueue[None] = queue.SimpleQueue()  # gets something when nobody need wait
         self._prompt = hooks.debug_prompt
         self._lock = threading.RLock()
 
@@ -85,7 +86,7 @@ class LabDebugger:
         if hooks.debug_prompt == self._asker:
             hooks.debug_prompt = self._prompt
         self._drop()
-        self._let_go.set()
+        self._over.put(None)
         self._close_made()
 
     def _began(self, session: Session) -> None:
@@ -148,7 +149,7 @@ class LabDebugger:
 
     def _look(self, snapshot: Snapshot) -> None:
         """The panel believes that a thread stands until it is told otherwise; called in the session's thread."""
-        if self._ours and snapshot.state in ("done", "closed"):
+        if self._ours and (snapshot.state == "done" or snapshot.closed):
             body = {"threadId": THREAD, "allThreadsContinued": True}
             self._emit({"type": "event", "seq": 0, "event": "continued", "body": body})
 
@@ -167,7 +168,8 @@ class LabDebugger:
 
     @property
     def _stands(self) -> bool:
-        return self.session is not None and self.session.snapshot.state == "paused"
+        snapshot = None if self.session is None else self.session.snapshot
+        return snapshot is not None and snapshot.state == "paused" and not snapshot.closed
 
     # ---- requests
 
@@ -207,7 +209,7 @@ class LabDebugger:
         assert session is not None
         failed = session.snapshot.error is not None and session.waited_for and session.on_stop is None
         if request["command"] == "continue" and failed:
-            self._let_go.set()  # there is no way on: the run raises what the operator raised
+            self._over.put(None)  # there is no way on: the run raises what the operator raised
             return response(request, {"allThreadsContinued": False})
         return await self._answers.answer(adapter, session, request)
 
@@ -226,7 +228,7 @@ class LabDebugger:
         self._clicks, self._filters = Clicks({}), []
         self._drop()  # its breakpoints go with the adapter
         found = await self._channel.ask_python(request)
-        self._let_go.set()
+        self._over.put(None)
         self._close_made()
         return found
 
@@ -323,19 +325,20 @@ class LabDebugger:
             Stopped: the user has ended the cell; the session stands as it did.
         """
         self._follow(session)
-        self._let_go.clear()
-        over = self._let_go
+        over = self._over = queue.SimpleQueue()
 
         def look(snapshot: Snapshot) -> None:
-            if snapshot.state in ("done", "closed"):
-                over.set()
+            if snapshot.state == "done" or snapshot.closed:
+                over.put(None)
 
         session.slip(Walker.observe, look)
         try:
             while self._channel.started:
                 try:
-                    if over.wait(0.2):
-                        break
+                    over.get(timeout=0.5)  # no frame of Python, in which its debugger could swallow Ctrl-C
+                    break
+                except queue.Empty:
+                    continue
                 except KeyboardInterrupt:
                     if session.snapshot.state != "running":
                         raise

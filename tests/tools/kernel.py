@@ -11,13 +11,30 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import pytest
 from jupyter_client.blocking.client import BlockingKernelClient
 from jupyter_client.kernelspec import KernelSpecManager
 from jupyter_client.manager import KernelManager
 
 ROOT = Path(__file__).resolve().parents[2]
+VENVS = Path(os.environ.get("FLUIDNB_VENVS") or ROOT / ".venvs")
 #: Seconds that anything may take on a busy machine.
-PATIENCE = 90
+PATIENCE = 25
+
+
+def python_of(environment: str) -> Path:
+    """The interpreter of one of the environments beside ours; the test is skipped where it is missing.
+
+    Args:
+        environment: its folder's name.
+
+    Returns:
+        The interpreter.
+    """
+    python = VENVS / environment / "bin" / "python"
+    if not python.exists():
+        pytest.skip(f"{environment} is not installed (`make test-full` puts it into {VENVS})")
+    return python
 
 
 class LiveKernel:
