@@ -57,13 +57,14 @@ class Face(anywidget.AnyWidget):
     `script` and `style`, and `lines`.
 
     Attributes:
-        face_id: marks the static face beside it, which its page hides.
+        face_id: the model's id; it also marks the static face beside the widget, which the page hides.
     """
 
     face_id = traitlets.Unicode().tag(sync=True)
 
     def __init__(self, **traits: Any) -> None:
         super().__init__(face_id=uuid.uuid4().hex, **traits)
+        self.face_id = self.model_id or self.face_id  # so that the page finds the model
         self._still: Any = None
         self.on_msg(self._hear)
         answer_anywhere(self)

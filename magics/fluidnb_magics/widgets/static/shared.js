@@ -51,26 +51,26 @@ function framed(model, el, name, keys = {}) {
   const hear = (message) => {
     if ("problem" in message) say(message.problem);
   };
-  // What a render function gets of the model does not say whether its kernel is there; the view's element does.
-  const look = () => {
-    const dead = el.closest(".jupyter-widgets-disconnected") !== null;
+  // What a render function gets of the model does not say whether its kernel is there; the widget manager's does.
+  const look = async () => {
+    const own = await model.widget_manager?.get_model?.(model.get("face_id"))?.catch(() => null);
+    const dead = own?.comm_live === false;
     root.classList.toggle("fw-dead", dead);
     if (dead) say("The kernel is gone: this is how it stood.");
     // what needs no kernel says so with data-local
     root.querySelectorAll(":is(button, input, select):not([data-local])").forEach((control) => (control.disabled ||= dead));
   };
-  const alive = () => queueMicrotask(look); // when the view has heard of it too
   model.on("msg:custom", hear);
-  model.on("comm_live_update", alive);
+  model.on("comm_live_update", look);
   el.append(root);
-  alive();
+  look();
   return {
     root,
     body,
     say,
     dispose() {
       model.off("msg:custom", hear);
-      model.off("comm_live_update", alive);
+      model.off("comm_live_update", look);
     },
   };
 }
