@@ -90,7 +90,9 @@ def bars(curve: Curve, size: int = 24) -> str:
     return "".join("▁▂▃▄▅▆▇█"[round(7 * (v - low) / span)] if math.isfinite(v) else "x" for v in chosen)
 
 
-def curves_svg(curves: Sequence[Curve], steps: int | None = None, first: int = 1, width: int = _WIDTH) -> str:
+def curves_svg(
+    curves: Sequence[Curve], steps: int | None = None, first: int = 1, width: int = _WIDTH, mark: int | None = None
+) -> str:
     """Curves as one SVG element over one scale, logarithmic where positive values spread over more than a hundredfold.
 
     Args:
@@ -98,6 +100,7 @@ def curves_svg(curves: Sequence[Curve], steps: int | None = None, first: int = 1
         steps: the steps that the whole run has, when known: the axis goes so far.
         first: the number of the first step on the axis.
         width: of the picture, in pixels.
+        mark: a step at which a line stands, counted from the first sample.
 
     Returns:
         The element's text.
@@ -134,6 +137,8 @@ def curves_svg(curves: Sequence[Curve], steps: int | None = None, first: int = 1
         f'<text x="{width - 10}" y="{_HEIGHT - 7}" text-anchor="end" fill-opacity=".65">'
         f"step {last + first:,.0f}</text>"
     )
+    if mark is not None:
+        parts.append(f'<path class="mark" d="M{_LEFT + mark * x_of:.1f} 8V{_HEIGHT - _BOTTOM}" stroke="currentColor"/>')
     for curve, colour in zip(drawn, PALETTE * len(drawn), strict=False):
         path, pen = [], "M"
         for step, value in curve.points:

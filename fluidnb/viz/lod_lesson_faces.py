@@ -80,7 +80,8 @@ def lod_lesson_html(lesson: LodLesson, step: int = 0) -> str:
     return (
         f'<div class="fluidnb fluidnb-lesson" style="overflow-x:auto;line-height:1.45">'
         f"{lod_lesson_svg(lesson, step)}"
-        f'<div style="margin:2px 0 8px"><b>step {step}</b>  {now}</div>'
+        f'<div style="margin:2px 0 8px"><b>step {step}</b>  {now}<br>'
+        f"<b>back again</b>  array_to_lod_tensor takes all steps the same way back: rows {_spaced(lesson.back)}.</div>"
         f'<div style="{side}"><b>the LoD</b>{table_html(_levels(lesson))}</div>'
         f'<div style="{side}"><b>rank table</b>{table_html(ranks, ["place", "sequence", "length"])}</div>'
         f'<details><summary style="cursor:pointer">What is what</summary>{words}</details></div>'

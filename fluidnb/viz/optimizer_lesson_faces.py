@@ -73,7 +73,7 @@ def optimizer_lesson_html(lesson: OptimizerLesson, step: int = -1, focus: int = 
     """
     step, focus = within(step, lesson.steps + 1), within(focus, len(lesson.tracks))
     track = lesson.tracks[focus]
-    curves = [_curve(t, step) for t in lesson.tracks]
+    curves = [_curve(t, lesson.steps) for t in lesson.tracks]
     about = _about(track, step)
     words = "".join(caption(term, text) for term, text in WORDS.items())
     return (
@@ -81,8 +81,8 @@ def optimizer_lesson_html(lesson: OptimizerLesson, step: int = -1, focus: int = 
         f'<div style="margin-bottom:6px">{pieces_html([(SURFACES[lesson.surface].words, "")])}</div>'
         f'<div style="display:flex;flex-wrap:wrap;gap:0 16px">'
         f'<div style="flex:0 0 auto">{optimizer_map_svg(lesson, step, focus)}</div>'
-        f'<div style="flex:1 1 380px;min-width:0;overflow-x:auto"><b>height</b> after {plural(step, "step")}<br>'
-        f"{curves_svg(curves, lesson.steps + 1, first=0, width=380)}"
+        f'<div style="flex:1 1 380px;min-width:0;overflow-x:auto"><b>height</b>, the loss; after {plural(step, "step")} at the line<br>'
+        f"{curves_svg(curves, lesson.steps + 1, first=0, width=380, mark=step)}"
         f"{_table(lesson, step, focus)}</div></div>"
         f'<div style="border-top:1px solid rgba(128,128,128,.3);padding-top:6px">{wrapped_html(about)}</div>'
         f'<details><summary style="cursor:pointer">What is what</summary>{words}</details></div>'

@@ -16,6 +16,7 @@ from fluidnb.viz.model import ROLES
 from fluidnb.viz.select import FIELDS
 from fluidnb_magics.builder import Site
 from fluidnb_magics.commands import COMMANDS
+from fluidnb_magics.commands.teach import lesson_words
 from fluidnb_magics.workbench import Workbench
 
 #: word -> its options
@@ -100,6 +101,8 @@ class Completion:
             options += list(self._named(words).desc.blocks[0].vars)
         if words[1] in ("build", "add"):
             options += Site(self._bench).completions(words[2:])
+        if words[1] == "teach":
+            options += lesson_words(self._bench, words[2:])
         if words[1] == "ops":
             options += [d.type for d in all_ops()]
         if words[1] in ("scope", "set"):

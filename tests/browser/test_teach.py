@@ -160,3 +160,22 @@ def test_backward(notebook: Opens, shots: Path) -> None:
     shows(nb.page.locator(".fw-backward_lesson").nth(1), "The gradient maker of mean")
     assert "%%fluid net" in nb.cell(1).text_content()  # keys have not reached the notebook
     assert not nb.errors
+
+
+def test_without_a_kernel_they_are_readable_and_dead(notebook: Opens, shots: Path) -> None:
+    nb = notebook(["%load_ext fluidnb\n%fluid teach backward --step 9", "%fluid teach lod", "%fluid teach optimizer"])
+    for i in range(3):
+        nb.run(i)
+    widgets = [nb.page.locator(f".fw-{name}_lesson") for name in ("backward", "lod", "optimizer")]
+    for widget, text in zip(widgets, ("h@GRAD@RENAME@block0@1", "memory at step 0", "w_velocity_0"), strict=True):
+        if text == "w_velocity_0":
+            widget.locator(".runner").nth(1).get_by_text("●").click()
+        shows(widget, text)
+    nb.page.evaluate("() => window.jupyterapp.shell.currentWidget.sessionContext.session.kernel.restart()")
+    for widget, text in zip(widgets, ("h@GRAD@RENAME@block0@1", "memory at step 0", "w_velocity_0"), strict=True):
+        widget.locator("xpath=self::*[contains(@class, 'fw-dead')]").wait_for()
+        shows(widget, text)
+        controls = widget.locator("input, select, button")
+        assert all(controls.nth(i).is_disabled() for i in range(controls.count()))
+    nb.page.screenshot(path=shots / "teach_dead.png")
+    assert not nb.errors

@@ -89,9 +89,17 @@ def test_help(session: Session) -> None:
     error, _ = session.fail("%fluid teach")
     assert isinstance(error, UsageError) and "%fluid teach lod" in str(error)
     assert "teach" in session.run("%fluid --help")
+
+
+def test_tab(session: Session) -> None:
+    session.run(NET)
     with provisionalcompleter():
-        found = {c.text for c in session.shell.Completer.completions("%fluid tea", 10)}
-        assert "teach" in found
+        for line, word in (
+            ("%fluid tea", "teach"), ("%fluid teach opt", "optimizer"), ("%fluid teach optimizer Ad", "Adam"),
+            ("%fluid teach optimizer bo", "bowl"), ("%fluid teach lod --le", "--level"),
+            ("%fluid teach backward ne", "net"), ("%fluid teach backward --example lo", "loop"),
+        ):  # fmt: skip
+            assert word in {c.text for c in session.shell.Completer.completions(line, len(line))}, line
 
 
 def test_the_widget_about_sequences() -> None:

@@ -19,7 +19,7 @@ from fluidnb.viz.lod_lesson import parse_lengths, read_lod_lesson
 from fluidnb.viz.lod_lesson_faces import lod_lesson_html, lod_lesson_lines
 from fluidnb.viz.optimizer_lesson import parse_choice, read_optimizer_lesson
 from fluidnb.viz.optimizer_lesson_faces import optimizer_lesson_html, optimizer_lesson_lines
-from fluidnb.viz.optimizer_lesson_kinds import SURFACES
+from fluidnb.viz.optimizer_lesson_kinds import OPTIMIZERS, SURFACES
 from fluidnb_magics.expressions import positive, unquoted
 from fluidnb_magics.session_programs import DEFAULT
 from fluidnb_magics.showing import show, width
@@ -135,6 +135,29 @@ def _programs(bench: Workbench) -> dict[str, Program]:
 def _by_widget(bench: Workbench, text: bool) -> bool:
     """Whether a lesson is a widget here: in a notebook where widgets are installed, unless text is wanted."""
     return not (text or getattr(bench.shell, "kernel", None) is None) and find_spec("anywidget") is not None
+
+
+def lesson_words(bench: Workbench, words: list[str]) -> list[str]:
+    """What fits behind ``%fluid teach``.
+
+    Args:
+        bench: the session.
+        words: what stands behind it so far.
+
+    Returns:
+        Words.
+    """
+    if not words:
+        return list(LESSONS)
+    if words[-1] == "--example":
+        return list(EXAMPLES)
+    shared = ["--step", "--text"]
+    if words[0] == "optimizer":
+        return [*SURFACES, *OPTIMIZERS, "--steps", *shared]
+    if words[0] == "backward":
+        cells = [placed.title for placed in bench.cells]
+        return [*bench.programs, *cells, "--loss", "--no-grad", "--example", *shared]
+    return ["--level", *shared] if words[0] == "lod" else []
 
 
 #: lesson -> command
