@@ -58,6 +58,8 @@ class Work:
 
 
 _own = partial(Work, fresh=True, rounds=3, alone=True)
+#: In a browser; each takes its own median or maximum.
+_seen = partial(Work, fresh=True, rounds=1, alone=True)
 
 WORKS = {
     work.name: work
@@ -87,5 +89,8 @@ WORKS = {
         _own("step", "a step in the debugger, without its kernel", "us", Goal(50.0, None)),
         _own("back", "a step back in the debugger, the slowest", "us", Goal(1000.0, None)),
         _own("nan", "LeNet with the check for NaN, as a multiple", "x", Goal(1.3, None)),
+        _seen("explorer_open", "the explorer opens with 5,000 operators, message to painted", "s", Goal(0.3, None)),
+        _seen("explorer_scroll", "the explorer scrolls, a frame slower than 19 of 20", "s", Goal(1 / 30, None)),
+        _seen("explorer_step", "the explorer lights a step, command to painted", "s", Goal(0.1, None)),
     )
 }

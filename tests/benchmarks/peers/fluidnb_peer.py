@@ -342,3 +342,24 @@ def nan():
                 run()
             times[check].append(time.process_time() - cpu)
     return {"value": float(np.median(times[True]) / np.median(times[False]))}
+
+
+def explorer_open():
+    """The program explorer with 5,000 operators: seconds from its first message to painted, in JupyterLab."""
+    from tests.benchmarks import widgets
+
+    return widgets.explorer_open()
+
+
+def explorer_scroll():
+    """Seconds of a frame while its listing scrolls, the slowest of twenty."""
+    from tests.benchmarks import widgets
+
+    return widgets.explorer_scroll()
+
+
+def explorer_step():
+    """Seconds from a step in the debugger until the explorer shows it, the median."""
+    from tests.benchmarks import widgets
+
+    return widgets.explorer_step()

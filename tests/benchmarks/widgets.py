@@ -1,0 +1,180 @@
+"""The program explorer with a program of 5,000 operators, in a real JupyterLab: opening, scrolling, following a step.
+
+All times are the browser's own, up to the frame that shows the result. ``python -m tests.benchmarks.widgets`` prints
+every number; the goals are works of ``python -m tests.benchmarks``.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import statistics
+import sys
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from tests.browser import lab
+
+#: 624 layers of 8 operators with their backward and optimizer, 3 for the loss, and 5 that nobody needs: 5,000.
+CELLS = (
+    "%load_ext fluidnb\nimport numpy as np",
+    "%%fluid net\nx = layers.data('x', shape=[8])\nh = x\nfor _ in range(624):\n    h = layers.fc(h, 8, act='relu')\n"
+    "loss = layers.mean(h)\nfluid.optimizer.SGD(0.1).minimize(loss)\nfor _ in range(5):\n    h = layers.relu(h)",
+    "%fluid explore",
+)
+OPENS, STEPS, FRAMES = 5, 30, 400
+
+#: What the page's clock shows: when the kernel's first message of a widget came, and when its rows were painted.
+_WATCH = """() => {
+    const kernel = window.jupyterapp.shell.currentWidget.sessionContext.session.kernel;
+    window.seen = { old: new Set(document.querySelectorAll('.fw-explorer')) };
+    const seen = window.seen;
+    const note = (name) => { seen[name] ??= performance.now(); };
+    kernel.anyMessage.connect((_, { msg, direction }) => {
+        if (direction === 'send' && msg.header.msg_type === 'execute_request') note('asked');
+        if (direction === 'recv' && msg.header.msg_type === 'comm_open') note('message');
+    });
+    const look = () => {
+        const mine = [...document.querySelectorAll('.fw-explorer')].find((e) => !seen.old.has(e));
+        const painted = (name) => requestAnimationFrame(() => setTimeout(() => note(name)));
+        if (mine?.querySelector('.fe-row')) painted('painted');
+        if (mine?.querySelector('.fe-row') && !mine.querySelector('.fe-title').textContent.includes('reading'))
+            painted('whole');
+        if (!seen.whole) requestAnimationFrame(look);
+    };
+    look();
+}"""
+
+#: Scrolls from top to end, so many pixels a frame, and gives the milliseconds of each frame.
+_SCROLL = """([frames]) => new Promise((done) => {
+    const rows = document.querySelector('.fw-explorer [role=tree]');
+    const times = [];
+    const by = (rows.scrollHeight - rows.clientHeight) / frames;
+    rows.scrollTop = 0;
+    let last = performance.now();
+    const frame = (now) => {
+        times.push(now - last);
+        last = now;
+        rows.scrollTop += by;
+        times.length > frames ? done(times.slice(1)) : requestAnimationFrame(frame);
+    };
+    requestAnimationFrame(frame);
+})"""
+
+#: Sends a command to the kernel and gives the milliseconds until another operator is lit, and painted.
+_STEP = """([code]) => new Promise((done) => {
+    const kernel = window.jupyterapp.shell.currentWidget.sessionContext.session.kernel;
+    const now = () => document.querySelector('.fw-explorer .fe-now .fe-name')?.textContent;
+    const before = now();
+    const start = performance.now();
+    kernel.requestExecute({ code });
+    const look = () => {
+        if (now() && now() !== before) setTimeout(() => done(performance.now() - start));
+        else requestAnimationFrame(look);
+    };
+    look();
+})"""
+
+
+@contextmanager
+def opened() -> Iterator[lab.Notebook]:
+    """A notebook with the program, in a JupyterLab of its own.
+
+    Yields:
+        The notebook.
+    """
+    os.sched_setaffinity(0, range(os.cpu_count() or 1))  # a server, a kernel and a browser, as a user has them
+    with tempfile.TemporaryDirectory() as folder, lab.chromium() as browser, lab.jupyterlab(Path(folder)) as running:
+        nb = lab.opener(running, browser)("widgets", list(CELLS))
+        for index in range(2):
+            nb.run(index)
+        yield nb
+
+
+def opening(nb: lab.Notebook) -> list[dict[str, float]]:
+    """Open the explorer several times.
+
+    Args:
+        nb: the notebook.
+
+    Returns:
+        Of each time, seconds from asking and from the first message to painted, and to the whole program.
+    """
+    found = []
+    for _ in range(OPENS):
+        nb.page.evaluate(_WATCH)
+        nb.run(2)
+        nb.page.wait_for_function("() => window.seen.whole")
+        seen = nb.page.evaluate("() => ({ ...window.seen, old: 0 })")
+        title = nb.page.locator(".fe-title").inner_text()
+        assert "5,000 ops" in title, title
+        found.append({
+            "painted": (seen["painted"] - seen["message"]) / 1e3,
+            "asked to painted": (seen["painted"] - seen["asked"]) / 1e3,
+            "asked to whole": (seen["whole"] - seen["asked"]) / 1e3,
+        })  # fmt: skip
+    return found
+
+
+def scrolling(nb: lab.Notebook) -> list[float]:
+    """Scroll through the whole listing.
+
+    Args:
+        nb: a notebook with an explorer.
+
+    Returns:
+        The seconds of each frame.
+    """
+    return [ms / 1e3 for ms in nb.page.evaluate(_SCROLL, [FRAMES])]
+
+
+def stepping(nb: lab.Notebook) -> list[float]:
+    """Step in a debug session, by commands sent to the kernel.
+
+    Args:
+        nb: a notebook with an explorer.
+
+    Returns:
+        Of each step, the seconds from sending the command until the operator that comes next is lit.
+    """
+    feed = "%fluid debug --feed x=np.ones((2,8),'float32')"
+    nb.page.evaluate(_STEP, [feed])
+    return [nb.page.evaluate(_STEP, ["%fluid step"]) / 1e3 for _ in range(STEPS)]
+
+
+def explorer_open() -> dict[str, float]:
+    """The slowest opening."""
+    with opened() as nb:
+        return {"value": max(each["painted"] for each in opening(nb))}
+
+
+def explorer_scroll() -> dict[str, float]:
+    """The frame than which one in twenty is longer."""
+    with opened() as nb:
+        opening(nb)
+        return {"value": sorted(scrolling(nb))[-FRAMES // 20]}
+
+
+def explorer_step() -> dict[str, float]:
+    """The step than which one in two is longer."""
+    with opened() as nb:
+        opening(nb)
+        return {"value": statistics.median(stepping(nb))}
+
+
+def numbers() -> dict[str, Any]:
+    """Everything, in one run."""
+    with opened() as nb:
+        opens, frames, steps = opening(nb), sorted(scrolling(nb)), sorted(stepping(nb))
+    return {
+        "opens (s)": opens,
+        "frames a second": {"mean": 1 / statistics.mean(frames), "slowest of twenty": 1 / frames[-FRAMES // 20]},
+        "steps (s)": {"median": statistics.median(steps), "slowest": steps[-1]},
+    }
+
+
+if __name__ == "__main__":
+    json.dump(numbers(), sys.stdout, indent=1)
