@@ -149,7 +149,11 @@ class LabDebugger:
 
     def _look(self, snapshot: Snapshot) -> None:
         """The panel believes that a thread stands until it is told otherwise; called in the session's thread."""
-        if self._ours and (snapshot.state == "done" or snapshot.closed):
+        if snapshot.state == "done" or snapshot.closed:
+            self._say_gone_on()
+
+    def _say_gone_on(self) -> None:
+        if self._ours:
             body = {"threadId": THREAD, "allThreadsContinued": True}
             self._emit({"type": "event", "seq": 0, "event": "continued", "body": body})
 
@@ -202,15 +206,20 @@ class LabDebugger:
         state = "" if self.session is None else self.session.snapshot.state
         if command == "continue":
             return state == "paused" and (self._ours or not self._channel.python_stands)
-        return command == "pause" and state == "running"
+        # A run is told as running only after a while.
+        return command == "pause" and (state == "running" or (state == "paused" and not self._ours))
 
     async def _ask_ours(self, adapter: Adapter, request: Message) -> Message:
         session = self.session
         assert session is not None
-        failed = session.snapshot.error is not None and session.waited_for and session.on_stop is None
-        if request["command"] == "continue" and failed:
-            self._over.put(None)  # there is no way on: the run raises what the operator raised
-            return response(request, {"allThreadsContinued": False})
+        if request["command"] == "pause":
+            session.pause()
+            return response(request, {})
+        if request["command"] == "continue":
+            self._say_gone_on()
+            if session.snapshot.error is not None and session.waited_for and session.on_stop is None:
+                self._over.put(None)  # there is no way on: the run raises what the operator raised
+                return response(request, {"allThreadsContinued": True})
         return await self._answers.answer(adapter, session, request)
 
     # ---- requests that concern both debuggers

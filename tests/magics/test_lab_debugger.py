@@ -195,6 +195,9 @@ def test_ctrl_c_and_pause(kernel: LiveKernel) -> None:
     click(kernel, LOOP, 9)
     cell = kernel.start(RUN)
     kernel.until(lambda: bool(kernel.events("stopped")))
+    frame = frames(kernel, kernel.events("stopped")[-1])[0]["id"]
+    main = "__import__('sys')._current_frames()[__import__('threading').main_thread().ident].f_code.co_name"
+    kernel.until(lambda: kernel.debug("evaluate", expression=main, frameId=frame)["body"]["result"] == "'wait'")
     kernel.manager.interrupt_kernel()
     shown = kernel.finish(cell)
     assert "The run was left where it stood." in shown
