@@ -46,15 +46,13 @@ class Client:
         self._out: queue.Queue[bytes | None] = queue.Queue(_WAITING)
         self.adapter: Adapter | None = None
         self._hello: Message | None = None
-        self._threads = [
-            threading.Thread(target=act, name=f"fluid-dap-{what}", daemon=True)
-            for what, act in (("read", self._read), ("write", self._write))
-        ]
+        self._writing = threading.Thread(target=self._write, name="fluid-dap-write", daemon=True)
+        self._reading = threading.Thread(target=self._read, name="fluid-dap-read", daemon=True)
 
     def start(self) -> None:
         """Begin to listen."""
-        for thread in self._threads:
-            thread.start()
+        self._writing.start()
+        self._reading.start()
 
     def close(self, patience: float = 2.0) -> None:
         """Let go of it, after what waits for it was written.
@@ -63,8 +61,7 @@ class Client:
             patience: seconds that it has to read what waits.
         """
         self._put(None)
-        if threading.current_thread() is not self._threads[1]:
-            self._threads[1].join(patience)
+        self._writing.join(patience)
         self._hang_up()
 
     # ---- reading
