@@ -12,7 +12,6 @@ from fluidnb.debug.session import Session
 from fluidnb.debug.snapshot import Snapshot
 from fluidnb.program import Program
 from fluidnb.runtime.observe import after_run
-from fluidnb_magics.kernel_private import answer_anywhere
 from fluidnb_magics.selection import Chosen
 from fluidnb_magics.widgets.face import Face, show_face
 from fluidnb_magics.workbench import Workbench
@@ -75,7 +74,7 @@ class Live(Face):
     def __init__(self, bench: Workbench, **traits: Any) -> None:
         super().__init__(**traits)
         self.bench = bench
-        self.runs = 0
+        self.runs = self._kept = 0
         self._pace = Pace()
         self._guard = threading.RLock()
         self._views: set[str] = set()
@@ -142,7 +141,6 @@ class Live(Face):
         with self.hold_sync():
             for name, value in traits.items():
                 setattr(self, name, value)
-        answer_anywhere(self)
 
     def update(self) -> None:
         """Look again, whatever the time."""
@@ -184,6 +182,9 @@ class Live(Face):
     def _after_cell(self) -> None:
         self._attach()
         self.update()
+        if self.runs != self._kept:
+            self._kept = self.runs
+            self.renew_still()
 
     # Debug sessions.
 

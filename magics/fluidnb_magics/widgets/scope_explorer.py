@@ -36,7 +36,7 @@ _SAMPLE = 1 << 16
 #: Rows that are read before the page has said which ones it shows.
 _FIRST = 40
 #: Variables and scopes of the static face, at most.
-_STATIC = 200
+_STATIC = 100
 _TITLE = "global scope"
 #: Points of a curve that are sent.
 _POINTS = 160

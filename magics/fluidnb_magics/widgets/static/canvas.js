@@ -169,9 +169,9 @@ function zoomButtons(canvas) {
   return tag(
     "span",
     { class: "fc-buttons", role: "group", "aria-label": "zoom" },
-    tag("button", { title: "closer (+)", "aria-label": "closer", onclick: () => canvas.zoom(0.6) }, "+"),
-    tag("button", { title: "farther (-)", "aria-label": "farther", onclick: () => canvas.zoom(1 / 0.6) }, "−"),
-    tag("button", { title: "all of it (0)", onclick: () => canvas.fit() }, "fit"),
+    tag("button", { "data-local": true, title: "closer (+)", "aria-label": "closer", onclick: () => canvas.zoom(0.6) }, "+"),
+    tag("button", { "data-local": true, title: "farther (-)", "aria-label": "farther", onclick: () => canvas.zoom(1 / 0.6) }, "−"),
+    tag("button", { "data-local": true, title: "all of it (0)", onclick: () => canvas.fit() }, "fit"),
   );
 }
 
@@ -222,7 +222,7 @@ function sortedTable({ label, columns, height, pick, draw = () => {}, by = 1 }) 
     head.replaceChildren(
       ...columns.map((each, i) => {
         const mark = i === column ? (down ? " ▾" : " ▴") : "";
-        const button = tag("button", { onclick: () => ((down = i === column ? !down : Boolean(each.number)), (column = i), sort()) }, each.title + mark);
+        const button = tag("button", { "data-local": true, onclick: () => ((down = i === column ? !down : Boolean(each.number)), (column = i), sort()) }, each.title + mark);
         return tag("span", { role: "columnheader", class: each.class || "", "aria-sort": i === column ? (down ? "descending" : "ascending") : "none" }, button);
       }),
     );

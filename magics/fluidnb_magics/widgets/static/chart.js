@@ -74,7 +74,8 @@ function plot(label, height = 110) {
   const paint = () => {
     if (!last) return;
     const [series, { band = [], text = shortText, words = "run", zero = false }] = last;
-    const width = Math.max(element.clientWidth, 160);
+    const width = element.clientWidth;
+    if (!width) return; // it is not shown now
     const ys = [...series.flatMap((s) => s.points.map((p) => p[1])), ...band.flatMap((b) => [b[1], b[2]])].filter(Number.isFinite);
     const xs = series.flatMap((s) => s.points.map((p) => p[0]));
     if (!ys.length) return element.replaceChildren();
@@ -120,9 +121,7 @@ function plot(label, height = 110) {
 /** Follows what the kernel knows only while somebody looks; gives { call, dispose }. */
 function watching(model) {
   const view = Math.random().toString(36).slice(2);
-  const call = (name, more) => {
-    if (model.comm_live !== false) ask(model, name, more);
-  };
+  const call = (name, more) => ask(model, name, more);
   call("look", { view });
   return { call, dispose: () => call("leave", { view }) };
 }

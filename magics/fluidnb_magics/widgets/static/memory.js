@@ -9,7 +9,7 @@ function render({ model, el }) {
 
   const words = tag("span", { class: "fm-words p-dim" });
   const state = tag("span", { class: "fm-state p-warn" });
-  const choice = tag("select", { "aria-label": "block", hidden: true });
+  const choice = tag("select", { "data-local": true, "aria-label": "block", hidden: true });
   choice.onchange = () => ((at = Number(choice.value)), draw());
   const canvas = zoomCanvas({
     label: "map of the arena: operators from left to right, bytes upwards. Plus and minus zoom, arrows move, comma and full stop go from buffer to buffer, Enter selects",

@@ -17,7 +17,7 @@ function render({ model, el }) {
   let asked = "";
 
   // The bar.
-  const search = tag("input", { type: "search", class: "fs-search", placeholder: "search variables", "aria-label": "search variables" });
+  const search = tag("input", { "data-local": true, type: "search", class: "fs-search", placeholder: "search variables", "aria-label": "search variables" });
   const count = tag("span", { class: "fs-count p-dim" });
   const state = tag("span", { class: "fs-state p-dim" });
   const bar = tag("div", { class: "fs-bar" }, tag("b", {}, "scopes"), search, count, state);

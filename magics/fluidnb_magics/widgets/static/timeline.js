@@ -21,7 +21,7 @@ function render({ model, el }) {
   let hidden = 0;
 
   const words = tag("span", { class: "p-dim" });
-  const groups = tag("select", { "aria-label": "group by" }, ...Object.entries(GROUPS).map(([key, one]) => tag("option", { value: key }, one.title)));
+  const groups = tag("select", { "data-local": true, "aria-label": "group by" }, ...Object.entries(GROUPS).map(([key, one]) => tag("option", { value: key }, one.title)));
   groups.onchange = () => ((by = groups.value), layOut());
   const canvas = zoomCanvas({
     label: "operators over time. Plus and minus zoom, arrows move, comma and full stop go from operator to operator, Enter selects",
@@ -91,7 +91,7 @@ function render({ model, el }) {
   };
   function pick({ i }) {
     const op = data.ops[data.op[i]];
-    if (model.comm_live !== false) ask(model, "pick", { block: op[2], index: op[3] });
+    ask(model, "pick", { block: op[2], index: op[3] });
   }
   function told({ i }) {
     const op = data.ops[data.op[i]];
