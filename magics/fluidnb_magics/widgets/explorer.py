@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import json
 import threading
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from contextlib import suppress
 from dataclasses import asdict, fields
-from typing import Any
 
 from traitlets import Bytes, Dict, List
 
@@ -15,7 +14,6 @@ from fluidnb.debug.session import Session, current
 from fluidnb.debug.snapshot import Snapshot
 from fluidnb.errors import EnforceNotMet, NotFound
 from fluidnb.op import has_op
-from fluidnb.program import Program
 from fluidnb.runtime import global_scope
 from fluidnb.viz import (
     ProgramPicture,
@@ -68,12 +66,12 @@ class Explorer(Face):
         self.program = program_of(bench, *self._named)
         self._session: Session | None = None
         self._views, self._mine, self._graphs = 0, False, 0
+        self._numbers: list[tuple[Hashable, int]] = []
         self._stop = threading.Event()
         self._reading = threading.Lock()
         self._looks = weakly(self.refresh), weakly(self._selected), weakly(self._stands)
-        picture, self._seen = self._read(SHOWN)
-        self.picture: ProgramPicture = picture
-        super().__init__(table=_packed(picture), cells=cell_spans(bench, self.program))
+        self.picture, self._seen = self._read(SHOWN)
+        super().__init__(table=_packed(self.picture), cells=cell_spans(bench, self.program))
         bench.changes.observe(self._looks[0])
         bench.selection.observe(self._looks[1])
         self._follow()
@@ -89,8 +87,7 @@ class Explorer(Face):
     def refresh(self) -> None:
         """Look at the program again, if it has changed, and at who debugs it; without a page there is no hurry.
 
-        Raises:
-            FluidError: what it shows is gone.
+        When what it shows is gone, the page says so and keeps what it has.
         """
         if not self._reading.acquire(blocking=False):
             return
@@ -100,13 +97,16 @@ class Explorer(Face):
             if not self._views and not partial:
                 return
             found = program_of(self._bench, *self._named)
-            if partial or self._seen != (id(found), found.version):
+            numbers = [(placed.key, placed.cell.number) for placed in self._bench.cells]
+            changed = self._seen != (id(found), found.version)
+            if changed or partial:
                 self.program = found
-                picture, seen = self._read()
-                self.picture, self._seen = picture, seen
-                self.table = _packed(picture)
-            self.cells = cell_spans(self._bench, self.program)
-        except NotFound as error:
+                self._follow()
+                self.picture, self._seen = self._read()
+                self.table = _packed(self.picture)
+            if changed or numbers != self._numbers:
+                self.cells, self._numbers = cell_spans(self._bench, self.program), numbers
+        except Exception as error:  # what it shows may be an expression of the user's
             self.tell(str(error))
         finally:
             self._reading.release()
