@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import chain
 
 from fluidnb.backward import append_backward
 from fluidnb.backward.blocks import RUN_BLOCKS
@@ -161,6 +162,23 @@ def _read(program: Program, loss: str, title: str, words: str, no_grad: Sequence
     )
 
 
+@dataclass(slots=True)
+class _Met:
+    """A backward operator as it was when it was looked at last.
+
+    Args:
+        desc: the operator.
+        row: its row.
+        ins: what it read.
+        outs: what it wrote.
+    """
+
+    desc: OpDesc
+    row: GradientRow
+    ins: dict[str, list[str]]
+    outs: dict[str, list[str]]
+
+
 class _Recorder:
     """Looks at the walk after each operator and takes down what has changed.
 
@@ -172,7 +190,7 @@ class _Recorder:
         self._no_grad = no_grad
         self._steps: list[BackwardStep] = []
         self._walks: list[Walk] = []
-        self._met: dict[int, tuple[OpDesc, GradientRow, list[str]]] = {}  # id -> desc, first row, names it writes now
+        self._met: dict[int, _Met] = {}  # by the id of the operator
 
     def see(self, walk: Walk, position: int) -> None:
         """Take a step down.
@@ -222,15 +240,16 @@ class _Recorder:
         made = _made(at, walk)
         for depth, each in enumerate(self._walks):
             for desc, deep in _flat(each, depth):
-                names = desc.output_arg_names()
-                row = _row(desc)
-                if id(desc) not in self._met:
+                met = self._met.get(id(desc))
+                if met is None:
                     kind = _kind(desc, made) if self._steps else "seed"
-                    self._met[id(desc)] = desc, GradientRow(row, deep, kind, at, len(self._steps)), names
-                _, first, before = self._met[id(desc)]
-                renamed += [(a, b) for a, b in zip(before, names, strict=False) if a != b]
-                self._met[id(desc)] = desc, first, names
-                yield replace(first, op=row, depth=deep)
+                    row = GradientRow(_row(desc), deep, kind, at, len(self._steps))
+                    met = self._met[id(desc)] = _Met(desc, row, dict(desc.ins), dict(desc.outs))
+                elif met.ins != desc.ins or met.outs != desc.outs:
+                    names = zip(chain(*met.outs.values()), desc.output_arg_names(), strict=False)
+                    renamed += [(a, b) for a, b in names if a != b]
+                    met.row, met.ins, met.outs = replace(met.row, op=_row(desc)), dict(desc.ins), dict(desc.outs)
+                yield met.row
 
     def _why(self, block: BlockDesc, name: str) -> str:
         """Why a variable wants no gradient."""

@@ -138,7 +138,10 @@ def curves_svg(
         f"step {last + first:,.0f}</text>"
     )
     if mark is not None:
-        parts.append(f'<path class="mark" d="M{_LEFT + mark * x_of:.1f} 8V{_HEIGHT - _BOTTOM}" stroke="currentColor"/>')
+        parts.append(
+            f'<path class="mark" d="M{_LEFT + mark * x_of:.1f} 8V{_HEIGHT - _BOTTOM}" stroke="currentColor" '
+            f'stroke-opacity=".5"/>'
+        )
     for curve, colour in zip(drawn, PALETTE * len(drawn), strict=False):
         path, pen = [], "M"
         for step, value in curve.points:
