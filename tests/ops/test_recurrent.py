@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+import fluidnb as fluid
 from fluidnb.errors import OpValueError
 from fluidnb.op import RuleError
 from fluidnb.testing import run_op
@@ -254,3 +255,28 @@ def test_only_empty_sequences(op):
     first = {s: v[:2] for s, v in inputs.items() if s in ("H0", "C0")}
     got = run_op(op, inputs | first | {"Input": (np.zeros((0, width)), [[0, 0]])})
     assert got["Hidden"].array.shape == (0, WIDTH)
+
+
+@pytest.mark.parametrize(("name", "gates"), [("dynamic_lstm", 4), ("dynamic_gru", 3)])
+def test_run_after_run_gives_the_same_whatever_lengths_came_between(name, gates):
+    main, startup = fluid.Program(), fluid.Program()
+    with fluid.program_guard(main, startup):
+        x = fluid.layers.data("x", [gates * WIDTH], lod_level=1)
+        x.stop_gradient = False
+        size = gates * WIDTH if name == "dynamic_lstm" else WIDTH
+        made = getattr(fluid.layers, name)(x, size)
+        hidden = made[0] if name == "dynamic_lstm" else made
+        (dx,) = fluid.gradients([hidden], [x])
+    exe, scope = fluid.Executor(fluid.CPUPlace()), fluid.Scope()
+    exe.run(startup, scope=scope)
+
+    def ran(lengths):
+        rows = values(sum(lengths), gates * WIDTH).astype("float32")
+        feed = {"x": fluid.create_lod_tensor(rows, [lengths], fluid.CPUPlace())}
+        return exe.run(main, feed=feed, fetch_list=[hidden, dx], scope=scope, return_numpy=False)
+
+    first = {lengths: [np.array(v) for v in ran(list(lengths))] for lengths in ((2, 3, 1), (4,), (0, 2))}
+    for lengths in ((2, 3, 1), (2, 3, 1), (4,), (2, 3, 1), (4,), (0, 2), (0, 2), (2, 3, 1)):
+        for got, want in zip(ran(list(lengths)), first[lengths], strict=True):
+            np.testing.assert_array_equal(np.array(got), want)
+            assert np.abs(want).max() > 0
