@@ -92,7 +92,8 @@ class Draft:
             self._sources[argument.name] = found[0] if single else f"[{', '.join(found)}]"
             return
         source, value = argument.read(texts[0], self.names, self.recipe.name)
-        if argument.required or not _same(value, argument.default) or argument.is_input:
+        called = value is None and source != "None"
+        if argument.required or argument.is_input or called or not _same(value, argument.default):
             self._sources[argument.name] = source
 
     def _check_names(self) -> None:

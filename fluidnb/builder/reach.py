@@ -104,7 +104,8 @@ def fits(argument: Argument, candidate: Candidate) -> bool:
         made_by = candidate.made_by
         return row.dtype.startswith("float") and row.shape in ((1,), ()) and has_op(made_by) and has_grad(made_by)
     wants_ints = re.search(r"\bint(32|64)\b|\bids\b|class numbers", doc.partition(";")[0]) is not None
-    if wants_ints != (row.dtype in _INTS) and (wants_ints or row.dtype != "bool" and "any dtype" not in doc):
+    takes_any = re.match(r"any (shape|dtype)|shape ", doc) is not None and "float" not in doc
+    if wants_ints != (row.dtype in _INTS) and not (takes_any and not wants_ints):
         return False
     axes = re.search(r"\[([^\]]*)\]", doc)
     if axes and "…" not in axes[1] and ", or" not in doc.partition(".")[0]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -175,7 +174,11 @@ def test_with_the_keyboard_alone(notebook: Callable[[list[str]], Notebook], shot
     assert "hint:     size: number of output features" in wrong.inner_text()
     assert page.root.locator(".fb-insert").is_disabled()
     nb.use_theme(dark=True)
+    nb.page.locator("#jupyterlab-splash").wait_for(state="detached")
     nb.page.screenshot(path=shots / "builder_dark.png")
+    nb.use_theme(dark=False)
+    nb.page.locator("#jupyterlab-splash").wait_for(state="detached")
+    page.field("size").focus()  # changing the theme takes the cursor away
     for _ in range(3):
         press("Backspace")
     nb.page.keyboard.type("0")

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import argparse
 import shlex
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from IPython.core.error import UsageError
 
 from fluidnb.builder import Argument, Draft, Recipe, draft_lines, find_recipe, ordered, recipe_lines
 from fluidnb.builder.draft import Text
+from fluidnb.program import Variable
 from fluidnb_magics.builder import Place, Site
 from fluidnb_magics.expressions import unquoted
 from fluidnb_magics.showing import show, width
@@ -55,15 +56,19 @@ def add(bench: Workbench, line: str) -> None:
         raise UsageError("%fluid add needs a NAME: a layer, an optimizer or an operator, for example fc.")
     site, recipe = Site(bench), find_recipe(args.name)
     place = _place(site, args.block, args.program)
-    values = _values(recipe, args.words)
+    values = _values(recipe, args.words, bench.shell.user_ns)
+    hidden = site.hidden(place, None)
+    for name, problem in site.draft(recipe, values, args.result, hidden).problems.items():
+        if values.get(name) or name == "result":
+            raise problem
     asked = [a for a in recipe.arguments if a.required and not values.get(a.name)]
     if asked:
         show(bench.shell, recipe_lines(recipe, width(bench.shell)))
         for argument in asked:
             values[argument.name] = _ask(bench, site, place, recipe, argument)
-    draft = site.draft(recipe, values, args.result, site.hidden(place, None))
+    draft = site.draft(recipe, values, args.result, hidden)
     if asked and args.result is None:
-        draft = site.draft(recipe, values, _read(bench, "result", draft.result, [draft.result]), set())
+        draft = site.draft(recipe, values, _read(bench, "result", draft.result, [draft.result]), hidden)
     source, rehearsal = draft.source(), site.rehearse(draft, place)
     assert rehearsal is not None, "what is wrong with a draft is raised by its source"
     if rehearsal.problem is not None:
@@ -105,22 +110,22 @@ def _place(site: Site, block: str | None, program: str | None) -> Place:
     return named[0] if named else site.place(block)
 
 
-def _values(recipe: Recipe, words: list[str]) -> dict[str, Text]:
-    """The arguments of a line: ``NAME=VALUE``, and without a name in the order of the layer's own."""
+def _values(recipe: Recipe, words: list[str], names: Mapping[str, Any]) -> dict[str, Text]:
+    """The arguments of a line: ``NAME=VALUE``, and without a name in order; a list of inputs takes all variables."""
     values: dict[str, Text] = {}
-    order = [a for a in recipe.arguments if a.is_input] + [a for a in recipe.arguments if not a.is_input]
     for word in words:
         name, sign, text = word.partition("=")
         if sign and name.isidentifier():
             values[recipe.argument(name).name] = unquoted(text)
             continue
-        free = next((a for a in order if a.name not in values or a.kind == "variables"), None)
-        if free is None:
-            raise UsageError(f"%fluid add: {recipe.name} takes no more than {len(order)} arguments: {recipe.usage}")
-        if free.kind == "variables":
-            values[free.name] = [*values.get(free.name, []), word]
+        is_variable = isinstance(names.get(word), Variable)
+        free = [a for a in recipe.arguments if a.name not in values or (a.kind == "variables" and is_variable)]
+        if not free:
+            raise UsageError(f"%fluid add: {word} is one argument too many; it is {recipe.usage}.")
+        if free[0].kind == "variables":
+            values[free[0].name] = [*values.get(free[0].name, []), word]
         else:
-            values[free.name] = word
+            values[free[0].name] = word
     return values
 
 

@@ -96,7 +96,7 @@ class Builder(Face):
         """
         self.page, self._serial = [], serial
         if not name:
-            self._show(None, {}, None, place, cell)
+            self._show(None, {}, None, place, cell, fresh=True)
             return
         recipe = find_recipe(name)
         where = self._place(place)
@@ -109,7 +109,7 @@ class Builder(Face):
                 first = next((source for source in fitting if source not in used), "")
                 used.add(first)
                 values[argument.name] = [first] if argument.kind == "variables" else first
-        self._show(recipe, values, None, place, cell)
+        self._show(recipe, values, None, place, cell, fresh=True)
 
     def do_draft(
         self,
@@ -150,7 +150,13 @@ class Builder(Face):
             self._loop.call_soon_threadsafe(super()._hear, widget, content, buffers)
 
     def _show(
-        self, recipe: Recipe | None, values: Mapping[str, Text], result: str | None, place: str, cell: str
+        self,
+        recipe: Recipe | None,
+        values: Mapping[str, Text],
+        result: str | None,
+        place: str,
+        cell: str,
+        fresh: bool = False,
     ) -> None:
         site, where = self._site, self._place(place)
         target = self._cell(where, cell)
@@ -158,7 +164,7 @@ class Builder(Face):
         state: dict[str, Any] = {
             "places": [[p.name, p.label] for p in site.places()], "place": where.name,
             "cells": [[p.cell.cell_id, p.title] for p in cells], "cell": target.cell.cell_id if target else "",
-            "known": site.cell_ids(), "recipe": None, "serial": self._serial,
+            "known": site.cell_ids(), "recipe": None, "serial": self._serial, "fresh": fresh,
         }  # fmt: skip
         self._draft = self._tried = None
         if recipe is not None:

@@ -19,7 +19,11 @@ function render({ model, el }) {
   };
   const refused = () => busy(false);
 
-  const choose = (name, at = state()) => request("choose", { name, place: at.place, cell: at.cell });
+  let moving = false; // whether the cursor goes to the first field of the next draft
+  const choose = (name) => {
+    moving = true;
+    request("choose", { name, place: state().place, cell: state().cell });
+  };
   const drawList = () => {
     const found = model.get("found");
     const chosen = state().recipe?.name;
@@ -66,8 +70,9 @@ function render({ model, el }) {
       form = draftForm(model, now, el, request, () => draft.getAttribute("aria-busy") === "true");
       draft.replaceChildren(form.element);
       form.update(now);
-      form.focus();
     }
+    if (moving) form?.focus();
+    moving = false;
   };
   const drawPage = () => form?.page(model.get("page"));
 
@@ -231,7 +236,7 @@ function field(argument, changed) {
       const given = now.values[argument.name];
       if (argument.kind.startsWith("variable")) chooseAmong(now.choices[argument.name], given);
       else if (argument.kind !== "bool" && document.activeElement !== inputs()[0] && given !== undefined) inputs()[0].value = given;
-      if (given === undefined && document.activeElement !== inputs()[0]) clear();
+      if (now.fresh) clear();
       const problem = now.problems[argument.name] ?? "";
       const shown = problem && (touched || given);
       wrong.textContent = shown ? problem : "";
