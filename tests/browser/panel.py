@@ -71,7 +71,9 @@ class PanelPage:
     def cell_of(self, row: int, column: int, text: str) -> None:
         """Wait until an element of the open tensor reads so."""
         rows = self.root.locator(".fp-cells tr")
-        rows.nth(row + 1).locator(f"td:nth-of-type({column + 1})", has_text=re.compile(f"^{re.escape(text)}$")).wait_for()
+        rows.nth(row + 1).locator(
+            f"td:nth-of-type({column + 1})", has_text=re.compile(f"^{re.escape(text)}$")
+        ).wait_for()
 
     def fill(self, label: str, text: str) -> None:
         """Type into a box and press Enter."""
@@ -90,8 +92,8 @@ class PanelPage:
     def says(self, index: int, text: str) -> None:
         """Wait until a cell's outputs have a text."""
         self.page.wait_for_function(
-            """([i, t]) => JSON.stringify(window.jupyterapp.shell.currentWidget.content.widgets[i].model.toJSON().outputs)
-                .includes(t)""",
+            """([i, t]) => { const nb = window.jupyterapp.shell.currentWidget.content;
+                return JSON.stringify(nb.widgets[i].model.toJSON().outputs).includes(t); }""",
             arg=[index, text],
         )
 

@@ -27,6 +27,8 @@ from fluidnb_magics.widgets.panel_waiting import DEAF, Waiting
 
 #: Operators before and after the next one in the face that stays when the kernel is gone.
 _AROUND = 10
+#: Seconds after which that face follows.
+_STILL = 0.5
 
 
 class Panel(Moves, Face):
@@ -65,6 +67,7 @@ class Panel(Moves, Face):
         self._telling = threading.RLock()
         self._window, self._name, self._frame, self._view = Window(), "", -1, View()
         self._pages, self._asleep = 0, False
+        self._renewing = threading.Event()
         self._program = PanelListing(session)
         self._waiting: Waiting | None = None
         self._changes = changes
@@ -214,6 +217,20 @@ class Panel(Moves, Face):
             opened = read_opened(walker, self._name, self._frame, self._view) if self._name else None
             self.opened = None if opened is None else asdict(opened)
             self.stand = asdict(stand)
+        self._renew_soon()
+
+    def _renew_soon(self) -> None:
+        """Let the static face follow: what comes quickly one after the other is told once, at its end."""
+        if not self._renewing.is_set():
+            self._renewing.set()
+            later = threading.Timer(_STILL, self._renew)
+            later.daemon = True
+            later.start()
+
+    def _renew(self) -> None:
+        self._renewing.clear()
+        if not self.session.closed and self.session.snapshot.state != "running":
+            self.renew_still()
 
     def _read_again(self) -> None:
         if not self.session.closed and self.session.snapshot.state != "idle":

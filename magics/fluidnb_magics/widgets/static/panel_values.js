@@ -8,12 +8,11 @@ function scopeList(act) {
   let asked = 0;
   const high = 40;
   const seen = () => {
-    const first = Math.max(0, Math.floor(view.element.scrollTop / high) - 10);
-    const missing = first < scope.first || first + 25 > scope.first + scope.rows.length;
-    if (missing && scope.first + scope.rows.length < scope.count + (first < scope.first ? scope.count : 0)) {
-      clearTimeout(asked);
-      asked = setTimeout(() => act.window(first, 50, part.value.trim()), 40);
-    }
+    const top = Math.floor(view.element.scrollTop / high);
+    const last = Math.min(scope.count, top + Math.ceil(view.element.clientHeight / high) + 4);
+    clearTimeout(asked);
+    if (Math.max(0, top - 4) < scope.first || last > scope.first + scope.rows.length)
+      asked = setTimeout(() => act.window(Math.max(0, top - 20), 50, part.value.trim()), 40);
   };
   const draw = (i) => {
     const line = scope.rows[i - scope.first];
