@@ -40,6 +40,9 @@ class Host(Protocol):
     def changed(self) -> None:
         """A client is ready."""
 
+    def give_up(self, error: BaseException) -> None:
+        """Let the run that stands at an operator that failed raise the error."""
+
 
 class Adapter(Looking):
     """Answers the requests of one client, and tells it what happens.
@@ -172,8 +175,8 @@ class Adapter(Looking):
 
     @property
     def ready(self) -> bool:
-        """Whether the client has said all that it wants before the program runs, and is still there."""
-        return self._ready and not self._closed
+        """Whether the client has said all that it wants before the program runs."""
+        return self._ready
 
     # ---- how requests are answered
 
@@ -265,8 +268,12 @@ class Adapter(Looking):
         command = _MOVES[request]
         if request == "stepBack" and a.get("granularity") == "instruction":
             command = "back"
-        self._then.append(lambda: self._go(command))
         self._must_stand()
+        error, host = self._session.snapshot.error, self._host
+        if request == "continue" and error is not None and host is not None and self._session.waited_for:
+            self._then += [lambda: self._session.aside(self._resume), lambda: host.give_up(error)]
+        else:
+            self._then.append(lambda: self._go(command))
         return {"allThreadsContinued": True} if request == "continue" else None
 
     def do_restartFrame(self, a: Message) -> None:
@@ -285,16 +292,18 @@ class Adapter(Looking):
             self.output(f"{error}\n", "stderr")
 
     def _moving(self, walker: Walker, command: str, *args: Any) -> Any:
+        self._resume(walker)
+        return getattr(walker, command)(*args)
+
+    def _resume(self, walker: Walker) -> None:
         """From here on the client believes that it runs; called in the worker's thread."""
         self._seen = None
         self._known.forget()
-        return getattr(walker, command)(*args)
 
     def _must_stand(self) -> None:
         if self._session.closed:
             raise EnforceNotMet("The session is closed.")
         if self._session.snapshot.state not in ("paused", "done"):
-            self._then = []
             raise EnforceNotMet("The program is not standing still.", received=self._session.snapshot.text)
 
     # ---- what happens

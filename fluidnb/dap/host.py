@@ -42,6 +42,7 @@ class Host:
         self._clients: list[Client] = []
         self._changed = threading.Condition()
         self._ended = self._vanished = self._over = False
+        self._given_up: BaseException | None = None
         self._waits = False  # whether what runs the program waits here, and looks at what has changed by itself
         self._prompt = hooks.debug_prompt
         self._asker_in_place = self._asker  # one object, so that it is known again
@@ -123,6 +124,16 @@ class Host:
         if session is not None and not session.closed:
             session.pause()
 
+    def give_up(self, error: BaseException) -> None:
+        """Let the run that stands at an operator that failed raise the error.
+
+        Args:
+            error: the error.
+        """
+        with self._changed:
+            self._given_up = error
+            self._changed.notify_all()
+
     def changed(self) -> None:
         """A client is ready, or gone: those who wait look again."""
         with self._changed:
@@ -135,16 +146,24 @@ class Host:
         return Adapter(emit, session, ScriptSources(lambda: session.program), self)
 
     def _left(self, client: Client, said: bool) -> None:
+        """A client is gone; what it was started for alone ends, a run that waited for it goes on where it said so."""
+        session = self._session()
         with self._changed:
             self._clients.remove(client)
-            self._vanished = not said
+            alone = not (self.ready or self._ended or self._over)
+            ends = alone and self._interrupt is not None and not self._stays
+            goes_on = alone and said and self._stays and session is not None and session.waited_for
+            interrupts = ends and not self._waits
+            self._ended, self._vanished = self._ended or ends, not said
             self._changed.notify_all()
-            ends = self._interrupt is not None and not self._stays and not (self.ready or self._ended or self._over)
-        if ends:  # it was started for this client alone
-            self.terminate()
-        session = self._session()
-        if said and self._stays and session is not None and session.waited_for and not self.ready and not self._ended:
-            session.post("go_on")  # a run that waited for it goes on
+        if session is None or session.closed:
+            return
+        if ends:
+            session.pause()
+        if interrupts and self._interrupt is not None:
+            self._interrupt()
+        if goes_on:
+            session.post("go_on")
 
     # ---- a run that stands still
 
@@ -156,7 +175,7 @@ class Host:
     def hold(self, session: Session) -> None:
         """Wait until clients have brought a run to its end.
 
-        A run that failed is over when its operator was tried again and fails again.
+        One that failed is over when a client lets it go on: then it raises.
 
         Args:
             session: the session, whose run stands still.
@@ -165,26 +184,27 @@ class Host:
             Stopped: a client has ended the run, or the last one has vanished.
             KeyboardInterrupt: Ctrl-C, or a client has ended what runs the program.
         """
-        stood = session.snapshot
         over = False
 
         def look(snapshot: Snapshot) -> None:
-            nonlocal stood, over
-            failed = snapshot.error is not None and stood.error not in (None, snapshot.error)
+            nonlocal over
             with self._changed:
-                over = over or snapshot.state == "done" or snapshot.closed or (failed and snapshot.at == stood.at)
-                stood = stood if snapshot.state == "running" else snapshot
+                over = over or snapshot.state == "done" or snapshot.closed
                 self._changed.notify_all()
 
-        if stood.error is not None and not any(adapter.stops_at_errors for adapter in self.ready):
+        def is_over() -> bool:
+            failed = session.snapshot.error
+            return over or (failed is not None and failed is self._given_up) or not (self._stays or self.ready)
+
+        if session.snapshot.error is not None and not any(adapter.stops_at_errors for adapter in self.ready):
             return
         session.aside(Walker.observe, look)
         try:
-            self._wait(lambda: over or not (self._stays or self.ready))
+            self._wait(is_over)
         finally:
             if not session.closed:
                 session.aside(Walker.forget, look)
-        if not over and self._vanished:
+        if not over and self._vanished and not self.ready:
             raise unanswered(session.snapshot)
 
     def _wait(self, over: Callable[[], bool]) -> None:

@@ -1,4 +1,4 @@
-"""The debug adapter on a socket: tokens, several clients, some that vanish, bytes that are no messages, runs that wait."""
+"""The debug adapter on a socket: tokens, several clients, some that vanish, bytes that mean nothing, runs that wait."""
 
 from __future__ import annotations
 
