@@ -6,9 +6,9 @@ from collections.abc import Iterator, Sequence
 
 from fluidnb.viz.backward_lesson import BackwardLesson, BackwardStep, GradientRow
 from fluidnb.viz.backward_lesson_svg import backward_svg
-from fluidnb.viz.lesson import caption, within, wrapped_html
+from fluidnb.viz.lesson import caption, within, wrapped, wrapped_html
 from fluidnb.viz.model import OpRow
-from fluidnb.viz.spans import Line, cut
+from fluidnb.viz.spans import Line
 
 #: What each thing is, in words.
 WORDS = {
@@ -36,7 +36,7 @@ def backward_lesson_lines(lesson: BackwardLesson, steps: Sequence[int] | None = 
     Args:
         lesson: the lesson.
         steps: some steps, from 0; None for all of them.
-        width: characters a line may have; 0 for any number.
+        width: characters a line may have; 0 for 110.
 
     Returns:
         The lines.
@@ -44,7 +44,7 @@ def backward_lesson_lines(lesson: BackwardLesson, steps: Sequence[int] | None = 
     Example:
         >>> from fluidnb.viz import plain
         >>> from fluidnb.viz.backward_lesson import read_backward_example
-        >>> print(plain(backward_lesson_lines(read_backward_example("shared"), [1])[2:6]))
+        >>> print(plain(backward_lesson_lines(read_backward_example("shared"), [1])[3:7]))
         step 1 of 0 to 11  op 0:9  loss = mean(cost)
           The gradient of loss has arrived: loss@GRAD.
           The gradient maker of mean gives  cost@GRAD = mean_grad(Out@GRAD=loss@GRAD, X=cost)
@@ -60,7 +60,7 @@ def backward_lesson_lines(lesson: BackwardLesson, steps: Sequence[int] | None = 
             head += [(f"  op {op.block}:{op.index}  ", "dim"), *op.pieces]
         lines += [[], head, *([("  ", ""), *line] for line in step_lines(lesson, i))]
         lines += _written(lesson.steps[i], i)
-    return [cut(line, width) for line in lines] if width else lines
+    return wrapped(lines, width)
 
 
 def backward_lesson_html(lesson: BackwardLesson, step: int = 0) -> str:

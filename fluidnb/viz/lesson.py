@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import re
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from html import escape
+from itertools import groupby
 
 from fluidnb.errors import FluidError
 from fluidnb.program import Program, program_guard, unique_name
 from fluidnb.viz.html import CSS
-from fluidnb.viz.spans import Line
+from fluidnb.viz.spans import Line, cut, width
 from fluidnb.viz.svg import FONT
+
+#: Characters of a line where nothing limits it.
+WIDE = 110
 
 
 @contextmanager
@@ -108,6 +113,44 @@ def cells_html(rows: Sequence[Sequence[str]], head: Sequence[str] = ()) -> str:
     body = "".join(f'<tr style="background:none">{line}</tr>' for line in lines if line)
     font = f"font-family:{escape(FONT)};font-size:12px"
     return f'<table style="border-collapse:collapse;border:0;margin:4px 0;color:inherit;{font}">{body}</table>'
+
+
+def wrapped(lines: Iterable[Line], size: int = 0) -> list[Line]:
+    """Lines of text that are not too long, broken between words.
+
+    Args:
+        lines: the lines.
+        size: characters a line may have; 0 for 110.
+
+    Returns:
+        The lines; those that go on are set in.
+
+    Example:
+        >>> from fluidnb.viz import plain
+        >>> print(plain(wrapped([[("  one two", "bold"), (" three", "")]], 10)))
+          one two
+            three
+    """
+    out: list[Line] = []
+    for line in lines:
+        text = "".join(piece for piece, _ in line)
+        inset = " " * (len(text) - len(text.lstrip()) + 2)
+        now: Line = []
+        for piece, style in line:
+            for word in re.findall(r"\s+|\S+", piece):
+                if width(now) + len(word) > (size or WIDE) and not word.isspace() and now:
+                    out.append(now)
+                    now = [(inset, "")]
+                now.append((word, style))
+        out.append(now)
+    return [cut(_joined(line), size or WIDE) for line in out]
+
+
+def _joined(line: Line) -> Line:
+    """Neighbours of one style as one piece, without blanks at the end."""
+    while line and not line[-1][0].strip():
+        line = line[:-1]
+    return [("".join(text for text, _ in group), style) for style, group in groupby(line, key=lambda piece: piece[1])]
 
 
 def wrapped_html(lines: Sequence[Line]) -> str:

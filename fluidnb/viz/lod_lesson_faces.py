@@ -7,7 +7,7 @@ from html import escape
 
 from fluidnb.values.drawn import draw
 from fluidnb.viz.curves import PALETTE
-from fluidnb.viz.lesson import caption, pieces_html, table_html, within
+from fluidnb.viz.lesson import caption, pieces_html, table_html, within, wrapped
 from fluidnb.viz.lod_lesson import LodLesson
 from fluidnb.viz.model import plural
 from fluidnb.viz.spans import Line, columns
@@ -28,12 +28,13 @@ WORDS = {
 }
 
 
-def lod_lesson_lines(lesson: LodLesson, step: int | None = None) -> list[Line]:
+def lod_lesson_lines(lesson: LodLesson, step: int | None = None, width: int = 0) -> list[Line]:
     """The text face.
 
     Args:
         lesson: the lesson.
         step: one step, from 0; None for all of them.
+        width: characters a line may have; 0 for 110.
 
     Returns:
         The lines.
@@ -56,7 +57,7 @@ def lod_lesson_lines(lesson: LodLesson, step: int | None = None) -> list[Line]:
     chosen = range(lesson.longest) if step is None else [within(step, lesson.longest)]
     lines += columns(_steps(lesson, chosen))
     lines += [[], [("back again", "bold"), (f"  rows {_spaced(lesson.back)}", "")], [(WORDS["back again"], "dim")]]
-    return lines
+    return wrapped(lines, width)
 
 
 def lod_lesson_html(lesson: LodLesson, step: int = 0) -> str:

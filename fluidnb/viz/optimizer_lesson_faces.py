@@ -6,12 +6,12 @@ import math
 from html import escape
 
 from fluidnb.viz.curves import PALETTE, Curve, bars, curves_svg
-from fluidnb.viz.lesson import caption, cells_html, pieces_html, within, wrapped_html
+from fluidnb.viz.lesson import caption, cells_html, pieces_html, within, wrapped, wrapped_html
 from fluidnb.viz.model import plural
 from fluidnb.viz.optimizer_lesson import OptimizerLesson, Track
 from fluidnb.viz.optimizer_lesson_kinds import DECAYS, OPTIMIZERS, SCHEDULES, SURFACES
 from fluidnb.viz.optimizer_lesson_map import optimizer_map_svg
-from fluidnb.viz.spans import Line, columns, cut
+from fluidnb.viz.spans import Line, columns
 
 #: What each thing is, in words.
 WORDS = {
@@ -31,7 +31,7 @@ def optimizer_lesson_lines(lesson: OptimizerLesson, step: int = -1, width: int =
     Args:
         lesson: the lesson.
         step: how many steps have been taken; -1 for all.
-        width: characters a line may have; 0 for any number.
+        width: characters a line may have; 0 for 110.
 
     Returns:
         The lines.
@@ -57,7 +57,7 @@ def optimizer_lesson_lines(lesson: OptimizerLesson, step: int = -1, width: int =
     lines += columns(rows)
     for track in lesson.tracks:
         lines += [[], *_about(track, step)]
-    return [cut(line, width) for line in lines] if width else lines
+    return wrapped(lines, width)
 
 
 def optimizer_lesson_html(lesson: OptimizerLesson, step: int = -1, focus: int = 0) -> str:
@@ -81,7 +81,8 @@ def optimizer_lesson_html(lesson: OptimizerLesson, step: int = -1, focus: int = 
         f'<div style="margin-bottom:6px">{pieces_html([(SURFACES[lesson.surface].words, "")])}</div>'
         f'<div style="display:flex;flex-wrap:wrap;gap:0 16px">'
         f'<div style="flex:0 0 auto">{optimizer_map_svg(lesson, step, focus)}</div>'
-        f'<div style="flex:1 1 380px;min-width:0;overflow-x:auto"><b>height</b>, the loss; after {plural(step, "step")} at the line<br>'
+        f'<div style="flex:1 1 380px;min-width:0;overflow-x:auto"><b>height</b>, the loss; '
+        f"after {plural(step, 'step')} at the line<br>"
         f"{curves_svg(curves, lesson.steps + 1, first=0, width=380, mark=step)}"
         f"{_table(lesson, step, focus)}</div></div>"
         f'<div style="border-top:1px solid rgba(128,128,128,.3);padding-top:6px">{wrapped_html(about)}</div>'

@@ -65,7 +65,7 @@ def lod(bench: Workbench, line: str) -> None:
         show_face(bench.shell, LodLessonFace(text, args.level, args.step or 0))
         return
     lesson = read_lod_lesson(parse_lengths(text), args.level)
-    lines = lod_lesson_lines(lesson, args.step)
+    lines = lod_lesson_lines(lesson, args.step, width(bench.shell))
     show(bench.shell, lines, lambda: lines_html(lines) if args.text else lod_lesson_html(lesson, args.step or 0))
 
 
