@@ -19,7 +19,7 @@ from fluidnb_magics.workbench import Workbench
 #: Seconds between two updates while something runs, at least.
 INTERVAL = 0.1
 #: The part of a run's time that updates may take.
-SHARE = 0.03
+SHARE = 0.05
 
 
 class Pace:
@@ -32,7 +32,7 @@ class Pace:
         >>> now = [0.0]; pace = Pace(lambda: now[0])
         >>> pace.due(), pace.timed(lambda: now.__setitem__(0, 0.03)), pace.due()
         (True, None, False)
-        >>> now[0] = 0.9; early = pace.due(); now[0] = 1.1; early, pace.due()
+        >>> now[0] = 0.5; early = pace.due(); now[0] = 0.7; early, pace.due()
         (False, True)
     """
 

@@ -45,9 +45,9 @@ class MemoryExplorer(Live):
 
     _esm = script("chart", "canvas", "memory")
     _css = style("chart", "canvas", "memory")
-    arenas = traitlets.List().tag(sync=True)
+    arenas: traitlets.List[Any] = traitlets.List().tag(sync=True)
     pool = traitlets.Dict().tag(sync=True)
-    holders = traitlets.List().tag(sync=True)
+    holders: traitlets.List[Any] = traitlets.List().tag(sync=True)
     picked_things = traitlets.Dict().tag(sync=True)
     state = traitlets.Unicode().tag(sync=True)
 
