@@ -74,7 +74,7 @@ WORKS = {
             "us",
             Goal(1.0, "paddle"),
         ),
-        Work("e", "LSTM with Adam over 32 sequences of 5 to 50, 128 wide, a training step", "us", Goal(0.65, "jax")),
+        Work("e", "LSTM with Adam over 32 sequences of 5 to 50, 128 wide, a training step", "us", Goal(0.3, "paddle")),
         Work("f", "while loop, s += x[i], an iteration", "us", Goal(0.02, "paddle"), per=1000),
         Work("h", "import and the first step of a linear regression", "s", Goal(0.5, "jax"), fresh=True, rounds=7),
         Work("append", "append_op, one of 20,000", "us", Goal(100.0, None), fresh=True, rounds=3),
