@@ -112,10 +112,18 @@ class _Table:
                 self._made.setdefault((op.type, var.name), len(self.table.rows))
         self.table.rows.append(
             [
-                op.block, op.index, depth, self._word(op.type), ROLES.index(op.role), self._slots(op.ins),
-                self._slots(op.outs), [[self._word(name), self._word(text)] for name, text in op.attrs],
-                self._word(op.place), self._word(op.source), self._forward(op),
-            ]  # fmt: skip
+                op.block,
+                op.index,
+                depth,
+                self._word(op.type),
+                ROLES.index(op.role),
+                self._slots(op.ins),
+                self._slots(op.outs),
+                [[self._word(name), self._word(text)] for name, text in op.attrs],
+                self._word(op.place),
+                self._word(op.source),
+                self._forward(op),
+            ]
         )
 
     def _forward(self, op: OpRow) -> int:

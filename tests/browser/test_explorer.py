@@ -234,7 +234,7 @@ def test_cells_that_run_again_change_it(notebook: Open) -> None:
     ex.count("2 found")
     nb.delete(4)
     nb.run(1)
-    ex.root.locator(".fe-title", has_text="23 ops").wait_for()
+    Explorer(nb, 4).root.locator(".fe-title", has_text="23 ops").wait_for()
     assert not nb.errors
 
 

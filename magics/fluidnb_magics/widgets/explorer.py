@@ -24,7 +24,6 @@ from fluidnb.viz import (
     sheet_lines,
     tensor_lines,
 )
-from fluidnb.viz.html import SHOWN
 from fluidnb.viz.last_value import last_value
 from fluidnb.viz.spans import Line
 from fluidnb.viz.table import ProgramTable, read_table
@@ -34,6 +33,9 @@ from fluidnb_magics.widgets.explorer_graph import drawn
 from fluidnb_magics.widgets.explorer_links import cell_spans, stand_of, weakly
 from fluidnb_magics.widgets.face import Face, script, style
 from fluidnb_magics.workbench import Workbench
+
+#: Operators that are shown at once, before the rest is read; and in the faces that stay when the kernel is gone.
+SHOWN = 200
 
 
 class Explorer(Face):
@@ -77,11 +79,11 @@ class Explorer(Face):
         self._follow()
 
     def lines(self) -> Sequence[Line]:
-        """The listing, of 400 operators at most."""
+        """The listing, of `SHOWN` operators at most."""
         return program_lines(self.picture, 0, SHOWN)
 
     def html(self) -> str:
-        """The picture, of 400 operators at most."""
+        """The picture, of `SHOWN` operators at most."""
         return program_html(self.picture, limit=SHOWN)
 
     def refresh(self) -> None:
@@ -104,6 +106,8 @@ class Explorer(Face):
                 self._follow()
                 self.picture, self._seen = self._read()
                 self.table = _packed(self.picture)
+                if changed:
+                    self.renew_still()
             if changed or numbers != self._numbers:
                 self.cells, self._numbers = cell_spans(self._bench, self.program), numbers
         except Exception as error:  # what it shows may be an expression of the user's

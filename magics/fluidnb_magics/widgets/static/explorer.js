@@ -16,6 +16,9 @@ function render({ model, el }) {
     off.push(() => model.off(name, act));
   };
 
+  /** Ask the kernel, if it is there: most of what follows does without. */
+  const tell = (name, more) => root.classList.contains("fw-dead") || ask(model, name, more);
+
   let program = Program.read(model.get("table"));
   let items = [];
   let cursor = -1; // among the items
@@ -213,8 +216,8 @@ function render({ model, el }) {
     lit = new Set(next.rows ?? []);
     if ("row" in next) {
       cursor = reveal(next.row);
-      if (!sheets.has(program.word(next.row, TYPE))) soon("sheet", () => ask(model, "sheet", { type: program.word(next.row, TYPE), width: wide() }));
-    } else if ("variable" in next) soon("value", () => ask(model, "value", { name: next.variable }));
+      if (!sheets.has(program.word(next.row, TYPE))) soon("sheet", () => tell("sheet", { type: program.word(next.row, TYPE), width: wide() }));
+    } else if ("variable" in next) soon("value", () => tell("value", { name: next.variable }));
     else if (next.rows.length) reveal(next.rows[0]);
     if (!isTravel) {
       const replaces = isStep && past[present]?.isStep;
@@ -222,7 +225,7 @@ function render({ model, el }) {
       present = past.length - 1;
     }
     clearTimeout(telling);
-    if (!isTold) telling = setTimeout(tell, SOON, next);
+    if (!isTold) telling = setTimeout(share, SOON, next);
     rows.redraw();
     active();
     tellHits();
@@ -230,10 +233,10 @@ function render({ model, el }) {
     markGraph();
   }
 
-  function tell(next) {
-    if ("row" in next) ask(model, "select", { block: program.rows[next.row][BLOCK], index: program.rows[next.row][INDEX] });
-    else if ("variable" in next) ask(model, "select_variable", { name: next.variable });
-    else ask(model, "select_cell", { title: next.cell.title });
+  function share(next) {
+    if ("row" in next) tell("select", { block: program.rows[next.row][BLOCK], index: program.rows[next.row][INDEX] });
+    else if ("variable" in next) tell("select_variable", { name: next.variable });
+    else tell("select_cell", { title: next.cell.title });
   }
 
   /** Characters of a line in the card. */
@@ -325,7 +328,7 @@ function render({ model, el }) {
   // ---- the graph
 
   function showGraph(next) {
-    if (graph && !next) ask(model, "cancel");
+    if (graph && !next) tell("cancel");
     graph = next;
     tree.hidden = Boolean(graph);
     graphPane.hidden = !graph;
@@ -340,9 +343,9 @@ function render({ model, el }) {
     path.replaceChildren(
       ...parts.map((span, k) => tag("button", { class: "fe-link", disabled: k === parts.length - 1, onclick: () => showGraph({ span, path: parts.slice(1, k) }) }, span || program.title)),
       tag("span", { class: "p-dim fe-drawing" }, "drawing … "),
-      tag("button", { class: "fe-cancel", onclick: () => ask(model, "cancel") }, "Cancel"),
+      tag("button", { class: "fe-cancel", onclick: () => tell("cancel") }, "Cancel"),
     );
-    ask(model, "graph", { span: graph.span });
+    tell("graph", { span: graph.span });
   }
 
   function drawGraph(drawn) {
@@ -494,10 +497,10 @@ function render({ model, el }) {
   drawCard();
   follow();
   setTimeout(watchCells); // once it is in the page
-  ask(model, "shown");
+  tell("shown");
   return () => {
     off.forEach((act) => act());
-    ask(model, "hidden");
+    tell("hidden");
     frame.dispose();
   };
 }
