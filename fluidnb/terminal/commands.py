@@ -120,7 +120,8 @@ def view(session: Session, width: int = 0, around: int = 3) -> list[Line]:
     Returns:
         The lines.
     """
-    return session_lines(session.snapshot, session.program, session.marks(), width, around, read_values(session))
+    marks, values = session.marks(), read_values(session)  # when what was asked for before is done
+    return session_lines(session.snapshot, session.program, marks, width, around, values)
 
 
 def _count(rest: str) -> int:

@@ -212,6 +212,13 @@ def test_inside_a_block_that_is_open(notebook: Callable[[list[str]], Notebook]) 
     for index in range(4):
         nb.run(index)
     page = Page(nb)
+    about, text = page.root.locator(".fb-all"), page.root.locator(".fb-page")
+    for _ in range(2):
+        about.click()
+        text.get_by_text("value: the number").wait_for()
+        assert "kernels" in text.inner_text()
+        about.click()
+        text.wait_for(state="hidden")
     page.root.get_by_label("block", exact=True).select_option("turns")
     page.answered()
     page.fill({"x": "i"})

@@ -75,3 +75,149 @@ def test_gutter_step_look_edit_back_finish(notebook: Open, shots: Path) -> None:
     panel.until_dark()
     panel.until_shown(2, "[2560]")
     assert not nb.errors
+
+
+def test_magics_and_panel_move_each_other(notebook: Open) -> None:
+    cells = [LOAD, LOOP, "%fluid debug --fetch total", "%fluid until line net:9", "%fluid back", "%fluid where"]
+    nb = notebook([*cells, "%fluid continue", "%fluid debug off"])
+    panel = Debugger(nb)
+    for cell in range(4):
+        nb.run(cell)
+    panel.switch()  # only now, and still it shows where the session stands
+    panel.until_lit(1, 9, "block 1, iteration 0: 1 scale")
+    nb.run(4)
+    panel.until_lit(1, 8, "block 1, iteration 0: 0 increment")
+    assert "▶ 0  i = increment(i" in nb.run(5)
+    panel.press("next")
+    panel.until_lit(1, 9, "block 1, iteration 0: 1 scale")
+    assert "▶ 1  y = scale(x" in nb.run(5)
+    panel.press("stepOut")
+    panel.until_lit(1, 12, "block 0: 5 reduce_sum")
+    nb.run(4)
+    panel.until_lit(1, 11, "block 1, iteration 2: 3 less_than")
+    panel.choose_scope("block 0")
+    panel.until_row("n", "[3]")
+    nb.run(6)
+    panel.until_dark()
+    nb.run(4)
+    panel.until_lit(1, 12, "block 0: 5 reduce_sum")
+    nb.run(7)
+    panel.until_dark()
+    assert not nb.errors
+
+
+def test_python_in_the_same_kernel(notebook: Open) -> None:
+    function = "def double(a):\n    b = a * 2\n    return b"
+    nb = notebook([LOAD, LOOP, function, "print(double(4))", RUN, "%fluid debug --fetch total"])
+    panel = Debugger(nb)
+    panel.switch()
+    for cell in range(3):
+        nb.run(cell)
+    panel.click(2, 2)
+    panel.click(1, 12)
+    assert sorted(panel.breakpoints()) == [2, 12]
+
+    def python_stops() -> None:
+        panel.start(3)
+        panel.until_lit(2, 2, "double")
+        panel.until_row("a", "4")
+        panel.press("next")
+        panel.until_lit(2, 3, "double")
+        panel.press("continue")
+
+    python_stops()
+    panel.until_dark()
+    panel.start(4)
+    panel.until_lit(1, 12, "block 0: 5 reduce_sum")
+    panel.press("continue")
+    panel.until_shown(4, "[512]")
+    panel.until_dark()
+    nb.run(5)
+    panel.until_lit(1, 2, "block 0: 0 fill_constant")
+    python_stops()
+    panel.until_lit(1, 2, "block 0: 0 fill_constant")  # Python has gone on, the program stands as it did
+    panel.press("next")
+    panel.until_lit(1, 3, "block 0: 1 fill_constant")
+    assert not nb.errors
+
+
+def test_cells_change_while_it_stands(notebook: Open) -> None:
+    nb = notebook([LOAD, LOOP, "%fluid debug --fetch total", "%fluid where", RUN])
+    panel = Debugger(nb)
+    panel.switch()
+    for cell in range(3):
+        nb.run(cell)
+    panel.until_lit(1, 2, "block 0: 0 fill_constant")
+    nb.set(1, LOOP.replace("scale=2.0", "scale=3.0"))
+    nb.run(1)
+    assert "paused" in nb.run(3)
+    panel.press("next")
+    panel._until("(document.querySelector('.jp-DebuggerCallstackFrame-name')?.textContent ?? '').includes('1 fill')")
+    panel.click(1, 9)
+    panel.start(4)
+    panel.until_lit(1, 9, "block 1, iteration 0: 1 scale")
+    panel.click(1, 9)
+    panel.press("continue")
+    panel.until_shown(4, "1.728e+03")
+    panel.click(1, 9)
+    panel.start(4)
+    panel.until_lit(1, 9, "block 1, iteration 0: 1 scale")
+    nb.delete(1)
+    panel.press("stepOut")
+    panel._until(
+        "(document.querySelector('.jp-DebuggerCallstackFrame-name')?.textContent ?? '').includes('reduce_sum')"
+    )
+    panel.press("continue")
+    panel._until("document.querySelectorAll('.jp-DebuggerCallstackFrame').length === 0")
+    assert not nb.errors
+
+
+def test_a_kernel_restarts_while_it_stands(notebook: Open) -> None:
+    nb = notebook([LOAD, LOOP, RUN])
+    panel = Debugger(nb)
+    panel.switch()
+    nb.run(0)
+    nb.run(1)
+    panel.click(1, 9)
+    panel.start(2)
+    panel.until_lit(1, 9, "block 1, iteration 0: 1 scale")
+    nb.page.evaluate("() => window.jupyterapp.shell.currentWidget.sessionContext.session.kernel.restart()")
+    panel.until_dark()
+    nb.page.wait_for_function(
+        "() => window.jupyterapp.shell.currentWidget.sessionContext.session?.kernel?.status === 'idle'"
+    )
+    nb.page.wait_for_selector('.jp-NotebookPanel[data-jp-debugger="true"]')
+    nb.run(0)
+    nb.run(1)
+    panel.start(2)
+    panel.until_lit(1, 9, "block 1, iteration 0: 1 scale")
+    panel.click(1, 9)
+    panel.press("continue")
+    panel.until_shown(2, "[512]")
+
+
+def test_a_long_run_can_be_paused(notebook: Open) -> None:
+    endless = LOOP.replace("[1], 'int64', 3)", "[1], 'int64', 1 << 60)").replace("scale=2.0", "scale=1.0")
+    nb = notebook([LOAD, endless, RUN])
+    panel = Debugger(nb)
+    panel.switch()
+    nb.run(0)
+    nb.run(1)
+    panel.click(1, 8)
+    panel.start(2)
+    panel.until_lit(1, 8, "block 1, iteration 0: 0 increment")
+    panel.click(1, 8)
+    for _ in range(2):
+        panel.press("continue")
+        panel.until_dark()
+        frames = nb.page.evaluate(
+            """() => new Promise(done => { const at = []; const tick = t => { at.push(t);
+                at.length < 30 ? requestAnimationFrame(tick) : done(Math.max(...at.map((t, i) => i ? t - at[i - 1] : 0)));
+            }; requestAnimationFrame(tick); })"""
+        )
+        assert frames < 2000, "the page stood still while the program ran"
+        panel.press("continue")  # the same button: pause
+        panel._until("document.querySelectorAll('.jp-DebuggerCallstackFrame').length === 2")
+    nb.page.evaluate("() => window.jupyterapp.commands.execute('notebook:interrupt-kernel')")
+    panel.until_shown(2, "The run was left where it stood.")
+    assert not nb.errors
