@@ -215,7 +215,7 @@ def test_inside_a_block_that_is_open(notebook: Callable[[list[str]], Notebook]) 
     about, text = page.root.locator(".fb-all"), page.root.locator(".fb-page")
     for _ in range(2):
         about.click()
-        text.get_by_text("value: the number").wait_for()
+        text.get_by_text("value: what is added").wait_for()
         assert "kernels" in text.inner_text()
         about.click()
         text.wait_for(state="hidden")

@@ -152,6 +152,7 @@ def hear(builder: Builder, **content: Any) -> dict[str, Any]:
 
 
 def test_a_draft_begins_with_what_fits(builder: Builder) -> None:
+    assert "fc  Fully connected layer" in builder.still()["text/plain"]
     state = builder.state
     assert state["values"] == {"input": ["x"]} and state["result"] == "fc1"
     assert [[row[0], row[2]] for row in state["choices"]["input"]] == [["x", True], ["ids", False]]

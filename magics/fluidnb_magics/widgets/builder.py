@@ -75,7 +75,12 @@ class Builder(Face):
     def lines(self) -> Sequence[Line]:
         """The line that was drafted, and what it would make."""
         head: Line = [("builder", "name"), ("  %fluid build shows it; the lines that it wrote are in the cells", "dim")]
-        return [head] if self._draft is None else [head, *draft_lines(self._draft, self._tried)]
+        if self._draft is None:
+            return [head]
+        if self._tried is None:
+            recipe = self._draft.recipe
+            return [head, [(recipe.name, "bold"), (f"  {recipe.summary}", "")]]
+        return [head, *draft_lines(self._draft, self._tried)]
 
     def do_search(self, text: str) -> None:
         """Look for something to build.

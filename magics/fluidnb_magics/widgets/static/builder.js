@@ -112,10 +112,19 @@ function draftForm(model, first, el, request, busy) {
   const preview = tag("pre", { class: "fb-preview", role: "status", "aria-live": "polite" });
   const insert = tag("button", { class: "fb-insert", onclick: () => write() }, "Insert");
   const said = tag("span", { class: "fb-said", role: "status" });
-  const more = tag("button", { class: "fb-all", onclick: () => (page.hidden ? ask(model, "page") : (page.hidden = true)) }, "All about it");
+  const more = tag("button", { class: "fb-all", onclick: () => showPage() }, "All about it");
   let typedResult = null; // null: as suggested
   let writing = false;
 
+  const drawPage = (lines) => {
+    page.hidden = !lines.length;
+    page.replaceChildren(...lines.flatMap((line) => [...pieces(line), "\n"]));
+  };
+  const showPage = () => {
+    if (!page.hidden) page.hidden = true;
+    else if (model.get("page").length) drawPage(model.get("page"));
+    else ask(model, "page");
+  };
   const values = () => Object.fromEntries(fields.map((f) => [f.argument.name, f.value()]));
   const draft = (changes = {}) => ({ name: recipe.name, values: values(), result: typedResult, place: place.value, cell: cell.value, ...changes });
   const send = (changes) => request("draft", draft(changes));
@@ -166,10 +175,7 @@ function draftForm(model, first, el, request, busy) {
     serves: (now) => now.recipe.name === recipe.name,
     again: () => writing || send(),
     focus: () => (fields.find((f) => f.argument.required && !f.argument.kind.startsWith("variable")) ?? fields[0])?.focus(),
-    page(lines) {
-      page.hidden = !lines.length;
-      page.replaceChildren(...lines.flatMap((line) => [...pieces(line), "\n"]));
-    },
+    page: drawPage,
     update(now) {
       fields.forEach((f) => f.update(now));
       if (document.activeElement !== result) result.value = now.result;

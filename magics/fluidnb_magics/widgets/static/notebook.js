@@ -61,4 +61,3 @@ async function pressRun(element, index, count) {
   button?.click();
   return Boolean(button);
 }
-
