@@ -67,6 +67,8 @@ class Extension:
     def unload(self) -> None:
         """Take everything back."""
         shell = self._shell
+        if self.bench.server is not None:
+            self.bench.server.close()
         for face in list(self.bench.faces):
             face.close()
         for kind in shell.magics_manager.magics.values():

@@ -9,7 +9,7 @@ import weakref
 from collections.abc import Hashable, Iterable
 from contextlib import nullcontext
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from fluidnb.debug.session import Session
 from fluidnb.errors import OpValueError, near
@@ -25,6 +25,9 @@ from fluidnb_magics.opened import OpenedBlocks
 from fluidnb_magics.selection import Selection
 from fluidnb_magics.session_programs import DEFAULT, SessionPrograms
 
+if TYPE_CHECKING:
+    from fluidnb.dap.server import Server
+
 
 class Workbench(SessionPrograms):
     """Cells, programs and parameters of one shell.
@@ -36,6 +39,7 @@ class Workbench(SessionPrograms):
         log: the fragments that cells appended.
         blocks: the blocks that cells opened.
         session: the debug session that ``%fluid debug`` began last.
+        server: where editors join the debug session, while ``%fluid serve`` is on.
         selection: what is selected in the widgets.
         faces: widgets that follow the session; they end with it.
         changes: tells widgets that a cell has run.
@@ -46,6 +50,7 @@ class Workbench(SessionPrograms):
         self.shell = shell
         self.blocks = OpenedBlocks()
         self.session: Session | None = None
+        self.server: Server | None = None
         self.selection = Selection()
         self.faces: weakref.WeakSet[Any] = weakref.WeakSet()
         self.changes = Changes(shell)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
 import socket
 import threading
@@ -15,18 +14,14 @@ import fluidnb as fluid
 from fluidnb import layers
 from fluidnb.dap.host import Host
 from fluidnb.dap.server import LOOPBACK, Server
-from fluidnb.dap.wire import MOST, packed, read_message
+from fluidnb.dap.wire import MOST
 from fluidnb.debug.session import Session, Stopped
 from fluidnb.errors import EnforceNotMet, OpValueError
 from fluidnb.program import hooks
 from tests.dap import programs
 from tests.dap.client import PATIENCE
 from tests.dap.programs import ROW
-from tests.dap.schema import Message, problems
-
-TOKEN = "right"
-
-OPENED: list[Wire] = []
+from tests.dap.sockets import OPENED, TOKEN, Wire
 
 
 @pytest.fixture(autouse=True)
@@ -35,66 +30,6 @@ def all_closed() -> Iterator[None]:
     yield
     while OPENED:
         OPENED.pop().close()
-
-
-class Wire:
-    """A client on a socket, that reads as it is told to."""
-
-    def __init__(self, port: int) -> None:
-        self.socket = socket.create_connection((LOOPBACK, port), timeout=PATIENCE)
-        self.stream = self.socket.makefile("rb")
-        self.events: list[Message] = []
-        self._seq = 0
-        OPENED.append(self)
-
-    def send(self, command: str, **arguments: Any) -> int:
-        """Ask for something."""
-        self._seq += 1
-        message = {"seq": self._seq, "type": "request", "command": command, "arguments": arguments}
-        self.socket.sendall(packed(message))
-        return self._seq
-
-    def read(self) -> Message | None:
-        """The next message."""
-        message = read_message(self.stream)
-        assert message is None or problems(message) == []
-        return message
-
-    def ask(self, command: str, **arguments: Any) -> Message:
-        """The response to a request; events before it are kept."""
-        seq = self.send(command, **arguments)
-        while (message := self.read()) is not None:
-            if message["type"] == "response" and message["request_seq"] == seq:
-                return message
-            self.events.append(message)
-        raise AssertionError("the connection is gone")
-
-    def event(self, name: str) -> Message:
-        """The next event of a name, those that were kept first."""
-        while True:
-            message = self.events.pop(0) if self.events else self.read()
-            assert message is not None, f"no {name} came"
-            if message.get("event") == name:
-                return message.get("body", {})
-
-    def begin(self, **arguments: Any) -> Wire:
-        """Show the token, and be ready."""
-        assert self.ask("initialize", adapterID="fluidnb")["success"]
-        assert self.ask("attach", token=TOKEN, **arguments)["success"]
-        self.event("initialized")
-        assert self.ask("configurationDone")["success"]
-        return self
-
-    def rest(self) -> list[Message]:
-        """All that comes until the connection ends."""
-        return list(iter(self.read, None))
-
-    def close(self) -> None:
-        """Vanish."""
-        with contextlib.suppress(OSError):
-            self.socket.shutdown(socket.SHUT_RDWR)
-        self.stream.close()
-        self.socket.close()
 
 
 @pytest.fixture

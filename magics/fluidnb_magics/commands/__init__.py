@@ -18,6 +18,7 @@ from fluidnb_magics.commands.ops import ops
 from fluidnb_magics.commands.panels import panel
 from fluidnb_magics.commands.pictures import programs, scope, show
 from fluidnb_magics.commands.run import run, train
+from fluidnb_magics.commands.serve import serve
 from fluidnb_magics.commands.settings import seed, set_value
 from fluidnb_magics.commands.teach import teach
 
@@ -51,6 +52,7 @@ COMMANDS: dict[str, Command] = {
     "debug": debug,
     "nan": nan,
     "panel": panel,
+    "serve": serve,
     "teach": teach,
     **SESSION_COMMANDS,
 }
