@@ -7,6 +7,7 @@ import threading
 from collections.abc import Hashable, Sequence
 from contextlib import suppress
 from dataclasses import asdict, fields
+from typing import Any
 
 from traitlets import Bytes, Dict, List
 
@@ -60,7 +61,7 @@ class Explorer(Face):
     _esm = script("explorer_program", "explorer_card", "explorer")
     _css = style("explorer")
     table = Bytes().tag(sync=True)
-    cells = List().tag(sync=True)
+    cells: Any = List().tag(sync=True)
     stand = Dict().tag(sync=True)
 
     def __init__(self, bench: Workbench, what: str = "", program: str | None = None, startup: bool = False) -> None:
@@ -146,7 +147,7 @@ class Explorer(Face):
 
     def do_select_cell(self, title: str) -> None:
         """Select a cell, and the operators that it made."""
-        spans = next((cell["spans"] for cell in self.cells if cell["title"] == title), [])
+        spans: list[list[int]] = next((cell["spans"] for cell in self.cells if cell["title"] == title), [])
         ops = tuple((block, index) for block, first, last in spans for index in range(first, last + 1))
         self._choose(Chosen(self.program, ops, cell=title))
 

@@ -63,7 +63,9 @@ function opCard(program, row, sheet, go) {
     const others = rows.filter((other) => other !== row);
     return others.length ? [tag("span", { class: "p-dim" }, way + " "), opLinks(program, others, go)] : [tag("span", { class: "p-dim" }, none)];
   };
-  if (ins.length) card.append(section("reads", slotTable(program, ins, (v) => ways("from", program.uses(v).writers, source(program, v)), go)));
+  const isKept = (v) => ["kept", "parameter"].includes(program.vars[v][2]);
+  const origin = (v) => (isKept(v) && program.uses(v).writers.every((other) => other >= row) ? "from the run before," : "from");
+  if (ins.length) card.append(section("reads", slotTable(program, ins, (v) => ways(origin(v), program.uses(v).writers, source(program, v)), go)));
   if (outs.length) card.append(section("writes", slotTable(program, outs, (v) => ways("to", program.uses(v).readers, "nobody reads it"), go)));
   if (attributes.length)
     card.append(section("with", tag("div", { class: "fe-slots fe-two" }, ...attributes.flatMap(([name, text]) => [tag("span", { class: "p-dim" }, name), tag("span", {}, text)]))));
