@@ -83,9 +83,10 @@ def copy_facts(source: Program, target: Program, blocks: Mapping[int, int] | Non
     count = min(len(source.desc.blocks), len(target.desc.blocks))
     for old, new in ({i: i for i in range(count)} if blocks is None else blocks).items():
         theirs = target.desc.blocks[new]
+        block = target.block(new)
         for name, desc in source.desc.blocks[old].vars.items():
             twin = theirs.vars.get(name)
             if desc.view is not None and twin is not None:
                 facts = {k: v for k, v in desc.view.__dict__.items() if k not in skip}
-                Variable.over(target.block(theirs.idx), twin).__dict__.update(facts)
+                Variable.over(block, twin).__dict__.update(facts)
     target.desc.touch()
