@@ -10,14 +10,25 @@ function render({ model, el }) {
   frame.body.append(tag("div", { class: "fb-sides" }, tag("div", { class: "fb-side" }, search, list), draft));
 
   let form = null; // the form of the draft that is shown
-  let asked = 0; // how often the draft changed; the kernel's answer to the last change is the one that counts
+  let asked = 0; // which change of the draft the kernel was told last; the number makes each answer a new one
   const state = () => model.get("state");
   const busy = (is) => draft.setAttribute("aria-busy", String(is));
+  let waiting = null; // what changed while an answer is still to come: only the last of it is asked
   const request = (name, more) => {
-    busy(true);
-    ask(model, name, { ...more, serial: ++asked });
+    if (frame.root.classList.contains("fw-dead")) return;
+    if (draft.getAttribute("aria-busy") === "true") waiting = [name, more];
+    else {
+      busy(true);
+      ask(model, name, { ...more, serial: ++asked });
+    }
   };
-  const refused = () => busy(false);
+  const answered = () => {
+    const next = waiting;
+    waiting = null;
+    busy(false);
+    if (next) request(...next);
+  };
+  const refused = (message) => "problem" in message && answered();
 
   let moving = false; // whether the cursor goes to the first field of the next draft
   const choose = (name) => {
@@ -58,8 +69,8 @@ function render({ model, el }) {
 
   const drawDraft = () => {
     const now = state();
-    if (now.serial < asked) return;
-    asked = now.serial;
+    asked = Math.max(asked, now.serial);
+    if (waiting) return answered();
     busy(false);
     mark(now.recipe?.name);
     if (!now.recipe) {
@@ -156,7 +167,10 @@ function draftForm(model, first, el, request, busy) {
     writing = insert.disabled = true;
     said.textContent = "";
     try {
-      await eventually(() => !busy());
+      if (!(await eventually(() => !busy()))) {
+        said.textContent = "The kernel is busy: insert when the shapes are shown.";
+        return;
+      }
       const now = model.get("state");
       if (!now.line || now.refused) return;
       const [id, sentence] = await put(model, el, now);
