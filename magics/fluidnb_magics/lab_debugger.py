@@ -10,8 +10,10 @@ session, and stops there. Without such a click programs run as always.
 
 from __future__ import annotations
 
+import asyncio
 import queue
 import threading
+import time
 from collections.abc import Awaitable, Callable, Iterable
 from typing import Any
 
@@ -33,6 +35,9 @@ _TOLD = ("stopped", "continued", "breakpoint", "invalidated")
 
 #: Where the panel can stop besides at lines; it stands at operators that fail in any case.
 _FILTERS = [row for row in CAPABILITIES["exceptionBreakpointFilters"] if row["filter"] == "nan"]
+
+#: Seconds in which a panel is switched on on a slow machine, and without a question after which it is.
+_SWITCHING, _QUIET = 15.0, 0.4
 
 
 class LabDebugger:
@@ -64,7 +69,8 @@ class LabDebugger:
         self._clicks = Clicks({})
         self._filters: list[str] = []
         self._ours = False  # whether the panel shows our thread rather than Python's
-        self._untold = False  # whether the panel was switched on and does not know yet that the session stands
+        self._switching = 0.0  # until when the panel may still be busy with being switched on
+        self._soon: asyncio.TimerHandle | None = None
         self._going_on = False  # whether Python was told to go on, and not just to the next line
         self._over: queue.SimpleQueue[None] = queue.SimpleQueue()  # gets something when nobody need wait
         self._prompt = hooks.debug_prompt
@@ -144,7 +150,6 @@ class LabDebugger:
         if name in _TOLD and self._channel.started and (name != "stopped" or self._stands):
             if name in ("stopped", "continued"):
                 self._ours = name == "stopped"
-            self._untold = self._untold and not self._ours
             self._channel.tell(event)
 
     def _look(self, snapshot: Snapshot) -> None:
@@ -168,7 +173,15 @@ class LabDebugger:
     def _show(self) -> None:
         """Tell the panel once more where our thread stands, if it stands."""
         if self._stands and self._adapter is not None:
+            self._say_gone_on()
             self._adapter.tell()
+
+    def _show_soon(self) -> None:
+        """A panel that is switched on asks a number of things, and forgets meanwhile what it is told: tell it then."""
+        if time.monotonic() < self._switching:
+            if self._soon is not None:
+                self._soon.cancel()
+            self._soon = asyncio.get_running_loop().call_later(_QUIET, self._show)
 
     @property
     def _stands(self) -> bool:
@@ -226,7 +239,7 @@ class LabDebugger:
 
     async def _both_initialize(self, request: Message) -> Any:
         found = await self._channel.ask_python(request)
-        self._untold = True
+        self._switching = time.monotonic() + _SWITCHING
         if found.get("body"):
             filters = found["body"].setdefault("exceptionBreakpointFilters", [])
             filters += _FILTERS
@@ -266,7 +279,8 @@ class LabDebugger:
         known = {row["source"]: row["breakpoints"] for row in body["breakpoints"]}
         known.update({path: [{"line": line} for line in self._clicks.shown(path)] for path in self._clicks})
         body["breakpoints"] = [{"source": path, "breakpoints": points} for path, points in known.items()]
-        if self._channel.started and self._stands and not self._untold:
+        self._show_soon()
+        if self._channel.started and self._stands:
             threads = body["stoppedThreads"]
             body["stoppedThreads"] = [THREAD, *threads] if self._ours else [*threads, THREAD]
         return found
@@ -278,12 +292,12 @@ class LabDebugger:
         return found
 
     async def _both_modules(self, request: Message) -> Any:
-        """What the panel asks last after it was switched on: now it can show a session that stands already."""
-        found = await self._channel.ask_python(request)
-        if self._untold:
-            self._untold = False
-            self._show()
-        return found
+        self._show_soon()
+        return await self._channel.ask_python(request)
+
+    async def _both_inspectVariables(self, request: Message) -> Any:
+        self._show_soon()
+        return await self._channel.ask_python(request)
 
     async def _both_source(self, request: Message) -> Any:
         found = await self._channel.ask_python(request)
