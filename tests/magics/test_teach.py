@@ -14,6 +14,7 @@ from fluidnb.errors import FluidError, NotFound
 from fluidnb.viz import plain
 from fluidnb.viz.backward_lesson import read_backward_example, read_backward_lesson
 from fluidnb.viz.optimizer_lesson import Choice
+from fluidnb.viz.optimizer_lesson_kinds import DECAYS, OPTIMIZERS, SCHEDULES, SURFACES
 from fluidnb_magics.widgets.backward_lesson import BackwardLessonFace
 from fluidnb_magics.widgets.face import script, style
 from fluidnb_magics.widgets.lod_lesson import LodLessonFace
@@ -84,6 +85,10 @@ def test_another_program(session: Session) -> None:
 
 def test_help(session: Session) -> None:
     assert "--level" in session.run("%fluid teach lod --help")
+    shown = session.run("%fluid teach optimizer --help")
+    for table in (OPTIMIZERS, SURFACES, SCHEDULES, DECAYS):
+        assert all(re.search(rf"\b{name}\b", shown) for name in table)
+    assert "\n  %fluid teach lod" in session.run("%fluid teach --help")
     error, _ = session.fail("%fluid teach bakward")
     assert isinstance(error, UsageError) and "backward" in str(error)
     error, _ = session.fail("%fluid teach")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from functools import partial
 from importlib.util import find_spec
+from inspect import cleandoc
 from typing import Any
 
 from IPython.core.error import UsageError
@@ -47,6 +48,9 @@ def teach(bench: Workbench, line: str) -> None:
         lesson(bench, rest)
 
 
+teach.__doc__ = cleandoc(teach.__doc__ or "")  # as the help of the other words is
+
+
 @magic_arguments("fluid teach lod")
 @argument("lengths", nargs="*", help="of the sequences: 5 3 2 4, or with two levels 2 1 / 2 3 1")
 @argument("--level", type=int, default=0, help="the level whose sequences are ranked (0)")
@@ -77,6 +81,7 @@ def lod(bench: Workbench, line: str) -> None:
 def optimizer(bench: Workbench, line: str) -> None:
     """Optimizers side by side on a surface: their ways, what they keep, the operators that they append.
 
+    Optimizers: SGD, Momentum, Adagrad, Adam, RMSProp, Ftrl, Adamax, Adadelta, DecayedAdagrad.
     Surfaces: bowl, rosenbrock, saddle, noise. Schedules: constant, exponential, inverse, piecewise, warmup.
     Penalties: none, L2, L1. Each optimizer is a Fluid program that is run step by step.
     """
