@@ -37,7 +37,7 @@ class Window:
 
     frame: int = -1
     first: int = 0
-    count: int = 30
+    count: int = 24
     part: str = ""
 
 
@@ -172,12 +172,12 @@ def read_opened(walker: Walker, name: str, frame: int, view: View | None = None)
     frame = frame_of(walker, frame)
     variable = _scope(walker, frame).find_var(name)
     value = None if variable is None else variable.value
-    if not holds(value):
+    if variable is None or not holds(value):
         return Opened(ValueLine(name, "holds nothing here"), frame, gone=True)
     held = read_held(name, value)
     line = _line(held)
     array = value.array if isinstance(value, LoDTensor) else None
-    if not isinstance(array, np.ndarray):
+    if not isinstance(value, LoDTensor) or not isinstance(array, np.ndarray):
         return Opened(line, frame, parts=tuple(_line(part) for part in held.parts))
     if view is not None and view.axes is not None and max(view.axes) >= array.ndim:
         view = replace(view, axes=None)  # chosen while it had another shape

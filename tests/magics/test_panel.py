@@ -271,6 +271,19 @@ def test_in_a_terminal_it_is_text(typed):
     assert "--plain" in typed.run("%fluid panel --help")
 
 
+def test_dragging_goes_to_the_last_place_and_panels_agree(panel, typed):
+    typed.run("%fluid continue")
+    other = Panel(current())
+    stood = []
+    other.observe(lambda change: stood.append(change["new"]["at"]), "stand")
+    for at in range(25, 2, -1):
+        panel.do_go(at)
+    until(lambda: panel.stand["at"] == 3)
+    assert settled(other).stand == panel.stand and stood[-1] == 3 and len(stood) <= 23
+    assert panel.scope == other.scope and not panel.problems
+    other.close()
+
+
 def test_nothing_is_read_while_no_page_shows_it(panel):
     panel.do_shown()
     panel.do_hidden()

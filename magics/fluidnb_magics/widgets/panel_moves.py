@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable
 from concurrent.futures import Future
 from dataclasses import dataclass
@@ -66,6 +67,8 @@ class Moves:
 
     session: Session
     tell: Callable[[str], None]
+    _goals = threading.Lock()
+    _goal: int | None = None
 
     def do_move(self, word: str) -> None:
         """Press a button.
@@ -85,12 +88,15 @@ class Moves:
             self._post(move.command)
 
     def do_go(self, at: int) -> None:
-        """Go to a step, backwards or forwards.
+        """Go to a step, backwards or forwards; of several that come while one is under way, the last one counts.
 
         Args:
             at: the count of steps.
         """
-        self._post("go", at)
+        with self._goals:
+            goes, self._goal = self._goal is not None, at
+        if not goes:
+            self._go(at)
 
     def do_until(self, block: int, index: int) -> None:
         """Run to an operator, once.
@@ -164,6 +170,21 @@ class Moves:
         if not text.strip():
             raise OpValueError("There is no value.", expected="a number, or an expression", received="nothing")
         self._post("call", _edit, name, text, frame, self.session.around)
+
+    def _go(self, at: int) -> None:
+        try:
+            self._post("go", at).add_done_callback(lambda _: self._gone(at))
+        except FluidError:
+            self._goal = None
+            raise
+
+    def _gone(self, at: int) -> None:
+        with self._goals:
+            goal = self._goal
+            if goal == at or self.session.closed:
+                goal = self._goal = None
+        if goal is not None:
+            self._go(goal)
 
     def _post(self, command: str, *args: Any) -> Future[Any]:
         future = self.session.post(command, *args)

@@ -22,7 +22,7 @@ from fluidnb_magics.widgets.panel_moves import MOVES, Moves, in_words
 _AROUND = 10
 
 
-class PlainPanel(Moves, ipywidgets.VBox):
+class PlainPanel(Moves, ipywidgets.VBox):  # type: ignore[misc]
     """Buttons, a slider through time, where the session stands, its scope, and a line for every other command.
 
     Args:

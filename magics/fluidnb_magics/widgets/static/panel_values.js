@@ -12,7 +12,7 @@ function scopeList(act) {
     const last = Math.min(scope.count, top + Math.ceil(view.element.clientHeight / high) + 4);
     clearTimeout(asked);
     if (Math.max(0, top - 4) < scope.first || last > scope.first + scope.rows.length)
-      asked = setTimeout(() => act.window(Math.max(0, top - 20), 50, part.value.trim()), 40);
+      asked = setTimeout(() => act.window(Math.max(0, top - 8), 24, part.value.trim()), 40);
   };
   const draw = (i) => {
     const line = scope.rows[i - scope.first];
@@ -26,7 +26,7 @@ function scopeList(act) {
   view.element.classList.add("fp-values");
   view.element.addEventListener("scroll", seen, { passive: true });
   const part = tag("input", { type: "search", placeholder: "filter", "aria-label": "filter variables" });
-  part.oninput = () => act.window(0, 50, part.value.trim());
+  part.oninput = () => act.window(0, 24, part.value.trim());
   const count = tag("span", { class: "fp-dim" });
   const element = tag(
     "section", { class: "fp-part fp-scope" },
