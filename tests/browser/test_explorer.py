@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -132,6 +133,36 @@ def test_search_fold_and_links(notebook: Open, shots: Path) -> None:
     for dark in (False, True):
         nb.use_theme(dark)
         page.screenshot(path=shots / f"explorer_{'dark' if dark else 'light'}.png")
+    assert not nb.errors
+
+
+SEARCHES = (
+    "mul",
+    "op:*_grad",
+    "var:h",
+    "var:h*",
+    "var:pred.?_0",
+    "attr:axis=1",
+    '"attr:shape=[1]"',
+    "cell:net relu",
+    "LOSS",
+)
+
+
+def test_a_search_finds_what_fluid_show_finds(notebook: Open) -> None:
+    count = (
+        "from fluidnb.viz import read_program, select\nwhole = read_program(fluid.default_main_program())\n"
+        f"print([select(whole, words).size for words in {SEARCHES!r}])"
+    )
+    nb = notebook([*CELLS[:4], "%fluid explore", count])
+    for i in range(6):
+        nb.run(i)
+    ex = Explorer(nb, 4)
+    wanted = json.loads(nb.text(5))
+    assert 0 < min(wanted) and max(wanted) < 21
+    for words, size in zip(SEARCHES, wanted, strict=True):
+        ex.search(words)
+        ex.count(f"{size} found")
     assert not nb.errors
 
 

@@ -11,7 +11,7 @@ from fluidnb_magics.commands.cells import cells, drop, reset, undo
 from fluidnb_magics.commands.debugging import SESSION_COMMANDS, debug, nan
 from fluidnb_magics.commands.diff import diff
 from fluidnb_magics.commands.explore import graph, tree, uses
-from fluidnb_magics.commands.explorer import explore
+from fluidnb_magics.commands.explorer import explore_program
 from fluidnb_magics.commands.memory import memory, profile
 from fluidnb_magics.commands.old_names import compat
 from fluidnb_magics.commands.ops import ops
@@ -30,7 +30,7 @@ COMMANDS: dict[str, Command] = {
     "graph": graph,
     "tree": tree,
     "uses": uses,
-    "explore": explore,
+    "explore": explore_program,
     "run": run,
     "train": train,
     "cells": cells,

@@ -13,13 +13,13 @@ from fluidnb_magics.workbench import Workbench
 @argument("what", nargs="*", help="a cell, program, block, operators 0:12-40, or an expression; the program if empty")
 @argument("--startup", action="store_true", help="the startup program instead of the main one")
 @argument("--program", help="a program of this session")
-def explore(bench: Workbench, line: str) -> None:
+def explore_program(bench: Workbench, line: str) -> None:
     """Look through a program: a listing that folds, search, who writes and reads what, graphs.
 
     It stays as the program is: cells that run again change it, a debug session lights the operator that comes next,
     and what is selected is selected in the other widgets, too. In a terminal it is the listing of %fluid show.
     """
-    args = parse_argstring(explore, line)
+    args = parse_argstring(explore_program, line)
     what = unquoted(" ".join(args.what))
     if picture_of(bench, what, args.program, args.startup, 1) is None:
         return
