@@ -23,7 +23,7 @@ test test-full: export OPENBLAS_NUM_THREADS := 1
 test test-full: export OMP_NUM_THREADS := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help demo lab test test-full bench lint paddle node clean
+.PHONY: help demo lab test test-full bench lint paddle kernels-of-jupyter node clean
 .DELETE_ON_ERROR:
 
 help: ## list these targets
@@ -43,7 +43,7 @@ ifeq ($(strip $(ARGS)),)
 endif
 	@$(PYTEST) $(PYTEST_ARGS)
 
-test-full: $(VENV)/.ready-test paddle node ## run every test whole; interrupted, it goes on where it stopped
+test-full: $(VENV)/.ready-test paddle kernels-of-jupyter node ## run every test whole; interrupted, it goes on where it stopped
 	@.ci/debian $(PYTHON) browser graphs compiler
 	@$(PYTEST) --full $(PYTEST_ARGS)
 
@@ -80,6 +80,13 @@ $(VENVS)/jax/.ready: SPEC = $(JAX)
 $(VENVS)/%/.ready: $(VENV)/.made
 	@echo "installing $(SPEC) into $(@D)"
 	@($(PYTHON) -m venv --clear $(@D) && $(@D)/bin/python $(PIP) install $(SPEC) && touch $@) || echo "going on without $*"
+
+# The kernels of Jupyter that fluidnb supports; the debugger and the widgets use some of their private names.
+IPYKERNEL = numpy protobuf ml_dtypes rich graphviz ipywidgets anywidget
+$(VENVS)/ipykernel-6.29/.ready: SPEC = 'ipykernel==6.29.*' $(IPYKERNEL)
+$(VENVS)/ipykernel-7.0/.ready: SPEC = 'ipykernel==7.0.*' $(IPYKERNEL)
+$(VENVS)/ipykernel-newest/.ready: SPEC = ipykernel $(IPYKERNEL)
+kernels-of-jupyter: $(VENVS)/ipykernel-6.29/.ready $(VENVS)/ipykernel-7.0/.ready $(VENVS)/ipykernel-newest/.ready
 
 # The last PaddlePaddle that reads Fluid programs has no build for newer Pythons.
 PADDLE_PYTHON = $(shell for p in $(PYTHON) python3.11 python3.12; do \

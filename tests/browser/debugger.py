@@ -113,11 +113,14 @@ class Debugger:
         """The lines in the breakpoints panel."""
         return [int(text) for text in self.page.locator(".jp-DebuggerBreakpoint-line").all_inner_texts()]
 
-    def until_lit(self, cell: int, line: int, frame: str = "") -> None:
+    def until_lit(self, cell: int, line: int, frame: str) -> None:
         """Wait until a line, and no other, is lit up, and the innermost frame says something."""
         self._until(f"JSON.stringify({_LIT}) === JSON.stringify([[{cell}, {line}]])")
-        if frame:
-            self._until(f"({_STACK}[0] ?? '').includes({frame!r})")
+        self.until_frame(frame)
+
+    def until_frame(self, part: str) -> None:
+        """Wait until the innermost frame says something; nothing when there shall be none."""
+        self._until(f"({_STACK}[0] ?? '').includes({part!r})" if part else f"{_STACK}.length === 0")
 
     def until_dark(self) -> None:
         """Wait until nothing stands."""
