@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable
+from functools import lru_cache
 from typing import Any
 
 from fluidnb.dap.references import BASE
@@ -90,7 +91,6 @@ class ScriptSources(Sources):
         self._known: tuple[Any, int] | None = None
         self._at: dict[str, dict[int, list[tuple[int, int]]]] = {}
         self._listed: dict[tuple[int, int], int] = {}
-        self._text = ""
 
     def spot(self, op: OpSpot) -> tuple[Source, int]:
         """See `Sources`."""
@@ -113,8 +113,13 @@ class ScriptSources(Sources):
         """See `Sources`."""
         if reference != LISTING_REFERENCE:
             return super().content(reference)
-        self._read()
-        return self._text
+        rows = []
+        for block in self._program().desc.blocks:
+            rows.append(f"block {block.idx}")
+            for index, op in enumerate(block.ops):
+                row = read_op(op)
+                rows.append(f"  {index}  " + (f"{row.left} = " if row.outs else "") + f"{row.type}({row.arguments})")
+        return "\n".join(rows) + "\n"
 
     def loaded(self) -> list[Source]:
         """See `Sources`."""
@@ -128,20 +133,19 @@ class ScriptSources(Sources):
             return
         at: dict[str, dict[int, list[tuple[int, int]]]] = {}
         listed: dict[tuple[int, int], int] = {}
-        rows: list[str] = []
+        line = 0
         for block in desc.blocks:
-            rows.append(f"block {block.idx}")
+            line += 1
             for index, op in enumerate(block.ops):
-                row = read_op(op)
-                rows.append(f"  {index}  " + (f"{row.left} = " if row.outs else "") + f"{row.type}({row.arguments})")
+                line += 1
                 place = (block.idx, index)
-                listed[place] = len(rows)
-                at.setdefault(LISTING, {})[len(rows)] = [place]
+                listed[place] = line
+                at.setdefault(LISTING, {})[line] = [place]
                 where = None if op.view is None else op.view.where
                 if where is not None:
                     at.setdefault(_same(where.file), {}).setdefault(where.line, []).append(place)
         self._known = (desc, desc.version)
-        self._at, self._listed, self._text = at, listed, "\n".join(rows) + "\n"
+        self._at, self._listed = at, listed
 
 
 def file_source(path: str) -> Source:
@@ -174,6 +178,7 @@ def _listing() -> Source:
     return {"name": LISTING, "path": LISTING, "sourceReference": LISTING_REFERENCE}
 
 
+@lru_cache(1024)
 def _same(path: str) -> str:
     """A path as the program's lines know it, whatever links it was reached by."""
     return path if path == LISTING or path.startswith("<") else os.path.realpath(path)

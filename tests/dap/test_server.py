@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
+import random
 import socket
 import threading
 from collections.abc import Callable, Iterator
@@ -162,7 +164,7 @@ def test_a_client_that_does_not_read_holds_nobody_up(server: Server, session: Se
 
 def test_closing_gives_the_port_back(session: Session) -> None:
     before = hooks.debug_prompt
-    server = Server(Host(lambda: session, TOKEN), TOKEN)
+    server = Server(Host(lambda: session, TOKEN), TOKEN, _free_port())
     c = Wire(server.port).begin()
     with pytest.raises(OpValueError, match=f"Nothing can listen on port {server.port}"):
         Server(Host(lambda: session, TOKEN), TOKEN, server.port)
@@ -305,6 +307,14 @@ def test_a_run_that_fails_raises_when_it_is_tried_again() -> None:
         run()  # nobody wants to stop there
         assert len(given) == 2
     session.close()
+
+
+def _free_port() -> int:
+    """A port that no other test can be given meanwhile: not one of those that the system hands out by itself."""
+    for port in random.sample(range(20_000, 30_000), 100):
+        with contextlib.suppress(OSError), socket.create_server((LOOPBACK, port)):
+            return port
+    raise AssertionError("no port is free")
 
 
 def _until(holds: Callable[[], bool]) -> None:

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import re
-import socket
 import threading
 from typing import Any
 
-import pytest
 from IPython.core.error import UsageError
 
-from fluidnb.dap.server import LOOPBACK
+from fluidnb.dap.server import Server
 from fluidnb.debug.session import current
 from tests.dap.client import PATIENCE
 from tests.dap.sockets import Wire
@@ -23,16 +21,17 @@ h = layers.scale(x, scale=3.0)
 RUN = "out = fluid.Executor().run(feed={'x': np.ones((1, 2), 'float32')}, fetch_list=[h])[0].tolist()"
 
 
-def join(session: Session, line: str = "%fluid serve") -> tuple[Wire, int]:
-    """A client of what a line prints, and the port."""
-    found = re.search(r"debug adapter at 127\.0\.0\.1:(\d+), token (\S+)", session.run(line))
-    assert found is not None
-    return Wire(int(found[1])).begin(found[2]), int(found[1])
+def join(session: Session) -> tuple[Wire, Server]:
+    """A client of what ``%fluid serve`` prints, and the server."""
+    found = re.search(r"debug adapter at 127\.0\.0\.1:(\d+), token (\S+)", session.run("%fluid serve"))
+    server = session.bench.server
+    assert found is not None and server is not None and server.port == int(found[1])
+    return Wire(server.port).begin(found[2]), server
 
 
 def test_a_run_of_a_cell_waits_for_the_editor(session: Session) -> None:
     session.run(NET)
-    editor, port = join(session)
+    editor, server = join(session)
     assert "token" in session.run("%fluid serve")  # once more: the same server
     editor.ask("setFunctionBreakpoints", breakpoints=[{"name": "scale"}])
     seen: list[Any] = []
@@ -49,8 +48,7 @@ def test_a_run_of_a_cell_waits_for_the_editor(session: Session) -> None:
     acting.join(PATIENCE)
     assert seen == ["block 0: 0 scale", "float32[1, 2]  [2, 2]"] and session.names["out"] == [[6.0, 6.0]]
     assert "no editor can join" in session.run("%fluid serve --stop")
-    with pytest.raises(ConnectionRefusedError):
-        socket.create_connection((LOOPBACK, port))
+    assert server.closed and session.bench.server is None
     editor.close()
 
 
@@ -73,12 +71,11 @@ def test_what_makes_no_sense(session: Session) -> None:
     session.run(NET)
     error, _ = session.fail("%fluid serve --stop")
     assert isinstance(error, UsageError) and "Nothing is served" in str(error)
-    editor, port = join(session)
-    error, _ = session.fail(f"%fluid serve --port {port + 1}")
-    assert f"served on port {port} already" in str(error)
+    editor, server = join(session)
+    error, _ = session.fail(f"%fluid serve --port {server.port + 1}")
+    assert f"served on port {server.port} already" in str(error)
     session.run("%unload_ext fluidnb")
-    with pytest.raises(ConnectionRefusedError):
-        socket.create_connection((LOOPBACK, port))
+    assert server.closed
     made = current()
     assert made is not None
     made.close()
