@@ -259,6 +259,9 @@ def test_what_is_selected_is_selected_everywhere(trained: Session) -> None:
     assert scopes.picked_names["names"] == [*op.output_arg_names(), *op.input_arg_names()]
     memory.do_pick(0, 0, "net.fc_0.b_0")
     assert scopes.picked_names == {"names": ["net.fc_0.b_0"], "all": True}
+    late = MemoryExplorer(trained.bench, program)
+    assert late.picked_things == memory.picked_things, "what was selected before is selected in a new one"
+    late.close()
     trained.bench.selection.choose(Chosen(program, ops=((0, 999), (7, 0))))
     assert scopes.picked_names["names"] == []
     trained.bench.selection.choose(Chosen(fluid.Program(), variable="net.fc_0.b_0"))

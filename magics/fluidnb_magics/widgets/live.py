@@ -82,6 +82,7 @@ class Live(Face):
         self._follows = False
         bench.faces.add(self)
         bench.selection.observe(self._chosen)
+        self._chosen(bench.selection.chosen)
         self.follow()
 
     # What subclasses give.

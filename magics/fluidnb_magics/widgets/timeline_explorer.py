@@ -42,6 +42,7 @@ class TimelineExplorer(Face):
         self._lines, self._html = lines, timeline_html(timeline)
         bench.faces.add(self)
         bench.selection.observe(self._picked)
+        self._picked(bench.selection.chosen)
 
     def lines(self) -> Sequence[Line]:
         return self._lines

@@ -101,8 +101,8 @@ function plot(label, height = 110) {
       inside.push(svgTag("path", { class: "fc-band", d: path(fine.map((b) => [b[0], b[2]])) + back.join("") + "Z" }));
     }
     for (const one of series) {
-      const d = one.points.length > 1 ? path(one.points) : path(one.points) + "h2";
-      inside.push(svgTag("path", { class: `fc-curve ${one.kind || ""}`, d }, svgTag("title", {}, one.name)));
+      const [d, dot] = one.points.length > 1 ? [path(one.points), ""] : [path(one.points) + "h0.1", "fc-dot"];
+      inside.push(svgTag("path", { class: `fc-curve ${one.kind || ""} ${dot}`, d }, svgTag("title", {}, one.name)));
     }
     const said = series.map((s) => `${s.name} ${text(s.points[s.points.length - 1][1] ?? NaN)}`).join(", ");
     element.setAttribute("aria-label", `${label}: ${said}`);

@@ -1,7 +1,7 @@
 // The scope explorer: a tree of scopes whose rows are read as they come into view, and one tensor in detail.
 
 const ROW = 24;
-const CELL = { width: 84, height: 21, head: 64 };
+const CELL = { width: 92, height: 21, head: 64 };
 const TALLEST = 4e6; // pixels of a list that a browser scrolls well
 
 function render({ model, el }) {
