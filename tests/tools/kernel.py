@@ -19,7 +19,7 @@ from jupyter_client.manager import KernelManager
 ROOT = Path(__file__).resolve().parents[2]
 VENVS = Path(os.environ.get("FLUIDNB_VENVS") or ROOT / ".venvs")
 #: Seconds that anything may take on a busy machine.
-PATIENCE = 25
+PATIENCE = 90
 
 
 def python_of(environment: str) -> Path:
