@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+import http.client
 import os
 import shutil
 import socket
 import subprocess
 import sys
 import time
-import urllib.error
 import urllib.request
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -63,9 +63,6 @@ def jupyterlab(folder: Path) -> Iterator[Lab]:
     for file, text in _SETTINGS.items():
         (home / "settings" / "@jupyterlab" / file).parent.mkdir(parents=True)
         (home / "settings" / "@jupyterlab" / file).write_text(text)
-    with socket.socket() as s:
-        s.bind(("127.0.0.1", 0))
-        port = s.getsockname()[1]
     paths = [str(ROOT), str(ROOT / "kernels"), str(ROOT / "magics")]
     places = {"JUPYTER_CONFIG_DIR": "config", "JUPYTER_DATA_DIR": "data", "JUPYTER_RUNTIME_DIR": "run",
               "IPYTHONDIR": "ipython", "JUPYTERLAB_SETTINGS_DIR": "settings",
@@ -75,29 +72,42 @@ def jupyterlab(folder: Path) -> Iterator[Lab]:
         "PYTHONPATH": os.pathsep.join(paths), "JUPYTER_PREFER_ENV_PATH": "1",
     }  # fmt: skip
     command = [
-        sys.executable, "-m", "jupyterlab", "--no-browser", "--allow-root", "--ip=127.0.0.1", f"--port={port}",
+        sys.executable, "-m", "jupyterlab", "--no-browser", "--allow-root", "--ip=127.0.0.1",
         "--ServerApp.port_retries=0", f"--IdentityProvider.token={_TOKEN}", f"--ServerApp.root_dir={root}",
         "--LabApp.expose_app_in_browser=True", "--LabApp.news_url=", "--ServerApp.terminals_enabled=False",
     ]  # fmt: skip
-    url = f"http://127.0.0.1:{port}"
     with (folder / "lab.log").open("w") as log:
-        server = subprocess.Popen(command, env=env, stdout=log, stderr=log)
-        try:
-            _wait_for(f"{url}/api/status?token={_TOKEN}", folder / "lab.log")
-            yield Lab(url, root)
-        finally:
-            server.terminate()
-            server.wait(20)
+        for _ in range(5):
+            port = _free_port()
+            server = subprocess.Popen([*command, f"--port={port}"], env=env, stdout=log, stderr=log)
+            try:
+                if _answers(f"http://127.0.0.1:{port}/api/status?token={_TOKEN}", server):
+                    yield Lab(f"http://127.0.0.1:{port}", root)
+                    return
+            finally:
+                server.terminate()
+                server.wait(20)
+    raise RuntimeError((folder / "lab.log").read_text()[-3000:])
 
 
-def _wait_for(url: str, log: Path) -> None:
-    for _ in range(600):
+def _free_port() -> int:
+    with socket.socket() as s:
+        s.bind(("127.0.0.1", 0))
+        port: int = s.getsockname()[1]
+        return port
+
+
+def _answers(url: str, server: subprocess.Popen[bytes]) -> bool:
+    """Wait until a server answers; False when it ends, since something else took its port in the meantime."""
+    for _ in range(900):
+        if server.poll() is not None:
+            return False
         try:
             urllib.request.urlopen(url, timeout=1).close()
-            return
-        except (urllib.error.URLError, OSError):
+            return True
+        except (OSError, http.client.HTTPException):
             time.sleep(0.1)
-    raise RuntimeError(log.read_text()[-3000:])
+    return False
 
 
 @contextmanager
