@@ -83,7 +83,7 @@ def test_search_fold_and_links(notebook: Open, shots: Path) -> None:
     assert ex.names()[:3] == ["0:0", "0:1", "0:2"]
     assert "27 ops" in ex.root.locator(".fe-title").inner_text()
     tree = ex.root.locator("[role=tree]")
-    assert tree.locator("[role=treeitem][aria-level='2']").count() == 2, "the body of the loop"
+    tree.locator("[role=treeitem][aria-level='2']").nth(1).wait_for()  # the body of the loop
 
     ex.search("op:mul")
     ex.count("4 found")

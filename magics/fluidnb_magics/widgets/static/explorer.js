@@ -474,7 +474,7 @@ function render({ model, el }) {
     let last = "";
     const see = () => {
       const prompt = notebook.querySelector(".jp-Cell.jp-mod-active .jp-InputPrompt")?.textContent ?? "";
-      if (prompt === last || root.contains(document.activeElement)) return;
+      if (prompt === last) return;
       last = prompt;
       const cell = model.get("cells").find(({ number }) => prompt.trim() === `[${number}]:`);
       const made = cell ? rowsOf(cell) : [];
