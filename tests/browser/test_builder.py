@@ -241,6 +241,8 @@ def test_a_kernel_that_is_gone(notebook: Callable[[list[str]], Notebook], shots:
     nb.page.locator(".fw-builder.fw-dead").wait_for()
     assert "fc1 = layers.fc(x, 7)" in page.preview()
     assert page.root.locator(".fb-insert").is_disabled() and page.field("size").is_disabled()
+    page.root.locator('.fb-row[data-name="relu"]').click()
+    assert "fc1 = layers.fc(x, 7)" in page.preview() and not nb.errors
     nb.page.screenshot(path=shots / "builder_dead.png")
     assert "fluid build shows it" in nb.text(2)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import builtins
 from collections.abc import Iterator
 from typing import Any
@@ -167,6 +168,9 @@ def test_a_draft_is_tried(builder: Builder, data: Session) -> None:
     assert state["preview"][0] == [["net", "name"], ["  float32[-1, 5]", ""]]
     state = hear(builder, do="draft", name="fc", values={"input": ["x"], "size": "0"}, serial=8)
     assert state["refused"] and state["problems"] == {"size": "fc needs at least one output feature."}
+    values = {"input": ["x"], "size": "3", "act": "rlu"}
+    assert hear(builder, do="draft", name="fc", values=values)["problems"] == {"act": "rlu is not an activation."}
+    hear(builder, do="draft", name="fc", values={"input": ["x"], "size": "0"}, serial=8)
     assert data.state() == before
     assert "net = layers.fc" not in builder.still()["text/plain"]
     assert "fc needs at least one output feature." in builder.still()["text/html"]
@@ -199,3 +203,15 @@ def test_a_command_that_fails_is_told(builder: Builder, monkeypatch: pytest.Monk
     before = dict(builder.state)
     assert hear(builder, do="choose", name="cf") == before
     assert "nothing that can be built is called cf" in told[0]
+
+
+def test_it_answers_between_cells_and_never_beside_one(data: Session) -> None:
+    async def a_cell_shows_it() -> tuple[str, str]:
+        builder = Builder(data.bench, "fc")
+        while_it_runs = hear(builder, do="draft", name="relu", values={"x": "x"})["line"]
+        await asyncio.sleep(0)  # the cell is over: the loop takes the next
+        line = builder.state["line"]
+        builder.close()
+        return while_it_runs, line
+
+    assert asyncio.run(a_cell_shows_it()) == ("", "relu1 = layers.relu(x)")

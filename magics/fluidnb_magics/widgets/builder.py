@@ -227,6 +227,7 @@ def _problems(draft: Draft, tried: Rehearsal | None) -> dict[str, str]:
     if isinstance(refused, FluidError):
         said = f"{refused.summary} {refused.received}"
         for argument in draft.recipe.arguments:
-            if draft.values.get(argument.name) and re.search(rf"\b{argument.name}\b", said):
+            text = draft.values.get(argument.name)
+            if text and (re.search(rf"\b{argument.name}\b", said) or repr(text) == refused.received):
                 found[argument.name] = refused.summary
     return found
