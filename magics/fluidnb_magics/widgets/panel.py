@@ -29,6 +29,8 @@ from fluidnb_magics.widgets.panel_waiting import DEAF, Waiting
 _AROUND = 10
 #: Seconds after which that face follows.
 _STILL = 0.5
+#: What is seen of a tensor at first.
+_VIEW = View(rows=12, columns=10)
 
 
 class Panel(Moves, Face):
@@ -65,7 +67,7 @@ class Panel(Moves, Face):
         self.session = session
         self.buttons = [{**asdict(move), "tip": move.tip} for move in MOVES]
         self._telling = threading.RLock()
-        self._window, self._name, self._frame, self._view = Window(), "", -1, View()
+        self._window, self._name, self._frame, self._view = Window(), "", -1, _VIEW
         self._pages, self._asleep = 0, False
         self._renewing = threading.Event()
         self._program = PanelListing(session)
@@ -139,7 +141,7 @@ class Panel(Moves, Face):
             name: the variable; empty for none.
             frame: the scope from which it is seen.
         """
-        self._name, self._frame, self._view = name, frame, View()
+        self._name, self._frame, self._view = name, frame, _VIEW
         self._read_again()
 
     def do_view(self, at: Sequence[int], row: int, column: int, rows: int, columns: int) -> None:

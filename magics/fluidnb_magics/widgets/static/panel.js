@@ -108,8 +108,9 @@ function render({ model, el }) {
       tag("div", { class: "fp-left" },
         tag("section", { class: "fp-part fp-program" }, tag("div", { class: "fp-head" }, tag("h4", {}, "Program"), counts), listing.element),
         tag("div", { class: "fp-two" }, stops.element, watches.element)),
-      tag("div", { class: "fp-right" }, tag("section", { class: "fp-part" }, tag("h4", {}, "Scopes"), stack), around, scope.element, opened.element),
+      tag("div", { class: "fp-right" }, tag("section", { class: "fp-part" }, tag("h4", {}, "Scopes"), stack), around, scope.element),
     ),
+    opened.element,
   );
 
   // ---- drawing
@@ -187,7 +188,7 @@ function render({ model, el }) {
   };
   const changes = {
     "change:listing": drawListing, "change:stand": drawStand, "change:scope": drawScope, "change:values": drawValues,
-    "change:opened": () => opened.show(model.get("opened")), "change:stops": drawStops, "change:watches": drawWatches,
+    "change:opened": () => (opened.show(model.get("opened")), drawScope()), "change:stops": drawStops, "change:watches": drawWatches,
     "change:note": drawNotes, "change:deaf": drawNotes, "change:waits": drawNotes,
     "change:ended": () => (drawNotes(), drawStand()),
   };

@@ -54,7 +54,7 @@ function openedValue(act) {
   const form = tag("form", { class: "fp-add" }, box, tag("button", { type: "submit", title: "Give it this value; going back undoes it" }, "set"));
   const element = tag("section", { class: "fp-part fp-opened", hidden: true }, head, body, form);
   const rows = 12;
-  const columns = 8;
+  const columns = 10;
   let shown = null;
   form.onsubmit = (event) => {
     event.preventDefault();
@@ -125,7 +125,7 @@ function openedValue(act) {
     }
     if (page) {
       parts.push(tag("div", { class: "fp-line" }, slices(opened), steps(page, "row", rows, page.shape[0]), steps(page, "column", columns, page.shape[1])));
-      parts.push(tag("div", { class: "fp-grid" }, table(page), tag("div", { class: "fp-pictures" },
+      parts.push(tag("div", { class: "fp-grid" }, tag("div", { class: "fp-scroll" }, table(page)), tag("div", { class: "fp-pictures" },
         picture(opened.picture, "the whole plane: blue is below 0, orange above, red is NaN"), picture(opened.image, "as an image"))));
     }
     parts.push(...opened.parts.map((part) => tag("div", { class: "fp-value" }, ...valueCells(part))));
