@@ -10,6 +10,7 @@ from concurrent.futures import Future
 from typing import Any, Protocol
 
 from fluidnb.dap.capabilities import CAPABILITIES
+from fluidnb.dap.counting import shifted, shifts
 from fluidnb.dap.looking import Looking
 from fluidnb.dap.references import BASE, END, References
 from fluidnb.dap.sources import Source, Sources
@@ -78,6 +79,7 @@ class Adapter(Looking):
         self._stops = Stops(sources, self._say, self._around)
         self._seq, self._sending = itertools.count(1), threading.Lock()
         self._client: Mapping[str, Any] = {}
+        self._shifts: dict[str, int] = {}
         self._ready = self._closed = False
         self._seen: Snapshot | None = None  # where the client believes it stands; None while it believes it runs
         self._then: list[Callable[[], None]] = []
@@ -139,7 +141,7 @@ class Adapter(Looking):
         """
         message: Message = {"type": "event", "event": name}
         if body is not None:
-            message["body"] = dict(body)
+            message["body"] = shifted(dict(body), self._shifts, -1)
         with self._sending:
             self._emit({"seq": next(self._seq), **message})
 
@@ -191,7 +193,9 @@ class Adapter(Looking):
             do = getattr(self, f"do_{command}", None)
             if do is None and command not in _MOVES:
                 raise NotFound(f"There is no request {command} here.", received=command)
-            body = self._move(command, arguments or {}) if do is None else do(arguments or {})
+            given = shifted(arguments or {}, self._shifts)
+            body = self._move(command, given) if do is None else do(given)
+            body = shifted(body, self._shifts, -1)
             found: Message = {"success": True} if body is None else {"success": True, "body": body}
         except KeyError as error:
             found = _refused(f"{command} needs {error}.")
@@ -205,7 +209,7 @@ class Adapter(Looking):
 
     def do_initialize(self, a: Message) -> Message:
         """Tell what this adapter can do."""
-        self._client = a
+        self._client, self._shifts = a, shifts(a)
         self._then.append(lambda: self.event("initialized"))
         return CAPABILITIES
 

@@ -16,6 +16,7 @@ from fluidnb.runtime.plan import PlanOp
 from fluidnb.runtime.scope import Scope
 from fluidnb.values.selected_rows import SelectedRows
 from fluidnb.values.tensor import LoDTensor
+from fluidnb.viz.model import TensorSummary
 from fluidnb.viz.program_reader import read_op
 from fluidnb.viz.text import lod_text
 from fluidnb.viz.values_reader import read_tensor
@@ -112,7 +113,7 @@ def children(
     first, end = thing.part or (0, indexed)
     rows = []
     if kind != "indexed" and thing.part is None:
-        rows += _facts(thing, known)
+        rows += _facts(thing, known, _summary(thing.value))
         if kind == "named":
             return rows[start : start + count if count else None]
     if kind == "indexed" or (kind == "" and (pages or count)):
@@ -142,22 +143,24 @@ def variable(name: str, held: Held, known: References, text: str | None = None) 
         known: gives numbers.
         text: it in one line; default what there is to say about it.
     """
-    said, kind, opens = describe(held.value)
+    summary = _summary(held.value)
+    said, kind, opens = describe(held.value, summary)
     row: Row = {"name": name, "value": said if text is None else text, "type": kind, "variablesReference": 0}
     if held.text:
         row["evaluateName"] = held.text
     if opens:
         row["variablesReference"] = known.make(held)
         row["indexedVariables"] = _length(held.value) if held.part is None else held.part[1] - held.part[0]
-        row["namedVariables"] = len(_facts(held, References())) if held.part is None else 0
+        row["namedVariables"] = len(_facts(held, References(), summary)) if held.part is None else 0
     return row
 
 
-def describe(value: Any) -> tuple[str, str, bool]:
+def describe(value: Any, summary: TensorSummary | None = None) -> tuple[str, str, bool]:
     """A value in one line.
 
     Args:
         value: what a variable holds, or an expression gives.
+        summary: what is known of it already, if it is a tensor.
 
     Returns:
         The line, the kind of the value, whether there is something inside.
@@ -173,7 +176,7 @@ def describe(value: Any) -> tuple[str, str, bool]:
     if type(value) is LoDTensor or isinstance(value, np.ndarray):
         if not holds(value):
             return "nothing yet", "LoDTensor", False
-        summary = read_tensor(value)
+        summary = summary or read_tensor(value)
         return f"{summary.facts}  {summary.statistics}".rstrip(), summary.facts, True
     if isinstance(value, SelectedRows):
         return f"SelectedRows: {len(value.rows_)} of {value.height_:,}", "SelectedRows", True
@@ -254,7 +257,12 @@ def _element(held: Held, i: int, known: References) -> Row:
     return variable(f"[{i}]", inside, known)
 
 
-def _facts(held: Held, known: References) -> list[Row]:
+def _summary(value: Any) -> TensorSummary | None:
+    is_tensor = type(value) is LoDTensor or (isinstance(value, np.ndarray) and value.ndim > 0)
+    return read_tensor(value) if is_tensor and holds(value) else None
+
+
+def _facts(held: Held, known: References, summary: TensorSummary | None) -> list[Row]:
     """What is said of a value before its elements."""
     value = held.value
     if isinstance(value, Scope):
@@ -264,9 +272,8 @@ def _facts(held: Held, known: References) -> list[Row]:
             variable("rows", Held(value.rows_, ""), known), _fact("height", f"{value.height_}"),
             variable("value", Held(value.value, ""), known),
         ]  # fmt: skip
-    if not (type(value) is LoDTensor or isinstance(value, np.ndarray)) or not holds(value):
+    if summary is None:
         return []
-    summary = read_tensor(value)
     rows = [
         _fact("dtype", summary.dtype),
         _fact("shape", str(list(summary.shape))),

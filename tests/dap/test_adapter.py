@@ -307,6 +307,17 @@ def test_a_program_without_lines_is_shown_as_a_listing() -> None:
     session.close()
 
 
+def test_a_client_that_counts_from_0(session: Session) -> None:
+    c = client(session, linesStartAt1=False, columnsStartAt1=False)
+    c.start()
+    line = line_of("layers.increment(i)")
+    (made,) = c.ask("setBreakpoints", source=HERE, breakpoints=[{"line": line - 1}], lines=[line - 1])["breakpoints"]
+    assert made["verified"] and made["line"] == line - 1
+    c.move("continue")
+    assert (c.frames()[0]["line"], c.frames()[0]["column"]) == (line - 1, 0)
+    assert [t["label"] for t in c.ask("completions", text="relu", column=4)["targets"]] == ["relu_0.tmp_0"]
+
+
 def test_two_clients_see_every_stop_and_keep_their_breakpoints_apart(c: Direct, session: Session) -> None:
     other = client(session)
     other.start()
