@@ -119,6 +119,7 @@ def test_what_there_is() -> None:
     assert len(taken) == len(set(taken))
     assert [r.group for r in found] == sorted((r.group for r in found), key=["layer", "training", "operator"].index)
     assert not {"while", "conditional_block", "feed", "sgd", "relu_grad", "While", "set_defaults"} & set(taken)
-    assert all(r.summary for r in found)
+    assert all(r.summary and r.arguments for r in found if r.group == "training")
+    assert all(r.summary for r in found if r.group == "layer")
     with pytest.raises(NotFound, match=r'Did you mean "softmax"'):
         find_recipe("sofmax")
