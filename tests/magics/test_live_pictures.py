@@ -94,6 +94,22 @@ def test_a_mistake_of_who_looks_does_not_reach_the_run(capsys: pytest.CaptureFix
     assert "looked badly" in capsys.readouterr().err
 
 
+def test_a_widget_that_cannot_look_does_so_once(trained: Session, capsys: pytest.CaptureFixture[str]) -> None:
+    face = explorer(trained)
+    clock = wind(face)
+
+    def broken() -> None:
+        raise ValueError("cannot look")
+
+    face.refresh = broken  # type: ignore[method-assign]
+    clock.now = 1.0
+    run()
+    clock.now = 2.0
+    run()
+    assert capsys.readouterr().err.count("ValueError: cannot look") == 1
+    face.close()
+
+
 def test_scopes_are_read_as_rows_come_into_view(trained: Session) -> None:
     face = explorer(trained)
     assert set(face.outline["names"]) >= {"net.fc_0.w_0", "net.fc_0.b_0"}

@@ -177,6 +177,9 @@ class Live(Face):
         if self._pace.due() and self._guard.acquire(blocking=False):
             try:
                 self._pace.timed(self.refresh)
+            except Exception:
+                self.rest()  # told once, not with each run
+                raise
             finally:
                 self._guard.release()
 
