@@ -35,6 +35,10 @@ _MOVES = {
 class Host(Protocol):
     """What runs the program that is debugged, where that can be ended."""
 
+    @property
+    def goes_on(self) -> bool:
+        """Whether it goes on by itself when a run is over."""
+
     def terminate(self) -> None:
         """End the run, and what asked for it."""
 
@@ -338,12 +342,17 @@ class Adapter(Looking):
             self.event("breakpoint", {"reason": "changed", "breakpoint": row})
         if snapshot.closed:
             self.event("terminated", {})
-        elif snapshot.state == "paused" or (snapshot.state == "done" and not self._session.waited_for):
+        elif snapshot.state == "paused" or (snapshot.state == "done" and not self._goes_on):
             self._stands(snapshot)
         elif self._seen is not None:
             self._seen = None
             self._known.forget()
             self.event("continued", {"threadId": THREAD, "allThreadsContinued": True})
+
+    @property
+    def _goes_on(self) -> bool:
+        """Whether what asked for the run goes on when it is over."""
+        return self._session.waited_for or (self._host is not None and self._host.goes_on)
 
     def _stands(self, snapshot: Snapshot) -> None:
         before, self._seen = self._seen, snapshot

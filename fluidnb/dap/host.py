@@ -81,6 +81,11 @@ class Host:
         adapters = [client.adapter for client in self._clients]
         return [adapter for adapter in adapters if adapter is not None and adapter.ready]
 
+    @property
+    def goes_on(self) -> bool:
+        """Whether it is a script that goes on by itself when a run is over."""
+        return self._interrupt is not None
+
     def output(self, text: str, category: str) -> None:
         """Show text in the consoles of the clients.
 

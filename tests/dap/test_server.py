@@ -178,6 +178,15 @@ def test_closing_gives_the_port_back(session: Session) -> None:
     again.close()
 
 
+def test_between_the_runs_of_a_script_nothing_stands_still(session: Session) -> None:
+    session.go_on()
+    with Server(Host(lambda: session, TOKEN, stays=True, interrupt=lambda: None), TOKEN) as server:
+        c = Wire(server.port).begin()
+        assert c.ask("threads")["success"] and c.events == []
+        session.restart()
+        assert c.event("stopped")["description"] == "the beginning of the run"
+
+
 def test_without_a_session_there_is_nothing_to_join() -> None:
     with Server(Host(lambda: None, TOKEN), TOKEN) as server:
         c = Wire(server.port)
