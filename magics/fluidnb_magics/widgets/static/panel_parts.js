@@ -76,7 +76,7 @@ function programListing(act) {
     return row;
   };
   const view = virtualRows(20, draw);
-  Object.entries({ role: "listbox", tabindex: "0", "aria-label": "program" }).forEach(([k, v]) => view.element.setAttribute(k, v));
+  Object.entries({ role: "listbox", tabindex: "0", "aria-label": "program: arrows choose, Enter sets a breakpoint, u runs there" }).forEach(([k, v]) => view.element.setAttribute(k, v));
   view.element.classList.add("fp-listing");
   const move = (to) => {
     cursor = Math.max(0, Math.min(rows.length - 1, to));
