@@ -186,7 +186,7 @@ def test_a_kernel_restarts_while_it_stands(notebook: Open) -> None:
     panel.click(1, 9)
     panel.start(2)
     panel.until_lit(1, 9, "block 1, iteration 0: 1 scale")
-    nb.page.evaluate("() => window.jupyterapp.shell.currentWidget.sessionContext.session.kernel.restart()")
+    nb.page.evaluate("() => { window.jupyterapp.shell.currentWidget.sessionContext.session.kernel.restart(); }")
     panel.until_dark()
     nb.page.wait_for_function(
         "() => window.jupyterapp.shell.currentWidget.sessionContext.session?.kernel?.status === 'idle'"
