@@ -66,7 +66,7 @@ function render({ model, el }) {
   body.append(
     tag("div", { class: "fe-bar" }, title, tag("span", { class: "fe-group" }, search, finding), tag("span", { class: "fe-group" }, ...chips), tag("span", { class: "fe-group" }, folds, cells), tag("span", { class: "fe-group fe-tabs" }, listButton, graphButton)),
     stand,
-    tag("div", { class: "fe-main" }, tree, graphPane, tag("div", { class: "fe-side" }, tag("div", { class: "fe-travel" }, back, forth, tag("span", { class: "p-dim fe-now-at" })), card)),
+    tag("div", { class: "fe-main" }, tree, graphPane, tag("div", { class: "fe-side" }, tag("div", { class: "fe-travel" }, back, forth), card)),
   );
 
   // ---- the listing
