@@ -71,7 +71,7 @@ class Page:
     def choose(self, name: str) -> None:
         """Search for something and click it."""
         self.root.locator(".fb-search").fill(name)
-        self.root.locator(f'.fb-row[data-name="{name}"]').click()
+        self.root.locator(f'.fb-row:first-child[data-name="{name}"]').click()
         self.root.locator(f'.fb-title[data-name="{name}"]').wait_for()
         self.answered()
         details = self.root.locator("details:not([open]) > summary")
@@ -197,7 +197,7 @@ def test_with_the_keyboard_alone(notebook: Callable[[list[str]], Notebook], shot
     nb.page.wait_for_function(
         "window.jupyterapp.shell.currentWidget.content.model.sharedModel.cells[3].execution_count === 4"
     )
-    page.root.locator(".fb-insert:focus").wait_for()
+    nb.page.locator(".fw-builder:focus").wait_for()
     assert sources(nb)[3] == "%%fluid\nfc1 = layers.fc(x, 10)"
     assert "2 ops, 2 parameters" in nb.text(3)
     assert not nb.errors

@@ -179,7 +179,8 @@ function draftForm(model, first, el, request, busy) {
       if (id) request("choose", { name: recipe.name, place: now.place, cell: id });
     } finally {
       insert.disabled = false;
-      insert.focus({ preventScroll: true }); // still writing: the kernel need not look again for that
+      // Back from the cell; still writing, so the kernel need not look again for that.
+      element.closest(".fw-builder").focus({ preventScroll: true });
       writing = false;
     }
   };
