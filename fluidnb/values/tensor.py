@@ -66,6 +66,8 @@ class LoDTensor:
             if lod_ and are_lengths(lod_):
                 lod_ = from_lengths(lod_)
             _check_form(lod_, None, name)
+        elif isinstance(lod_, list):
+            lod_ = convert(lod_)
         self.array = array
         self.lod_ = lod_
         self.place = place
