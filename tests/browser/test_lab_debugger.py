@@ -177,30 +177,6 @@ def test_cells_change_while_it_stands(notebook: Open) -> None:
     assert not nb.errors
 
 
-def test_a_kernel_restarts_while_it_stands(notebook: Open) -> None:
-    nb = notebook([LOAD, LOOP, RUN])
-    panel = Debugger(nb)
-    panel.switch()
-    nb.run(0)
-    nb.run(1)
-    panel.click(1, 9)
-    panel.start(2)
-    panel.until_lit(1, 9, "block 1, iteration 0: 1 scale")
-    nb.page.evaluate("() => { window.jupyterapp.shell.currentWidget.sessionContext.session.kernel.restart(); }")
-    panel.until_dark()
-    nb.page.wait_for_function(
-        "() => window.jupyterapp.shell.currentWidget.sessionContext.session?.kernel?.status === 'idle'"
-    )
-    nb.page.wait_for_selector('.jp-NotebookPanel[data-jp-debugger="true"]')
-    nb.run(0)
-    nb.run(1)
-    panel.start(2)
-    panel.until_lit(1, 9, "block 1, iteration 0: 1 scale")
-    panel.click(1, 9)
-    panel.press("continue")
-    panel.until_shown(2, "[512]")
-
-
 def test_a_long_run_can_be_paused(notebook: Open) -> None:
     endless = LOOP.replace("[1], 'int64', 3)", "[1], 'int64', 1 << 60)").replace("scale=2.0", "scale=1.0")
     nb = notebook([LOAD, endless, RUN])
