@@ -59,7 +59,11 @@ class LoDTensor:
     __slots__ = ("__weakref__", "_dims", "array", "bound", "lod_", "name", "place")
 
     def __init__(
-        self, array: Array | list[Any] | None = None, lod_: Offsets = (), place: Place = _CPU, name: str = ""
+        self,
+        array: Array | list[Any] | None = None,
+        lod_: Offsets | list[Any] = (),
+        place: Place = _CPU,
+        name: str = "",
     ) -> None:
         if isinstance(array, list):
             array, lod_ = None, convert(array)

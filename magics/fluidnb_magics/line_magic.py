@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from inspect import cleandoc
 from typing import Any
 
 from IPython.core.error import UsageError
@@ -31,7 +32,8 @@ class FluidLines(Magics):
     @line_magic
     def fluid(self, line: str) -> Any:
         """%fluid show | graph | tree | uses | run | train | cells | drop | undo | reset | block | scope | programs
-        | ops | compat | seed | set | debug | nan
+        | ops | compat | seed | set | diff | memory | profile | debug | nan | panel | serve | explore | build | add
+        | teach
 
         ``%fluid WORD --help`` says more about one of them, ``%fluid --help`` about cells.
         """
@@ -43,7 +45,7 @@ class FluidLines(Magics):
         if command is None:
             raise UsageError(f"%fluid has no {word}. {near(word, COMMANDS) or 'It has ' + ', '.join(COMMANDS)}")
         if rest.strip() in ("--help", "-h"):
-            print((command.__doc__ or "").removeprefix("::\n"))  # a mark of reST for the pages of documentation
+            print(cleandoc(command.__doc__ or "").removeprefix("::\n"))  # a mark of reST for pages of documentation
             return None
         try:
             return command(self._bench, rest)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from functools import partial
 from importlib.util import find_spec
-from inspect import cleandoc
 from typing import Any
 
 from IPython.core.error import UsageError
@@ -46,9 +45,6 @@ def teach(bench: Workbench, line: str) -> None:
         print((lesson.__doc__ or "").removeprefix("::\n"))
     else:
         lesson(bench, rest)
-
-
-teach.__doc__ = cleandoc(teach.__doc__ or "")  # as the help of the other words is
 
 
 @magic_arguments("fluid teach lod")

@@ -107,7 +107,7 @@ class Face(anywidget.AnyWidget):
     def _hear(self, _: Any, content: dict[str, Any], buffers: Any) -> None:
         answer_anywhere(self)
         asked = dict(content)
-        if (number := asked.pop("n", None)) is not None:  # the page wants to know that it is heard
+        if (number := asked.pop("asked", None)) is not None:  # the page wants to know that it is heard
             self.send({"heard": number})
         command: Callable[..., Any] | None = getattr(self, f"do_{asked.pop('do', '')}", None)
         if command is None:

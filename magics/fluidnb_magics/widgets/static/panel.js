@@ -18,7 +18,7 @@ function render({ model, el }) {
       deaf.textContent = "The kernel is busy with a cell and hears the panel when that ends; interrupting it pauses the program.";
       deaf.hidden = false;
     }, 3000));
-    model.send({ do: name, n, ...more });
+    ask(model, name, { asked: n, ...more });
   };
   const hear = (message) => {
     if ("heard" in message) {
@@ -26,7 +26,7 @@ function render({ model, el }) {
       unheard.delete(message.heard);
       if (!unheard.size) deaf.hidden = true;
     }
-    if ("ask" in message) model.send({ do: "answer" });
+    if ("ask" in message) ask(model, "answer");
   };
   model.on("msg:custom", hear);
 
@@ -196,12 +196,12 @@ function render({ model, el }) {
   drawNotes();
   if (stand().state) Object.values(changes).forEach((draw) => draw());
   for (const [event, draw] of Object.entries(changes)) model.on(event, draw);
-  model.send({ do: "shown" });
+  ask(model, "shown");
   return () => {
     for (const [event, draw] of Object.entries(changes)) model.off(event, draw);
     model.off("msg:custom", hear);
     unheard.forEach(clearTimeout);
-    if (!stopped()) model.send({ do: "hidden" });
+    if (!stopped()) ask(model, "hidden");
     frame.dispose();
   };
 }

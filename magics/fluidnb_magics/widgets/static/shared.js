@@ -17,9 +17,13 @@ function pieces(line) {
   return line.map(([text, style]) => (style ? tag("span", { class: "p-" + style }, text) : document.createTextNode(text)));
 }
 
-/** Ask the kernel to do something: calls `do_<name>` of the widget's Python class. */
+/** Ask the kernel to do something: calls `do_<name>` of the widget's Python class. A kernel that is gone is not asked. */
 function ask(model, name, more = {}) {
-  model.send({ do: name, ...more });
+  try {
+    model.send({ do: name, ...more });
+  } catch (gone) {
+    console.debug("fluidnb:", gone); // the frame says that the kernel is gone
+  }
 }
 
 /**
