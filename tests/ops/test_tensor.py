@@ -265,3 +265,9 @@ def test_variables_that_take_the_place_of_attributes():
     assert run_op("concat", {"X": [A, B], "AxisTensor": [1]})["Out"].shape == (2, 4)
     assert run_op("top_k", {"X": A, "K": [2]})["Out"].shape == (2, 2)
     assert run_op("reshape", {"X": A, "ShapeTensor": [np.array([3]), np.array([2])]})["Out"].shape == (3, 2)
+
+
+@pytest.mark.parametrize("axis", [[1, 2], [0, 0], [-3, 0], [0]])
+def test_transpose_refuses_what_is_no_permutation(axis: list[int]) -> None:
+    with pytest.raises(RuleError, match="transpose"):
+        run_op("transpose", {"X": [[1.0, 2.0]]}, {"axis": axis})

@@ -19,7 +19,7 @@ def _infer(c: Context) -> None:
         expected=f"{x.ndim} dimensions", received=axis,
     )  # fmt: skip
     c.require(
-        sorted(a % max(x.ndim, 1) for a in axis) == list(range(x.ndim)),
+        all(-x.ndim <= a < x.ndim for a in axis) and len({a % x.ndim for a in axis}) == x.ndim,
         "Each element of Attr(axis) of transpose should be unique and name a dimension of X.",
         expected=f"a permutation of {list(range(x.ndim))}", received=axis,
     )  # fmt: skip
