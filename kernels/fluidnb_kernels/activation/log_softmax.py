@@ -6,7 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from fluidnb.op import Attr, Binder, Context, default_grad, grad_op, op
+from fluidnb.op import Attr, Binder, Context, default_grad, grad_op, kernel, op
+from fluidnb_kernels.activation.softmax import along
 from fluidnb_kernels.emit import FLOATS, made
 
 Array = Any
@@ -83,3 +84,15 @@ def log_softmax_grad(b: Binder) -> None:
     total = b.tmp(kept(out.shape, axis), out.dtype)
     b(np.add.reduce, g, axis, None, total, True)
     b(np.subtract, g, made(b, np.multiply, made(b, np.exp, out), total), out=b["X@GRAD"])
+
+
+@kernel("log_softmax", place="cuda", dtypes=FLOATS)
+def log_softmax_on_cuda(b: Binder) -> None:
+    """The maximum and the sum of exponentials in one pass over each line."""
+    along(b, "log_softmax", b.attr("axis"), b["X"], b["Out"])
+
+
+@kernel("log_softmax_grad", place="cuda", dtypes=FLOATS)
+def log_softmax_grad_on_cuda(b: Binder) -> None:
+    """dX = dOut - exp(Out) · sum(dOut) along the axis."""
+    along(b, "log_softmax_grad", b.attr("axis", -1), b["Out"], b["Out@GRAD"], b["X@GRAD"])

@@ -2,14 +2,31 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 
-from fluidnb.op import Attr, Binder, Context, default_grad, grad_op, op
+from fluidnb.op import Attr, Binder, Context, default_grad, grad_op, kernel, op
+from fluidnb_kernels.cuda import CTYPES, Source, ctype
+from fluidnb_kernels.cuda.lines import each_line, split
+from fluidnb_kernels.emit import FLOATS
 
 #: Differences to the maximum below this one count as it: exp of less is nothing beside the maximum's 1.
 LOWEST = -64
+
+_KERNELS = (
+    "softmax", "softmax_grad", "log_softmax", "log_softmax_grad", "hard_loss", "soft_loss", "hard_loss_grad",
+    "soft_loss_grad",
+)  # fmt: skip
+
+
+def _kernels() -> Iterator[str]:
+    yield from (f"{name}<{CTYPES[dtype]}>" for name in _KERNELS for dtype in FLOATS)
+
+
+#: softmax, and what is made of it, for GPUs.
+CUDA = Source(__file__, "softmax.cu", _kernels)
 
 
 def _kept(shape: tuple[int, ...], axis: int) -> list[int]:
@@ -83,3 +100,28 @@ def softmax_grad(b: Binder) -> None:
     b(np.add.reduce, t, axis, None, total, True)
     b(np.subtract, g, total, out=t)
     b(np.multiply, t, out, out=b["X@GRAD"])
+
+
+def along(b: Binder, name: str, axis: int, *operands: Any) -> None:
+    """Emit a kernel of ``softmax.cu`` over the lines along an axis.
+
+    Args:
+        b: the binder.
+        name: the kernel, without its dtype.
+        axis: the axis.
+        operands: what it gets; the first one is an array and says shape and dtype.
+    """
+    x = operands[0]
+    each_line(b, CUDA, f"{name}<{ctype(x.dtype)}>", *split(x.shape, axis), *operands)
+
+
+@kernel("softmax", place="cuda", dtypes=FLOATS)
+def softmax_on_cuda(b: Binder) -> None:
+    """The maximum and the sum of exponentials in one pass over each line."""
+    along(b, "softmax", b.attr("axis"), b["X"], b["Out"])
+
+
+@kernel("softmax_grad", place="cuda", dtypes=FLOATS)
+def softmax_grad_on_cuda(b: Binder) -> None:
+    """dX = Out · (dOut - sum(dOut · Out)) along the axis."""
+    along(b, "softmax_grad", b.attr("axis", -1), b["Out"], b["Out@GRAD"], b["X@GRAD"])

@@ -6,10 +6,15 @@ from typing import Any
 
 import numpy as np
 
-from fluidnb.op import Attr, Binder, Context, default_grad, grad_op, op
+from fluidnb.op import Attr, Binder, Context, default_grad, grad_op, kernel, op
 from fluidnb.op.rules import Rule
 from fluidnb_kernels.activation.smooth import logistic
+from fluidnb_kernels.cuda import ctype
+from fluidnb_kernels.cuda.cast import of_dtype
+from fluidnb_kernels.cuda.fold import Fold, fold
+from fluidnb_kernels.cuda.grid import each
 from fluidnb_kernels.emit import FLOATS, made
+from fluidnb_kernels.loss.kernels import NOTHING, TERMS, terms
 from fluidnb_kernels.rules import same_shape
 
 Array = Any
@@ -167,3 +172,55 @@ def sigmoid_cross_entropy_with_logits_grad(b: Binder) -> None:
     t = made(b, np.subtract, logistic(b, b["X"]), b["Label"])
     b(np.multiply, t, b["Out@GRAD"], out=t)
     _finish(b, t, b["X@GRAD"])
+
+
+@kernel("log_loss", place="cuda", dtypes=FLOATS)
+def log_loss_on_cuda(b: Binder) -> None:
+    """One launch."""
+    epsilon = b.attr("epsilon")
+    terms(b, "log_loss", [b["Predicted"], b["Labels"]], b["Loss"], NOTHING, epsilon, 1 + epsilon)
+
+
+@kernel("log_loss_grad", place="cuda", dtypes=FLOATS)
+def log_loss_grad_on_cuda(b: Binder) -> None:
+    """One launch."""
+    operands, epsilon = [b["Predicted"], b["Labels"], b["Loss@GRAD"]], b.attr("epsilon")
+    terms(b, "log_loss_grad", operands, b["Predicted@GRAD"], NOTHING, epsilon, 1 + epsilon)
+
+
+@kernel("hinge_loss", place="cuda", dtypes=FLOATS)
+def hinge_loss_on_cuda(b: Binder) -> None:
+    """One launch."""
+    terms(b, "hinge_loss", [b["Logits"], b["Labels"]], b["Loss"])
+
+
+@kernel("hinge_loss_grad", place="cuda", dtypes=FLOATS)
+def hinge_loss_grad_on_cuda(b: Binder) -> None:
+    """One launch."""
+    terms(b, "hinge_loss_grad", [b["Logits"], b["Labels"], b["Loss@GRAD"]], b["Logits@GRAD"])
+
+
+def _labels_on_cuda(b: Binder) -> tuple[Array, Array, np.float64]:
+    """The labels, how many of them count where that is asked for, and the one that does not."""
+    labels, ignore = of_dtype(b, b["Label"], b["X"].dtype), float(b.attr("ignore_index", -100))
+    if not b.attr("normalize", False):
+        return labels, NOTHING, np.float64(ignore)
+    counts = b.tmp((1,), np.float64 if labels.dtype == np.float64 else np.float32)
+    fold(b, TERMS, Fold("f::others", then="f::total"), labels, range(labels.ndim), counts, ignore)
+    return labels, counts, np.float64(ignore)
+
+
+@kernel("sigmoid_cross_entropy_with_logits", place="cuda", dtypes=FLOATS)
+def sigmoid_cross_entropy_with_logits_on_cuda(b: Binder) -> None:
+    """One launch, after one that counts labels with ``normalize``."""
+    x = b["X"]
+    labels, counts, ignore = _labels_on_cuda(b)
+    each(b, TERMS, f"sigmoid_loss<{ctype(x.dtype)}>", x.size, x, labels, counts, b["Out"], ignore)
+
+
+@kernel("sigmoid_cross_entropy_with_logits_grad", place="cuda", dtypes=FLOATS)
+def sigmoid_cross_entropy_with_logits_grad_on_cuda(b: Binder) -> None:
+    """One launch, after one that counts labels with ``normalize``."""
+    x, g = b["X"], b["Out@GRAD"]
+    labels, counts, ignore = _labels_on_cuda(b)
+    each(b, TERMS, f"sigmoid_loss_grad<{ctype(x.dtype)}>", x.size, x, labels, g, counts, b["X@GRAD"], ignore)

@@ -7,7 +7,14 @@ from typing import Any
 import numpy as np
 
 from fluidnb.errors import EnforceNotMet
-from fluidnb.op import Attr, Binder, Context, default_grad, grad_op, op
+from fluidnb.op import Attr, Binder, Context, default_grad, grad_op, kernel, op
+from fluidnb_kernels.cuda import ctype
+from fluidnb_kernels.cuda.cast import of_dtype
+from fluidnb_kernels.cuda.fold import Fold, fold
+from fluidnb_kernels.cuda.grid import each
+from fluidnb_kernels.cuda.lines import each_line
+from fluidnb_kernels.emit import FLOATS
+from fluidnb_kernels.loss.kernels import LINES
 from fluidnb_kernels.views import reading, writing, written
 
 Array = Any
@@ -195,3 +202,27 @@ def cross_entropy_grad(b: Binder) -> None:
     b(put, target, at, p)
     written(b, dx, target)
     return None
+
+
+@kernel("cross_entropy", place="cuda", dtypes=FLOATS)
+def cross_entropy_on_cuda(b: Binder) -> None:
+    """One element of each row, or a fold of the row; the loss of a label that is no class is NaN."""
+    x, y = b["X"], b["Y"]
+    if b.attr("soft_label"):
+        labels, how = of_dtype(b, b["Label"], x.dtype), Fold("f::soft", "f::soft_part", "f::total", "f::minus")
+        return fold(b, LINES, how, x, [x.ndim - 1], y, y=labels)
+    labels = of_dtype(b, b["Label"], np.int64)
+    numbers = np.int64(b.attr("ignore_index", -100)), np.int64(x.shape[-1])
+    return each(b, LINES, f"cross_entropy<{ctype(x.dtype)}>", y.size, x, labels, y, *numbers)
+
+
+@kernel("cross_entropy_grad", place="cuda", dtypes=FLOATS)
+def cross_entropy_grad_on_cuda(b: Binder) -> None:
+    """One launch; NaN in rows whose label is no class."""
+    x, g, dx = b["X"], b["Y@GRAD"], b["X@GRAD"]
+    lines = g.size, x.shape[-1], 1
+    if b.attr("soft_label", False):
+        labels = of_dtype(b, b["Label"], x.dtype)
+        return each_line(b, LINES, f"soft_grad<{ctype(x.dtype)}>", *lines, x, labels, g, dx)
+    labels, ignore = of_dtype(b, b["Label"], np.int64), np.int64(b.attr("ignore_index", -100))
+    return each_line(b, LINES, f"cross_entropy_grad<{ctype(x.dtype)}>", *lines, x, labels, g, dx, ignore)

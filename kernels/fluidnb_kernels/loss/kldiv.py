@@ -6,8 +6,13 @@ from typing import Any
 
 import numpy as np
 
-from fluidnb.op import Attr, Binder, Context, default_grad, grad_op, op
+from fluidnb.op import Attr, Binder, Context, default_grad, grad_op, kernel, op
+from fluidnb_kernels.cuda import ctype
+from fluidnb_kernels.cuda.cast import of_dtype
+from fluidnb_kernels.cuda.fold import Fold, fold
+from fluidnb_kernels.cuda.grid import each
 from fluidnb_kernels.emit import FLOATS, made
+from fluidnb_kernels.loss.kernels import TERMS, terms
 from fluidnb_kernels.rules import same_shape
 
 Array = Any
@@ -64,3 +69,22 @@ def kldiv_loss_grad(b: Binder) -> None:
     t = made(b, np.maximum, target, b.const(0, target.dtype))
     b(np.multiply, t, b.const(-1 / _divisor(b, dx), target.dtype), out=t)
     b(np.multiply, t, b["Loss@GRAD"], out=dx)
+
+
+@kernel("kldiv_loss", place="cuda", dtypes=FLOATS)
+def kldiv_loss_on_cuda(b: Binder) -> None:
+    """The terms, or their sum in one pass."""
+    x, loss = b["X"], b["Loss"]
+    if b.attr("reduction") == "none":
+        return terms(b, "kldiv_loss", [x, b["Target"]], loss)
+    target, how = of_dtype(b, b["Target"], x.dtype), Fold("f::kldiv_mean", "f::kldiv", "f::total", "f::mean")
+    return fold(b, TERMS, how, x, range(x.ndim), loss, _divisor(b, x), target)
+
+
+@kernel("kldiv_loss_grad", place="cuda", dtypes=FLOATS)
+def kldiv_loss_grad_on_cuda(b: Binder) -> None:
+    """One launch."""
+    dx, g = b["X@GRAD"], b["Loss@GRAD"]
+    target, divisor = of_dtype(b, b["Target"], dx.dtype), max(_divisor(b, dx), 1)
+    numbers = np.float64(-1 / divisor), np.int64(b.attr("reduction", "mean") == "none")
+    each(b, TERMS, f"kldiv_loss_grad<{ctype(dx.dtype)}>", dx.size, target, g, dx, *numbers)

@@ -4,8 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from fluidnb.op import Attr, Binder, Context, default_grad, grad_op, op
+from fluidnb.op import Attr, Binder, Context, default_grad, grad_op, kernel, op
+from fluidnb_kernels.cuda import ctype
+from fluidnb_kernels.cuda.cast import of_dtype
+from fluidnb_kernels.cuda.grid import each
 from fluidnb_kernels.emit import FLOATS, made
+from fluidnb_kernels.loss.kernels import NOTHING, TERMS, terms
 
 
 def _infer(c: Context) -> None:
@@ -57,3 +61,18 @@ def label_smooth_grad(b: Binder) -> None:
     """dX = (1 - epsilon) · dOut."""
     g = b["Out@GRAD"]
     b(np.multiply, g, b.const(1 - b.attr("epsilon", 0.0), g.dtype), out=b["X@GRAD"])
+
+
+@kernel("label_smooth", place="cuda", dtypes=FLOATS)
+def label_smooth_on_cuda(b: Binder) -> None:
+    """One launch."""
+    x, epsilon = b["X"], b.attr("epsilon")
+    prior = of_dtype(b, b["PriorDist"], x.dtype) if b.has("PriorDist") else NOTHING
+    numbers = np.float64(1 - epsilon), np.float64(epsilon), np.int64(x.shape[-1])
+    each(b, TERMS, f"label_smooth<{ctype(x.dtype)}>", x.size, x, prior, b["Out"], *numbers)
+
+
+@kernel("label_smooth_grad", place="cuda", dtypes=FLOATS)
+def label_smooth_grad_on_cuda(b: Binder) -> None:
+    """dX = (1 - epsilon) · dOut."""
+    terms(b, "scaled", [b["Out@GRAD"]], b["X@GRAD"], NOTHING, 1 - b.attr("epsilon", 0.0))

@@ -6,10 +6,14 @@ from typing import Any
 
 import numpy as np
 
-from fluidnb.op import Attr, Binder, Context, default_grad, grad_op, op
+from fluidnb.op import Attr, Binder, Context, default_grad, grad_op, kernel, op
 from fluidnb_kernels.activation.smooth import logistic
+from fluidnb_kernels.cuda import ctype
+from fluidnb_kernels.cuda.cast import of_dtype
+from fluidnb_kernels.cuda.lines import each_line
 from fluidnb_kernels.emit import FLOATS, made
 from fluidnb_kernels.loss.cross_entropy import label_rule
+from fluidnb_kernels.loss.kernels import LINES, terms, wanted
 from fluidnb_kernels.loss.softmax_with_cross_entropy import places, take
 from fluidnb_kernels.rules import same_shape
 from fluidnb_kernels.views import reading, writing, written
@@ -180,3 +184,49 @@ def bpr_loss_grad(b: Binder) -> None:
     out = writing(b, dx, slopes.shape)
     b(np.multiply, slopes, reading(b, b["Y@GRAD"], (len(gaps), 1)), out=out)
     written(b, dx, out)
+
+
+@kernel("rank_loss", place="cuda", dtypes=FLOATS)
+def rank_loss_on_cuda(b: Binder) -> None:
+    """One launch."""
+    left = b["Left"]
+    terms(b, "rank_loss", [of_dtype(b, b["Label"], left.dtype), left, b["Right"]], b["Out"])
+
+
+@kernel("rank_loss_grad", place="cuda", dtypes=FLOATS)
+def rank_loss_grad_on_cuda(b: Binder) -> None:
+    """One launch for both gradients."""
+    left = b["Left"]
+    operands = [of_dtype(b, b["Label"], left.dtype), left, b["Right"], b["Out@GRAD"]]
+    terms(b, "rank_loss_grad", operands, wanted(b, "Left@GRAD"), wanted(b, "Right@GRAD"))
+
+
+@kernel("margin_rank_loss", place="cuda", dtypes=FLOATS)
+def margin_rank_loss_on_cuda(b: Binder) -> None:
+    """One launch."""
+    operands = [b["X1"], b["X2"], b["Label"]]
+    terms(b, "margin_rank_loss", operands, b["Out"], wanted(b, "Activated"), b.attr("margin"))
+
+
+@kernel("margin_rank_loss_grad", place="cuda", dtypes=FLOATS)
+def margin_rank_loss_grad_on_cuda(b: Binder) -> None:
+    """One launch for both gradients."""
+    operands = [b["Activated"], b["Label"], b["Out@GRAD"]]
+    terms(b, "margin_rank_loss_grad", operands, wanted(b, "X2@GRAD"), wanted(b, "X1@GRAD"))
+
+
+@kernel("bpr_loss", place="cuda", dtypes=FLOATS)
+def bpr_loss_on_cuda(b: Binder) -> None:
+    """One launch; the loss of a label that is no class is NaN."""
+    x, labels = b["X"], of_dtype(b, b["Label"], np.int64)
+    classes = x.shape[-1]
+    each_line(b, LINES, f"bpr_loss<{ctype(x.dtype)}>", x.size // classes, classes, 1, x, labels, b["Y"])
+
+
+@kernel("bpr_loss_grad", place="cuda", dtypes=FLOATS)
+def bpr_loss_grad_on_cuda(b: Binder) -> None:
+    """One launch; NaN in rows whose label is no class."""
+    x, labels = b["X"], of_dtype(b, b["Label"], np.int64)
+    classes = x.shape[-1]
+    operands = x, labels, b["Y@GRAD"], b["X@GRAD"]
+    each_line(b, LINES, f"bpr_loss_grad<{ctype(x.dtype)}>", x.size // classes, classes, 1, *operands)

@@ -6,8 +6,12 @@ from typing import Any
 
 import numpy as np
 
-from fluidnb.op import Attr, Binder, Context, default_grad, grad_op, op
+from fluidnb.op import Attr, Binder, Context, default_grad, grad_op, kernel, op
+from fluidnb_kernels.cuda import ctype
+from fluidnb_kernels.cuda.cast import of_dtype
+from fluidnb_kernels.cuda.lines import each_line
 from fluidnb_kernels.emit import FLOATS, made
+from fluidnb_kernels.loss.kernels import LINES, NOTHING, terms, wanted
 from fluidnb_kernels.rules import agree, same_shape
 
 Array = Any
@@ -213,3 +217,51 @@ def smooth_l1_loss_grad(b: Binder) -> None:
         b(np.copyto, b["X@GRAD"], t)
     if b.wants("Y@GRAD"):
         b(np.negative, t, out=b["Y@GRAD"])
+
+
+@kernel("huber_loss", place="cuda", dtypes=FLOATS)
+def huber_loss_on_cuda(b: Binder) -> None:
+    """One launch."""
+    terms(b, "huber_loss", [b["X"], b["Y"]], wanted(b, "Residual"), b["Out"], b.attr("delta"))
+
+
+@kernel("huber_loss_grad", place="cuda", dtypes=FLOATS)
+def huber_loss_grad_on_cuda(b: Binder) -> None:
+    """One launch for both gradients."""
+    operands = [b["Residual"], b["Out@GRAD"]]
+    terms(b, "huber_loss_grad", operands, wanted(b, "Y@GRAD"), wanted(b, "X@GRAD"), b.attr("delta"))
+
+
+@kernel("modified_huber_loss", place="cuda", dtypes=FLOATS)
+def modified_huber_loss_on_cuda(b: Binder) -> None:
+    """One launch."""
+    terms(b, "modified_huber_loss", [b["X"], b["Y"]], wanted(b, "IntermediateVal"), b["Out"])
+
+
+@kernel("modified_huber_loss_grad", place="cuda", dtypes=FLOATS)
+def modified_huber_loss_grad_on_cuda(b: Binder) -> None:
+    """One launch."""
+    terms(b, "modified_huber_loss_grad", [b["IntermediateVal"], b["Y"], b["Out@GRAD"]], b["X@GRAD"])
+
+
+def _weights_on_cuda(b: Binder, dtype: Any) -> list[Array]:
+    return [of_dtype(b, b[s], dtype) if b.has(s) else NOTHING for s in ("InsideWeight", "OutsideWeight")]
+
+
+@kernel("smooth_l1_loss", place="cuda", dtypes=FLOATS)
+def smooth_l1_loss_on_cuda(b: Binder) -> None:
+    """One launch."""
+    x = b["X"]
+    y, weights, diff = of_dtype(b, b["Y"], x.dtype), _weights_on_cuda(b, x.dtype), wanted(b, "Diff")
+    rows, name = len(x), f"smooth_l1_loss<{ctype(x.dtype)}>"
+    sigma2 = np.float64(b.attr("sigma") ** 2)
+    each_line(b, LINES, name, rows, x.size // max(rows, 1), 1, x, y, *weights, diff, b["Out"], sigma2)
+
+
+@kernel("smooth_l1_loss_grad", place="cuda", dtypes=FLOATS)
+def smooth_l1_loss_grad_on_cuda(b: Binder) -> None:
+    """One launch for both gradients."""
+    d = b["Diff"]
+    rows, sigma2 = len(d), np.float64(b.attr("sigma", 1.0) ** 2)
+    operands = d, *_weights_on_cuda(b, d.dtype), b["Out@GRAD"], wanted(b, "X@GRAD"), wanted(b, "Y@GRAD"), sigma2
+    each_line(b, LINES, f"smooth_l1_loss_grad<{ctype(d.dtype)}>", rows, d.size // max(rows, 1), 1, *operands)

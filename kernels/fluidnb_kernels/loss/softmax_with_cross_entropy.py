@@ -7,9 +7,10 @@ from typing import Any
 import numpy as np
 
 from fluidnb.errors import EnforceNotMet
-from fluidnb.op import Attr, Binder, Context, default_grad, grad_op, op, product
+from fluidnb.op import Attr, Binder, Context, default_grad, grad_op, kernel, op, product
 from fluidnb_kernels.activation.log_softmax import kept
-from fluidnb_kernels.activation.softmax import emit_softmax
+from fluidnb_kernels.activation.softmax import along, emit_softmax
+from fluidnb_kernels.cuda.cast import of_dtype
 from fluidnb_kernels.emit import FLOATS, made
 from fluidnb_kernels.rules import agree, one_axis
 from fluidnb_kernels.views import reading, writing, written
@@ -176,3 +177,25 @@ def softmax_with_cross_entropy_grad(b: Binder) -> None:
     b(np.copyto, rows.reshape(p.shape), p)
     b(subtract_labels, rows, at, counts)
     return b(np.multiply, rows.reshape(p.shape), g, out=dx)
+
+
+@kernel("softmax_with_cross_entropy", place="cuda", dtypes=FLOATS)
+def softmax_with_cross_entropy_on_cuda(b: Binder) -> None:
+    """Softmax and the loss in one launch; the loss of a label that is no class is NaN."""
+    x, axis, loss = b["Logits"], b.attr("axis"), b["Loss"]
+    p = b["Softmax"] if b.wants("Softmax") else np.uintp(0)
+    if b.attr("soft_label"):
+        return along(b, "soft_loss", axis, x, of_dtype(b, b["Label"], x.dtype), p, loss)
+    labels, ignore = of_dtype(b, b["Label"], np.int64), np.int64(b.attr("ignore_index", -100))
+    return along(b, "hard_loss", axis, x, labels, p, loss, ignore)
+
+
+@kernel("softmax_with_cross_entropy_grad", place="cuda", dtypes=FLOATS)
+def softmax_with_cross_entropy_grad_on_cuda(b: Binder) -> None:
+    """dLogits = dLoss · (Softmax - Label); NaN in lines whose label is no class."""
+    p, g, dx = b["Softmax"], b["Loss@GRAD"], b["Logits@GRAD"]
+    axis = b.attr("axis", -1)
+    if b.attr("soft_label", False):
+        return along(b, "soft_loss_grad", axis, p, of_dtype(b, b["Label"], p.dtype), g, dx)
+    labels, ignore = of_dtype(b, b["Label"], np.int64), np.int64(b.attr("ignore_index", -100))
+    return along(b, "hard_loss_grad", axis, p, labels, g, dx, ignore)

@@ -2,16 +2,30 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 
-from fluidnb.op import Attr, Binder, Context, default_grad, grad_op, op
-from fluidnb_kernels.emit import zeros
+from fluidnb.op import Attr, Binder, Context, default_grad, grad_op, kernel, op
+from fluidnb_kernels.cuda import CTYPES, Source, ctype
+from fluidnb_kernels.cuda.lines import each_line, split
+from fluidnb_kernels.emit import FLOATS, zeros
 from fluidnb_kernels.rules import one_axis
 from fluidnb_kernels.views import reading, writing, written
 
 Array = Any
+
+#: What GPUs sum up.
+_NUMBERS = (*FLOATS, "int32", "int64")
+
+
+def _kernels() -> Iterator[str]:
+    yield from (f"cumsum<{CTYPES[dtype]}>" for dtype in _NUMBERS)
+
+
+#: Sums along lines on GPUs.
+CUDA = Source(__file__, "cumsum.cu", _kernels)
 
 
 def _infer(c: Context) -> None:
@@ -73,3 +87,24 @@ def cumsum_grad(b: Binder) -> None:
     out = writing(b, dx, (dx.size,))
     _emit(b, g, 0, exclusive, not reverse, out)
     return written(b, dx, out)
+
+
+def _on_cuda(b: Binder, x: Array, out: Array, reverse: bool) -> None:
+    lines = split(x.shape, b.attr("axis", -1))
+    if b.attr("flatten", False):
+        lines = 1, x.size, 1
+    if x.size:
+        how = np.bool_(b.attr("exclusive", False)), np.bool_(reverse)
+        each_line(b, CUDA, f"cumsum<{ctype(x.dtype)}>", *lines, x, out, *how)
+
+
+@kernel("cumsum", place="cuda", dtypes=_NUMBERS)
+def cumsum_on_cuda(b: Binder) -> None:
+    """One pass over each line."""
+    _on_cuda(b, b["X"], b["Out"], b.attr("reverse"))
+
+
+@kernel("cumsum_grad", place="cuda", dtypes=_NUMBERS)
+def cumsum_grad_on_cuda(b: Binder) -> None:
+    """dX = the sums of dOut from the other end."""
+    _on_cuda(b, b["Out@GRAD"], b["X@GRAD"], not b.attr("reverse", False))

@@ -2,18 +2,32 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 
-from fluidnb.op import Attr, Binder, Context, default_grad, grad_op, op, same
+from fluidnb.op import Attr, Binder, Context, default_grad, grad_op, kernel, op, same
 from fluidnb_kernels.activation.log_softmax import kept
+from fluidnb_kernels.cuda import CTYPES, Source, ctype
+from fluidnb_kernels.cuda.fold import fold, spread
+from fluidnb_kernels.cuda.lines import each_line, split
 from fluidnb_kernels.emit import FLOATS, made
+from fluidnb_kernels.reduce.folds import CUDA as FOLDS
+from fluidnb_kernels.reduce.folds import SIZES
 from fluidnb_kernels.rows.values import as_x, on_rows, or_rows
 from fluidnb_kernels.rules import one_axis
 from fluidnb_kernels.views import reading
 
 Array = Any
+
+
+def _kernels() -> Iterator[str]:
+    yield from (f"{name}<{CTYPES[dtype]}>" for name in ("norm", "norm_grad") for dtype in FLOATS)
+
+
+#: Vectors of length 1 on GPUs.
+CUDA = Source(__file__, "norms.cu", _kernels)
 
 
 def _norm_infer(c: Context) -> None:
@@ -66,6 +80,22 @@ def norm_grad(b: Binder) -> None:
     b(np.divide, t, length, out=b["X@GRAD"])
 
 
+@kernel("norm", place="cuda", dtypes=FLOATS)
+def norm_on_cuda(b: Binder) -> None:
+    """The squares in one pass over each line, X / Norm in another."""
+    x, length = b["X"], b["Norm"] if b.wants("Norm") else np.uintp(0)
+    operands = x, length, b["Out"], np.float64(b.attr("epsilon"))
+    each_line(b, CUDA, f"norm<{ctype(x.dtype)}>", *split(x.shape, b.attr("axis")), *operands)
+
+
+@kernel("norm_grad", place="cuda", dtypes=FLOATS)
+def norm_grad_on_cuda(b: Binder) -> None:
+    """dX = (dOut - X · sum(X · dOut) / Norm²) / Norm."""
+    x = b["X"]
+    operands = x, b["Norm"], b["Out@GRAD"], b["X@GRAD"]
+    each_line(b, CUDA, f"norm_grad<{ctype(x.dtype)}>", *split(x.shape, b.attr("axis")), *operands)
+
+
 def _one(c: Context) -> None:
     c.set("Out", (1,), c["X"].dtype)
 
@@ -95,6 +125,20 @@ def l1_norm(b: Binder) -> None:
 def l1_norm_grad(b: Binder) -> None:
     """dX = dOut · sign(X)."""
     b(np.multiply, made(b, np.sign, b["X"]), b["Out@GRAD"].reshape(()), out=b["X@GRAD"])
+
+
+@kernel("l1_norm", place="cuda", dtypes=FLOATS)
+def l1_norm_on_cuda(b: Binder) -> None:
+    """A fold of all elements."""
+    x = b["X"]
+    fold(b, FOLDS, SIZES, x, range(x.ndim), b["Out"])
+
+
+@kernel("l1_norm_grad", place="cuda", dtypes=FLOATS)
+def l1_norm_grad_on_cuda(b: Binder) -> None:
+    """dX = dOut · sign(X)."""
+    x = b["X"]
+    spread(b, FOLDS, "s::size", range(x.ndim), x, None, b["Out@GRAD"], b["X@GRAD"])
 
 
 def shrink(x: Array, length: Array, longest: float, out: Array) -> None:

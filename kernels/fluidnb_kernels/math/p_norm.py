@@ -7,9 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from fluidnb.op import Attr, Binder, Context, broadcast_dim, default_grad, grad_op, op
+from fluidnb.op import Attr, Binder, Context, broadcast_dim, default_grad, grad_op, kernel, op
+from fluidnb_kernels.cuda.fold import Fold, fold, spread
 from fluidnb_kernels.elementwise.broadcast import aligned, summed
 from fluidnb_kernels.emit import FLOATS, made, zeros
+from fluidnb_kernels.reduce import folds
 from fluidnb_kernels.rules import one_axis
 from fluidnb_kernels.views import reading
 
@@ -130,6 +132,34 @@ def p_norm_grad(b: Binder) -> None:
     kept = [1] * b["X"].ndim if b.attr("asvector", False) else _lines(b)[2]
     norm, g = b["Out"].reshape(kept), b["Out@GRAD"].reshape(kept)
     emit_norm_grad(b, b["X"], b.attr("porder", 2.0), b.attr("epsilon", _TINY), norm, g, b["X@GRAD"])
+
+
+#: p -> the fold and its gradient; all other p come last.
+_FOLDS = {
+    0.0: (folds.COUNTS, "count"), 1.0: (folds.SIZES, "size"), 2.0: (folds.LENGTH, "length"),
+    math.inf: (folds.LARGEST_SIZE, "extreme_size"), -math.inf: (folds.SMALLEST_SIZE, "extreme_size"),
+}  # fmt: skip
+
+
+def _fold(p: float) -> tuple[Fold, str]:
+    return _FOLDS.get(p, (folds.POWER_LENGTH, "power"))
+
+
+@kernel("p_norm", place="cuda", dtypes=FLOATS)
+def p_norm_on_cuda(b: Binder) -> None:
+    """The sum of powers and its root, in one pass."""
+    shape, axis, _ = _lines(b)
+    p = float(b.attr("porder"))
+    fold(b, folds.CUDA, _fold(p)[0], b["X"].reshape(shape), [axis], b["Out"], p)
+
+
+@kernel("p_norm_grad", place="cuda", dtypes=FLOATS)
+def p_norm_grad_on_cuda(b: Binder) -> None:
+    """dX = dOut · sign(X) · (|X| / Out)^(p-1), or what p makes of it."""
+    p, dx = float(b.attr("porder", 2.0)), b["X@GRAD"]
+    gone = range(dx.ndim) if b.attr("asvector", False) else [_lines(b)[1]]
+    tiny = float(b.attr("epsilon", _TINY))
+    spread(b, folds.CUDA, f"s::{_fold(p)[1]}", gone, b["X"], b["Out"], b["Out@GRAD"], dx, (tiny, p))
 
 
 def _both(c: Context) -> tuple[tuple[int, ...], tuple[int, ...], tuple[int, ...]]:

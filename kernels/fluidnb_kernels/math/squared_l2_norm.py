@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from fluidnb.op import Binder, Context, default_grad, grad_op, op
+from fluidnb.op import Binder, Context, default_grad, grad_op, kernel, op
+from fluidnb_kernels.cuda.fold import fold, spread
+from fluidnb_kernels.emit import FLOATS
+from fluidnb_kernels.reduce.folds import CUDA, SQUARES
 from fluidnb_kernels.views import reading
 
 
@@ -41,3 +44,17 @@ def squared_l2_norm_grad(b: Binder) -> None:
     twice = b.tmp((), x.dtype)
     b(np.multiply, b["Out@GRAD"].reshape(()), b.const(2, x.dtype), out=twice)
     b(np.multiply, x, twice, out=b["X@GRAD"])
+
+
+@kernel("squared_l2_norm", place="cuda", dtypes=FLOATS)
+def squared_l2_norm_on_cuda(b: Binder) -> None:
+    """A fold of all elements."""
+    x = b["X"]
+    fold(b, CUDA, SQUARES, x, range(x.ndim), b["Out"])
+
+
+@kernel("squared_l2_norm_grad", place="cuda", dtypes=FLOATS)
+def squared_l2_norm_grad_on_cuda(b: Binder) -> None:
+    """dX = 2 · dOut · X."""
+    x = b["X"]
+    spread(b, CUDA, "s::square", range(x.ndim), x, None, b["Out@GRAD"], b["X@GRAD"])

@@ -6,8 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from fluidnb.op import Attr, Binder, Context, default_grad, grad_op, op
+from fluidnb.op import Attr, Binder, Context, default_grad, grad_op, kernel, op
+from fluidnb_kernels.cuda.fold import fold, spread
 from fluidnb_kernels.emit import FLOATS, made
+from fluidnb_kernels.reduce.folds import CUDA, LENGTH, LOGSUMEXP
 from fluidnb_kernels.reduce.reduce import axes
 from fluidnb_kernels.rules import one_axis
 
@@ -119,3 +121,27 @@ def frobenius_norm_grad(b: Binder) -> None:
     gone = axes(b)
     length = made(b, np.add, _spread(b, "Out", gone), b.const(1e-12, b["X"].dtype))
     b(np.multiply, b["X"], made(b, np.divide, _spread(b, "Out@GRAD", gone), length), out=b["X@GRAD"])
+
+
+@kernel("logsumexp", place="cuda", dtypes=FLOATS)
+def logsumexp_on_cuda(b: Binder) -> None:
+    """In one pass: sums of exponentials are rescaled where a larger element comes."""
+    fold(b, CUDA, LOGSUMEXP, b["X"], _gone(b), b["Out"])
+
+
+@kernel("logsumexp_grad", place="cuda", dtypes=FLOATS)
+def logsumexp_grad_on_cuda(b: Binder) -> None:
+    """dX = dOut · exp(X - Out)."""
+    spread(b, CUDA, "s::logsumexp", _gone(b), b["X"], b["Out"], b["Out@GRAD"], b["X@GRAD"])
+
+
+@kernel("frobenius_norm", place="cuda", dtypes=FLOATS)
+def frobenius_norm_on_cuda(b: Binder) -> None:
+    """The root of a sum of squares, in one pass."""
+    fold(b, CUDA, LENGTH, b["X"], axes(b), b["Out"])
+
+
+@kernel("frobenius_norm_grad", place="cuda", dtypes=FLOATS)
+def frobenius_norm_grad_on_cuda(b: Binder) -> None:
+    """dX = dOut · X / Out."""
+    spread(b, CUDA, "s::length", axes(b), b["X"], b["Out"], b["Out@GRAD"], b["X@GRAD"], (1e-12, 0.0))

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from fluidnb.op import Binder, Context, default_grad, grad_op, linear_grad, op
+from fluidnb.op import Binder, Context, default_grad, grad_op, kernel, linear_grad, op
+from fluidnb_kernels.cuda.fold import fold, spread
+from fluidnb_kernels.emit import FLOATS
+from fluidnb_kernels.reduce.folds import CUDA, MEAN
 
 
 def _infer(c: Context) -> None:
@@ -41,3 +44,17 @@ def mean_grad(b: Binder) -> None:
     share = b.tmp((), dx.dtype)
     b(np.divide, b["Out@GRAD"].reshape(()), b.const(dx.size, dx.dtype), out=share)
     b(np.copyto, dx, share)
+
+
+@kernel("mean", place="cuda", dtypes=FLOATS)
+def mean_on_cuda(b: Binder) -> None:
+    """The mean as a fold of all elements."""
+    x = b["X"]
+    fold(b, CUDA, MEAN, x, range(x.ndim), b["Out"], x.size)
+
+
+@kernel("mean_grad", place="cuda", dtypes=FLOATS)
+def mean_grad_on_cuda(b: Binder) -> None:
+    """A share for every element."""
+    dx = b["X@GRAD"]
+    spread(b, CUDA, "s::share", range(dx.ndim), None, None, b["Out@GRAD"], dx, (dx.size, 0.0))

@@ -7,8 +7,12 @@ from typing import Any
 
 import numpy as np
 
-from fluidnb.op import Attr, Binder, Context, default_grad, grad_op, linear_grad, op, product
+from fluidnb.op import Attr, Binder, Context, default_grad, grad_op, kernel, linear_grad, op, product
 from fluidnb.values import dtypes
+from fluidnb_kernels.cuda.cast import cast, of_dtype
+from fluidnb_kernels.cuda.fold import Fold, fold, spread
+from fluidnb_kernels.emit import FLOATS
+from fluidnb_kernels.reduce.folds import CUDA, MEAN, NUMBERS
 
 Array = Any
 
@@ -22,22 +26,26 @@ class Row:
         ufunc: what it reduces with.
         result: what it makes of [[1, 2], [3, 4]] over dimension 0, for the documentation.
         needs: slots that the gradient reads beside dOut; None for no gradient.
+        fold: its fold in ``reduce.cu``.
+        spread: its gradient there.
     """
 
     formula: str
     ufunc: np.ufunc
     result: str
     needs: tuple[str, ...] | None
+    fold: str
+    spread: str = ""
 
 
 ROWS = {
-    "reduce_sum": Row("the sum", np.add, "[4., 6.]", ("X",)),
-    "reduce_mean": Row("the mean", np.add, "[2., 3.]", ("X",)),
-    "reduce_max": Row("the largest element", np.maximum, "[3., 4.]", ("X", "Out")),
-    "reduce_min": Row("the smallest element", np.minimum, "[1., 2.]", ("X", "Out")),
-    "reduce_prod": Row("the product", np.multiply, "[3., 8.]", ("X", "Out")),
-    "reduce_all": Row("whether all are true", np.logical_and, "[ True,  True]", None),
-    "reduce_any": Row("whether one is true", np.logical_or, "[ True,  True]", None),
+    "reduce_sum": Row("the sum", np.add, "[4., 6.]", ("X",), "total", "share"),
+    "reduce_mean": Row("the mean", np.add, "[2., 3.]", ("X",), "total", "share"),
+    "reduce_max": Row("the largest element", np.maximum, "[3., 4.]", ("X", "Out"), "largest", "extreme"),
+    "reduce_min": Row("the smallest element", np.minimum, "[1., 2.]", ("X", "Out"), "smallest", "extreme"),
+    "reduce_prod": Row("the product", np.multiply, "[3., 8.]", ("X", "Out"), "product", "product"),
+    "reduce_all": Row("whether all are true", np.logical_and, "[ True,  True]", None, "every"),
+    "reduce_any": Row("whether one is true", np.logical_or, "[ True,  True]", None, "some"),
 }
 
 _DOC = """Out = {formula} of X over the dimensions ``dim``; over all of them Out has the shape [1].
@@ -168,3 +176,35 @@ def reduce_prod_grad(b: Binder) -> None:
     t = b.tmp(g.shape, dx.dtype)
     b(np.multiply, g, out, out=t)
     b(np.divide, t, x, out=dx)
+
+
+def _define_on_cuda(type: str, row: Row) -> None:
+    """Register its CUDA kernels, and those of its gradient."""
+    logic, average = row.needs is None, type == "reduce_mean"
+    how = MEAN if average else Fold(f"r::{row.fold}")
+
+    def count(b: Binder) -> float:
+        return float(product([b["X"].shape[i] for i in axes(b)])) if average else 1.0
+
+    @kernel(type, place="cuda", dtypes=("bool",) if logic else FLOATS if average else NUMBERS)
+    def forward(b: Binder) -> None:
+        x, out, gone = b["X"], b["Out"], axes(b)
+        if not logic:
+            return fold(b, CUDA, how, of_dtype(b, x, out.dtype), gone, out, count(b))
+        truth = out if out.dtype == x.dtype else b.tmp(out.shape, x.dtype)
+        fold(b, CUDA, how, x, gone, truth)
+        return None if truth is out else cast(b, truth, out)
+
+    if logic:
+        return
+
+    @kernel(f"{type}_grad", place="cuda", dtypes=FLOATS)
+    def backward(b: Binder) -> None:
+        x, dx = b["X"], b["X@GRAD"]
+        out = of_dtype(b, b["Out"], dx.dtype) if "Out" in (row.needs or ()) else None
+        g = of_dtype(b, b["Out@GRAD"], dx.dtype)
+        spread(b, CUDA, f"s::{row.spread}", axes(b), x, out, g, dx, (count(b), 0.0))
+
+
+for _type, _row in ROWS.items():
+    _define_on_cuda(_type, _row)

@@ -1,0 +1,54 @@
+"""Operands in the dtype that a kernel takes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from fluidnb.op import Binder
+from fluidnb_kernels.cuda.grid import each
+from fluidnb_kernels.cuda.source import Source
+from fluidnb_kernels.cuda.types import CTYPES, ctype
+
+Array = Any
+
+
+def _kernels() -> Iterator[str]:
+    for one in CTYPES.values():
+        for other in CTYPES.values():
+            if one != other:
+                yield f"cast<{one}, {other}>"
+
+
+CUDA = Source(__file__, "cast.cu", _kernels)
+
+
+def of_dtype(b: Binder, x: Array, dtype: Any) -> Array:
+    """An array in a dtype.
+
+    Args:
+        b: the binder.
+        x: the array.
+        dtype: numpy dtype.
+
+    Returns:
+        The array itself, or a workspace into which it is cast first.
+    """
+    if x.dtype == dtype:
+        return x
+    out = b.tmp(x.shape, dtype)
+    cast(b, x, out)
+    return out
+
+
+def cast(b: Binder, x: Array, out: Array) -> None:
+    """Emit a cast.
+
+    Args:
+        b: the binder.
+        x: an array.
+        out: as many elements of another dtype, written.
+    """
+    each(b, CUDA, f"cast<{ctype(np.dtype(x.dtype))}, {ctype(np.dtype(out.dtype))}>", x.size, x, out)

@@ -1,0 +1,59 @@
+// Folding lines of a tensor into one element each, and spreading such an element over its line again.
+//
+// fold reads every element once and writes one of a line: it aims at the bandwidth of reading. A line that is long
+// where lines are few is folded in pieces of `n` elements, and those are folded again. spread reads up to two elements
+// and writes one for each of x, and reads those of the lines from caches: it aims at the bandwidth of a device copy.
+#pragma once
+#include "reduce.cuh"
+
+// A fold: what stands for an element x (and y beside it), how two of these are joined, and what the joined ones give. a
+// is the operator's number.
+#define FOLD_OF(name, two_of_them, joined, of_x, of_total)                                        \
+  struct name {                                                                                   \
+    typedef join::joined with;                                                                    \
+    static constexpr bool two = two_of_them;                                                      \
+    template <class C> static __device__ __forceinline__ C of(C x, C y, C a) { return of_x; }     \
+    template <class C> static __device__ __forceinline__ C give(C t, C a) { return of_total; }    \
+  };
+#define FOLD(name, joined, of_x, of_total) FOLD_OF(name, false, joined, of_x, of_total)
+#define FOLD_TWO(name, joined, of_x_y, of_total) FOLD_OF(name, true, joined, of_x_y, of_total)
+
+// Pieces of n elements out of lines of `whole`.
+template <class F, class T, class U>
+__global__ void fold(const T* x, const T* y, U* out, double a, long long whole, long long lines, long long n,
+                     long long inner, int way) {
+  typedef wide_t<T> C;
+  typedef decltype(F::of(C(), C(), C())) S;
+  long long pieces = (whole + n - 1) / (n ? n : 1);
+  EACH_LINE(line, lines, way) {
+    S s = F::with::template none<S>();
+    if (line < lines) {
+      long long piece = line / inner, from = pieces > 1 ? piece % pieces * n : 0;
+      long long at = (pieces > 1 ? piece / pieces : piece) * whole * inner + from * inner + line % inner;
+      long long size = whole - from < n ? whole - from : n;
+#pragma unroll 4
+      EACH_MEMBER(k, size, way) {
+        long long i = at + k * inner;
+        s = F::with::both(s, F::of(up<T>(x[i]), F::two ? up<T>(y[i]) : C(0), C(a)));
+      }
+    }
+    s = over_line<typename F::with>(s, way);
+    if (line < lines && member(way) == 0) out[line] = down<U>(F::give(s, C(a)));
+  }
+}
+
+// What x gets of y, the element of its line, and of g, that element's gradient. a and b are the operator's numbers.
+#define SPREAD(name, of_g)                                                                                     \
+  struct name {                                                                                                \
+    template <class C> static __device__ __forceinline__ C of(C x, C y, C g, C a, C b) { return of_g; }        \
+  };
+
+// I counts elements: 32 bits where they suffice, for the sake of divisions.
+template <class F, class T, class I>
+__global__ void spread(const T* x, const T* y, const T* g, T* dx, double a, double b, I n, I inner, long long count) {
+  typedef wide_t<T> C;
+  EACH(i, 0, count) {
+    I line = I(i) / (n * inner) * inner + I(i) % inner;
+    dx[i] = down<T>(F::of(up<T>(x[i]), up<T>(y[line]), up<T>(g[line]), C(a), C(b)));
+  }
+}

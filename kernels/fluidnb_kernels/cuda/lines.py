@@ -1,0 +1,89 @@
+"""Launches over lines of a tensor: elements that lie ``inner`` apart, worked at together."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from fluidnb.op import Binder
+from fluidnb_kernels.cuda.source import Source
+
+#: Ways in which a block works at lines, as ``reduce.cuh`` numbers them.
+WARPS, BLOCKS, COLUMNS = range(3)
+#: Threads of a block: 32 beside each other, and how many of those there are.
+TEAM = 8
+#: Blocks of a grid, whose blocks go round in strides; the longest line of a warp; the longest of 8 threads.
+_MOST, _WARP, _SHORT = 1 << 16, 1024, 16
+
+
+def way_of(n: int, inner: int) -> int:
+    """How a block should work at lines.
+
+    Args:
+        n: elements of a line.
+        inner: how far apart they lie.
+
+    Returns:
+        WARPS for lines of a warp each, BLOCKS for lines of a block, COLUMNS for lines beside each other.
+
+    Example:
+        >>> way_of(100, 1), way_of(100_000, 1), way_of(100, 7)
+        (0, 1, 2)
+    """
+    if inner > 1 or n <= _SHORT:
+        return COLUMNS
+    return WARPS if n <= _WARP else BLOCKS
+
+
+def at_once(way: int) -> int:
+    """How many lines a block works at.
+
+    Args:
+        way: see `way_of`.
+
+    Example:
+        >>> at_once(BLOCKS)
+        1
+    """
+    return {WARPS: TEAM, BLOCKS: 1, COLUMNS: 32}[way]
+
+
+def each_line(b: Binder, source: Source, kernel: str, lines: int, n: int, inner: int, *args: Any) -> None:
+    """Emit a launch in which threads work at lines together.
+
+    Args:
+        b: the binder.
+        source: the file.
+        kernel: the kernel; ``lines, n, inner, way`` come as its last arguments.
+        lines: how many lines; nothing is launched for none.
+        n: elements of a line.
+        inner: how far apart they lie.
+        args: arrays and numpy scalars.
+    """
+    if lines:
+        way = way_of(n, inner)
+        blocks = min(_MOST, -(-lines // at_once(way)))
+        b(
+            source[kernel], (blocks,), (32, TEAM), 0, *args, np.int64(lines), np.int64(n), np.int64(inner),
+            np.int32(way),
+        )  # fmt: skip
+
+
+def split(shape: Any, axis: int) -> tuple[int, int, int]:
+    """The lines along an axis.
+
+    Args:
+        shape: sizes.
+        axis: the axis; from the end when negative.
+
+    Returns:
+        How many lines there are, how long they are, and how far apart their elements lie.
+
+    Example:
+        >>> split((2, 3, 4), 1)
+        (8, 3, 4)
+    """
+    axis %= max(len(shape), 1)
+    inner = int(np.prod(shape[axis + 1 :], dtype=np.int64))
+    return int(np.prod(shape[:axis], dtype=np.int64)) * inner, shape[axis] if shape else 1, inner

@@ -1,0 +1,49 @@
+// Reductions over axes, norms, and their gradients, as folds of lines: see fold.cuh for what they move and aim at.
+#include "fold.cuh"
+
+namespace r {
+FOLD(total, sum, x, t)
+FOLD(mean, sum, x, t / a)
+FOLD(product, product, x, t)
+FOLD(largest, largest, x, t)
+FOLD(smallest, smallest, x, t)
+FOLD(every, every, x, t)
+FOLD(some, some, x, t)
+
+// ---- norms; where a line is folded in pieces the first fold takes the powers and the last one the root
+
+template <class C> __device__ __forceinline__ C size(C x) { return x < C(0) ? -x : x; }
+FOLD(squares, sum, x * x, t)
+FOLD(length, sum, x * x, sqrt(t))
+FOLD(root, sum, x, sqrt(t))
+FOLD(powers, sum, pow(size(x), a), t)
+FOLD(power_length, sum, pow(size(x), a), pow(t, C(1) / a))
+FOLD(power_root, sum, x, pow(t, C(1) / a))
+FOLD(sizes, sum, size(x), t)
+FOLD(counts, sum, x != C(0) ? C(1) : C(0), t)
+FOLD(largest_size, largest, size(x), t)
+FOLD(smallest_size, smallest, size(x), t)
+
+// ---- a logarithm of a sum of exponentials stands for all of them, so pieces need nothing else
+
+struct logsumexp {
+  typedef join::exponentials_too with;
+  static constexpr bool two = false;
+  template <class C> static __device__ __forceinline__ exponentials<C> of(C x, C, C) { return exponential(x); }
+  template <class C> static __device__ __forceinline__ C give(exponentials<C> t, C) { return log(t.total) + t.top; }
+};
+}  // namespace r
+
+namespace s {
+template <class C> __device__ __forceinline__ C sign(C x) { return x > C(0) ? C(1) : x < C(0) ? C(-1) : x; }
+SPREAD(share, g / a)
+SPREAD(extreme, x == y ? g : C(0) * g)  // all that are equal to the result take the gradient
+SPREAD(product, g * y / x)
+SPREAD(logsumexp, exp(x - y) * g)
+SPREAD(square, x * (g * C(2)))
+SPREAD(length, x * (g / (y + a)))
+SPREAD(size, sign(x) * g)
+SPREAD(count, C(0))
+SPREAD(extreme_size, sign(x) * (r::size(x) == y ? C(1) : C(0)) * g)
+SPREAD(power, pow(r::size(x), b - C(1)) * sign(x) * (g * pow(y + a, C(1) - b)))
+}  // namespace s
