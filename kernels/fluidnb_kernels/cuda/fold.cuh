@@ -1,8 +1,7 @@
-// Folding lines of a tensor into one element each, and spreading such an element over its line again.
+// Folding lines of a tensor into one element each.
 //
 // fold reads every element once and writes one of a line: it aims at the bandwidth of reading. A line that is long
-// where lines are few is folded in pieces of `n` elements, and those are folded again. spread reads up to two elements
-// and writes one for each of x, and reads those of the lines from caches: it aims at the bandwidth of a device copy.
+// where lines are few is folded in pieces of `n` elements, and those are folded again.
 #pragma once
 #include "reduce.cuh"
 
@@ -39,21 +38,5 @@ __global__ void fold(const T* x, const T* y, U* out, double a, long long whole, 
     }
     s = over_line<typename F::with>(s, way);
     if (line < lines && member(way) == 0) out[line] = down<U>(F::give(s, C(a)));
-  }
-}
-
-// What x gets of y, the element of its line, and of g, that element's gradient. a and b are the operator's numbers.
-#define SPREAD(name, of_g)                                                                                     \
-  struct name {                                                                                                \
-    template <class C> static __device__ __forceinline__ C of(C x, C y, C g, C a, C b) { return of_g; }        \
-  };
-
-// I counts elements: 32 bits where they suffice, for the sake of divisions.
-template <class F, class T, class I>
-__global__ void spread(const T* x, const T* y, const T* g, T* dx, double a, double b, I n, I inner, long long count) {
-  typedef wide_t<T> C;
-  EACH(i, 0, count) {
-    I line = I(i) / (n * inner) * inner + I(i) % inner;
-    dx[i] = down<T>(F::of(up<T>(x[i]), up<T>(y[line]), up<T>(g[line]), C(a), C(b)));
   }
 }

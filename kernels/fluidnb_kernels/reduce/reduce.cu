@@ -1,4 +1,8 @@
-// Reductions over axes, norms, and their gradients, as folds of lines: see fold.cuh for what they move and aim at.
+// Reductions over axes, norms, and their gradients.
+//
+// Reductions are folds of lines: see fold.cuh for what they move and aim at. A gradient is spread over the line that was
+// folded: spread reads one element of x where it needs it and writes one, reads those of the lines from caches, and aims
+// at the bandwidth of a device copy.
 #include "fold.cuh"
 
 namespace r {
@@ -33,6 +37,22 @@ struct logsumexp {
   template <class C> static __device__ __forceinline__ C give(exponentials<C> t, C) { return log(t.total) + t.top; }
 };
 }  // namespace r
+
+// What x gets of y, the element of its line, and of g, that element's gradient. a and b are the operator's numbers.
+#define SPREAD(name, of_g)                                                                                     \
+  struct name {                                                                                                \
+    template <class C> static __device__ __forceinline__ C of(C x, C y, C g, C a, C b) { return of_g; }        \
+  };
+
+// I counts elements: 32 bits where they suffice, for the sake of divisions.
+template <class F, class T, class I>
+__global__ void spread(const T* x, const T* y, const T* g, T* dx, double a, double b, I n, I inner, long long count) {
+  typedef wide_t<T> C;
+  EACH(i, 0, count) {
+    I line = I(i) / (n * inner) * inner + I(i) % inner;
+    dx[i] = down<T>(F::of(up<T>(x[i]), up<T>(y[line]), up<T>(g[line]), C(a), C(b)));
+  }
+}
 
 namespace s {
 template <class C> __device__ __forceinline__ C sign(C x) { return x > C(0) ? C(1) : x < C(0) ? C(-1) : x; }
