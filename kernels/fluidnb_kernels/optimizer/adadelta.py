@@ -6,9 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from fluidnb.op import Attr, Binder, op
-from fluidnb_kernels.emit import made
+from fluidnb.op import Attr, Binder, kernel, op
+from fluidnb_kernels.emit import FLOATS, made
 from fluidnb_kernels.optimizer.common import gradient, scalar, updates
+from fluidnb_kernels.optimizer.on_cuda import emit_update
 
 Array = Any
 
@@ -77,3 +78,10 @@ def _mean(b: Binder, slot: str, value: Array, rho: float) -> None:
     square = made(b, np.multiply, value, value)
     b(np.multiply, square, b.const(1 - rho, square.dtype), out=square)
     b(np.add, made(b, np.multiply, b[slot], b.const(rho, square.dtype)), square, out=b[slot + "Out"])
+
+
+@kernel("adadelta", place="cuda", dtypes=FLOATS)
+def adadelta_on_cuda(b: Binder) -> None:
+    """One launch."""
+    states = [(b[slot], b[slot + "Out"]) for slot in ("AvgSquaredGrad", "AvgSquaredUpdate")]
+    emit_update(b, "adadelta", states, (b.attr("rho"), b.attr("epsilon"), b.has("LearningRate")))

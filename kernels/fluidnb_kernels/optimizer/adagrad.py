@@ -6,9 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from fluidnb.op import Attr, Binder, op
-from fluidnb_kernels.emit import made
+from fluidnb.op import Attr, Binder, kernel, op
+from fluidnb_kernels.emit import FLOATS, made
 from fluidnb_kernels.optimizer.common import gradient, scalar, updates
+from fluidnb_kernels.optimizer.on_cuda import emit_update
 from fluidnb_kernels.optimizer.proximal import shrink
 
 Array = Any
@@ -119,3 +120,22 @@ def proximal_adagrad(b: Binder) -> None:
     t = made(b, np.multiply, grad, rate)
     b(np.divide, t, made(b, np.sqrt, b["MomentOut"]), out=t)
     shrink(b, made(b, np.subtract, b["Param"], t), rate)
+
+
+@kernel("adagrad", place="cuda", dtypes=FLOATS)
+def adagrad_on_cuda(b: Binder) -> None:
+    """One launch; all of the moment stays, and all of the square comes."""
+    emit_update(b, "adagrad", [(b["Moment"], b["MomentOut"])], (1, 1, b.attr("epsilon")))
+
+
+@kernel("decayed_adagrad", place="cuda", dtypes=FLOATS)
+def decayed_adagrad_on_cuda(b: Binder) -> None:
+    """One launch."""
+    decay = b.attr("decay")
+    emit_update(b, "adagrad", [(b["Moment"], b["MomentOut"])], (decay, 1 - decay, b.attr("epsilon")))
+
+
+@kernel("proximal_adagrad", place="cuda", dtypes=FLOATS)
+def proximal_adagrad_on_cuda(b: Binder) -> None:
+    """One launch."""
+    emit_update(b, "proximal_adagrad", [(b["Moment"], b["MomentOut"])], (b.attr("l1"), b.attr("l2")))

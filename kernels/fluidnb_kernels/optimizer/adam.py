@@ -6,10 +6,18 @@ from typing import Any
 
 import numpy as np
 
-from fluidnb.op import Attr, Binder, op
+from fluidnb.op import Attr, Binder, kernel, op
 from fluidnb.values import SelectedRows
-from fluidnb_kernels.emit import of_paddle2
+from fluidnb_kernels.emit import FLOATS, of_paddle2
 from fluidnb_kernels.optimizer.common import gradient, scalar, updates
+from fluidnb_kernels.optimizer.on_cuda import (
+    advance,
+    beta_powers,
+    copied,
+    emit_decay,
+    emit_sparse_update,
+    emit_update,
+)
 from fluidnb_kernels.rows.values import held, merged
 
 Array = Any
@@ -153,3 +161,33 @@ def emit_step(b: Binder, param: Array, rate: Array) -> None:
     b(np.divide, b["Moment1Out"], t, out=u)
     b(np.multiply, u, step, out=t)
     b(np.subtract, param, t, out=b["ParamOut"])
+
+
+@kernel("adam", place="cuda", dtypes=FLOATS)
+def adam_on_cuda(b: Binder) -> None:
+    """One launch, and one of a single thread that advances the powers."""
+    emit_step_on_cuda(b)
+
+
+def emit_step_on_cuda(b: Binder, decay: float = 0.0, ratio: float = 1.0) -> None:
+    """Emit launches for the step of `adam` and of its relatives.
+
+    Args:
+        b: the binder.
+        decay: weight decay that does not go through the moments.
+        ratio: factor of the learning rate.
+    """
+    betas, epsilon = (b.attr("beta1"), b.attr("beta2")), b.attr("epsilon")
+    powers, slots = beta_powers(b), ("Moment1", "Moment2")
+    early = b.is_rows("Grad") and of_paddle2(b) and b.outputs.get("Beta1PowOut") == b.inputs["Beta1Pow"]
+    used = advance(b, powers, betas) if early else powers
+    if b.attr("lazy_mode") and b.is_rows("Grad"):
+        emit_decay(b, decay, ratio)
+        for slot in slots:
+            copied(b, b[slot], b[slot + "Out"])
+        emit_sparse_update(b, "adam", [b[slot + "Out"] for slot in slots], (*betas, epsilon, 0, ratio), used)
+    else:
+        states = [(b[slot], b[slot + "Out"]) for slot in slots]
+        emit_update(b, "adam", states, (*betas, epsilon, -decay, ratio), used)
+    if not early:
+        advance(b, powers, betas)

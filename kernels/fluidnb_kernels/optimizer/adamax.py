@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from fluidnb.op import Attr, Binder, op
-from fluidnb_kernels.emit import made
+from fluidnb.op import Attr, Binder, kernel, op
+from fluidnb_kernels.emit import FLOATS, made
 from fluidnb_kernels.optimizer.common import gradient, scalar, updates
+from fluidnb_kernels.optimizer.on_cuda import emit_update, one_number
 
 _UPDATES = {"ParamOut": "Param", "MomentOut": "Moment", "InfNormOut": "InfNorm"}
 
@@ -63,3 +64,11 @@ def adamax(b: Binder) -> None:
     b(np.divide, b["MomentOut"], b["InfNormOut"], out=t)
     b(np.multiply, t, step, out=t)
     b(np.subtract, b["Param"], t, out=b["ParamOut"])
+
+
+@kernel("adamax", place="cuda", dtypes=FLOATS)
+def adamax_on_cuda(b: Binder) -> None:
+    """One launch."""
+    states = [(b[slot], b[slot + "Out"]) for slot in ("Moment", "InfNorm")]
+    power = one_number(b, "Beta1Pow")
+    emit_update(b, "adamax", states, (b.attr("beta1"), b.attr("beta2"), b.attr("epsilon")), (power, power))

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from fluidnb.op import Attr, Binder, get_op, op
-from fluidnb_kernels.emit import made
-from fluidnb_kernels.optimizer.adam import emit_step
+from fluidnb.op import Attr, Binder, get_op, kernel, op
+from fluidnb_kernels.emit import FLOATS, made
+from fluidnb_kernels.optimizer.adam import emit_step, emit_step_on_cuda
 from fluidnb_kernels.optimizer.common import scalar
 
 _ADAM = get_op("adam")
@@ -47,3 +47,9 @@ def adamw(b: Binder) -> None:
         share = made(b, np.multiply, rate, b.const(-b.attr("coeff"), rate.dtype))
         param = made(b, np.multiply, param, made(b, np.add, share, b.const(1, share.dtype)))
     emit_step(b, param, rate)
+
+
+@kernel("adamw", place="cuda", dtypes=FLOATS)
+def adamw_on_cuda(b: Binder) -> None:
+    """The launches of adam."""
+    emit_step_on_cuda(b, b.attr("coeff") if b.attr("with_decay") else 0.0, b.attr("lr_ratio"))

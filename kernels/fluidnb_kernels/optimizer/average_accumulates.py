@@ -6,7 +6,13 @@ from typing import Any
 
 import numpy as np
 
-from fluidnb.op import Attr, Binder, Context, op
+from fluidnb.op import Attr, Binder, Context, kernel, op
+from fluidnb.values.dtypes import np_dtype
+from fluidnb_kernels.cuda import Source, ctype
+from fluidnb_kernels.cuda.cast import of_dtype
+from fluidnb_kernels.cuda.grid import each
+from fluidnb_kernels.cuda.wide import writing_as, written_as
+from fluidnb_kernels.emit import FLOATS
 
 Array = Any
 
@@ -101,3 +107,27 @@ def average_accumulates(b: Binder) -> None:
         outs.append(out)
     window = b.attr("average_window"), b.attr("min_average_window"), b.attr("max_average_window")
     b(accumulate, b["param"], *window, *outs)
+
+
+#: The same for GPUs.
+CUDA = Source(
+    __file__, "average.cu", lambda: ["average_counts", *(f"average_sums<{ctype(np_dtype(d))}>" for d in FLOATS)]
+)
+
+
+@kernel("average_accumulates", place="cuda", dtypes=FLOATS)
+def average_accumulates_on_cuda(b: Binder) -> None:
+    """One launch over the sums, then one of a single thread over the counts."""
+    param, sums = b["param"], [b["out_" + name] for name in _SUMS]
+    numbers = (
+        np.float64(b.attr("average_window")), np.int64(b.attr("min_average_window")),
+        np.int64(b.attr("max_average_window")), np.int64(PART),
+    )  # fmt: skip
+    before = [of_dtype(b, b["in_" + name], param.dtype) for name in _SUMS]
+    after = [writing_as(b, out, param.dtype) for out in sums]
+    counted, _, updates = counts = [b["in_" + name] for name in _COUNTS]
+    name = f"average_sums<{ctype(param.dtype)}>"
+    each(b, CUDA, name, param.size, param, *before, updates, counted, *after, *numbers)
+    for out, given in zip(sums, after, strict=True):
+        written_as(b, out, given)
+    b(CUDA["average_counts"], (1,), (1,), 0, *counts, *[b["out_" + name] for name in _COUNTS], *numbers)

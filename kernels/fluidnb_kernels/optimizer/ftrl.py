@@ -6,9 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from fluidnb.op import Attr, Binder, op
-from fluidnb_kernels.emit import made
+from fluidnb.op import Attr, Binder, kernel, op
+from fluidnb_kernels.emit import FLOATS, made
 from fluidnb_kernels.optimizer.common import gradient, scalar, updates
+from fluidnb_kernels.optimizer.on_cuda import emit_update
 
 Array = Any
 
@@ -79,3 +80,10 @@ def ftrl(b: Binder) -> None:
     b(np.divide, inside, divisor, out=b["ParamOut"])
     b(np.copyto, b["SquaredAccumOut"], total)
     b(np.copyto, b["LinearAccumOut"], z)
+
+
+@kernel("ftrl", place="cuda", dtypes=FLOATS)
+def ftrl_on_cuda(b: Binder) -> None:
+    """One launch."""
+    states = [(b[source], b[out]) for out, source in _UPDATES.items() if source != "Param"]
+    emit_update(b, "ftrl", states, (b.attr("l1") + TINY, 2 * (b.attr("l2") + TINY), -b.attr("lr_power")))

@@ -6,9 +6,11 @@ from typing import Any
 
 import numpy as np
 
-from fluidnb.op import Attr, Binder, op
-from fluidnb_kernels.emit import made
+from fluidnb.op import Attr, Binder, kernel, op
+from fluidnb_kernels.emit import FLOATS, made
+from fluidnb_kernels.optimizer import on_cuda
 from fluidnb_kernels.optimizer.common import gradient, scalar, updates
+from fluidnb_kernels.optimizer.trust import emit_lamb
 
 Array = Any
 
@@ -108,3 +110,11 @@ def _mean(b: Binder, slot: str, value: Array, beta: float) -> None:
     """Emit a running mean."""
     t = made(b, np.multiply, value, b.const(1 - beta, value.dtype))
     b(np.add, made(b, np.multiply, b[slot], b.const(beta, t.dtype)), t, out=b[slot + "Out"])
+
+
+@kernel("lamb", place="cuda", dtypes=FLOATS)
+def lamb_on_cuda(b: Binder) -> None:
+    """Two launches, and one of a single thread that advances the powers."""
+    powers, betas = on_cuda.beta_powers(b), (b.attr("beta1"), b.attr("beta2"))
+    emit_lamb(b, powers, betas, b.attr("epsilon"), b.attr("weight_decay"))
+    on_cuda.advance(b, powers, betas)

@@ -6,8 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from fluidnb.op import Attr, Binder, Context, op
-from fluidnb_kernels.emit import made
+from fluidnb.op import Attr, Binder, Context, kernel, op
+from fluidnb_kernels.emit import FLOATS, made
+from fluidnb_kernels.optimizer.trust import emit_lars
 from fluidnb_kernels.rules import agree
 
 Array = Any
@@ -84,8 +85,7 @@ def lars_momentum(b: Binder) -> None:
 
     Source: You, Gitman, Ginsburg, Large batch training (2017); Fluid's lars_momentum_op.
     """
-    given = b.attr("lars_weight_decay")
-    decays = given if isinstance(given, list) else [given]  # Fluid wrote one number
+    decays = _decays(b)
     for i, (param, grad, velocity) in enumerate(zip(b.all("Param"), b.all("Grad"), b.all("Velocity"), strict=True)):
         dtype, decay = param.dtype, decays[min(i, len(decays) - 1)]
         rates, rate = b.all("LearningRate"), b.tmp((), dtype)
@@ -99,3 +99,16 @@ def lars_momentum(b: Binder) -> None:
         out = b.all("VelocityOut")[i]
         b(np.add, made(b, np.multiply, velocity, b.const(b.attr("mu"), dtype)), t, out=out)
         b(np.subtract, param, out, out=b.all("ParamOut")[i])
+
+
+def _decays(b: Binder) -> list[float]:
+    given = b.attr("lars_weight_decay")
+    return given if isinstance(given, list) else [given]  # Fluid wrote one number
+
+
+@kernel("lars_momentum", place="cuda", dtypes=FLOATS)
+def lars_momentum_on_cuda(b: Binder) -> None:
+    """Two launches for each parameter."""
+    decays, rates = _decays(b), b.all("LearningRate")
+    for i in range(len(b.all("Param"))):
+        emit_lars(b, i, rates[min(i, len(rates) - 1)], decays[min(i, len(decays) - 1)])

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from fluidnb.op import Attr, Binder, op
+from fluidnb.op import Attr, Binder, kernel, op
+from fluidnb_kernels.emit import FLOATS
 from fluidnb_kernels.optimizer.common import gradient, scalar, updates
+from fluidnb_kernels.optimizer.on_cuda import emit_update
 
 
 @op(
@@ -72,3 +74,11 @@ def momentum(b: Binder) -> None:
     else:
         b(np.multiply, new, rate, out=step)
     b(np.subtract, param, step, out=b["ParamOut"])
+
+
+@kernel("momentum", place="cuda", dtypes=FLOATS)
+def momentum_on_cuda(b: Binder) -> None:
+    """One launch."""
+    decay = b.attr("regularization_coeff") if b.attr("regularization_method") == "l2_decay" else 0.0
+    numbers = b.attr("mu"), b.attr("use_nesterov"), b.attr("rescale_grad"), decay
+    emit_update(b, "momentum", [(b["Velocity"], b["VelocityOut"])], numbers)

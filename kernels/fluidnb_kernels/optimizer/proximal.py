@@ -6,9 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from fluidnb.op import Attr, Binder, op
-from fluidnb_kernels.emit import made
+from fluidnb.op import Attr, Binder, kernel, op
+from fluidnb_kernels.emit import FLOATS, made
 from fluidnb_kernels.optimizer.common import gradient, scalar, updates
+from fluidnb_kernels.optimizer.on_cuda import emit_update
 
 Array = Any
 
@@ -61,3 +62,9 @@ def proximal_gd(b: Binder) -> None:
     """
     rate = scalar(b, "LearningRate")
     shrink(b, made(b, np.subtract, b["Param"], made(b, np.multiply, gradient(b), rate)), rate)
+
+
+@kernel("proximal_gd", place="cuda", dtypes=FLOATS)
+def proximal_gd_on_cuda(b: Binder) -> None:
+    """One launch."""
+    emit_update(b, "proximal_gd", numbers=(b.attr("l1"), b.attr("l2")))

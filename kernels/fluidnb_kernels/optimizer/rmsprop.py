@@ -6,9 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from fluidnb.op import Attr, Binder, Context, op
-from fluidnb_kernels.emit import made, zeros
+from fluidnb.op import Attr, Binder, Context, kernel, op
+from fluidnb_kernels.emit import FLOATS, made, zeros
 from fluidnb_kernels.optimizer.common import gradient, scalar, updates
+from fluidnb_kernels.optimizer.on_cuda import emit_update
 
 Array = Any
 
@@ -93,3 +94,15 @@ def _mean(b: Binder, slot: str, value: Array, decay: float) -> None:
     """Emit a running mean."""
     t = made(b, np.multiply, value, b.const(1 - decay, value.dtype))
     b(np.add, made(b, np.multiply, b[slot], b.const(decay, t.dtype)), t, out=b[slot + "Out"])
+
+
+@kernel("rmsprop", place="cuda", dtypes=FLOATS)
+def rmsprop_on_cuda(b: Binder) -> None:
+    """One launch."""
+    states = [(b[slot], b[slot + "Out"]) for slot in ("MeanSquare", "Moment")]
+    numbers = b.attr("decay"), b.attr("epsilon"), b.attr("momentum"), b.has("MeanGrad")
+    if not b.wants("MeanGradOut") and not b.attr("centered"):
+        return emit_update(b, "rmsprop", states, numbers)
+    mean = b["MeanGrad"] if b.has("MeanGrad") else b["Param"]
+    states.append((mean, b["MeanGradOut"] if b.wants("MeanGradOut") else b.like(mean)))
+    return emit_update(b, "rmsprop_centered" if b.attr("centered") else "rmsprop_kept", states, numbers)

@@ -6,9 +6,11 @@ from typing import Any
 
 import numpy as np
 
-from fluidnb.op import Attr, Binder, op
+from fluidnb.op import Attr, Binder, kernel, op
 from fluidnb.values import SelectedRows
+from fluidnb_kernels.emit import FLOATS
 from fluidnb_kernels.optimizer.common import scalar, updates
+from fluidnb_kernels.optimizer.on_cuda import copied, emit_sparse_update, emit_update
 from fluidnb_kernels.rows.values import held, merged
 
 Array = Any
@@ -66,3 +68,13 @@ def sgd(b: Binder) -> None:
     step = b.like(param)
     b(np.multiply, grad, scalar(b, "LearningRate"), out=step)
     return b(np.subtract, param, step, out=b["ParamOut"])
+
+
+@kernel("sgd", place="cuda", dtypes=FLOATS)
+def sgd_on_cuda(b: Binder) -> None:
+    """One launch; a sparse gradient changes its rows alone."""
+    if b.is_rows("Grad"):
+        copied(b, b["Param"], b["ParamOut"])
+        emit_sparse_update(b, "sgd")
+    else:
+        emit_update(b, "sgd")

@@ -1,0 +1,228 @@
+"""Steps of optimizers as launches: one pass over parameter, gradient and state."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from fluidnb.errors import OpTypeError
+from fluidnb.op import Binder
+from fluidnb.values import SelectedRows
+from fluidnb.values.dtypes import np_dtype
+from fluidnb_kernels.cuda import Function, Source, ctype, vector, widths
+from fluidnb_kernels.cuda.cast import of_dtype
+from fluidnb_kernels.cuda.grid import THREADS, each
+from fluidnb_kernels.cuda.wide import wide_dtype, writing_as, written_as
+from fluidnb_kernels.emit import FLOATS
+from fluidnb_kernels.rows.values import dtype_of, held
+
+Array = Any
+
+_STEPS = (
+    "same", "sgd", "momentum", "decay", "adam", "adamax", "adagrad", "proximal_gd", "proximal_adagrad", "adadelta",
+    "rmsprop", "rmsprop_centered", "rmsprop_kept", "ftrl",
+)  # fmt: skip
+#: Steps that may be taken in the rows that have a gradient, leaving others alone.
+_SPARSE = ("sgd", "adam")
+
+
+def _kernels() -> Iterator[str]:
+    for dtype in map(np_dtype, FLOATS):
+        t = ctype(dtype)
+        for step in _STEPS:
+            for width in widths(dtype):
+                yield f"update<f::{step}, {t}, {width}>"
+        for step in _SPARSE:
+            yield f"update_rows<f::{step}, {t}>"
+        yield from (f"dense_rows<{t}>", f"zero<{t}>")
+        if dtype == wide_dtype(dtype):
+            yield f"advance<{t}>"
+
+
+CUDA = Source(__file__, "update.cu", _kernels)
+
+
+def one_number(b: Binder, slot: str) -> Array:
+    """An input of one element in the precision in which the parameter's step is computed.
+
+    Args:
+        b: the binder.
+        slot: the slot; a workspace whose content is not defined stands for one that is left out.
+    """
+    wide = wide_dtype(b["Param"].dtype)
+    return of_dtype(b, b[slot], wide) if b.has(slot) else b.tmp((1,), wide)
+
+
+def _shared(b: Binder, powers: Sequence[Array], numbers: Sequence[float]) -> tuple[list[Array], list[np.float64]]:
+    """What all elements share: learning rate and two powers, and five numbers."""
+    rate = one_number(b, "LearningRate")
+    return [rate, *(powers or (rate, rate))], [np.float64(x) for x in (*numbers, *[0.0] * 5)[:5]]
+
+
+def emit_update(
+    b: Binder,
+    step: str,
+    states: Sequence[tuple[Array, Array]] = (),
+    numbers: Sequence[float] = (),
+    powers: Sequence[Array] = (),
+) -> None:
+    """Emit the step of every element.
+
+    Args:
+        b: the binder of an operator with Param, Grad and ParamOut.
+        step: its name in ``update.cu``.
+        states: state before and after it, at most three pairs.
+        numbers: at most five.
+        powers: two arrays of one element in the precision of the step, or none.
+    """
+    dtype, out = b["Param"].dtype, b["ParamOut"]
+    param, grad = b["Param"], of_dtype(b, gradient(b), dtype)
+    before = [of_dtype(b, old, dtype) for old, _ in states]
+    after = [writing_as(b, new, dtype) for _, new in states]
+    shared, constants = _shared(b, powers, numbers)
+    spare = 3 - len(states)
+    read, written = [param, grad, *before, *[param] * spare], [out, *after, *[out] * spare]
+    _between(b, step, read, written, shared, constants)
+    for (_, new), given in zip(states, after, strict=True):
+        written_as(b, new, given)
+
+
+def _between(
+    b: Binder, step: str, read: list[Array], written: list[Array], shared: list[Array], numbers: list[np.float64]
+) -> None:
+    """Emit a step over arrays of one size and dtype, with the widest loads that they allow."""
+    wide, out = vector(*read, *written), written[0]
+    name = f"update<f::{step}, {ctype(out.dtype)}, {wide}>"
+    each(b, CUDA, name, out.size, *read, *shared, *written, *numbers, per_thread=wide)
+
+
+def copied(b: Binder, source: Array, out: Array) -> None:
+    """Emit ``out = source``, unless they are one.
+
+    Args:
+        b: the binder.
+        source: an array.
+        out: another of its shape and dtype, written.
+    """
+    if out is not source:
+        nothing = b.tmp((1,), wide_dtype(out.dtype))
+        _between(b, "same", [source] * 5, [out] * 4, [nothing] * 3, [np.float64(0)] * 5)
+
+
+def emit_decay(b: Binder, decay: float, ratio: float) -> None:
+    """Emit ParamOut = Param · (1 - ratio · LearningRate · decay).
+
+    Args:
+        b: the binder.
+        decay: the weight decay.
+        ratio: factor of the learning rate.
+    """
+    if not decay:
+        return copied(b, b["Param"], b["ParamOut"])
+    shared, numbers = _shared(b, (), (0, 0, 0, -decay, ratio))
+    return _between(b, "decay", [b["Param"]] * 5, [b["ParamOut"]] * 4, shared, numbers)
+
+
+def beta_powers(b: Binder) -> tuple[Array, Array]:
+    """Beta1Pow and Beta2Pow in the precision in which the parameter's step is computed.
+
+    Args:
+        b: the binder.
+    """
+    return one_number(b, "Beta1Pow"), one_number(b, "Beta2Pow")
+
+
+def advance(b: Binder, powers: tuple[Array, Array], betas: tuple[float, float]) -> tuple[Array, Array]:
+    """Emit the powers for the next step, after all that reads those of this one.
+
+    Args:
+        b: the binder.
+        powers: what `beta_powers` gave.
+        betas: beta1 and beta2.
+
+    Returns:
+        What is written.
+    """
+    slots, dtype = ("Beta1PowOut", "Beta2PowOut"), powers[0].dtype
+    one, two = (writing_as(b, b[s], dtype) if b.wants(s) else b.tmp((1,), dtype) for s in slots)
+    if any(map(b.wants, slots)):
+        b(CUDA[f"advance<{ctype(dtype)}>"], (1,), (1,), 0, *powers, one, two, *map(np.float64, betas))
+    for slot, given in zip(slots, (one, two), strict=True):
+        if b.wants(slot):
+            written_as(b, b[slot], given)
+    return one, two
+
+
+def emit_sparse_update(
+    b: Binder, step: str, states: Sequence[Array] = (), numbers: Sequence[float] = (), powers: Sequence[Array] = ()
+) -> None:
+    """Emit a step in the rows that have a gradient, after which all others are as they were.
+
+    Args:
+        b: the binder of an operator whose Grad is SelectedRows and whose ParamOut holds the parameter already.
+        step: its name in ``update.cu``.
+        states: state, changed in these rows; at most two.
+        numbers: at most five.
+        powers: two arrays of one element in the precision of the step, or none.
+
+    Raises:
+        OpTypeError: the gradient or a state has another dtype than the parameter.
+    """
+    out, grad = b["ParamOut"], b["Grad"]
+    for other in (dtype_of(grad), *(s.dtype for s in states)):
+        if other != out.dtype:
+            raise OpTypeError(
+                f"{b.definition.type} takes a sparse gradient and state of the parameter's dtype on a GPU.",
+                expected=str(out.dtype), received=str(other),
+            )  # fmt: skip
+    shared, constants = _shared(b, powers, numbers)
+    kept = [out, *states, *[out] * (2 - len(states))]
+    b(over_rows, CUDA[f"update_rows<f::{step}, {ctype(out.dtype)}>"], grad, *shared, *kept, *constants)
+
+
+def gradient(b: Binder) -> Array:
+    """The gradient as a tensor of the parameter's shape; rows that SelectedRows does not hold are zero.
+
+    Args:
+        b: the binder.
+
+    Returns:
+        Grad, or a workspace.
+    """
+    grad = b["Grad"]
+    if not isinstance(grad, SelectedRows):
+        return grad
+    whole = b.tmp(b["Param"].shape, dtype_of(grad))
+    name = ctype(whole.dtype)
+    each(b, CUDA, f"zero<{name}>", whole.size, whole)
+    b(over_rows, CUDA[f"dense_rows<{name}>"], grad, whole)
+    return whole
+
+
+def over_rows(function: Function, grad: SelectedRows, *args: Any) -> None:
+    """Launch a kernel with a block for each row that SelectedRows holds.
+
+    Args:
+        function: the kernel.
+        grad: the rows, whose numbers are sorted here; one that comes twice is summed in the order of its values.
+        args: its further arguments.
+
+    Example:
+        >>> from fluidnb.values import LoDTensor
+        >>> x, g = np.zeros((3, 2)), SelectedRows([1, 0, 1], 3, LoDTensor(np.ones((3, 2))))
+        >>> over_rows(CUDA["dense_rows<double>"], g, x); x
+        array([[1., 1.],
+               [2., 2.],
+               [0., 0.]])
+    """
+    values = held(grad)
+    if values.size == 0:
+        return
+    order = grad.rows_.argsort(kind="stable")
+    ordered = grad.rows_[order]
+    starts = np.flatnonzero(np.concatenate([[True], ordered[1:] != ordered[:-1]]))
+    ends = np.append(starts, len(order))
+    width = np.int64(values.size // len(values))
+    function((len(starts),), (THREADS,), 0, ordered[starts], order, ends, values, *args, width)
