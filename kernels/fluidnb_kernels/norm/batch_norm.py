@@ -6,8 +6,12 @@ from typing import Any
 
 import numpy as np
 
-from fluidnb.op import Attr, Binder, Context, default_grad, grad_op, op
+from fluidnb.op import Attr, Binder, Context, default_grad, grad_op, kernel, op, product
+from fluidnb_kernels.cuda import ctype
+from fluidnb_kernels.cuda.grid import each
+from fluidnb_kernels.emit import FLOATS
 from fluidnb_kernels.norm.emit import LARGEST_EPSILON, Axes, emit_affine, emit_inverse, emit_moments, emit_norm_grad
+from fluidnb_kernels.norm.on_cuda import BIAS, CUDA, FIXED, SCALE, Channels, room, settle, vector
 from fluidnb_kernels.sliding import CHANNEL_LAST
 
 Array = Any
@@ -183,3 +187,47 @@ def batch_norm_grad(b: Binder) -> None:
             factor = b.tmp(wide, mean.dtype)
             b(np.multiply, inverse, scale, out=factor)
         b(np.multiply, g, factor, out=dx)
+
+
+def _channels(b: Binder) -> Channels:
+    """X as launches see it."""
+    shape, axis = b["X"].shape, _channel(b)
+    return Channels(product(shape[:axis]), shape[axis], product(shape[axis + 1 :]))
+
+
+@kernel("batch_norm", place="cuda", dtypes=FLOATS)
+def batch_norm_on_cuda(b: Binder) -> None:
+    """Moments in parts, moments together with the running ones, then X; a test needs no parts."""
+    x, slots, view = b["X"], ("SavedMean", "SavedVariance", "MeanOut", "VarianceOut"), _channels(b)
+    outs = [room(b, slot, view.channels, x) for slot in slots]
+    running, epsilon = [vector(b, "Mean", x), vector(b, "Variance", x)], np.float64(b.attr("epsilon"))
+    wide = ctype(outs[0].dtype)
+    if uses_running(b):
+        each(b, CUDA, f"running_moments<{wide}>", view.channels, *running, *outs, epsilon)
+    else:
+        stays = vector(b, "MomentumTensor", x)
+        if stays is None:
+            stays = b.tmp((1,), outs[0].dtype)
+            b(CUDA[f"number<{wide}>"], (1,), (1,), 0, stays, np.float64(b.attr("momentum")))
+        numbers = np.int32(view.parts), epsilon
+        found = view.moments(b, x)
+        each(b, CUDA, f"batch_moments<{wide}>", view.channels, *found, *running, stays, *outs, *numbers)
+    scale, bias = vector(b, "Scale", x), vector(b, "Bias", x)
+    flags = np.int32(SCALE * (scale is not None) | BIAS * (bias is not None))
+    factors = [outs[0] if v is None else v for v in (scale, bias)]
+    view.launch(b, "channel_norm", x, x, *outs[:2], *factors, b["Y"], flags)
+    for slot, out in zip(slots, outs, strict=True):
+        settle(b, slot, out)
+
+
+@kernel("batch_norm_grad", place="cuda", dtypes=FLOATS)
+def batch_norm_grad_on_cuda(b: Binder) -> None:
+    """Sums in parts, sums together, then X, which needs none where the running moments were used."""
+    x, g, dx, scale, view = b["X"], b["Y@GRAD"], b["X@GRAD"], vector(b, "Scale", b["X"]), _channels(b)
+    mean, inverse = vector(b, "SavedMean", x), vector(b, "SavedVariance", x)
+    fixed, slopes = uses_running(b), (mean, mean)
+    if not fixed or b["Scale@GRAD"] is not None or b["Bias@GRAD"] is not None:
+        slopes = view.slopes(b, x, g, mean, inverse)
+    if dx is not None:
+        flags = np.int32(SCALE * (scale is not None) | FIXED * fixed)
+        view.launch(b, "channel_grad", x, x, g, mean, inverse, mean if scale is None else scale, *slopes, dx, flags)

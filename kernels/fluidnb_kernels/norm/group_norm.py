@@ -6,9 +6,11 @@ from typing import Any
 
 import numpy as np
 
-from fluidnb.op import Attr, Binder, Context, default_grad, grad_op, op
+from fluidnb.op import Attr, Binder, Context, default_grad, grad_op, kernel, op, product
+from fluidnb_kernels.emit import FLOATS
 from fluidnb_kernels.norm.emit import Axes, emit_affine, emit_inverse, emit_moments, emit_norm_grad
-from fluidnb_kernels.sliding import channel_first, split_shape
+from fluidnb_kernels.norm.on_cuda import Lines, inverses, vector
+from fluidnb_kernels.sliding import CHANNEL_LAST, channel_first, split_shape
 
 Array = Any
 
@@ -118,3 +120,24 @@ def group_norm_grad(b: Binder) -> None:
         b, centred, inverse, parts.vector("Scale"), parts.image("Y@GRAD"), parts.axes, parts.shared,
         parts.image("X@GRAD"), parts.vector("Scale@GRAD"), parts.vector("Bias@GRAD"),
     )  # fmt: skip
+
+
+def _lines(b: Binder) -> Lines:
+    """The groups of all images."""
+    layout, groups = b.attr("data_layout", "NCHW"), b.attr("groups")
+    n, channels, sizes = split_shape(b["X"].shape, layout)
+    inner = product(sizes)
+    return Lines(n * groups, channels // groups * inner, groups, inner, layout in CHANNEL_LAST)
+
+
+@kernel("group_norm", place="cuda", dtypes=FLOATS)
+def group_norm_on_cuda(b: Binder) -> None:
+    """One launch."""
+    _lines(b).forward(b, "Mean", "Variance")
+
+
+@kernel("group_norm_grad", place="cuda", dtypes=FLOATS)
+def group_norm_grad_on_cuda(b: Binder) -> None:
+    """A launch for X, and two for Scale and Bias."""
+    inverse = inverses(b, vector(b, "Variance", b["X"]), b.attr("epsilon", 1e-5))
+    _lines(b).backward(b, vector(b, "Mean", b["X"]), inverse)

@@ -6,8 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from fluidnb.op import Attr, Binder, Context, default_grad, grad_op, op, product
+from fluidnb.op import Attr, Binder, Context, default_grad, grad_op, kernel, op, product
+from fluidnb_kernels.emit import FLOATS
 from fluidnb_kernels.norm.emit import Axes, emit_affine, emit_inverse, emit_moments, emit_norm_grad
+from fluidnb_kernels.norm.on_cuda import Lines, vector
 
 Array = Any
 
@@ -96,3 +98,22 @@ def instance_norm_grad(b: Binder) -> None:
         b, centred, inverse, _vector(b, "Scale", x), b["Y@GRAD"], _axes(x), (0, *_axes(x)), b["X@GRAD"],
         _vector(b, "Scale@GRAD", x), _vector(b, "Bias@GRAD", x),
     )  # fmt: skip
+
+
+def _lines(b: Binder) -> Lines:
+    """The channels of all images."""
+    n, channels, *sizes = b["X"].shape
+    return Lines(n * channels, product(sizes), channels, product(sizes))
+
+
+@kernel("instance_norm", place="cuda", dtypes=FLOATS)
+def instance_norm_on_cuda(b: Binder) -> None:
+    """One launch."""
+    _lines(b).forward(b, "SavedMean", "SavedVariance", inverse=True)
+
+
+@kernel("instance_norm_grad", place="cuda", dtypes=FLOATS)
+def instance_norm_grad_on_cuda(b: Binder) -> None:
+    """A launch for X, and two for Scale and Bias."""
+    x = b["X"]
+    _lines(b).backward(b, vector(b, "SavedMean", x), vector(b, "SavedVariance", x))

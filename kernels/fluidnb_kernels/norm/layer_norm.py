@@ -6,8 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from fluidnb.op import Attr, Binder, Context, default_grad, grad_op, op, product
+from fluidnb.op import Attr, Binder, Context, default_grad, grad_op, kernel, op, product
+from fluidnb_kernels.emit import FLOATS
 from fluidnb_kernels.norm.emit import LARGEST_EPSILON, emit_affine, emit_inverse, emit_moments, emit_norm_grad
+from fluidnb_kernels.norm.on_cuda import Lines, inverses, vector
 from fluidnb_kernels.views import reading, writing, written
 
 
@@ -101,3 +103,16 @@ def layer_norm_grad(b: Binder) -> None:
     emit_norm_grad(b, centred, inverse, _factors(b, right)[0], g, (1,), (0,), dx, dscale, dbias)
     if dx is not None:
         written(b, b["X@GRAD"], dx)
+
+
+@kernel("layer_norm", place="cuda", dtypes=FLOATS)
+def layer_norm_on_cuda(b: Binder) -> None:
+    """One launch."""
+    Lines(*_rows(b)).forward(b, "Mean", "Variance")
+
+
+@kernel("layer_norm_grad", place="cuda", dtypes=FLOATS)
+def layer_norm_grad_on_cuda(b: Binder) -> None:
+    """A launch for X, and two for Scale and Bias."""
+    inverse = inverses(b, vector(b, "Variance", b["X"]), b.attr("epsilon", 1e-5))
+    Lines(*_rows(b)).backward(b, vector(b, "Mean", b["X"]), inverse)
