@@ -2,9 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from typing import Any
+
 import numpy as np
 
-from fluidnb.op import Attr, Binder, Context, default_grad, grad_op, op, unit
+from fluidnb.op import Attr, Binder, Context, Stream, default_grad, grad_op, kernel, op, unit
+from fluidnb.values.dtypes import np_dtype
+from fluidnb_kernels.cuda import Function, Source, ctype, vector, widths
+from fluidnb_kernels.cuda.grid import BLOCKS, THREADS, each
+from fluidnb_kernels.emit import FLOATS
+
+Array = Any
 
 DOWNGRADE, UPSCALE = "downgrade_in_infer", "upscale_in_train"
 
@@ -86,3 +95,78 @@ def dropout_grad(b: Binder) -> None:
     if upscale and rate < 1:
         b(np.divide, dx, stays, out=dx)
     return None
+
+
+def _kernels() -> Iterator[str]:
+    yield "ones"
+    for dtype in map(np_dtype, FLOATS):
+        yield from (f"{name}<{ctype(dtype)}>" for name in ("dropout", "masked"))
+        yield from (f"scaled<{ctype(dtype)}, {width}>" for width in widths(dtype))
+
+
+CUDA = Source(__file__, "dropout.cu", _kernels)
+
+
+def draw(function: Function, stream: Stream, x: Array, out: Array, mask: Array, rate: float, divisor: float) -> None:
+    """Launch the kernel with the numbers of this run.
+
+    Args:
+        function: the kernel.
+        stream: where the numbers come from.
+        x: the operand.
+        out: written.
+        mask: uint8, written.
+        rate: how likely an element is left out.
+        divisor: of the elements that stay.
+
+    Example:
+        >>> from fluidnb.op import Clock
+        >>> x, y, mask, chance = np.ones(40), np.zeros(40), np.zeros(40, np.uint8), np.zeros(40)
+        >>> draw(CUDA["dropout<double>"], Stream("y", Clock(1)), x, y, mask, 0.5, 1.0)
+        >>> unit(Stream("y", Clock(1)), chance); bool(((chance >= 0.5) == mask).all())
+        True
+    """
+    state: Any = stream.rewind().bit_generator.state["state"]
+    words = *state["key"], *state["counter"][1:]  # the kernel counts in the first word
+    blocks = min(BLOCKS, -(-x.size // (8 * THREADS)))
+    function((blocks,), (THREADS,), 0, x, out, mask, *words, np.float64(rate), np.float64(divisor), np.int64(x.size))
+
+
+def _divisor(b: Binder) -> float:
+    """What the elements that stay are divided by."""
+    rate = b.attr("dropout_prob", 0.5)
+    return 1 - rate if b.attr("dropout_implementation", DOWNGRADE) == UPSCALE and rate < 1 else 1.0
+
+
+def _emit_test(b: Binder, x: Array, out: Array) -> None:
+    upscale = b.attr("dropout_implementation", DOWNGRADE) == UPSCALE
+    factor = 1.0 if upscale else 1 - b.attr("dropout_prob", 0.5)
+    wide = vector(x, out)
+    each(b, CUDA, f"scaled<{ctype(x.dtype)}, {wide}>", x.size, x, out, np.float64(factor), per_thread=wide)
+
+
+@kernel("dropout", place="cuda", dtypes=FLOATS)
+def dropout_on_cuda(b: Binder) -> None:
+    """One launch, whose numbers are those of the host."""
+    x, mask = b["X"], b["Mask"]
+    if b.attr("is_test"):
+        if mask is not None:
+            each(b, CUDA, "ones", mask.size, mask)
+        return _emit_test(b, x, b["Out"])
+    stream = b.rng
+    if not b.attr("fix_seed"):
+        stream.seed = 0
+    if mask is None:
+        mask = b.tmp(x.shape, np.uint8)
+    if x.size:
+        b(draw, CUDA[f"dropout<{ctype(x.dtype)}>"], stream, x, b["Out"], mask, b.attr("dropout_prob"), _divisor(b))
+    return None
+
+
+@kernel("dropout_grad", place="cuda", dtypes=FLOATS)
+def dropout_grad_on_cuda(b: Binder) -> None:
+    """One launch."""
+    g, dx = b["Out@GRAD"], b["X@GRAD"]
+    if b.attr("is_test", False):
+        return _emit_test(b, g, dx)
+    return each(b, CUDA, f"masked<{ctype(g.dtype)}>", g.size, g, b["Mask"], dx, np.float64(_divisor(b)))
