@@ -6,9 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from fluidnb.op import Attr, Binder, Context, default_grad, grad_op, op
+from fluidnb.op import Attr, Binder, Context, default_grad, grad_op, kernel, op
 from fluidnb.values import dtypes
 from fluidnb_kernels.rules import one_axis
+from fluidnb_kernels.tensor import largest, picks
 
 Array = Any
 
@@ -66,6 +67,11 @@ def _define(type: str, function: Any, word: str, example: int) -> None:
     )
     def extreme(b: Binder) -> None:
         b(find, function, b["X"], None if b.attr("flatten") else b.attr("axis"), b["Out"])
+
+    @kernel(type, place="cuda", dtypes=largest.ORDERED)
+    def extreme_on_cuda(b: Binder) -> None:
+        axis = None if b.attr("flatten") else b.attr("axis")
+        largest.find(b, b["X"], axis, b["Out"], function is np.argmax)
 
 
 _define("arg_max", np.argmax, "largest", 1)
@@ -133,3 +139,9 @@ def argsort(b: Binder) -> None:
 def argsort_grad(b: Binder) -> None:
     """dX = dOut back in the order of X."""
     b(np.put_along_axis, b["X@GRAD"], b["Indices"], b["Out@GRAD"], b.attr("axis", -1))
+
+
+@kernel("argsort_grad", place="cuda")
+def _sort_grad_on_cuda(b: Binder) -> None:
+    dx = b["X@GRAD"]
+    picks.along(b, "put", b["Out@GRAD"], b["Indices"], dx, dx, b.attr("axis", -1) % dx.ndim)

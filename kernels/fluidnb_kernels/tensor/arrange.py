@@ -18,11 +18,14 @@ from fluidnb.op import (
     grad_desc,
     grad_names,
     grad_op,
+    kernel,
     op,
     values_of,
 )
+from fluidnb_kernels.emit import FLOATS
 from fluidnb_kernels.given import integers
 from fluidnb_kernels.rules import one_axis
+from fluidnb_kernels.tensor.moves import fold, lay, move
 
 Array = Any
 
@@ -189,3 +192,28 @@ def unbind(b: Binder) -> None:
     for i, out in enumerate(b.all("Out")):
         if out is not None:
             b(np.copyto, out, x[(*at, i, ...)])
+
+
+@kernel("unbind", place="cuda")
+def _unbind_on_cuda(b: Binder) -> None:
+    x = b["X"]
+    at = (slice(None),) * (b.attr("axis") % x.ndim)
+    for i, out in enumerate(b.all("Out")):
+        if out is not None:
+            whole = lay(x)[(*at, i, ...)]
+            move(b, out, x, lay(out, whole.shape), whole)
+
+
+@kernel("meshgrid", place="cuda")
+def _grid_on_cuda(b: Binder) -> None:
+    xs = b.all("X")
+    for i, x in enumerate(xs):
+        if b.wants("Out", i):
+            move(b, b.all("Out")[i], x, of=_column(lay(x), i, len(xs)))
+
+
+@kernel("meshgrid_grad", place="cuda", dtypes=FLOATS)
+def _grid_grad_on_cuda(b: Binder) -> None:
+    for i, g in enumerate(b.all("outputs@GRAD")):
+        if b.wants("X@GRAD", i):
+            fold(b, g, b.all("X@GRAD")[i], g.shape, [j for j in range(g.ndim) if j != i])

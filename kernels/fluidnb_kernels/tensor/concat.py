@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from fluidnb.op import Attr, Binder, Context, default_grad, grad_op, op, values_of
+from fluidnb.op import Attr, Binder, Context, default_grad, grad_op, kernel, op, values_of
 from fluidnb_kernels.given import integers
+from fluidnb_kernels.tensor.moves import lay, move
 
 
 def _axis(c: Context) -> int:
@@ -81,3 +82,16 @@ def concat_grad(b: Binder) -> None:
     for i, part in enumerate(_parts(b, b["Out@GRAD"])):
         if b.wants("X@GRAD", i):
             b(np.copyto, b.all("X@GRAD")[i], part)
+
+
+@kernel("concat", place="cuda")
+def _concat_on_cuda(b: Binder) -> None:
+    for x, part in zip(b.all("X"), _parts(b, lay(b["Out"])), strict=True):
+        move(b, b["Out"], x, to=part)
+
+
+@kernel("concat_grad", place="cuda")
+def _concat_grad_on_cuda(b: Binder) -> None:
+    for i, part in enumerate(_parts(b, lay(b["Out@GRAD"]))):
+        if b.wants("X@GRAD", i):
+            move(b, b.all("X@GRAD")[i], b["Out@GRAD"], of=part)

@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from fluidnb.op import Attr, Binder, Context, default_grad, grad_op, op, values_of
+from fluidnb.op import Attr, Binder, Context, default_grad, grad_op, kernel, op, values_of
 from fluidnb_kernels.emit import zeros
 from fluidnb_kernels.given import integers
-from fluidnb_kernels.tensor.pad import window
+from fluidnb_kernels.tensor.pad import put_on_cuda, take_on_cuda, window
 
 Array = Any
 
@@ -80,5 +80,19 @@ def crop_tensor_grad(b: Binder) -> None:
     """dX = dOut where the piece was, 0 elsewhere."""
     dx, g = b["X@GRAD"], b["Out@GRAD"]
     zeros(b, dx)
-    offsets = integers(b, "offsets", "Offsets", "OffsetsTensor") or [0] * dx.ndim
-    b(np.copyto, dx[window(offsets, g.shape)], g)
+    b(np.copyto, dx[window(_offsets(b, dx.ndim), g.shape)], g)
+
+
+def _offsets(b: Binder, rank: int) -> list[int]:
+    return integers(b, "offsets", "Offsets", "OffsetsTensor") or [0] * rank
+
+
+@kernel("crop_tensor", place="cuda")
+def _on_cuda(b: Binder) -> None:
+    take_on_cuda(b, b["X"], _piece(b)[0], b["Out"])
+
+
+@kernel("crop_tensor_grad", place="cuda")
+def _grad_on_cuda(b: Binder) -> None:
+    dx = b["X@GRAD"]
+    put_on_cuda(b, dx, _offsets(b, dx.ndim), b["Out@GRAD"])

@@ -8,8 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from fluidnb.op import Attr, Binder, Context, default_grad, grad_op, linear_grad, op, values_of
+from fluidnb.op import Attr, Binder, Context, default_grad, grad_op, kernel, linear_grad, op, values_of
+from fluidnb_kernels.emit import FLOATS
 from fluidnb_kernels.given import integers
+from fluidnb_kernels.tensor.moves import fold, lay, move
 from fluidnb_kernels.views import reading, writing, written
 
 #: The size of X along each dimension of Out, and how often it is repeated there.
@@ -144,6 +146,11 @@ def _define(type: str, row: Row) -> None:
         repeats = row.repeats(b)
         return [n for size, times in repeats for n in (times, size)], [n for size, _ in repeats for n in (1, size)]
 
+    def summed(b: Binder) -> list[int]:
+        """The shape of dOut with each repetition as a dimension of its own."""
+        g = b["Out@GRAD"]
+        return [m for n, size in zip(g.shape, _filled(b, g.ndim), strict=True) for m in (n // max(size, 1), size)]
+
     @op(
         type,
         inputs={"X": "any shape", **row.slots},
@@ -171,11 +178,20 @@ def _define(type: str, row: Row) -> None:
     def repeated_grad(b: Binder) -> None:
         """dX = the sum of dOut over all repetitions."""
         g = b["Out@GRAD"]
-        sizes = _filled(b, g.ndim)
-        whole = [m for n, size in zip(g.shape, sizes, strict=True) for m in (n // max(size, 1), size)]
-        dx = writing(b, b["X@GRAD"], [m for size in sizes for m in (1, size)])
+        whole = summed(b)
+        dx = writing(b, b["X@GRAD"], [1 if d % 2 == 0 else size for d, size in enumerate(whole)])
         b(np.add.reduce, reading(b, g, whole), tuple(range(0, len(whole), 2)), None, dx, True)
         written(b, b["X@GRAD"], dx)
+
+    @kernel(type, place="cuda")
+    def repeated_on_cuda(b: Binder) -> None:
+        whole, part = apart(b)
+        move(b, b["Out"], b["X"], lay(b["Out"], whole), lay(b["X"], part))
+
+    @kernel(type + "_grad", place="cuda", dtypes=FLOATS)
+    def repeated_grad_on_cuda(b: Binder) -> None:
+        whole = summed(b)
+        fold(b, b["Out@GRAD"], b["X@GRAD"], whole, range(0, len(whole), 2))
 
 
 for _type, _row in ROWS.items():

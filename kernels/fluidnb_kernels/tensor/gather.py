@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
 
-from fluidnb.op import Attr, Binder, Context, default_grad, grad_op, op
+from fluidnb.op import Attr, Binder, Context, default_grad, grad_op, kernel, op
+from fluidnb_kernels.tensor import picks
+from fluidnb_kernels.tensor.moves import fill
 
 Array = Any
 
@@ -97,3 +100,30 @@ def gather_grad(b: Binder) -> None:
     dx = b["X@GRAD"]
     b(np.copyto, dx, b.const(0, dx.dtype))
     b(add_rows, dx, b["Index"].reshape(-1), b["Out@GRAD"], b.attr("axis", 0))
+
+
+def sides(shape: tuple[int, ...], axis: int) -> tuple[int, int, int]:
+    """What lies before a dimension, its size, and what lies behind it.
+
+    Args:
+        shape: sizes.
+        axis: the dimension.
+
+    Example:
+        >>> sides((2, 3, 4, 5), 1)
+        (2, 3, 20)
+    """
+    return math.prod(shape[:axis]), shape[axis], math.prod(shape[axis + 1 :])
+
+
+@kernel("gather", place="cuda")
+def _gather_on_cuda(b: Binder) -> None:
+    x = b["X"]
+    picks.take(b, x, b["Index"], b["Out"], sides(x.shape, b.attr("axis")), back=True)
+
+
+@kernel("gather_grad", place="cuda", dtypes=picks.SUMMED)
+def _gather_grad_on_cuda(b: Binder) -> None:
+    dx = b["X@GRAD"]
+    fill(b, dx)
+    picks.add(b, b["Out@GRAD"], b["Index"], dx, sides(dx.shape, b.attr("axis", 0)), back=True)

@@ -7,9 +7,11 @@ from typing import Any
 import numpy as np
 
 from fluidnb.errors import EnforceNotMet
-from fluidnb.op import Binder, Context, default_grad, grad_op, op
+from fluidnb.op import Binder, Context, default_grad, grad_op, kernel, op
 from fluidnb_kernels.emit import zeros
 from fluidnb_kernels.rules import agree, whole_numbers
+from fluidnb_kernels.tensor import picks
+from fluidnb_kernels.tensor.moves import fill, move
 
 Array = Any
 
@@ -169,3 +171,38 @@ def scatter_nd_add_grad(b: Binder) -> None:
         b(np.copyto, b["X@GRAD"], g)
     if b.wants("Updates@GRAD"):
         b(take_places, g, b["Index"], "scatter_nd_add", b["Updates@GRAD"])
+
+
+def _take_on_cuda(b: Binder, x: Array, out: Array) -> None:
+    rows, sides = picks.parts(b, b["Index"], x.shape)
+    picks.take(b, x, rows, out, sides)
+
+
+def _add_on_cuda(b: Binder, total: Array, parts: Array) -> None:
+    rows, sides = picks.parts(b, b["Index"], total.shape)
+    picks.add(b, parts, rows, total, sides)
+
+
+@kernel("gather_nd", place="cuda")
+def _gather_on_cuda(b: Binder) -> None:
+    _take_on_cuda(b, b["X"], b["Out"])
+
+
+@kernel("gather_nd_grad", place="cuda", dtypes=picks.SUMMED)
+def _gather_grad_on_cuda(b: Binder) -> None:
+    fill(b, b["X@GRAD"])
+    _add_on_cuda(b, b["X@GRAD"], b["Out@GRAD"])
+
+
+@kernel("scatter_nd_add", place="cuda", dtypes=picks.SUMMED)
+def _scatter_on_cuda(b: Binder) -> None:
+    move(b, b["Out"], b["X"])
+    _add_on_cuda(b, b["Out"], b["Updates"])
+
+
+@kernel("scatter_nd_add_grad", place="cuda")
+def _scatter_grad_on_cuda(b: Binder) -> None:
+    if b.wants("X@GRAD"):
+        move(b, b["X@GRAD"], b["Out@GRAD"])
+    if b.wants("Updates@GRAD"):
+        _take_on_cuda(b, b["Out@GRAD"], b["Updates@GRAD"])

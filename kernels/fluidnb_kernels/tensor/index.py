@@ -7,10 +7,12 @@ from typing import Any
 import numpy as np
 
 from fluidnb.errors import EnforceNotMet
-from fluidnb.op import Attr, Binder, Context, default_grad, grad_op, op
+from fluidnb.op import Attr, Binder, Context, default_grad, grad_op, kernel, op
 from fluidnb_kernels.emit import zeros
 from fluidnb_kernels.rules import agree, one_axis, whole_numbers
-from fluidnb_kernels.tensor.gather import add_rows
+from fluidnb_kernels.tensor import picks
+from fluidnb_kernels.tensor.gather import add_rows, sides
+from fluidnb_kernels.tensor.moves import fill
 
 Array = Any
 
@@ -236,3 +238,41 @@ def masked_select_grad(b: Binder) -> None:
     dx = b["X@GRAD"]
     zeros(b, dx)
     b(put_back, dx, b["Mask"], b["Y@GRAD"])
+
+
+@kernel("index_select", place="cuda")
+def _select_on_cuda(b: Binder) -> None:
+    picks.take(b, b["X"], b["Index"], b["Out"], sides(b["X"].shape, _axis(b)))
+
+
+@kernel("index_select_grad", place="cuda", dtypes=picks.SUMMED)
+def _select_grad_on_cuda(b: Binder) -> None:
+    dx = b["X@GRAD"]
+    fill(b, dx)
+    picks.add(b, b["Out@GRAD"], b["Index"], dx, sides(dx.shape, _axis(b)), back=True)
+
+
+@kernel("index_sample", place="cuda")
+def _sample_on_cuda(b: Binder) -> None:
+    picks.along(b, "taken", b["X"], b["Index"], b["Out"], b["X"], 1)
+
+
+@kernel("index_sample_grad", place="cuda", dtypes=picks.SUMMED)
+def _sample_grad_on_cuda(b: Binder) -> None:
+    dx = b["X@GRAD"]
+    fill(b, dx)
+    picks.along(b, "added", b["Out@GRAD"], b["Index"], dx, dx, 1)
+
+
+@kernel("masked_select", place="cuda")
+def _mask_on_cuda(b: Binder) -> None:
+    x, y = b["X"], b["Y"]
+    picks.take(b, x, picks.places(b, b["Mask"], y.size), y, (1, x.size, 1))
+
+
+@kernel("masked_select_grad", place="cuda")
+def _mask_grad_on_cuda(b: Binder) -> None:
+    dx, g = b["X@GRAD"], b["Y@GRAD"]
+    fill(b, dx)
+    flat = dx.reshape(-1)
+    picks.along(b, "put", g, picks.places(b, b["Mask"], g.size), flat, flat, 0)

@@ -7,11 +7,13 @@ from typing import Any
 import numpy as np
 
 from fluidnb.errors import EnforceNotMet
-from fluidnb.op import Attr, Binder, Context, default_grad, grad_op, op
+from fluidnb.op import Attr, Binder, Context, default_grad, grad_op, kernel, op
 from fluidnb.values import SelectedRows
 from fluidnb_kernels.emit import FLOATS, zeros
 from fluidnb_kernels.rows.values import add_rows, fill, held, put_rows
 from fluidnb_kernels.rules import whole_numbers
+from fluidnb_kernels.tensor import picks
+from fluidnb_kernels.tensor.moves import fill as fill_all
 from fluidnb_kernels.views import reading, writing, written
 
 Array = Any
@@ -137,6 +139,12 @@ _OLD = {
 }
 
 
+def _padding(b: Binder) -> int:
+    """The number that CUDA kernels take for padding."""
+    padding: int = b.attr("padding_idx", NO_PADDING)
+    return picks.NONE if padding == NO_PADDING else padding
+
+
 def _define(type: str, ids: str, example: str) -> None:
     @op(
         type,
@@ -181,6 +189,24 @@ def _define(type: str, ids: str, example: str) -> None:
         dw = b.set("W@GRAD", w.shape, w.dtype)
         zeros(b, dw)
         return b(spread_gradient, dw, ids, g, padding)
+
+    @kernel(type, place="cuda", dtypes=FLOATS)
+    def lookup_on_cuda(b: Binder) -> None:
+        w = b["W"]
+        picks.take(b, w, b["Ids"], b["Out"], (1, *w.shape), padding=_padding(b))
+
+    @kernel(type + "_grad", place="cuda", dtypes=FLOATS)
+    def lookup_grad_on_cuda(b: Binder) -> None:
+        if not b.wants("W@GRAD"):
+            return
+        w, ids, g = b["W"], b["Ids"], b["Out@GRAD"]
+        if b.attr("is_sparse", False):
+            rows = put_rows(b, "W@GRAD", w.shape, w.dtype)
+            b(take_gradient, rows, ids.reshape(-1), g.reshape(-1, w.shape[1]), b.attr("padding_idx", NO_PADDING))
+            return
+        dw = b.set("W@GRAD", w.shape, w.dtype)
+        fill_all(b, dw)
+        picks.add(b, g, ids, dw, (1, *w.shape), padding=_padding(b))
 
 
 _define("lookup_table", "[…, 1]", "[[1], [0]]")

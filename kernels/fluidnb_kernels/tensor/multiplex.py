@@ -6,9 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from fluidnb.op import Binder, Context, default_grad, grad_op, op
+from fluidnb.op import Binder, Context, default_grad, grad_op, kernel, op
 from fluidnb_kernels.emit import zeros
 from fluidnb_kernels.rules import agree, joint, whole_numbers
+from fluidnb_kernels.tensor import picks
 from fluidnb_kernels.tensor.scatter import check_rows
 
 Array = Any
@@ -103,3 +104,18 @@ def multiplex_grad(b: Binder) -> None:
             dx = b.all("X@GRAD")[k]
             zeros(b, dx)
             b(give_back, b["Ids"].reshape(-1), b["Out@GRAD"], k, dx)
+
+
+@kernel("multiplex", place="cuda")
+def _on_cuda(b: Binder) -> None:
+    xs = b.all("X")
+    for k, x in enumerate(xs):
+        picks.choose(b, x, b["Ids"], b["Out"], (k, len(xs)), others=False)
+
+
+@kernel("multiplex_grad", place="cuda")
+def _grad_on_cuda(b: Binder) -> None:
+    count = len(b.all("X"))
+    for k in range(count):
+        if b.wants("X@GRAD", k):
+            picks.choose(b, b["Out@GRAD"], b["Ids"], b.all("X@GRAD")[k], (k, count), others=True)

@@ -7,11 +7,12 @@ from typing import Any
 import numpy as np
 
 from fluidnb.errors import EnforceNotMet
-from fluidnb.op import Attr, Binder, Context, op, values_of
+from fluidnb.op import Attr, Binder, Context, kernel, op, values_of
 from fluidnb.values import dtypes
 from fluidnb_kernels.emit import zeros
 from fluidnb_kernels.given import integers
 from fluidnb_kernels.rules import whole_numbers
+from fluidnb_kernels.tensor import picks
 
 Array = Any
 
@@ -88,6 +89,10 @@ def _define(type: str, shape: str, x: str, result: str) -> None:
         out = b["Out"]
         zeros(b, out)
         b(set_ones, out.reshape(-1, out.shape[-1]), b["X"].reshape(-1), b.attr("allow_out_of_range"))
+
+    @kernel(type, place="cuda")
+    def one_hot_on_cuda(b: Binder) -> None:
+        picks.hot(b, b["X"], b["Out"], b.attr("allow_out_of_range"))
 
 
 _define("one_hot", "[…, 1]", "[[2]]", "[[0., 0., 1.]]")

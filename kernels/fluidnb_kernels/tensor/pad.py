@@ -7,9 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from fluidnb.op import Attr, Binder, Context, default_grad, grad_op, op, values_of
+from fluidnb.op import Attr, Binder, Context, default_grad, grad_op, kernel, op, values_of
 from fluidnb_kernels.emit import zeros
 from fluidnb_kernels.given import integers
+from fluidnb_kernels.tensor.moves import fill, lay, move
 
 Array = Any
 
@@ -186,3 +187,70 @@ def crop_grad(b: Binder) -> None:
     dx = b["X@GRAD"]
     zeros(b, dx)
     b(np.copyto, _piece(b, dx), b["Out@GRAD"])
+
+
+def put_on_cuda(b: Binder, out: Array, starts: Sequence[int], x: Array, value: Any = 0) -> None:
+    """Emit a tensor with a border around it, or a gradient where a piece was taken.
+
+    Args:
+        b: the binder.
+        out: written.
+        starts: where the tensor begins in each dimension.
+        x: the tensor.
+        value: what stands around it.
+
+    Example:
+        >>> from fluidnb.testing import run_op
+        >>> run_op("pad", {"X": [1.0]}, {"paddings": [0, 1], "pad_value": 9.0})["Out"]
+        array([1., 9.])
+    """
+    if out.shape != x.shape:
+        fill(b, out, value)
+    move(b, out, x, to=lay(out)[window(starts, x.shape)])
+
+
+def take_on_cuda(b: Binder, x: Array, starts: Sequence[int], out: Array) -> None:
+    """Emit a piece of a tensor.
+
+    Args:
+        b: the binder.
+        x: the tensor.
+        starts: where the piece begins in each dimension.
+        out: the piece, written.
+
+    Example:
+        >>> from fluidnb.testing import run_op
+        >>> run_op("crop", {"X": [1.0, 2.0, 3.0]}, {"offsets": [2], "shape": [1]})["Out"]
+        array([3.])
+    """
+    move(b, out, x, of=lay(x)[window(starts, out.shape)])
+
+
+@kernel("pad", place="cuda")
+def _pad_on_cuda(b: Binder) -> None:
+    put_on_cuda(b, b["Out"], b.attr("paddings")[::2], b["X"], b.attr("pad_value"))
+
+
+@kernel("pad_grad", place="cuda")
+def _pad_grad_on_cuda(b: Binder) -> None:
+    take_on_cuda(b, b["Out@GRAD"], b.attr("paddings")[::2], b["X@GRAD"])
+
+
+@kernel("pad_constant_like", place="cuda")
+def _like_on_cuda(b: Binder) -> None:
+    put_on_cuda(b, b["Out"], [0] * b["Y"].ndim, b["Y"], b.attr("pad_value"))
+
+
+@kernel("pad_constant_like_grad", place="cuda")
+def _like_grad_on_cuda(b: Binder) -> None:
+    take_on_cuda(b, b["Out@GRAD"], [0] * b["Y@GRAD"].ndim, b["Y@GRAD"])
+
+
+@kernel("crop", place="cuda")
+def _crop_on_cuda(b: Binder) -> None:
+    take_on_cuda(b, b["X"], _offsets(b), b["Out"])
+
+
+@kernel("crop_grad", place="cuda")
+def _crop_grad_on_cuda(b: Binder) -> None:
+    put_on_cuda(b, b["X@GRAD"], _offsets(b), b["Out@GRAD"])

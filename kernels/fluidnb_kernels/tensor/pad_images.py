@@ -2,21 +2,39 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from fluidnb.op import Attr, Binder, Context, default_grad, grad_op, op, values_of
-from fluidnb_kernels.emit import zeros
+from fluidnb.op import Attr, Binder, Context, default_grad, grad_op, kernel, op, values_of
+from fluidnb_kernels.cuda import CTYPES, Source, ctype
+from fluidnb_kernels.cuda.rows import by_rows
+from fluidnb_kernels.emit import FLOATS, zeros
 from fluidnb_kernels.given import integers
 from fluidnb_kernels.tensor.gather import add_rows
-from fluidnb_kernels.tensor.pad import window
+from fluidnb_kernels.tensor.moves import WORDS
+from fluidnb_kernels.tensor.pad import put_on_cuda, take_on_cuda, window
 
 Array = Any
 
 #: How numpy calls what the modes do at an edge.
 _MODES = {"constant": "constant", "reflect": "reflect", "edge": "edge", "replicate": "edge", "circular": "wrap"}
+
+#: What they are in ``pad_images.cu``.
+_BORDERS = {"reflect": 0, "edge": 1, "replicate": 1, "circular": 2}
+
+
+def _kernels() -> Iterator[str]:
+    for word in WORDS.values():
+        if word != WORDS[16]:
+            yield f"bordered<{word}>"
+    yield from (f"bordered_grad<{CTYPES[dtype]}>" for dtype in FLOATS)
+
+
+CUDA = Source(__file__, "pad_images.cu", _kernels)
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,6 +162,31 @@ def _define(type: str, row: Row) -> None:
             b(add_rows, narrower, index, g, axis)
             g = narrower
         return b(np.copyto, dx, g)
+
+    def on_cuda(b: Binder, name: str, source: Array, target: Array, x: Array, over: Array) -> None:
+        """Emit a kernel over the rows of a tensor; x is the one without a border."""
+        sides = sorted(borders(b).items())
+        last = sides[-1][0]
+        numbers = [(1, 0, 0)] * (3 - len(sides)) + [(x.shape[a], *around) for a, around in sides]
+        inner = math.prod(x.shape[last + 1 :])
+        by_rows(
+            b, CUDA, name, math.prod(over.shape[:last]), over.shape[last] * inner, source, target,
+            *(np.int64(n) for side in numbers for n in side), np.int64(inner), np.int32(_BORDERS[b.attr("mode")]),
+        )  # fmt: skip
+
+    @kernel(type, place="cuda")
+    def pad_on_cuda(b: Binder) -> None:
+        x, out = b["X"], b["Out"]
+        if b.attr("mode") == "constant":
+            return put_on_cuda(b, out, [s.start for s in inside(b, x.shape)], x, b.attr(row.value))
+        return on_cuda(b, f"bordered<{WORDS[x.dtype.itemsize]}>", x, out, x, out)
+
+    @kernel(type + "_grad", place="cuda", dtypes=FLOATS)
+    def pad_grad_on_cuda(b: Binder) -> None:
+        g, dx = b["Out@GRAD"], b["X@GRAD"]
+        if b.attr("mode", "constant") == "constant":
+            return take_on_cuda(b, g, [s.start for s in inside(b, dx.shape)], dx)
+        return on_cuda(b, f"bordered_grad<{ctype(dx.dtype)}>", g, dx, dx, dx)
 
 
 for _type, _row in ROWS.items():

@@ -6,9 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from fluidnb.op import Attr, Binder, Context, default_grad, grad_op, op
+from fluidnb.op import Attr, Binder, Context, default_grad, grad_op, kernel, op
 from fluidnb_kernels.emit import zeros
 from fluidnb_kernels.rules import agree
+from fluidnb_kernels.tensor.moves import fill, lay, move
 
 Array = Any
 
@@ -122,3 +123,31 @@ def partial_concat_grad(b: Binder) -> None:
 def partial_sum_grad(b: Binder) -> None:
     """dX[i] = dOut in the columns that were added, 0 elsewhere."""
     _give_back(b, True)
+
+
+@kernel("partial_concat", place="cuda")
+def _concat_on_cuda(b: Binder) -> None:
+    first, count = _columns(b)
+    for i, x in enumerate(b.all("X")):
+        move(b, b["Out"], x, _part(lay(b["Out"]), i * count, count), _part(lay(x), first, count))
+
+
+def _give_back_on_cuda(b: Binder, shared: bool) -> None:
+    """Emit the gradient of each X, as `_give_back` does."""
+    first, count = _columns(b)
+    g = b["Out@GRAD"]
+    for i in range(len(b.all("X"))):
+        if b.wants("X@GRAD", i):
+            dx = b.all("X@GRAD")[i]
+            fill(b, dx)
+            move(b, dx, g, _part(lay(dx), first, count), _part(lay(g), 0 if shared else i * count, count))
+
+
+@kernel("partial_concat_grad", place="cuda")
+def _concat_grad_on_cuda(b: Binder) -> None:
+    _give_back_on_cuda(b, False)
+
+
+@kernel("partial_sum_grad", place="cuda")
+def _sum_grad_on_cuda(b: Binder) -> None:
+    _give_back_on_cuda(b, True)

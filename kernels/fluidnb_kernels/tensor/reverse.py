@@ -6,8 +6,9 @@ from collections.abc import Collection
 
 import numpy as np
 
-from fluidnb.op import GRAD, Attr, Binder, Context, OpDef, OpDesc, grad_desc, grad_names, op, same
+from fluidnb.op import GRAD, Attr, Binder, Context, OpDef, OpDesc, grad_desc, grad_names, kernel, op, same
 from fluidnb_kernels.rules import one_axis
+from fluidnb_kernels.tensor.moves import lay, move
 
 
 def _infer(c: Context) -> None:
@@ -19,6 +20,12 @@ def _infer(c: Context) -> None:
 def _grad(desc: OpDesc, definition: OpDef, no_grad: Collection[str]) -> list[OpDesc]:
     g = [desc.outs["Out"][0] + GRAD]
     return [grad_desc(desc.optype, desc, {"X": g}, {"Out": grad_names(desc, "X", no_grad)})]
+
+
+def _turned(b: Binder, x: np.ndarray) -> np.ndarray:
+    """A tensor with dimensions the other way round, a view."""
+    axes = {a % x.ndim for a in b.attr("axis")}
+    return x[tuple(slice(None, None, -1 if i in axes else 1) for i in range(x.ndim))]
 
 
 def _define(type: str, source: str) -> None:
@@ -40,9 +47,11 @@ def _define(type: str, source: str) -> None:
     """,
     )
     def turn(b: Binder) -> None:
-        x = b["X"]
-        turned = {a % x.ndim for a in b.attr("axis")}
-        b(np.copyto, b["Out"], x[tuple(slice(None, None, -1 if i in turned else 1) for i in range(x.ndim))])
+        b(np.copyto, b["Out"], _turned(b, b["X"]))
+
+    @kernel(type, place="cuda")
+    def turn_on_cuda(b: Binder) -> None:
+        move(b, b["Out"], b["X"], of=_turned(b, lay(b["X"])))
 
 
 _define("reverse", "Fluid")

@@ -7,8 +7,11 @@ from typing import Any
 import numpy as np
 
 from fluidnb.errors import EnforceNotMet
-from fluidnb.op import Attr, Binder, Context, default_grad, grad_op, op
+from fluidnb.op import Attr, Binder, Context, default_grad, grad_op, kernel, op
 from fluidnb_kernels.rules import agree, whole_numbers
+from fluidnb_kernels.tensor import picks
+from fluidnb_kernels.tensor.gather import sides
+from fluidnb_kernels.tensor.moves import move
 
 Array = Any
 
@@ -126,3 +129,23 @@ def scatter_grad(b: Binder) -> None:
         b(put_rows, dx, ids, b.const(0, dx.dtype))
     if b.wants("Updates@GRAD"):
         b(np.ndarray.take, g, ids, 0, b["Updates@GRAD"], "clip")
+
+
+@kernel("scatter", place="cuda", dtypes=picks.SUMMED)
+def _on_cuda(b: Binder) -> None:
+    ids, rows, out = b["Ids"], b["Updates"], b["Out"]
+    move(b, out, b["X"])
+    if b.attr("overwrite"):
+        return picks.put(b, rows, ids, out)
+    picks.blank(b, ids, out)
+    return picks.add(b, rows, ids, out, sides(out.shape, 0))
+
+
+@kernel("scatter_grad", place="cuda")
+def _grad_on_cuda(b: Binder) -> None:
+    g, ids = b["Out@GRAD"], b["Ids"]
+    if b.wants("X@GRAD"):
+        move(b, b["X@GRAD"], g)
+        picks.blank(b, ids, b["X@GRAD"])
+    if b.wants("Updates@GRAD"):
+        picks.take(b, g, ids, b["Updates@GRAD"], sides(g.shape, 0))

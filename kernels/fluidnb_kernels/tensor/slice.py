@@ -6,10 +6,11 @@ from typing import Any
 
 import numpy as np
 
-from fluidnb.op import Attr, Binder, Context, default_grad, grad_op, linear_grad, op, values_of
+from fluidnb.op import Attr, Binder, Context, default_grad, grad_op, kernel, linear_grad, op, values_of
 from fluidnb_kernels.emit import zeros
 from fluidnb_kernels.given import integers
 from fluidnb_kernels.rules import one_axis
+from fluidnb_kernels.tensor.moves import fill, lay, move
 
 Array = Any
 
@@ -112,6 +113,16 @@ def _define(type: str, formula: str, slots: dict[str, str], attrs: dict[str, Att
         dx = b["Input@GRAD"]
         zeros(b, dx)
         b(np.copyto, _part(b, dx), _undropped(b, b["Out@GRAD"]))
+
+    @kernel(type, place="cuda")
+    def take_on_cuda(b: Binder) -> None:
+        move(b, b["Out"], b["Input"], _undropped(b, lay(b["Out"])), _part(b, lay(b["Input"])))
+
+    @kernel(type + "_grad", place="cuda")
+    def give_back_on_cuda(b: Binder) -> None:
+        dx, g = b["Input@GRAD"], b["Out@GRAD"]
+        fill(b, dx)
+        move(b, dx, g, _part(b, lay(dx)), _undropped(b, lay(g)))
 
 
 _AS_VARIABLES = {

@@ -6,8 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from fluidnb.op import Attr, Binder, Context, default_grad, grad_op, op
+from fluidnb.op import Attr, Binder, Context, default_grad, grad_op, kernel, op
 from fluidnb_kernels.rules import agree, joint, one_axis
+from fluidnb_kernels.tensor.moves import lay, move
 
 
 def _layer(whole: Any, axis: int, i: int) -> Any:
@@ -114,3 +115,38 @@ def unstack_grad(b: Binder) -> None:
     dx = b["X@GRAD"]
     for i, g in enumerate(b.all("Y@GRAD")):
         b(np.copyto, _layer(dx, b.attr("axis", 0) % dx.ndim, i), g)
+
+
+def _joined_on_cuda(b: Binder, whole: str, parts: str) -> None:
+    """Emit one copy for each layer into the whole."""
+    y = b[whole]
+    for i, x in enumerate(b.all(parts)):
+        move(b, y, x, to=_layer(lay(y), b.attr("axis", 0) % y.ndim, i))
+
+
+def _parted_on_cuda(b: Binder, whole: str, parts: str, count: int) -> None:
+    """Emit one copy for each layer that is wanted out of the whole."""
+    x = b[whole]
+    for i in range(count):
+        if b.wants(parts, i):
+            move(b, b.all(parts)[i], x, of=_layer(lay(x), b.attr("axis", 0) % x.ndim, i))
+
+
+@kernel("stack", place="cuda")
+def _stack_on_cuda(b: Binder) -> None:
+    _joined_on_cuda(b, "Y", "X")
+
+
+@kernel("stack_grad", place="cuda")
+def _stack_grad_on_cuda(b: Binder) -> None:
+    _parted_on_cuda(b, "Y@GRAD", "X@GRAD", len(b.all("X")))
+
+
+@kernel("unstack", place="cuda")
+def _unstack_on_cuda(b: Binder) -> None:
+    _parted_on_cuda(b, "X", "Y", b.attr("num"))
+
+
+@kernel("unstack_grad", place="cuda")
+def _unstack_grad_on_cuda(b: Binder) -> None:
+    _joined_on_cuda(b, "X@GRAD", "Y@GRAD")

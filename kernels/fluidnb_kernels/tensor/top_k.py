@@ -6,10 +6,13 @@ from typing import Any
 
 import numpy as np
 
-from fluidnb.op import Attr, Binder, Context, default_grad, grad_op, op, values_of
+from fluidnb.op import Attr, Binder, Context, default_grad, grad_op, kernel, op, values_of
 from fluidnb_kernels.emit import zeros
 from fluidnb_kernels.given import integers
 from fluidnb_kernels.rules import one_axis
+from fluidnb_kernels.tensor import picks
+from fluidnb_kernels.tensor.largest import ORDERED, top
+from fluidnb_kernels.tensor.moves import fill
 
 Array = Any
 
@@ -41,7 +44,8 @@ def first(x: Array, k: int, out: Array | None, indices: Array | None, largest: b
         >>> v, i = np.zeros((1, 2)), np.zeros((1, 2), int); first(np.array([[1.0, 9.0, 5.0]]), 2, v, i); i
         array([[1, 2]])
     """
-    at = (-x if largest else x).argsort(-1, kind="stable")[..., :k]
+    rising = x if not largest else ~x if x.dtype.kind in "biu" else -x  # the smallest integer has no negative
+    at = rising.argsort(-1, kind="stable")[..., :k]
     if out is not None:
         out[...] = np.take_along_axis(x, at, -1)
     if indices is not None:
@@ -136,3 +140,25 @@ def top_k_v2_grad(b: Binder) -> None:
     dx = b["X@GRAD"]
     zeros(b, dx)
     b(np.put_along_axis, dx, b["Indices"], b["Out@GRAD"], _axis(b))
+
+
+@kernel("top_k", place="cuda", dtypes=ORDERED)
+def _on_cuda(b: Binder) -> None:
+    (k,) = integers(b, "k", "K")
+    top(b, b["X"], k, -1, none_first=k == 1)
+
+
+@kernel("top_k_v2", place="cuda", dtypes=ORDERED)
+def _v2_on_cuda(b: Binder) -> None:
+    (k,) = integers(b, "k", "K")
+    top(b, b["X"], k, _axis(b), b.attr("largest"))
+
+
+def _grad_on_cuda(b: Binder) -> None:
+    dx, axis = b["X@GRAD"], -1 if b.definition.type == "top_k_grad" else _axis(b)
+    fill(b, dx)
+    picks.along(b, "put", b["Out@GRAD"], b["Indices"], dx, dx, axis % dx.ndim)
+
+
+kernel("top_k_grad", place="cuda")(_grad_on_cuda)
+kernel("top_k_v2_grad", place="cuda")(_grad_on_cuda)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from fluidnb.op import Attr, Binder, Context, default_grad, grad_op, linear_grad, op
+from fluidnb.op import Attr, Binder, Context, default_grad, grad_op, kernel, linear_grad, op
+from fluidnb_kernels.tensor.moves import lay, move
 
 _ATTRS = {
     "axis": Attr("ints", doc="a permutation of the dimensions of X"),
@@ -51,7 +52,12 @@ def transpose(b: Binder) -> None:
 def _back(b: Binder) -> None:
     """dX = dOut with the dimensions back in their order."""
     g, axis = b["Out@GRAD"], b.attr("axis")
-    b(np.copyto, b["X@GRAD"], g.transpose(np.argsort([a % len(axis) for a in axis])))
+    b(np.copyto, b["X@GRAD"], g.transpose(_inverse(axis)))
+
+
+def _inverse(axis: list[int]) -> list[int]:
+    """The permutation that undoes another."""
+    return [int(d) for d in np.argsort([a % len(axis) for a in axis])]
 
 
 grad_op("transpose_grad", grad=linear_grad("transpose"))(_back)
@@ -83,3 +89,17 @@ def _as_before(c: Context) -> None:
 
 
 grad_op("transpose2_grad", infer=_as_before, grad=linear_grad("transpose"))(_back)
+
+
+def _on_cuda(b: Binder) -> None:
+    move(b, b["Out"], b["X"], of=lay(b["X"]).transpose(b.attr("axis")))
+
+
+def _back_on_cuda(b: Binder) -> None:
+    g = b["Out@GRAD"]
+    move(b, b["X@GRAD"], g, of=lay(g).transpose(_inverse(b.attr("axis"))))
+
+
+for _type in ("transpose", "transpose2"):
+    kernel(_type, place="cuda")(_on_cuda)
+    kernel(_type + "_grad", place="cuda")(_back_on_cuda)

@@ -6,9 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from fluidnb.op import Binder, Context, default_grad, grad_op, op
+from fluidnb.op import Binder, Context, default_grad, grad_op, kernel, op
 from fluidnb_kernels.emit import made, zeros
 from fluidnb_kernels.rules import agree
+from fluidnb_kernels.tensor import picks
 
 Array = Any
 
@@ -82,10 +83,10 @@ def where(b: Binder) -> None:
 def where_grad(b: Binder) -> None:
     """dX = dOut where Condition holds, dY = dOut elsewhere."""
     condition, g = b["Condition"], b["Out@GRAD"]
-    if b.wants("X@GRAD"):
-        b(np.multiply, g, condition, out=b["X@GRAD"])
-    if b.wants("Y@GRAD"):
-        b(np.multiply, g, made(b, np.logical_not, condition), out=b["Y@GRAD"])
+    for slot in ("X@GRAD", "Y@GRAD"):
+        if b.wants(slot):
+            zeros(b, b[slot])
+            b(np.copyto, b[slot], g, where=condition if slot == "X@GRAD" else made(b, np.logical_not, condition))
 
 
 @op(
@@ -130,3 +131,25 @@ def diag(b: Binder) -> None:
     out = b["Out"]
     zeros(b, out)
     b(np.fill_diagonal, out, b["Diagonal"])
+
+
+def _places_on_cuda(b: Binder) -> None:
+    picks.coordinates(b, picks.places(b, b["Condition"], b["Out"].shape[0]), b["Condition"].shape, b["Out"])
+
+
+kernel("where_index", place="cuda")(_places_on_cuda)
+
+
+@kernel("where", place="cuda")
+def _where_on_cuda(b: Binder) -> None:
+    if b.has("X"):
+        picks.either(b, b["Condition"], b["X"], b["Y"], b["Out"])
+    else:
+        _places_on_cuda(b)
+
+
+@kernel("where_grad", place="cuda")
+def _where_grad_on_cuda(b: Binder) -> None:
+    for slot, value in (("X@GRAD", True), ("Y@GRAD", False)):
+        if b.wants(slot):
+            picks.only(b, b["Condition"], value, b["Out@GRAD"], b[slot])
