@@ -1,8 +1,8 @@
 // Steps whose length follows the sizes of whole tensors: lamb and lars_momentum.
 //
-// Two passes, for the length is known only when all elements have been seen. lamb moves 6 elements for each of the
-// parameter in the first one (moments updated, squares of parameter and direction summed) and 4 in the second, which
-// computes the direction again instead of storing it; lars_momentum 2 and 5. All aim at the bandwidth of a device copy.
+// Two passes, for the length is known only when all elements have been seen. lamb moves 7 elements for each of the
+// parameter in the first one (moments updated, direction written, squares of parameter and direction summed) and 3 in
+// the second; lars_momentum 2 and 5. All aim at the bandwidth of a device copy. The direction is kept as wide_t<T>.
 // A block leaves its two sums at partial[block] and partial[blocks + block]; each block of the second pass adds all of
 // them up in the same order. An output may stand in its input's place, so no pointer is __restrict__.
 #include "reduce.cuh"
@@ -24,43 +24,33 @@ template <class C> __device__ __forceinline__ C size_of(const C* partial, int bl
 
 // ---- lamb
 
-template <class C> struct lamb_numbers { C left1, left2, beta1, beta2, epsilon, decay; };
-template <class C> __device__ __forceinline__ C direction(C p, C m, C v, const lamb_numbers<C>& k) {
-  return m / k.left1 / (sqrt(v / k.left2) + k.epsilon) + p * k.decay;
-}
-
 template <class T>
 __global__ void lamb_moments(const T* p, const T* g, const T* m, const T* v, const wide_t<T>* pow1, const wide_t<T>* pow2,
-                             T* m_out, T* v_out, wide_t<T>* partial, double beta1, double beta2, double epsilon,
-                             double decay, long long n) {
+                             T* m_out, T* v_out, wide_t<T>* direction, wide_t<T>* partial, double beta1, double beta2,
+                             double epsilon, double decay, long long n) {
   typedef wide_t<T> C;
-  lamb_numbers<C> k = {C(1) - *pow1, C(1) - *pow2, C(beta1), C(beta2), C(epsilon), C(decay)};
+  const C left1 = C(1) - *pow1, left2 = C(1) - *pow2, b1 = C(beta1), b2 = C(beta2);
   C whole = 0, way = 0;
   EACH(i, 0, n) {
     C x = up<T>(p[i]), y = up<T>(g[i]);
-    C mean = up<T>(m[i]) * k.beta1 + y * (C(1) - k.beta1);
-    C square = up<T>(v[i]) * k.beta2 + y * y * (C(1) - k.beta2);
-    C r = direction(x, mean, square, k);
+    C mean = up<T>(m[i]) * b1 + y * (C(1) - b1), square = up<T>(v[i]) * b2 + y * y * (C(1) - b2);
+    C r = mean / left1 / (sqrt(square / left2) + C(epsilon)) + x * C(decay);
     whole += x * x;
     way += r * r;
     m_out[i] = down<T>(mean);
     v_out[i] = down<T>(square);
+    direction[i] = r;
   }
   leave(whole, way, partial);
 }
 
 template <class T>
-__global__ void lamb_step(const T* p, const T* m, const T* v, const wide_t<T>* pow1, const wide_t<T>* pow2,
-                          const wide_t<T>* rate, const wide_t<T>* partial, T* p_out, int blocks, double epsilon,
-                          double decay, long long n) {
+__global__ void lamb_step(const T* p, const wide_t<T>* direction, const wide_t<T>* rate, const wide_t<T>* partial, T* p_out,
+                          int blocks, long long n) {
   typedef wide_t<T> C;
-  lamb_numbers<C> k = {C(1) - *pow1, C(1) - *pow2, C(0), C(0), C(epsilon), C(decay)};
   C whole = size_of(partial, blocks), way = size_of(partial + blocks, blocks);
   C step = (whole > C(0) && way > C(0) ? whole / way : C(1)) * *rate;
-  EACH(i, 0, n) {
-    C x = up<T>(p[i]);
-    p_out[i] = down<T>(x - direction(x, up<T>(m[i]), up<T>(v[i]), k) * step);
-  }
+  EACH(i, 0, n) p_out[i] = down<T>(up<T>(p[i]) - direction[i] * step);
 }
 
 // ---- lars_momentum

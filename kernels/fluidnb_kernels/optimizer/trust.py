@@ -58,10 +58,9 @@ def emit_lamb(b: Binder, powers: tuple[Array, Array], betas: tuple[float, float]
     grad, rate = of_dtype(b, gradient(b), dtype), one_number(b, "LearningRate")
     before = [of_dtype(b, b[slot], dtype) for slot in ("Moment1", "Moment2")]
     after = [writing_as(b, b[slot], dtype) for slot in ("Moment1Out", "Moment2Out")]
-    b1, b2, eps, share = map(np.float64, (*betas, epsilon, decay))
-    _launch(b, "lamb_moments", param, blocks, param, grad, *before, *powers, *after, partial, b1, b2, eps, share)
-    step = param, *after, *powers, rate, partial, b["ParamOut"]
-    _launch(b, "lamb_step", param, blocks, *step, np.int32(blocks), eps, share)
+    direction, numbers = b.tmp(param.shape, partial.dtype), map(np.float64, (*betas, epsilon, decay))
+    _launch(b, "lamb_moments", param, blocks, param, grad, *before, *powers, *after, direction, partial, *numbers)
+    _launch(b, "lamb_step", param, blocks, param, direction, rate, partial, b["ParamOut"], np.int32(blocks))
     for slot, given in zip(("Moment1Out", "Moment2Out"), after, strict=True):
         written_as(b, b[slot], given)
 
