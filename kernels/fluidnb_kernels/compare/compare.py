@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from fluidnb.op import Attr, Binder, Context, op
+from fluidnb.op import Attr, Binder, Context, kernel, op
+from fluidnb_kernels.compare.on_cuda import holds
+from fluidnb_kernels.cuda import CTYPES
 from fluidnb_kernels.elementwise.broadcast import AXIS, joined, operands
 
 #: type -> (formula, numpy's function, result of comparing [1, 2, 3] with [2])
@@ -44,6 +46,10 @@ def _define(type: str, formula: str, ufunc: np.ufunc, result: str) -> None:
     def compare(b: Binder) -> None:
         x, y = operands(b)
         b(ufunc, x, y, out=b["Out"])
+
+    @kernel(type, place="cuda", dtypes=tuple(CTYPES))
+    def on_cuda(b: Binder) -> None:
+        holds(b, type)
 
 
 for _type, _row in ROWS.items():

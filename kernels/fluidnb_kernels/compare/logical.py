@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from fluidnb.op import Binder, Context, op, same
+from fluidnb.op import Binder, Context, kernel, op, same
+from fluidnb_kernels.compare.on_cuda import holds, opposite
+from fluidnb_kernels.cuda import CTYPES
 from fluidnb_kernels.elementwise.broadcast import joined, operands
 
 #: type -> (formula, numpy's function, result for [True, False] and [True])
@@ -42,6 +44,10 @@ def _define(type: str, formula: str, ufunc: np.ufunc, result: str) -> None:
         x, y = operands(b)
         b(ufunc, x, y, out=b["Out"])
 
+    @kernel(type, place="cuda", dtypes=tuple(CTYPES))
+    def on_cuda(b: Binder) -> None:
+        holds(b, type, bool)
+
 
 for _type, _row in ROWS.items():
     _define(_type, *_row)
@@ -59,3 +65,6 @@ def logical_not(b: Binder) -> None:
     Source: Fluid's logical_op.
     """
     b(np.logical_not, b["X"], out=b["Out"])
+
+
+kernel("logical_not", place="cuda", dtypes=["bool"])(opposite)

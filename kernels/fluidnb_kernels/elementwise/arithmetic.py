@@ -8,8 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from fluidnb.op import Binder, default_grad, grad_op, op, second_grad
-from fluidnb_kernels.elementwise.broadcast import AXIS, broadcast, joined, operands, summed
+from fluidnb.op import Binder, default_grad, grad_op, kernel, op, second_grad
+from fluidnb_kernels.elementwise.broadcast import AXIS, Shape, broadcast, joined, operands, summed
+from fluidnb_kernels.elementwise.on_cuda import CUDA, NUMBERS, binary, slopes
+from fluidnb_kernels.emit import FLOATS
 from fluidnb_kernels.rows.values import as_x, on_rows, or_rows
 
 Array = Any
@@ -166,6 +168,12 @@ def _define(name: str, row: Row) -> None:
         whole = row.ufunc is np.divide and x.dtype.kind in "iu"
         return b(truncated_quotient if whole else row.ufunc, x, y, out=b["Out"])
 
+    @kernel("elementwise_" + name, place="cuda", dtypes=NUMBERS)
+    def on_cuda(b: Binder) -> None:
+        if b.is_rows("X"):
+            return _times_number(b, name)
+        return binary(b, CUDA, f"f::{name}", b["X"], b["Y"], b["Out"], joined(b))
+
     dx, dy = row.dx, row.dy
     if dx is None or dy is None:
         return
@@ -184,6 +192,13 @@ def _define(name: str, row: Row) -> None:
 
     elementwise_grad.__doc__ = row.slopes + ", summed where an operand was repeated."
     grad_op(f"elementwise_{name}_grad", grad=_AGAIN.get(name))(elementwise_grad)
+
+    @kernel(f"elementwise_{name}_grad", place="cuda", dtypes=FLOATS)
+    def grad_on_cuda(b: Binder) -> None:
+        g = b["Out@GRAD"]
+        read = b["X"], b["Y"], b["Out"] if row.uses_out else g, g
+        dx, dy = (b[slot] if b.wants(slot) else None for slot in ("X@GRAD", "Y@GRAD"))
+        slopes(b, name, read, (dx, dy), joined(b))
 
 
 def _times_number(b: Binder, name: str) -> None:
@@ -232,3 +247,26 @@ def _pass_on(b: Binder, slot: str, sign: np.ufunc | None) -> None:
     if sign is not None:
         b(sign, target, out=dx)
     return None
+
+
+def _sums_on_cuda(name: str) -> None:
+    """Register the CUDA kernels of the gradients of a sum or a difference."""
+
+    @kernel(f"elementwise_{name}_grad", place="cuda", dtypes=FLOATS)
+    def on_cuda(b: Binder) -> None:
+        g, shapes = b["Out@GRAD"], joined(b)
+
+        def target(slot: str, shape: Shape, passes: bool) -> Array | None:
+            x = b[slot]
+            if passes and not summed(shape, shapes[2]):
+                b.alias(slot + "@GRAD", g.reshape(x.shape), b.lod(slot))
+                return None
+            return b.set(slot + "@GRAD", x.shape, x.dtype, b.lod(slot))
+
+        dx, dy = target("X", shapes[0], True), target("Y", shapes[1], name == "add")
+        if dx is not None or dy is not None:
+            slopes(b, name, (b["X"], b["Y"], g, g), (dx, dy), shapes)
+
+
+_sums_on_cuda("add")
+_sums_on_cuda("sub")

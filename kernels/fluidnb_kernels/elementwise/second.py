@@ -6,9 +6,11 @@ from typing import Any
 
 import numpy as np
 
-from fluidnb.op import Binder, aliases, grad_op
-from fluidnb_kernels.elementwise.broadcast import aligned, joined, operands, summed
-from fluidnb_kernels.emit import made, zeros
+from fluidnb.op import Binder, aliases, grad_op, kernel
+from fluidnb_kernels.elementwise.broadcast import Shape, aligned, joined, operands, summed
+from fluidnb_kernels.elementwise.on_cuda import CUDA, binary, slopes
+from fluidnb_kernels.emit import FLOATS, made, zeros
+from fluidnb_kernels.tensor import moves
 
 Array = Any
 
@@ -34,12 +36,39 @@ def _joined(b: Binder, ddx: Array | None, ddy: Array | None, join: np.ufunc) -> 
         zeros(b, out)
 
 
+def _joined_on_cuda(b: Binder, ddx: Array | None, ddy: Array | None, name: str) -> None:
+    """Emit launches that make DDOut; the gradients may have fewer dimensions than it."""
+    out = b["DDOut"]
+    so = tuple(out.shape)
+    if ddy is None or ddx is None and name == "add":
+        only = ddx if ddy is None else ddy
+        if only is None:
+            moves.fill(b, out)
+        else:
+            moves.move(b, out, only, of=moves.lay(only, _shape(b, only)))
+        return
+    if ddx is None:
+        ddx = b.tmp((1,), out.dtype)
+        moves.fill(b, ddx)
+    binary(b, CUDA, f"f::{name}", ddx, ddy, out, (_shape(b, ddx), _shape(b, ddy), so))
+
+
+def _shape(b: Binder, value: Array) -> Shape:
+    """The shape of an operand's gradient with the dimensions of DOut."""
+    whole = b["DOut"].shape
+    return value.shape if value.ndim == len(whole) else aligned(whole, value.shape, b.attr("axis", -1))[1]
+
+
 def _define(name: str, join: np.ufunc, sign: str) -> None:
-    def kernel(b: Binder) -> None:
+    def on_host(b: Binder) -> None:
         _joined(b, _seen(b, "DDX"), _seen(b, "DDY"), join)
 
-    kernel.__doc__ = f"DDOut = DDX {sign} DDY."
-    grad_op(f"elementwise_{name}_grad_grad", infer=aliases({"DDOut": "DOut"}), dtype_slot="DOut")(kernel)
+    on_host.__doc__ = f"DDOut = DDX {sign} DDY."
+    grad_op(f"elementwise_{name}_grad_grad", infer=aliases({"DDOut": "DOut"}), dtype_slot="DOut")(on_host)
+
+    @kernel(f"elementwise_{name}_grad_grad", place="cuda", dtypes=FLOATS)
+    def on_cuda(b: Binder) -> None:
+        _joined_on_cuda(b, b["DDX"], b["DDY"], name)
 
 
 _define("add", np.add, "+")
@@ -70,3 +99,23 @@ def elementwise_mul_grad_grad(b: Binder) -> None:
             b(np.add.reduce, made(b, np.multiply, g, other), axes, None, to, True)
         else:
             b(np.multiply, g, other, out=to)
+
+
+@kernel("elementwise_mul_grad_grad", place="cuda", dtypes=FLOATS)
+def mul_grad_grad_on_cuda(b: Binder) -> None:
+    """The same; dX and dY are what the gradient of a product makes of DDY for Y and of DDX for X."""
+    x, y, g, ddx, ddy, shapes = b["X"], b["Y"], b["DOut"], b["DDX"], b["DDY"], joined(b)
+    if b.wants("DDOut"):
+        parts: list[Array | None] = []
+        for one, other in ((ddx, y), (x, ddy)):
+            part = None if one is None or other is None else b.like(g)
+            if part is not None:
+                binary(b, CUDA, "f::mul", one, other, part, shapes)
+            parts.append(part)
+        _joined_on_cuda(b, parts[0], parts[1], "add")
+    dx, dy = (b[slot] if b.wants(slot) else None for slot in ("X@GRAD", "Y@GRAD"))
+    for target, one, other, side in ((dx, x, ddy, 0), (dy, ddx, y, 1)):
+        if target is not None and (one is None or other is None):
+            moves.fill(b, target)
+        elif target is not None:
+            slopes(b, "mul", (one, other, g, g), (None, target) if side else (target, None), shapes)

@@ -7,7 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from fluidnb.op import Attr, Binder, default_grad, grad_op, op, same
+from fluidnb.op import Attr, Binder, default_grad, grad_op, kernel, op, same
+from fluidnb_kernels.elementwise.on_cuda import NUMBERS
+from fluidnb_kernels.emit import FLOATS
+from fluidnb_kernels.math.plain import held_between
 from fluidnb_kernels.rows.values import as_x, dtype_of, on_rows, or_rows
 
 
@@ -63,3 +66,17 @@ def clip_grad(b: Binder) -> None:
     b(np.less, x, high, out=below)
     b(np.logical_and, above, below, out=above)
     b(np.multiply, b["Out@GRAD"], above, out=b["X@GRAD"])
+
+
+@kernel("clip", place="cuda", dtypes=NUMBERS)
+def clip_on_cuda(b: Binder) -> None:
+    """Out = min(max(X, min), max), in one launch."""
+    if b.is_rows("X"):
+        return clip(b)
+    return held_between(b, "clip", b["X"], b["Out"])
+
+
+@kernel("clip_grad", place="cuda", dtypes=FLOATS)
+def clip_grad_on_cuda(b: Binder) -> None:
+    """dX = dOut where min < X < max, 0 elsewhere, in one launch."""
+    held_between(b, "clip_grad", b["X"], b["Out@GRAD"], b["X@GRAD"])

@@ -6,7 +6,9 @@ from collections.abc import Collection
 
 import numpy as np
 
-from fluidnb.op import Attr, Binder, Context, OpDef, OpDesc, op
+from fluidnb.op import Attr, Binder, Context, OpDef, OpDesc, kernel, op
+from fluidnb_kernels.elementwise.on_cuda import NUMBERS
+from fluidnb_kernels.math.plain import scaled
 
 
 def _infer(c: Context) -> None:
@@ -45,3 +47,9 @@ def increment(b: Binder) -> None:
     """
     x = b["X"]
     b(np.add, x, b.const(b.attr("step"), x.dtype), out=b["Out"])
+
+
+@kernel("increment", place="cuda", dtypes=NUMBERS)
+def increment_on_cuda(b: Binder) -> None:
+    """Out = X + step, in the dtype of X."""
+    scaled(b, b["X"], b["Out"], bias=b.attr("step"))

@@ -6,7 +6,8 @@ from collections.abc import Collection
 
 import numpy as np
 
-from fluidnb.op import EMPTY, GRAD, Binder, Context, OpDef, OpDesc, grad_names, op
+from fluidnb.op import EMPTY, GRAD, Binder, Context, OpDef, OpDesc, grad_names, kernel, op
+from fluidnb_kernels.elementwise.on_cuda import CUDA, NUMBERS, binary
 from fluidnb_kernels.math.scale import scale_desc
 from fluidnb_kernels.rules import same_shape
 
@@ -41,3 +42,10 @@ def minus(b: Binder) -> None:
     Source: Fluid's minus_op.
     """
     b(np.subtract, b["X"], b["Y"], out=b["Out"])
+
+
+@kernel("minus", place="cuda", dtypes=NUMBERS)
+def minus_on_cuda(b: Binder) -> None:
+    """Out = X - Y, as elementwise_sub computes it."""
+    out = b["Out"]
+    binary(b, CUDA, "f::sub", b["X"], b["Y"], out, (out.shape,) * 3)

@@ -7,7 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from fluidnb.op import Attr, Binder, OpDef, OpDesc, grad_names, op, same
+from fluidnb.op import Attr, Binder, OpDef, OpDesc, grad_names, kernel, op, same
+from fluidnb_kernels.elementwise.on_cuda import NUMBERS
+from fluidnb_kernels.math.plain import scaled
 from fluidnb_kernels.rows.values import as_x, dtype_of, on_rows, or_rows
 
 
@@ -92,4 +94,17 @@ def scale(b: Binder) -> None:
     for function, operand in steps:
         b(function, x, operand, out=out)
         x = out
+    return None
+
+
+@kernel("scale", place="cuda", dtypes=NUMBERS)
+def scale_on_cuda(b: Binder) -> None:
+    """Out = scale · X + bias, in one launch."""
+    if b.is_rows("X"):
+        return scale(b)
+    x, out, by = b["X"], b["Out"], b["ScaleTensor"] if b.has("ScaleTensor") else None
+    whole = x.dtype.kind in "iu"
+    factor, bias = (int(v) if whole else v for v in (b.attr("scale"), b.attr("bias")))
+    if x is not out or by is not None or (factor, bias) != (1, 0):
+        scaled(b, x, out, factor, bias, first=not b.attr("bias_after_scale"), by=by)
     return None

@@ -6,7 +6,9 @@ from collections.abc import Collection
 
 import numpy as np
 
-from fluidnb.op import Binder, OpDef, OpDesc, op, same
+from fluidnb.op import Binder, OpDef, OpDesc, kernel, op, same
+from fluidnb_kernels.elementwise.on_cuda import NUMBERS
+from fluidnb_kernels.math.plain import signs
 from fluidnb_kernels.math.scale import scaled_gradients
 
 
@@ -26,3 +28,6 @@ def sign(b: Binder) -> None:
     Source: Fluid's sign_op.
     """
     b(np.sign, b["X"], out=b["Out"])
+
+
+kernel("sign", place="cuda", dtypes=NUMBERS)(signs)

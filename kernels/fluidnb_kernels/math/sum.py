@@ -6,8 +6,10 @@ from collections.abc import Collection
 
 import numpy as np
 
-from fluidnb.op import Binder, Context, OpDef, OpDesc, op
+from fluidnb.op import Binder, Context, OpDef, OpDesc, kernel, op
 from fluidnb.values import LoDTensor, LoDTensorArray, SelectedRows
+from fluidnb_kernels.elementwise.on_cuda import NUMBERS
+from fluidnb_kernels.math.plain import added
 from fluidnb_kernels.math.scale import scaled_gradients
 from fluidnb_kernels.rows.sums import emit_sum
 from fluidnb_kernels.rows.values import as_x, dtype_of, or_rows, shape_of
@@ -98,3 +100,12 @@ def sum(b: Binder) -> None:
     for x in xs[2:]:
         b(np.add, total, x, out=total)
     return None if total is out else b(np.copyto, out, total)
+
+
+@kernel("sum", place="cuda", dtypes=NUMBERS)
+def sum_on_cuda(b: Binder) -> None:
+    """Out = X₀ + X₁ + …, in launches of eight terms."""
+    xs = b.all("X")
+    if any(isinstance(x, LoDTensorArray | SelectedRows) for x in xs):
+        return sum(b)
+    return None if len(xs) == 1 and xs[0] is b["Out"] else added(b, xs, b["Out"])

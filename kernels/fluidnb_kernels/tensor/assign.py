@@ -6,8 +6,11 @@ from collections.abc import Collection
 
 import numpy as np
 
-from fluidnb.op import Attr, Binder, Context, OpDef, OpDesc, grad_names, op
+from fluidnb.op import Attr, Binder, Context, OpDef, OpDesc, grad_names, kernel, op
 from fluidnb.values import LoDTensor, LoDTensorArray, dtypes
+from fluidnb_kernels.cuda import CTYPES
+from fluidnb_kernels.cuda import cast as casts
+from fluidnb_kernels.tensor.moves import move
 
 
 def _assign_infer(c: Context) -> None:
@@ -89,3 +92,21 @@ def cast(b: Binder) -> None:
     Source: Fluid's cast_op.
     """
     b(np.copyto, b["Out"], b["X"], casting="unsafe")
+
+
+@kernel("assign", place="cuda")
+def assign_on_cuda(b: Binder) -> None:
+    """Out = X."""
+    x = b["X"]
+    if isinstance(x, LoDTensorArray):
+        return assign(b)
+    return None if b["Out"] is x else move(b, b["Out"], x)
+
+
+@kernel("cast", place="cuda", dtypes=tuple(CTYPES))
+def cast_on_cuda(b: Binder) -> None:
+    """Out = X in the dtype ``out_dtype``."""
+    x, out = b["X"], b["Out"]
+    if x.dtype == out.dtype:
+        return move(b, out, x)
+    return casts.cast(b, x, out)

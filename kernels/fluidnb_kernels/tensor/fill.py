@@ -6,9 +6,11 @@ from typing import Any
 
 import numpy as np
 
-from fluidnb.op import Attr, Binder, Context, no_slope, op, same, values_of
+from fluidnb.op import Attr, Binder, Context, kernel, no_slope, op, same, values_of
 from fluidnb.values import dtypes
+from fluidnb_kernels.cuda.cast import of_dtype
 from fluidnb_kernels.given import SHAPE_SLOTS, integers
+from fluidnb_kernels.tensor import moves
 
 #: The attributes of operators that fill with one value.
 VALUE = {
@@ -260,3 +262,27 @@ def fill(b: Binder) -> None:
     Source: Fluid's fill_op.
     """
     _listed(b, b.attr("value"))
+
+
+@kernel("fill_constant", place="cuda")
+def fill_constant_on_cuda(b: Binder) -> None:
+    """Out = value everywhere; the value of a variable stays on the device."""
+    out = b["Out"]
+    if not b.has("ValueTensor"):
+        return moves.fill(b, out, filling(b, out.dtype))
+    value = of_dtype(b, b["ValueTensor"], out.dtype)
+    return moves.move(b, out, value, of=moves.lay(value, ()))
+
+
+@kernel("fill_constant_batch_size_like", place="cuda")
+@kernel("fill_any_like", place="cuda")
+def fill_like_on_cuda(b: Binder) -> None:
+    """Out = value everywhere."""
+    moves.fill(b, b["Out"], filling(b, b["Out"].dtype))
+
+
+@kernel("fill_zeros_like", place="cuda")
+@kernel("fill_zeros_like2", place="cuda")
+def zeros_like_on_cuda(b: Binder) -> None:
+    """Out = 0 everywhere."""
+    moves.fill(b, b["Out"])

@@ -1,0 +1,103 @@
+"""Launches of plain arithmetic of tensors of one shape."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from fluidnb.op import Binder
+from fluidnb.values.dtypes import np_dtype
+from fluidnb_kernels.cuda import Source, ctype, widths
+from fluidnb_kernels.cuda.cast import of_dtype
+from fluidnb_kernels.cuda.grid import each
+from fluidnb_kernels.cuda.types import vector
+from fluidnb_kernels.cuda.wide import wide_dtype
+from fluidnb_kernels.elementwise.on_cuda import NUMBERS
+from fluidnb_kernels.emit import FLOATS
+
+Array = Any
+#: How many terms one launch adds up.
+_TERMS = 8
+
+
+def _kernels() -> Iterator[str]:
+    for dtype in map(np_dtype, NUMBERS):
+        for width in widths(dtype):
+            for kernel in ("scale", "clip", "sign", "total", *(["clip_grad"] if dtype.name in FLOATS else [])):
+                yield f"{kernel}<{ctype(dtype)}, {width}>"
+
+
+CUDA = Source(__file__, "plain.cu", _kernels)
+
+
+def _emit(b: Binder, kernel: str, arrays: Sequence[Array], beside: Sequence[Any], *numbers: Any) -> None:
+    """Emit a launch over arrays of one size, the last of which is written; what stands beside them comes before it."""
+    *read, out = arrays
+    width = vector(*arrays)
+    name = f"{kernel}<{ctype(out.dtype)}, {width}>"
+    each(b, CUDA, name, out.size, *read, *beside, out, *numbers, per_thread=width)
+
+
+def scaled(
+    b: Binder, x: Array, out: Array, factor: float = 1, bias: float = 0, *, first: bool = False, by: Array | None = None
+) -> None:
+    """Emit ``out = x · factor + bias``.
+
+    Args:
+        b: the binder.
+        x: the operand.
+        out: written; may be the operand.
+        factor: the factor.
+        bias: what is added.
+        first: whether it is added before multiplying.
+        by: one element that is the factor instead.
+
+    Example:
+        >>> from fluidnb.testing import run_op
+        >>> run_op("increment", {"X": np.array([4])})["Out"]
+        array([5])
+    """
+    numbers = (b.const(n, wide_dtype(x.dtype))[()] for n in (factor, bias))
+    beside = None if by is None else of_dtype(b, by, x.dtype)
+    _emit(b, "scale", [x, out], [beside], *numbers, np.int32(first))
+
+
+def held_between(b: Binder, kernel: str, *arrays: Array) -> None:
+    """Emit clip or its gradient; the bounds are inputs where they are given, else attributes.
+
+    Args:
+        b: the binder.
+        kernel: ``clip`` or ``clip_grad``.
+        arrays: what is read, then what is written.
+    """
+    dtype = arrays[0].dtype
+    given = [of_dtype(b, b[slot], dtype) if b.has(slot) else None for slot in ("Min", "Max")]
+    numbers = [b.const(b.attr(name), wide_dtype(dtype))[()] for name in ("min", "max")]
+    _emit(b, kernel, arrays, given, *numbers)
+
+
+def signs(b: Binder) -> None:
+    """Emit Out = the sign of X.
+
+    Args:
+        b: the binder.
+    """
+    _emit(b, "sign", [b["X"], b["Out"]], [])
+
+
+def added(b: Binder, terms: Sequence[Array], out: Array) -> None:
+    """Emit the sum of tensors, eight of them at a time.
+
+    Args:
+        b: the binder.
+        terms: at least one.
+        out: written; may be one of them.
+    """
+    left, between = list(terms), b.like(out) if len(terms) > _TERMS else out
+    while left:
+        some, left = left[:_TERMS], left[_TERMS:]
+        target = between if left else out
+        _emit(b, "total", [*some, *[some[0]] * (_TERMS - len(some)), target], [], np.int32(len(some)))
+        left = [target, *left] if left else []
