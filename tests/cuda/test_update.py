@@ -9,9 +9,12 @@ import numpy as np
 import pytest
 
 from fluidnb.errors import OpTypeError
+from fluidnb.program import Program
+from fluidnb.runtime import Scope
 from fluidnb.values import LoDTensor, SelectedRows
 from fluidnb_kernels import emulator
 from tests.cuda.operands import in_place, numbers, twins
+from tests.cuda.twins import run_twins
 from tests.tools.sampling import sample
 
 pytestmark = pytest.mark.skipif(bool(emulator.missing()), reason=emulator.missing())
@@ -131,6 +134,22 @@ def test_a_sparse_gradient_that_leaves_rows_alone(name: str) -> None:
     scope = twins(name, given, {**STEPS[name][2], "lazy_mode": True}, outputs(name))
     moved = (np.asarray(scope.find_var("Moment1Out@out").value) != given["Moment1"]).any(1)
     assert moved.tolist() == [True, True, False, False, True, False]
+
+
+def test_a_sparse_gradient_in_a_program_of_paddle_2() -> None:
+    """There the powers are advanced before they are read."""
+    got = []
+    for version in (0, 2_006_002):
+        given, program, scope = operands("adam", (6, 3), np.float64, rows()), Program(), Scope()
+        program.desc.pb.version.version = version
+        for name, value in given.items():
+            program.global_block().create_var(name=name, shape=[1], dtype="float64")
+            scope.var(name).value = LoDTensor(value) if isinstance(value, np.ndarray) else value
+        outs = {out: [name] for out, name in {"ParamOut": "Param", **STEPS["adam"][0]}.items()}
+        program.global_block().append_op(type="adam", inputs={name: [name] for name in given}, outputs=outs)
+        run_twins(program.global_block().desc.ops[0], scope)
+        got.append(np.asarray(scope.find_var("Param").value))
+    assert (abs(got[0] - got[1]) > 1e-3).any()
 
 
 @pytest.mark.parametrize("name", ["sgd", "adagrad"])

@@ -3,7 +3,7 @@
 // A thread makes four words of 64 bits by Philox 4x64-10 (Salmon et al., 2011) and serves 8 elements with them, or 4
 // of float64: 24 random bits are a float's, 53 a double's. Forward moves x in, Out and a byte of Mask out; the gradient
 // two elements and a byte. The rounds are some 30 operations for each element, so that the forward of float32 is bound
-// by memory and arithmetic alike. Out may stand in the place of X, so no pointer is __restrict__.
+// by memory and arithmetic alike.
 #include "fluid.cuh"
 
 typedef unsigned long long word;
