@@ -92,6 +92,16 @@ class DebugChannel:
         """
         return await self._python(request)
 
+    def ask_python_soon(self, request: Message) -> None:
+        """Ask the kernel itself, from any thread, and do not wait for the answer.
+
+        Args:
+            request: the request.
+        """
+        loop = getattr(getattr(self._kernel, "control_thread", None), "io_loop", None)
+        if loop is not None:
+            loop.add_callback(self._python, request)
+
     def tell(self, event: Message) -> None:
         """Tell the front end of an event, from any thread.
 

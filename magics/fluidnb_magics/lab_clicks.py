@@ -17,8 +17,8 @@ Ask = Callable[..., Message]
 class Clicks:
     """Breakpoints by file, as the panel asked for them.
 
-    In a ``%%fluid`` cell a click above an operator means the operator; elsewhere it means Python, unless the very line
-    made one.
+    In a ``%%fluid`` cell a click above an operator means the operator, and Python does not stop there while it builds;
+    elsewhere it means Python, unless the very line made an operator.
 
     Args:
         points: file -> ``SourceBreakpoint`` rows of the protocol.
@@ -55,7 +55,7 @@ class Clicks:
             The lines that were clicked -> a ``Breakpoint`` of the protocol, where the program can stop.
         """
         points = self._points[path]
-        if not _is_fluid(path):
+        if not is_fluid(path):
             points = [p for p in points if sources.ops_at(path, p["line"])]
         answer = ask("setBreakpoints", source={"path": path}, breakpoints=points)
         rows = zip(points, answer["body"]["breakpoints"], strict=True) if answer["success"] else ()
@@ -97,7 +97,7 @@ class Clicks:
 
     @staticmethod
     def _stop_at(sources: Sources, path: str, points: Iterable[Message]) -> bool:
-        if _is_fluid(path):
+        if is_fluid(path):
             last = max(sources.lines(path), default=0)
             return any(p["line"] <= last for p in points)
         return any(sources.ops_at(path, p["line"]) for p in points)
@@ -106,5 +106,20 @@ class Clicks:
         return iter(list(self._points))
 
 
-def _is_fluid(path: str) -> bool:
-    return path in where.cell_names
+def is_fluid(path: str) -> bool:
+    """Whether a file is a ``%%fluid`` cell, in which clicks mean operators and not Python.
+
+    Args:
+        path: the file; the kernel has written the text of a cell to it, which may not have run yet.
+
+    Example:
+        >>> is_fluid("train.py")
+        False
+    """
+    if path in where.cell_names:
+        return True
+    try:
+        with open(path, encoding="utf-8") as file:
+            return file.readline().startswith("%%fluid")
+    except (OSError, UnicodeError):
+        return False

@@ -27,7 +27,7 @@ from fluidnb.program import Program, default_main_program, hooks
 from fluidnb.values import epoch
 from fluidnb_magics.kernel_private import DebugChannel, Message
 from fluidnb_magics.lab_answers import LabAnswers, Render, refusal, response
-from fluidnb_magics.lab_clicks import Clicks
+from fluidnb_magics.lab_clicks import Clicks, is_fluid
 from fluidnb_magics.lab_sources import CellSources
 
 #: Events that the panel understands; it ends with the Python debugger, not with a session of ours.
@@ -84,6 +84,11 @@ class LabDebugger:
         self._channel.borrow(self.answer, self._hear)
         self._prompt = hooks.debug_prompt
         hooks.debug_began, hooks.debug_prompt = self._began, self._asker
+        for path in filter(is_fluid, self._clicks):  # Python has them from before, as after a restart of the kernel
+            arguments = {"source": {"path": path}, "breakpoints": []}
+            self._channel.ask_python_soon(
+                {"type": "request", "seq": 0, "command": "setBreakpoints", "arguments": arguments}
+            )
 
     def remove(self) -> None:
         """Leave no trace."""
@@ -259,8 +264,13 @@ class LabDebugger:
         path = arguments["source"]["path"]
         self._clicks.set(path, arguments.get("breakpoints") or [])
         epoch.value += 1  # runs look again whether they stop
-        found = await self._channel.ask_python(request)
-        python = found["body"]["breakpoints"] if found.get("success") else []
+        if is_fluid(path):  # without a session yet, a click waits for the next run
+            await self._channel.ask_python({**request, "arguments": {**arguments, "breakpoints": []}})
+            source = arguments["source"]
+            python = [{"verified": True, "source": source, **p} for p in arguments.get("breakpoints") or []]
+        else:
+            found = await self._channel.ask_python(request)
+            python = found["body"]["breakpoints"] if found.get("success") else []
         ours = {} if self._adapter is None else self._clicks.place(path, self._sources, self._ask)
         return response(request, {"breakpoints": self._clicks.merge(path, python, ours)})
 

@@ -31,7 +31,7 @@ class Debugger:
 
     def switch(self, on: bool = True) -> None:
         """Click the bug in the toolbar, and wait until it is on or off."""
-        self.page.locator(".jp-DebuggerBugButton").first.click()
+        self.page.locator('.jp-DebuggerBugButton[aria-disabled="false"]').first.click()
         state = "attached" if on else "detached"
         self.page.wait_for_selector('.jp-NotebookPanel[data-jp-debugger="true"]', state=state)
 

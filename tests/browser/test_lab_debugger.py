@@ -197,3 +197,26 @@ def test_a_long_run_can_be_paused(notebook: Open) -> None:
     nb.page.evaluate("() => window.jupyterapp.commands.execute('notebook:interrupt-kernel')")
     panel.until_shown(2, "The run was left where it stood.")
     assert not nb.errors
+
+
+def test_a_kernel_restarts_while_it_stands(notebook: Open) -> None:
+    nb = notebook([LOAD, LOOP, RUN])
+    panel = Debugger(nb)
+    panel.switch()
+    nb.run(0)
+    nb.run(1)
+    panel.click(1, 9)
+    panel.start(2)
+    panel.until_lit(1, 9, "block 1, iteration 0: 1 scale")
+    kernel = "window.jupyterapp.shell.currentWidget.sessionContext.session?.kernel"
+    nb.page.evaluate(f"() => {{ void {kernel}.restart(); }}")
+    panel.until_dark()
+    nb.page.wait_for_function(f"() => {kernel}?.status === 'idle'")
+    nb.page.wait_for_selector('.jp-NotebookPanel[data-jp-debugger="true"]')
+    nb.run(0)
+    nb.run(1)
+    panel.start(2)
+    panel.until_lit(1, 9, "block 1, iteration 0: 1 scale")
+    panel.click(1, 9)
+    panel.press("continue")
+    panel.until_shown(2, "[512]")
