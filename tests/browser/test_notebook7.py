@@ -17,7 +17,7 @@ import pytest
 from tests.browser.lab import Notebook, _free_port
 from tests.tools.kernel import ROOT, python_of
 
-pytestmark = [pytest.mark.browser, pytest.mark.slow]
+pytestmark = [pytest.mark.browser, pytest.mark.full]  # make test-full sets the environment up
 
 CELLS = [
     "%load_ext fluidnb\nimport numpy as np",
@@ -25,13 +25,6 @@ CELLS = [
     "%fluid show",
     "%fluid explore",
 ]
-
-
-def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    """Only with ``--full``, for which `make test-full` sets the environment up."""
-    if "notebook7" in metafunc.fixturenames:
-        wanted = ["7"] if metafunc.config.getoption("--full") else []
-        metafunc.parametrize("notebook7", wanted, indirect=True)
 
 
 @pytest.fixture

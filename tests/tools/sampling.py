@@ -63,6 +63,14 @@ def pytest_configure(config: pytest.Config) -> None:
         hypothesis.core.global_force_seed = SEED
 
 
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Leave out what only a full run takes."""
+    left = [] if _full else [item for item in items if item.get_closest_marker("full")]
+    if left:
+        config.hook.pytest_deselected(items=left)
+        items[:] = [item for item in items if item not in left]
+
+
 def pytest_report_header() -> str:
     """The line that says how to repeat this run."""
     return f"cases: {'all' if _full else 'sampled'}, to repeat: FLUIDNB_SEED={SEED}"
