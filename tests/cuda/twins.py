@@ -50,7 +50,7 @@ def check_twins(one: OneOp, program: Program, feed: Mapping[str, Any]) -> None:
         AssertionError: results differ.
     """
     ops = program.global_block().desc.ops
-    if not any(map(has_kernel, ops)):
+    if not any(has_kernel(desc) and _drawn(desc) for desc in ops):
         return
     scope = Scope()
     for row in one.inputs.values():
@@ -60,6 +60,12 @@ def check_twins(one: OneOp, program: Program, feed: Mapping[str, Any]) -> None:
         scope.var(name).value = LoDTensor(np.array(array), one._lods.get(name, ()))
     for desc in ops:
         run_twins(desc, scope)
+
+
+def _drawn(desc: OpDesc) -> bool:
+    """Whether this run takes an operator: a full one all, others one in three, its gradient with it."""
+    family = desc.optype.partition("_grad")[0]
+    return len(sample(ORDERS, 1)) > 1 or zlib.crc32(f"{SEED} {family}".encode()) % 3 == 0
 
 
 def run_twins(desc: OpDesc, scope: Scope) -> None:
