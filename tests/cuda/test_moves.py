@@ -75,8 +75,12 @@ def test_runs_of_every_width(width: int, dtype: Any) -> None:
     x, y = some(5, width, dtype=dtype), some(5, 16, dtype=dtype, seed=2)
     both("concat", {"X": [x, y]}, axis=1)
     both("split", {"X": np.concatenate([x, y], 1)}, {"Out": 2}, sections=[width, -1], axis=1)
-    both("stack", {"X": [x, x]}, ["Y"], axis=1)
     both("reverse", {"X": x}, axis=[0])
+    both("flip", {"X": x}, axis=[0, 1])
+    stacked = both("stack", {"X": [x, x + x]}, ["Y"], axis=1)["Y"][0]
+    both("stack_grad", {"X": [x, x], "Y@GRAD": stacked}, {"X@GRAD": 2}, axis=1)
+    layers = both("unstack", {"X": stacked}, {"Y": 2}, axis=1, num=2)["Y"]
+    both("unstack_grad", {"Y@GRAD": layers}, ["X@GRAD"], axis=1, num=2)
 
 
 def test_slices_with_steps() -> None:
@@ -85,6 +89,9 @@ def test_slices_with_steps() -> None:
     out = both("strided_slice", {"Input": x}, **cut)["Out"][0]
     assert np.array_equal(out, x[6:0:-2, 1:9:3])
     both("strided_slice_grad", {"Input": x, "Out@GRAD": out}, ["Input@GRAD"], **cut)
+    cut = {"axes": [0, 2], "starts": [2, 1], "ends": [3, 4], "decrease_axis": [0]}
+    out = both("slice", {"Input": x}, **cut)["Out"][0]
+    both("slice_grad", {"Input": x, "Out@GRAD": out}, ["Input@GRAD"], **cut)
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64, *HALVES], ids=lambda d: np.dtype(d).name)
@@ -104,7 +111,10 @@ def test_borders_of_a_value(dtype: Any) -> None:
     x = some(3, 6, dtype=dtype)
     out = both("pad", {"X": x}, paddings=[1, 0, 2, 5], pad_value=3.0)["Out"][0]
     both("pad_grad", {"Out@GRAD": out}, ["X@GRAD"], paddings=[1, 0, 2, 5])
-    both("crop", {"X": out}, offsets=[1, 2], shape=[3, 6])
+    piece = both("crop", {"X": out}, offsets=[1, 2], shape=[3, 6])["Out"][0]
+    both("crop_grad", {"X": out, "Out@GRAD": piece}, ["X@GRAD"], offsets=[1, 2], shape=[3, 6])
+    both("pad_constant_like", {"X": out, "Y": x}, pad_value=2.0)
+    both("pad_constant_like_grad", {"Y": x, "Out@GRAD": out}, ["Y@GRAD"])
 
 
 @pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64], ids=lambda d: np.dtype(d).name)

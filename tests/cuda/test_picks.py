@@ -32,6 +32,8 @@ def test_rows_that_meet(width: int, dtype: Any) -> None:
     for overwrite in (True, False):
         rows = {"X": x, "Ids": abs(ids).astype(np.int32), "Updates": g}
         both("scatter", rows, overwrite=overwrite)
+    slopes = {"Ids": abs(ids), "Updates": g, "Out@GRAD": x}
+    both("scatter_grad", slopes, ["X@GRAD", "Updates@GRAD"])
 
 
 @pytest.mark.parametrize("padding", [-1, 3])
@@ -123,7 +125,8 @@ def test_a_number_that_names_no_row_stops_the_kernel(type: str, inputs: dict[str
 @pytest.mark.parametrize("dtype", [0, 2, 3, 5, 6], ids=["bool", "int32", "int64", "float32", "float64"])
 def test_single_ones(dtype: int, lenient: bool) -> None:
     ids = np.array([[0], [2], [9 if lenient else 1]])
-    both("one_hot", {"X": ids}, depth=3, dtype=dtype, allow_out_of_range=lenient)
+    for type in ("one_hot", "one_hot_v2"):
+        both(type, {"X": ids}, depth=3, dtype=dtype, allow_out_of_range=lenient)
 
 
 @pytest.mark.parametrize("dtype", [*FLOATS, np.int32, np.int64], ids=name_of)
