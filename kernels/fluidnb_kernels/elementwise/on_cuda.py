@@ -11,8 +11,9 @@ import numpy as np
 from fluidnb.op import Binder
 from fluidnb.values.dtypes import np_dtype
 from fluidnb_kernels.cuda import Source, ctype, vector, widths
+from fluidnb_kernels.cuda.cast import of_dtype
 from fluidnb_kernels.cuda.grid import each
-from fluidnb_kernels.cuda.wide import wide_dtype
+from fluidnb_kernels.cuda.wide import wide_dtype, writing_as, written_as
 from fluidnb_kernels.elementwise.broadcast import Shape, summed
 from fluidnb_kernels.elementwise.dims import MOST, Band, alike, band, merged, six
 from fluidnb_kernels.emit import FLOATS
@@ -152,21 +153,24 @@ def _repeated(b: Binder, name: str, side: str, read: Read, to: Array, shapes: Sh
     """Emit the gradient of one operand, where operands are repeated in any way."""
     dims, (sx, sy, so), g = merged(*shapes), shapes, read[3]
     if len(dims) > MOST:
-        whole = b.tmp(so, g.dtype)
-        repeated = _whole(b, read[0], sx, so), _whole(b, read[1], sy, so), read[2], g
+        wide = wide_dtype(g.dtype)  # what is rounded before it is summed is off
+        x, y, out, g = (of_dtype(b, v, wide) for v in read)
+        whole, sums = b.tmp(so, wide), writing_as(b, to, wide)
+        repeated = _whole(b, x, sx, so), _whole(b, y, sy, so), out, g
         slopes(b, name, repeated, (whole, None) if side == "x" else (None, whole), (so, so, so))
-        fold(b, whole, to, so, summed(sx if side == "x" else sy, so))
+        fold(b, whole, sums, so, summed(sx if side == "x" else sy, so))
+        written_as(b, to, sums)
         return
     has = [dim.in_x if side == "x" else dim.in_y for dim in dims]
     order = sorted(range(len(dims)), key=lambda i: not has[i])
     count = prod(dim.size for dim, own in zip(dims, has, strict=True) if not own)
     steps = six(dims, order, [dim.in_x for dim in dims], [dim.in_y for dim in dims], [True] * len(dims))
     kernel = CUDA[f"strided_slope<f::{name}, f::of_{side}, {ctype(g.dtype)}>"]
-    blocks, sums = count >= 32, to.size
-    if sums:
+    blocks, n = count >= 32, to.size
+    if n:
         threads = 32 if 32 <= count <= 128 else 256
-        grid = min(sums if blocks else -(-sums // threads), 1 << 16)
-        b(kernel, (grid,), (threads,), 0, *read, to, *steps, np.int32(blocks), np.int64(count), np.int64(sums))
+        grid = min(n if blocks else -(-n // threads), 1 << 16)
+        b(kernel, (grid,), (threads,), 0, *read, to, *steps, np.int32(blocks), np.int64(count), np.int64(n))
 
 
 def _whole(b: Binder, v: Array, shape: Shape, out: Shape) -> Array:
