@@ -13,6 +13,7 @@ from fluidnb.runtime import Scope
 from fluidnb.runtime.plan import PlanOp
 from fluidnb.values import LoDTensor
 from fluidnb_kernels import emulator
+from fluidnb_kernels.cuda import rows
 from fluidnb_kernels.emulator.raw import EmulatorError
 from tests.cuda.test_moves import both, some
 from tests.cuda.twins import OnDevice
@@ -30,10 +31,17 @@ def test_rows_that_meet(width: int, dtype: Any) -> None:
     both("gather", {"X": x, "Index": ids})
     both("gather_grad", {"X": x, "Index": ids, "Out@GRAD": g}, ["X@GRAD"])
     for overwrite in (True, False):
-        rows = {"X": x, "Ids": abs(ids).astype(np.int32), "Updates": g}
-        both("scatter", rows, overwrite=overwrite)
+        both("scatter", {"X": x, "Ids": abs(ids).astype(np.int32), "Updates": g}, overwrite=overwrite)
     slopes = {"Ids": abs(ids), "Updates": g, "Out@GRAD": x}
     both("scatter_grad", slopes, ["X@GRAD", "Updates@GRAD"])
+
+
+def test_threads_go_round_in_strides(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(rows, "BLOCKS", 1)
+    x, ids = some(3, 1300), np.array([2, 0, 2, 1, 1])
+    out = both("gather", {"X": x, "Index": ids})["Out"][0]
+    both("gather_grad", {"X": x, "Index": ids, "Out@GRAD": out}, ["X@GRAD"])
+    both("gather", {"X": some(4, 3), "Index": np.arange(400) % 4})
 
 
 @pytest.mark.parametrize("padding", [-1, 3])
@@ -57,9 +65,9 @@ def test_a_sparse_gradient_of_a_table() -> None:
         scope.var(name).value = LoDTensor(array)
     ins = {"W": ["w"], "Ids": ["ids"], "Out@GRAD": ["g"]}
     bind(OpDesc("lookup_table_grad", ins, {"W@GRAD": ["dw"]}, {"is_sparse": True, "padding_idx": 8}), scope)
-    rows = scope.find_var("dw").value
-    assert rows.rows() == [3, 8, 3]
-    assert np.array_equal(rows.value.array, [g[0], [0, 0], g[2]])
+    slope = scope.find_var("dw").value
+    assert slope.rows() == [3, 8, 3]
+    assert np.array_equal(slope.value.array, [g[0], [0, 0], g[2]])
 
 
 @pytest.mark.parametrize("index", [np.int32, np.int64, np.uint8], ids=name_of)
