@@ -79,7 +79,8 @@ attributes
   max  float, required; upper bound
 
 kernels
-  cpu  any dtype
+  cpu   any dtype
+  cuda  float16, bfloat16, float32, float64, int32, int64
 
 gradient
   clip_grad  Max, Min, Out@GRAD, X → X@GRAD
