@@ -71,7 +71,7 @@ def _select(definition: OpDef, dtype: str, place: str, attrs: dict[str, Any]) ->
             if "layout" in wish and kernel.layout != wish["layout"]:
                 continue
             return Choice(kernel, cast if cast != dtype else None)
-    have = [f"{t}" for k in definition.kernels for t in k.types()]
+    have = [f"{t}" for k in definition.kernels if k.place in (wanted, "cpu") for t in k.types()]
     raise EnforceNotMet(
         f"op {definition.type} does not have kernel for "
         f"data_type[{need}]:data_layout[{wish.get('layout', 'ANY_LAYOUT')}]:place[{wanted}]:library_type[{library}].",

@@ -47,10 +47,11 @@ def notebook(
     open_named = lab.opener(running_lab, browser)
 
     def open_content(content: list[str] | Path) -> lab.Notebook:
-        opened.append(open_named(request.node.name, content))
+        opened.append(open_named(f"{request.path.stem}__{request.node.name}", content))  # a name of its own
         return opened[-1]
 
     yield open_content
     for nb in opened:
         nb.page.screenshot(path=shots / f"{request.node.name}.png")
         nb.page.context.close()
+    lab.end_kernels(running_lab)

@@ -145,7 +145,7 @@ def test_lenet_from_clicks(
     assert not nb.errors
     nb.page.evaluate("window.jupyterapp.commands.execute('docmanager:save')")
     nb.page.wait_for_function("!window.jupyterapp.shell.currentWidget.context.model.dirty")
-    saved = nbformat.read(running_lab.root / "test_lenet_from_clicks.ipynb", as_version=4)
+    saved = nbformat.read(running_lab.root / "test_builder__test_lenet_from_clicks.ipynb", as_version=4)
     ran = NotebookClient(saved, timeout=300, resources={"metadata": {"path": str(tmp_path)}}).execute()
     losses = [float(text) for text in text_of(ran.cells[3]).split()]
     assert len(losses) == 8 and losses[-1] < losses[0], losses

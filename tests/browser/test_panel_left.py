@@ -45,7 +45,7 @@ def test_without_its_kernel_it_stays_readable(
     assert not nb.errors
 
     # opened again, where nothing but the file is left
-    saved = running_lab.root / "test_without_its_kernel_it_stays_readable.ipynb"
+    saved = running_lab.root / "test_panel_left__test_without_its_kernel_it_stays_readable.ipynb"
     again = opener(running_lab, browser)("opened_again", saved)
     face = again.page.locator("[data-fluidnb-face]")
     face.locator("text=step 1 ").first.wait_for()
