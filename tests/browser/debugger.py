@@ -39,6 +39,7 @@ class Debugger:
         """Click in the gutter beside a line, and wait until a breakpoint is there or gone."""
         count = self.page.locator(".jp-DebuggerBreakpoint").count()
         gutter = self.nb.cell(cell).locator(".cm-gutter.cm-breakpoint-gutter > .cm-gutterElement").nth(line)
+        gutter.wait_for()  # the notebook may just have come back into view
         gutter.scroll_into_view_if_needed()
         box = gutter.bounding_box()
         self.page.mouse.click(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
