@@ -40,6 +40,8 @@ def assert_close(got: Any, want: Any, rtol: float, atol: float, what: str) -> No
     assert have.dtype == expected.dtype, f"{what}: dtype {have.dtype} for {expected.dtype}"
     assert have.shape == expected.shape, f"{what}: shape {have.shape} for {expected.shape}"
     assert got.lod_ == want.lod_, f"{what}: LoD {got.lod_} for {want.lod_}"
+    if expected.dtype.name == "bfloat16":  # numpy does not count it as a float
+        have, expected = have.astype(np.float32), expected.astype(np.float32)
     if expected.dtype.kind == "f":
         np.testing.assert_allclose(have, expected, rtol, atol, err_msg=what)
     else:
