@@ -13,7 +13,7 @@ import sys
 import threading
 import weakref
 from collections.abc import Callable, Mapping
-from concurrent.futures import Future
+from concurrent.futures import Future, wait
 from typing import Any
 
 from fluidnb.debug.breakpoints import Breakpoint, parse
@@ -199,17 +199,21 @@ class Session:
 
         Raises:
             EnforceNotMet: the session is closed.
+            KeyboardInterrupt: Ctrl-C came meanwhile; it is done all the same.
             Exception: what it raises.
         """
         future = self.slip(function, *args)
-        while True:
+        interrupted = False
+        while not future.done():
             try:
-                return future.result(timeout=0.2)
-            except TimeoutError:
-                if future.done():
-                    raise
-                if not self._finish.alive:
-                    raise EnforceNotMet("This session is closed.") from None
+                wait([future], timeout=0.2)
+            except KeyboardInterrupt:  # half of what is done in here would be worse than a moment
+                interrupted = True
+            if not future.done() and not self._finish.alive:
+                raise EnforceNotMet("This session is closed.")
+        if interrupted:
+            raise KeyboardInterrupt
+        return future.result()
 
     def pause(self) -> None:
         """Let a running program stop after the operator that is under way; so does one that is about to run."""

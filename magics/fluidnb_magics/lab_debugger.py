@@ -357,6 +357,15 @@ class LabDebugger:
         Raises:
             Stopped: the user has ended the cell; the session stands as it did.
         """
+        try:
+            self._wait(session)
+        except KeyboardInterrupt:
+            raise Stopped(
+                "The run was left where it stood.", received=session.snapshot.text,
+                hint="the session stands there still; %fluid step, back, continue ... go on from here.",
+            ) from None  # fmt: skip
+
+    def _wait(self, session: Session) -> None:
         self._follow(session)
         over = self._over = queue.SimpleQueue()
 
@@ -376,11 +385,6 @@ class LabDebugger:
                     if session.snapshot.state != "running":
                         raise
                     session.pause()
-        except KeyboardInterrupt:
-            raise Stopped(
-                "The run was left where it stood.", received=session.snapshot.text,
-                hint="the session stands there still; %fluid step, back, continue ... go on from here.",
-            ) from None  # fmt: skip
         finally:
             if not session.closed:
                 session.slip(Walker.forget, look)

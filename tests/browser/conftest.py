@@ -13,13 +13,6 @@ import pytest
 from tests.browser import lab
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """A page may be late on cores that are busy with other tests: what fails twice has failed, and each try is told."""
-    for item in items:
-        if item.get_closest_marker("browser"):
-            item.add_marker(pytest.mark.flaky(reruns=1))
-
-
 @pytest.fixture(scope="session")
 def browser() -> Iterator[Any]:
     """A headless Chromium."""

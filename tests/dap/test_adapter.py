@@ -16,6 +16,8 @@ from tests.dap import programs
 from tests.dap.client import Direct
 from tests.dap.programs import ROW, line_of
 
+pytestmark = pytest.mark.live
+
 
 @pytest.fixture
 def session() -> Iterator[Session]:

@@ -17,6 +17,8 @@ from fluidnb.cli.debug import COMMAND
 from fluidnb.dap.host import Host
 from fluidnb.dap.server import Server
 
+pytestmark = pytest.mark.live
+
 EDITORS = Path(fluidnb.__file__).parent / "dap" / "editors"
 MANIFEST = json.loads((EDITORS / "vscode" / "package.json").read_text())
 DEBUGGER = MANIFEST["contributes"]["debuggers"][0]

@@ -15,6 +15,8 @@ import pytest
 
 from tests.dap.schema import problems
 
+pytestmark = pytest.mark.live
+
 ROOT = Path(__file__).parents[2]
 SCENARIOS = Path(__file__).with_name("scenarios.js")
 

@@ -25,6 +25,8 @@ from tests.dap.client import PATIENCE
 from tests.dap.programs import ROW
 from tests.dap.sockets import OPENED, TOKEN, Wire
 
+pytestmark = pytest.mark.live
+
 
 @pytest.fixture(autouse=True)
 def all_closed() -> Iterator[None]:

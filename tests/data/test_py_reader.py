@@ -11,6 +11,8 @@ import fluidnb as fluid
 from fluidnb.data.py_reader import PyReader
 from fluidnb.errors import NotBuiltYet, OpTypeError, OpValueError
 
+pytestmark = pytest.mark.live
+
 
 def variables():
     return fluid.layers.data("x", shape=[2]), fluid.layers.data("y", shape=[1], dtype="int64")

@@ -14,6 +14,8 @@ import pytest
 from fluidnb.data import reader, seeding
 from fluidnb.errors import OpTypeError, OpValueError
 
+pytestmark = pytest.mark.live
+
 TEN = lambda: iter(range(10))  # noqa: E731 - a reader
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import random
 import signal
 import threading
@@ -15,6 +16,8 @@ from fluidnb import layers
 from fluidnb.debug import Session, Stopped
 from fluidnb.errors import EnforceNotMet, FluidError, NotFound, OpTypeError, OpValueError
 from tests.debug.programs import FEED, held, looping, started
+
+pytestmark = pytest.mark.live
 
 
 @pytest.fixture
@@ -326,6 +329,22 @@ def test_ctrl_c_pauses_and_the_program_goes_on_from_there():
         assert d.go_on().reason == "paused"
         assert d[i.name].item() > before
     d.close()
+
+
+def test_ctrl_c_waits_until_something_done_between_steps_is_done():
+    fluid.layers.fill_constant([1], "float32", 1.0)
+    session = fluid.debug(feed={})
+    done = []
+
+    def slow(walker):
+        os.kill(os.getpid(), signal.SIGINT)
+        time.sleep(0.1)
+        done.append(walker)
+
+    with pytest.raises(KeyboardInterrupt):
+        session.aside(slow)
+    assert len(done) == 1
+    session.close()
 
 
 def test_a_running_program_is_told_about_and_can_be_paused():

@@ -11,6 +11,8 @@ import pytest
 
 from tests.tools.kernel import LiveKernel, live_kernel, python_of
 
+pytestmark = pytest.mark.live
+
 #: Minor versions that `make test-full` has in environments of their own; the installed one is always tested.
 VERSIONS = ("6.29", "7.0", "newest")
 
@@ -196,8 +198,10 @@ def test_ctrl_c_and_pause(kernel: LiveKernel) -> None:
     cell = kernel.start(RUN)
     kernel.until(lambda: bool(kernel.events("stopped")))
     frame = frames(kernel, kernel.events("stopped")[-1])[0]["id"]
-    main = "__import__('sys')._current_frames()[__import__('threading').main_thread().ident].f_code.co_name"
-    kernel.until(lambda: kernel.debug("evaluate", expression=main, frameId=frame)["body"]["result"] == "'wait'")
+    main = "__import__('sys')._current_frames()[__import__('threading').main_thread().ident].f_code.co_qualname"
+    kernel.until(
+        lambda: kernel.debug("evaluate", expression=main, frameId=frame)["body"]["result"] == "'LabDebugger._wait'"
+    )
     kernel.manager.interrupt_kernel()
     shown = kernel.finish(cell)
     assert "The run was left where it stood." in shown

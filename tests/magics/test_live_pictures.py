@@ -22,6 +22,8 @@ from tests.magics.conftest import Session
 from tests.magics.test_cells import LOOP
 from tests.magics.test_memory import DATA, FEED, NET
 
+pytestmark = pytest.mark.live
+
 RUN = f"%fluid run {FEED} --fetch loss"
 
 

@@ -6,6 +6,7 @@ import re
 import threading
 from typing import Any
 
+import pytest
 from IPython.core.error import UsageError
 
 from fluidnb.dap.server import Server
@@ -13,6 +14,8 @@ from fluidnb.debug.session import current
 from tests.dap.client import PATIENCE
 from tests.dap.sockets import Wire
 from tests.magics.conftest import Session
+
+pytestmark = pytest.mark.live
 
 NET = """%%fluid net
 x = layers.data("x", shape=[2])

@@ -16,6 +16,8 @@ import fluidnb as fluid
 from fluidnb.runtime import interrupt, interrupt_all
 from fluidnb.values import LoDTensor
 
+pytestmark = pytest.mark.live
+
 STATE = ("Param", "Moment1", "Moment2", "Beta1Pow", "Beta2Pow")
 Values = dict[str, bytes]
 

@@ -11,10 +11,12 @@ import pytest
 
 from tests.magics.test_terminal import environment
 
+pytestmark = pytest.mark.live
+
 pexpect = pytest.importorskip("pexpect")
 pyte = pytest.importorskip("pyte")
 
-PROGRAMS = '''
+PROGRAMS = """
 import numpy as np
 import fluidnb as fluid
 from fluidnb import layers
@@ -56,7 +58,7 @@ with fluid.program_guard(train, start):
     loss = layers.mean(layers.square(layers.square(h)))
     fluid.optimizer.SGD(5.0).minimize(loss)
 exe.run(start)
-'''
+"""
 
 
 class Screen:

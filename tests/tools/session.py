@@ -11,7 +11,8 @@ import pytest
 
 import fluidnb as fluid
 
-pytest_plugins = [f"tests.tools.{part}" for part in ("sampling", "skips", "names", "workers", "resume", "shells")]
+_PARTS = ("sampling", "live", "skips", "names", "workers", "resume", "shells")
+pytest_plugins = [f"tests.tools.{part}" for part in _PARTS]
 
 
 def pytest_configure(config: pytest.Config) -> None:
