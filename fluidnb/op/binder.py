@@ -311,9 +311,19 @@ class Binder(Context):
         Returns:
             An array.
         """
-        array = self.memory.alloc_on(self._kernel_place, tuple(shape), np.dtype(dtype))
-        zeros = np.zeros(shape, dtype)
-        (copy if self._kernel_place == "cpu" else copy_between("cpu", self._kernel_place))(zeros, array)
+        return self.table(np.zeros(shape, dtype))
+
+    def table(self, numbers: Any) -> Array:
+        """Numbers worked out while binding (offsets, row numbers), where the kernel can read them.
+
+        Args:
+            numbers: an array of the host.
+
+        Returns:
+            A copy in memory that stays where it is between runs.
+        """
+        array = self.memory.alloc_on(self._kernel_place, numbers.shape, numbers.dtype)
+        (copy if isinstance(array, np.ndarray) else copy_between("cpu", self._kernel_place))(numbers, array)
         return array
 
     def const(self, value: Any, dtype: Any) -> Array:

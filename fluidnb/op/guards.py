@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+from fluidnb.values.copies import on_host
+
 if TYPE_CHECKING:
     from fluidnb.op.binder import Binder
 
@@ -38,7 +40,9 @@ class ValuesOf:
         Args:
             b: the binder.
         """
-        return tuple((slot, i, x.tobytes()) for slot in self.slots for i, x in enumerate(b.all(slot)) if x is not None)
+        return tuple(
+            (slot, i, on_host(x).tobytes()) for slot in self.slots for i, x in enumerate(b.all(slot)) if x is not None
+        )
 
 
 def values_of(*slots: str) -> ValuesOf:

@@ -71,3 +71,19 @@ def copy(src: Any, dst: Any) -> None:
 
 for _here, _there in (("cpu", "cuda_pinned"), ("cuda_pinned", "cpu")):  # both are host memory
     register_copy(_here, _there, copy)
+
+
+def on_host(array: Any) -> Any:
+    """What an array holds now, as numpy's: for the few numbers that decide about shapes.
+
+    Args:
+        array: an array of any place.
+
+    Returns:
+        An ndarray; the array itself where it is one. A device finishes what it was asked to do before.
+
+    Example:
+        >>> on_host(np.ones(2))
+        array([1., 1.])
+    """
+    return array if isinstance(array, np.ndarray) else array.get()

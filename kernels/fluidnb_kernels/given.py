@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import numpy as np
-
 from fluidnb.op import Context
+from fluidnb.values.copies import on_host
 
 #: Slots that give a shape as one variable, or as a list of sizes.
 SHAPE_SLOTS = {
@@ -39,6 +38,6 @@ def integers(c: Context, attr: str, whole: str = "", each: str = "", unknown: in
             values = c.all(slot)
             if not c.runtime:
                 return [unknown] * (len(values) if slot == each else max(values[0].size, 0))
-            return [int(n) for v in values for n in np.asarray(v).reshape(-1)]
+            return [int(n) for v in values for n in on_host(v).reshape(-1)]
     value = c.attr(attr, 0)
     return list(value) if isinstance(value, list) else [value]
