@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from fluidnb.op import Binder
-from fluidnb_kernels.cuda.source import Source
-from fluidnb_kernels.cuda.types import CTYPES, ctype
+from fluidnb_kernels.cuda import cublas
+from fluidnb_kernels.cuda.source import Function, Source
+from fluidnb_kernels.cuda.types import CTYPES
 
 Array = Any
 
@@ -50,7 +52,7 @@ def gemm(
 
 
 def launch(x: Array, y: Array, out: Array, tx: bool, ty: bool, alpha: float, beta: float) -> None:
-    """What `gemm` emits.
+    """What `gemm` emits: cuBLAS's product of matrices on a device, the kernel of ``gemm.cu`` of those on the host.
 
     Args:
         x: as in `gemm`.
@@ -63,24 +65,59 @@ def launch(x: Array, y: Array, out: Array, tx: bool, ty: bool, alpha: float, bet
     """
     (m, n), k = out.shape[-2:], x.shape[-2] if tx else x.shape[-1]
     batch = out.shape[0] if out.ndim == 3 else 1
-    kernel = CUDA[f"gemm<{ctype(out.dtype)}, {_FLAGS[tx]}, {_FLAGS[ty]}>"]
-    grid = -(-n // _SIDE), -(-m // _SIDE), min(batch, _MOST)
-    sizes = np.int32(m), np.int32(n), np.int32(k)
     rows, steps = [_row(a) for a in (x, y, out)], [_step(a) for a in (x, y, out)]
-    operands = _address(x), _address(y), _address(out)
-    kernel(grid, (_THREADS,), 0, *operands, *sizes, *rows, *steps, np.float64(alpha), np.float64(beta), np.int32(batch))
+    if not isinstance(out, np.ndarray):
+        addresses = [a.data.ptr for a in (x, y, out)]
+        return cublas.gemm(out.dtype.name, addresses, (m, n, k), rows, steps, tx, ty, alpha, beta, batch)
+    addresses = [a.ctypes.data for a in (x, y, out)]
+    call = call_of(out.dtype.name, addresses, (m, n, k), rows, steps, tx, ty, alpha, beta, batch)
+    return call.kernel.on("emulator")(call.grid, call.block, call.args)
 
 
-def _row(a: Array) -> np.int64:
-    """How far rows lie apart, in elements."""
-    return np.int64(a.strides[-2] // a.itemsize)
+class Launch(NamedTuple):
+    """A launch of ``gemm.cu``."""
+
+    kernel: Function
+    grid: tuple[int, ...]
+    block: tuple[int, ...]
+    args: tuple[Any, ...]
 
 
-def _step(a: Array) -> np.int64:
-    """How far the matrices of a batch lie apart, in elements; a matrix that meets each one stays."""
-    return np.int64(a.strides[0] // a.itemsize if a.ndim == 3 else 0)
+def call_of(
+    dtype: str, addresses: Sequence[int], sizes: Sequence[int], rows: Sequence[int], steps: Sequence[int], tx: bool,
+    ty: bool, alpha: float, beta: float, batch: int,
+) -> Launch:  # fmt: skip
+    """The launch of ``gemm.cu`` that makes a product.
+
+    Args:
+        dtype: name of the dtype.
+        addresses: of x, y and out: rows that lie apart are not contiguous, which a launch would ask of arrays.
+        sizes: m, n and k.
+        rows: how far the rows of each lie apart, in elements.
+        steps: how far the matrices of a batch lie apart, in elements; 0 for one that meets each.
+        tx: whether x lies transposed.
+        ty: whether y lies transposed.
+        alpha: number.
+        beta: number.
+        batch: how many products.
+
+    Returns:
+        The launch.
+    """
+    m, n, _ = sizes
+    return Launch(
+        CUDA[f"gemm<{CTYPES[dtype]}, {_FLAGS[tx]}, {_FLAGS[ty]}>"],
+        (-(-n // _SIDE), -(-m // _SIDE), min(batch, _MOST)), (_THREADS,),
+        (
+            *map(np.uint64, addresses), *map(np.int32, sizes), *map(np.int64, rows), *map(np.int64, steps),
+            np.float64(alpha), np.float64(beta), np.int32(batch),
+        ),
+    )  # fmt: skip
 
 
-def _address(a: Array) -> np.uint64:
-    """Where it begins: rows that lie apart are not contiguous, which a launch would ask of an array."""
-    return np.uint64(a.ctypes.data if isinstance(a, np.ndarray) else a.data.ptr)
+def _row(a: Array) -> int:
+    return int(a.strides[-2]) // int(a.itemsize)
+
+
+def _step(a: Array) -> int:
+    return int(a.strides[0]) // int(a.itemsize) if a.ndim == 3 else 0

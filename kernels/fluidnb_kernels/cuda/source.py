@@ -8,7 +8,11 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from fluidnb.errors import NotFound, near
+from fluidnb.memory import flags
+from fluidnb_kernels.cuda import backend
 
 _SHARED = Path(__file__).parent
 _INCLUDE = re.compile(r'\s*#\s*include\s+"([^"]+)"')
@@ -65,7 +69,7 @@ class Source:
     @cached_property
     def text(self) -> str:
         """The file with what it includes in place, so that compilers and their caches see all of it."""
-        return "\n".join(_lines(self.path, set()))
+        return "\n".join(included(self.path.read_text(), self.path, set()))
 
 
 class Function:
@@ -102,16 +106,27 @@ class Function:
         return found
 
     def __call__(self, grid: tuple[int, ...], block: tuple[int, ...], shared: int, *args: Any) -> None:
-        self.on("emulator")(grid, block, args, shared_mem=shared)
+        host = all(isinstance(a, (np.ndarray, np.generic, type(None))) for a in args)
+        self.on("emulator" if host else flags.values["cuda_backend"] + " device")(grid, block, args, shared_mem=shared)
 
     def __repr__(self) -> str:
         return f"<kernel {self.name} of {self.source.path.name}>"
 
 
-def _lines(path: Path, seen: set[str]) -> list[str]:
-    """The lines of a file; an included one stands in its place, once."""
-    out = [f'#line 1 "{path.name}"']
-    for number, line in enumerate(path.read_text().splitlines(), 1):
+def included(text: str, path: Path, seen: set[str], first: int = 1) -> list[str]:
+    """The lines of a text; an included file stands in its place, once.
+
+    Args:
+        text: CUDA C++.
+        path: its file; headers are looked for beside it, then beside ``fluid.cuh``.
+        seen: names of headers that are there already; grows.
+        first: the number of its first line.
+
+    Returns:
+        Lines, with those that tell compilers where each comes from.
+    """
+    out = [f'#line {first} "{path.name}"']
+    for number, line in enumerate(text.splitlines(), first):
         match = _INCLUDE.match(line)
         if match is None:
             out.append(line)
@@ -120,10 +135,8 @@ def _lines(path: Path, seen: set[str]) -> list[str]:
         else:
             seen.add(match[1])
             beside = path.with_name(match[1])
-            out += [
-                *_lines(beside if beside.exists() else _SHARED / match[1], seen),
-                f'#line {number + 1} "{path.name}"',
-            ]
+            header = beside if beside.exists() else _SHARED / match[1]
+            out += [*included(header.read_text(), header, seen), f'#line {number + 1} "{path.name}"']
     return out
 
 
@@ -135,4 +148,13 @@ def _emulated(text: str, file: str, name: str) -> Any:
     return RawModule(text, name_expressions=() if name in plain else (name,), name=file).get_function(name)
 
 
-backends["emulator"] = _emulated
+def _on_device(text: str, file: str, name: str) -> Any:
+    """Compiled by NVRTC through cupy, which keeps what it compiled on disk, by text, options and architecture."""
+    from fluidnb_kernels.emulator.translate import kernels_in
+
+    expressions = None if name in kernels_in(text) else (name,)
+    module = backend.cupy().RawModule(code=text, options=("--std=c++17",), name_expressions=expressions)
+    return module.get_function(name)
+
+
+backends.update({"emulator": _emulated, "cupy device": _on_device, "emulator device": _on_device})

@@ -1,0 +1,43 @@
+"""Which cupy stands between kernels and a device: the real one, or its stand-in over the emulator."""
+
+from __future__ import annotations
+
+import importlib
+from typing import Any
+
+from fluidnb.memory import flags
+
+flags.define_flag(
+    "cuda_backend", "cupy", "What CUDAPlace runs on: cupy (a GPU), or emulator (the processor, slowly, to test).",
+    check=lambda value: value in ("cupy", "emulator"), rule="cupy or emulator",
+)  # fmt: skip
+
+#: FLAGS_cuda_backend -> the module that is cupy, and the one that is its cuBLAS
+_MODULES = {
+    "cupy": ("cupy", "cupy_backends.cuda.libs.cublas"),
+    "emulator": ("fluidnb_kernels.standin", "fluidnb_kernels.standin.cublas"),
+}
+
+
+def cupy() -> Any:
+    """The module that is used as cupy; it is imported at the first call.
+
+    Returns:
+        cupy, or `fluidnb_kernels.standin`.
+
+    Raises:
+        ImportError: it is not installed.
+    """
+    return importlib.import_module(_MODULES[flags.values["cuda_backend"]][0])
+
+
+def cublas() -> Any:
+    """The module with cuBLAS's functions.
+
+    Returns:
+        cupy's, or the stand-in's.
+
+    Raises:
+        ImportError: it is not installed.
+    """
+    return importlib.import_module(_MODULES[flags.values["cuda_backend"]][1])

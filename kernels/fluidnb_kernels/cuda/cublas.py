@@ -1,0 +1,45 @@
+"""Products by cuBLAS."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from fluidnb_kernels.cuda import backend
+
+#: dtype name -> cudaDataType_t
+_TYPES = {"float32": 0, "float64": 1, "float16": 2, "bfloat16": 14}
+
+
+def gemm(
+    dtype: str, addresses: Sequence[int], sizes: Sequence[int], rows: Sequence[int], steps: Sequence[int], tx: bool,
+    ty: bool, alpha: float, beta: float, batch: int,
+) -> None:  # fmt: skip
+    """Put a product into the current stream; half precision is added up in float32, float32 as it is (no TF32).
+
+    Args:
+        dtype: name of the dtype.
+        addresses: of x, y and out on the device.
+        sizes: m, n and k.
+        rows: how far the rows of each lie apart, in elements.
+        steps: how far the matrices of a batch lie apart, in elements; 0 for one that meets each.
+        tx: whether x lies transposed.
+        ty: whether y lies transposed.
+        alpha: number.
+        beta: number.
+        batch: how many products.
+    """
+    library = backend.cublas()
+    handle = backend.cupy().cuda.device.get_cublas_handle()
+    (m, n, k), (x, y, out), type_ = sizes, addresses, _TYPES[dtype]
+    wide = dtype == "float64"
+    numbers = np.array([alpha, beta], np.float64 if wide else np.float32)
+    compute = library.CUBLAS_COMPUTE_64F if wide else library.CUBLAS_COMPUTE_32F
+    # cuBLAS counts columns first: what it reads is transposed, and out' = y' x'. One row may have any length.
+    lead = [max(row, 1) for row in rows]
+    library.gemmStridedBatchedEx(
+        handle, int(ty), int(tx), n, m, k, numbers.ctypes.data, y, type_, max(lead[1], k if ty else n), steps[1],
+        x, type_, max(lead[0], m if tx else k), steps[0], numbers.ctypes.data + numbers.itemsize,
+        out, type_, max(lead[2], n), steps[2], batch, compute, library.CUBLAS_GEMM_DEFAULT,
+    )  # fmt: skip

@@ -1,0 +1,51 @@
+"""Products of matrices with cuBLAS's names, made by the project's own kernel on the emulator."""
+
+from __future__ import annotations
+
+import ctypes
+
+from fluidnb_kernels.cuda.gemm import call_of
+from fluidnb_kernels.standin.memory import CUDARuntimeError, on_device
+from fluidnb_kernels.standin.runtime import CUDA_R_16BF, CUDA_R_16F, CUDA_R_32F, CUDA_R_64F
+from fluidnb_kernels.standin.streams import streams
+
+CUBLAS_OP_N, CUBLAS_OP_T = 0, 1
+CUBLAS_COMPUTE_32F, CUBLAS_COMPUTE_64F = 68, 70
+CUBLAS_GEMM_DEFAULT = -1
+_DTYPES = {CUDA_R_32F: "float32", CUDA_R_64F: "float64", CUDA_R_16F: "float16", CUDA_R_16BF: "bfloat16"}
+_stream = {1: 0}
+
+
+def setStream(handle: int, stream: int) -> None:
+    """Where products go.
+
+    Args:
+        handle: the handle.
+        stream: number of the stream.
+    """
+    _stream[handle] = stream
+
+
+def gemmStridedBatchedEx(
+    handle: int, transa: int, transb: int, m: int, n: int, k: int, alpha: int, A: int, Atype: int, lda: int,
+    strideA: int, B: int, Btype: int, ldb: int, strideB: int, beta: int, C: int, Ctype: int, ldc: int, strideC: int,
+    batchCount: int, computeType: int, algo: int,
+) -> None:  # fmt: skip
+    """C = alpha · op(A) · op(B) + beta · C for matrices in column order; see cuBLAS's documentation.
+
+    Raises:
+        CUDARuntimeError: sizes or addresses that cuBLAS would refuse.
+    """
+    number = ctypes.c_double if computeType == CUBLAS_COMPUTE_64F else ctypes.c_float
+    by, plus = number.from_address(alpha).value, number.from_address(beta).value
+    if lda < (k if transa else m) or ldb < (n if transb else k) or ldc < m or not Atype == Btype == Ctype:
+        raise CUDARuntimeError("CUBLAS_STATUS_INVALID_VALUE")
+    for address in (A, B, C):
+        if not on_device(address):
+            raise CUDARuntimeError("cudaErrorIllegalAddress: an illegal memory access was encountered")
+    # Read in row order, every matrix is transposed: C' = B' · A'.
+    launch = call_of(
+        _DTYPES[Ctype], (B, A, C), (n, m, k), (ldb, lda, ldc), (strideB, strideA, strideC), bool(transb), bool(transa),
+        by, plus, batchCount,
+    )  # fmt: skip
+    streams[_stream[handle]].push(lambda: launch.kernel.on("emulator")(launch.grid, launch.block, launch.args))

@@ -1,0 +1,52 @@
+"""The device, and the handle of cuBLAS."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from fluidnb_kernels.standin import runtime
+from fluidnb_kernels.standin.streams import get_current_stream
+
+
+class Device:
+    """A device.
+
+    Args:
+        device: its number; default the current one.
+    """
+
+    def __init__(self, device: int | None = None) -> None:
+        self.id = runtime.getDevice() if device is None else int(device)
+
+    def use(self) -> None:
+        """Make it the current one."""
+        runtime.setDevice(self.id)
+
+    def synchronize(self) -> None:
+        """Wait until all its work is done."""
+        runtime.deviceSynchronize()
+
+    @property
+    def mem_info(self) -> tuple[int, int]:
+        """Free bytes, and all."""
+        return runtime.memGetInfo()
+
+    @property
+    def compute_capability(self) -> str:
+        """Its architecture."""
+        return "90"
+
+    def __enter__(self) -> Device:
+        self.use()
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        pass
+
+
+def get_cublas_handle() -> Any:
+    """The handle of cuBLAS for the current device, set to the current stream."""
+    from fluidnb_kernels.standin import cublas
+
+    cublas.setStream(1, get_current_stream().ptr)
+    return 1

@@ -1,0 +1,166 @@
+"""Device memory: mappings that the host cannot touch but while a device works."""
+
+from __future__ import annotations
+
+import ctypes
+import mmap
+import threading
+from bisect import bisect_right, insort
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+#: Bytes that a device has.
+TOTAL = 2 << 30
+#: What a device's own allocations are multiples of.
+_PAGE = 4096
+_NONE, _READ_WRITE = 0, 3
+_NEW = 0xFF  # makes NaN of numbers, and addresses that are none
+
+_libc = ctypes.CDLL(None, use_errno=True)
+_libc.mmap.restype = ctypes.c_void_p
+_libc.mmap.argtypes = [ctypes.c_void_p, ctypes.c_size_t, *[ctypes.c_int] * 3, ctypes.c_long]
+_libc.munmap.argtypes = [ctypes.c_void_p, ctypes.c_size_t]
+_libc.mprotect.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int]
+_FAILED = ctypes.c_void_p(-1).value
+
+_lock = threading.RLock()
+#: address -> bytes, and the addresses in order
+_regions: dict[int, int] = {}
+_starts: list[int] = []
+_open = 0
+
+
+class CUDARuntimeError(RuntimeError):
+    """What cupy raises for an error code of CUDA's runtime.
+
+    Args:
+        text: the code's name, and more.
+    """
+
+    def __init__(self, text: str) -> None:
+        super().__init__(text)
+        self.status = text.partition(":")[0]
+
+
+def malloc(size: int) -> int:
+    """Device memory.
+
+    Args:
+        size: bytes.
+
+    Returns:
+        Its address; 0 for no bytes.
+
+    Raises:
+        CUDARuntimeError: there is not so much.
+    """
+    if not size:
+        return 0
+    with _lock:
+        if size > TOTAL - used():
+            raise CUDARuntimeError("cudaErrorMemoryAllocation: out of memory")
+        whole = -(-size // _PAGE) * _PAGE
+        start = _libc.mmap(None, whole, _READ_WRITE, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS, -1, 0)
+        if start == _FAILED:
+            raise CUDARuntimeError("cudaErrorMemoryAllocation: out of memory")
+        ctypes.memset(start, _NEW, min(size, 1 << 20))  # all of a large one would take long
+        _regions[start] = size
+        insort(_starts, start)
+        if not _open:
+            _protect(start, size, _NONE)
+        return int(start)
+
+
+def free(address: int) -> None:
+    """Give device memory back.
+
+    Args:
+        address: what `malloc` gave.
+
+    Raises:
+        CUDARuntimeError: no memory begins there.
+    """
+    with _lock:
+        if not address:
+            return
+        size = _regions.pop(address, None)
+        if size is None:
+            raise CUDARuntimeError("cudaErrorInvalidValue: invalid argument")
+        _starts.remove(address)
+        _libc.munmap(address, -(-size // _PAGE) * _PAGE)
+
+
+def used() -> int:
+    """Bytes that are allocated."""
+    return sum(_regions.values())
+
+
+def on_device(address: int, size: int = 0) -> bool:
+    """Whether bytes are a device's.
+
+    Args:
+        address: where they begin.
+        size: how many.
+    """
+    at = bisect_right(_starts, address) - 1
+    return at >= 0 and address + max(size, 1) <= _starts[at] + _regions[_starts[at]]
+
+
+def touches_device(address: int, size: int) -> bool:
+    """Whether any of some bytes is a device's.
+
+    Args:
+        address: where they begin.
+        size: how many.
+    """
+    at = bisect_right(_starts, address + size - 1) - 1
+    return at >= 0 and address < _starts[at] + _regions[_starts[at]]
+
+
+@contextmanager
+def working() -> Iterator[None]:
+    """While the body runs, a device works, and its memory can be touched."""
+    global _open
+    with _lock:
+        _open += 1
+        if _open == 1:
+            for start, size in _regions.items():
+                _protect(start, size, _READ_WRITE)
+        try:
+            yield
+        finally:
+            _open -= 1
+            if not _open:
+                for start, size in _regions.items():
+                    _protect(start, size, _NONE)
+
+
+def _protect(start: int, size: int, how: int) -> None:
+    if _libc.mprotect(start, -(-size // _PAGE) * _PAGE, how):
+        raise MemoryError(f"mprotect: error {ctypes.get_errno()}")
+
+
+class UnownedMemory:
+    """Device memory that somebody else keeps, as of a pool.
+
+    Args:
+        ptr: its address.
+        size: bytes.
+        owner: what must live as long.
+        device_id: the device.
+    """
+
+    def __init__(self, ptr: int, size: int, owner: object, device_id: int = -1) -> None:
+        self.ptr, self.size, self.device_id, self._owner = ptr, size, max(device_id, 0), owner
+
+
+class MemoryPointer:
+    """A place in device memory.
+
+    Args:
+        mem: the memory.
+        offset: bytes from its beginning.
+    """
+
+    def __init__(self, mem: UnownedMemory, offset: int) -> None:
+        self.mem, self.ptr, self.device_id = mem, mem.ptr + offset, mem.device_id

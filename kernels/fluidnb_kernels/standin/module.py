@@ -1,0 +1,92 @@
+"""Kernels that are launched into streams."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from fluidnb_kernels.emulator import raw
+from fluidnb_kernels.standin.array import ndarray
+from fluidnb_kernels.standin.memory import CUDARuntimeError, on_device
+from fluidnb_kernels.standin.streams import get_current_stream
+
+
+class RawModule:
+    """The kernels of one file.
+
+    Args:
+        code: CUDA C++.
+        options: of the compiler.
+        name_expressions: instantiations of templates.
+    """
+
+    def __init__(
+        self, code: str, *, options: Sequence[str] = (), name_expressions: Sequence[str] | None = None
+    ) -> None:
+        self._module = raw.RawModule(code, options=options, name_expressions=name_expressions or ())
+
+    def get_function(self, name: str) -> RawKernel:
+        """One of its kernels.
+
+        Args:
+            name: its name, or the name expression.
+        """
+        kernel = object.__new__(RawKernel)
+        kernel._kernel = self._module.get_function(name)
+        return kernel
+
+
+class RawKernel:
+    """One kernel.
+
+    Args:
+        code: CUDA C++.
+        name: the kernel's name.
+        options: of the compiler.
+    """
+
+    def __init__(self, code: str, name: str, options: Sequence[str] = ()) -> None:
+        self._kernel = raw.RawKernel(code, name, options)
+
+    name = property(lambda self: self._kernel.name)
+
+    @property
+    def max_dynamic_shared_size_bytes(self) -> int:
+        """Bytes of dynamic shared memory that a launch may ask for."""
+        return self._kernel.max_dynamic_shared_size_bytes
+
+    @max_dynamic_shared_size_bytes.setter
+    def max_dynamic_shared_size_bytes(self, size: int) -> None:
+        self._kernel.max_dynamic_shared_size_bytes = size
+
+    def __call__(self, grid: Sequence[int], block: Sequence[int], args: Sequence[Any], *, shared_mem: int = 0) -> None:
+        """Launch it into the current stream.
+
+        Args:
+            grid: blocks along one to three axes.
+            block: threads along one to three axes.
+            args: arrays or addresses for pointers, numpy scalars for numbers.
+            shared_mem: bytes of dynamic shared memory.
+
+        Raises:
+            TypeError: an array of the host.
+            CUDARuntimeError: an address that is not a device's.
+        """
+        given = [self._argument(i, a) for i, a in enumerate(args)]
+        get_current_stream().push(lambda: self._kernel(grid, block, given, shared_mem=shared_mem))
+
+    def _argument(self, place: int, given: Any) -> Any:
+        if isinstance(given, np.ndarray):
+            raise TypeError(f"Unsupported type {type(given)}")
+        pointer = place < len(self._kernel.signature) and self._kernel.signature[place][0] == "P"
+        if isinstance(given, ndarray):
+            address, given = given.data.ptr, given._lies
+        else:
+            address = int(given) if pointer and given is not None else 0
+        if pointer and address and not on_device(address, 0) and not (isinstance(given, np.ndarray) and not given.size):
+            raise CUDARuntimeError(
+                f"cudaErrorIllegalAddress: argument {place} of {self.name} is not in a device's memory"
+            )
+        return given

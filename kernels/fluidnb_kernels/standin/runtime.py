@@ -1,0 +1,134 @@
+"""CUDA's runtime: memory, copies, devices."""
+
+from __future__ import annotations
+
+import ctypes
+from typing import Any
+
+from fluidnb_kernels.standin.memory import TOTAL, CUDARuntimeError, free, malloc, on_device, touches_device, used
+from fluidnb_kernels.standin.streams import streams
+
+__all__ = ["CUDARuntimeError", "free", "malloc"]
+
+memcpyHostToHost, memcpyHostToDevice, memcpyDeviceToHost, memcpyDeviceToDevice, memcpyDefault = range(5)
+streamCaptureModeGlobal, streamCaptureModeThreadLocal, streamCaptureModeRelaxed = range(3)
+eventDisableTiming = 2
+CUDA_R_32F, CUDA_R_64F, CUDA_R_16F, CUDA_R_16BF = 0, 1, 2, 14
+#: kind of copy -> whether the target and the source are a device's
+_ENDS = {memcpyHostToDevice: (True, False), memcpyDeviceToHost: (False, True), memcpyDeviceToDevice: (True, True)}
+_device = 0
+
+
+def getDeviceCount() -> int:
+    """How many devices there are."""
+    return 1
+
+
+def getDevice() -> int:
+    """The current device."""
+    return _device
+
+
+def setDevice(device: int) -> None:
+    """Choose a device.
+
+    Args:
+        device: its number.
+
+    Raises:
+        CUDARuntimeError: there is none.
+    """
+    if device != 0:
+        raise CUDARuntimeError("cudaErrorInvalidDevice: invalid device ordinal")
+
+
+def getDeviceProperties(device: int) -> dict[str, Any]:
+    """What is known of a device.
+
+    Args:
+        device: its number.
+    """
+    setDevice(device)
+    return {
+        "name": b"emulator", "totalGlobalMem": TOTAL, "major": 9, "minor": 0, "multiProcessorCount": 1, "warpSize": 32,
+        "maxThreadsPerBlock": 1024, "sharedMemPerBlock": 48 << 10, "sharedMemPerBlockOptin": 227 << 10,
+    }  # fmt: skip
+
+
+def memGetInfo() -> tuple[int, int]:
+    """Free bytes, and all."""
+    return TOTAL - used(), TOTAL
+
+
+def deviceSynchronize() -> None:
+    """Wait until all work is done."""
+    for stream in list(streams.values()):
+        stream.synchronize()
+
+
+def streamSynchronize(stream: int) -> None:
+    """Wait until a stream's work is done.
+
+    Args:
+        stream: its number.
+    """
+    streams[stream].synchronize()
+
+
+def memcpyAsync(dst: int, src: int, size: int, kind: int, stream: int) -> None:
+    """Copy bytes, when the stream comes to it; the host's memory must stay as it is until then.
+
+    Args:
+        dst: address of the target.
+        src: address of the source.
+        size: bytes.
+        kind: ``memcpyHostToDevice`` and the like.
+        stream: number of the stream.
+
+    Raises:
+        CUDARuntimeError: an address is not what the kind says.
+    """
+    for address, device in zip((dst, src), _ENDS[kind], strict=True):
+        if size and not (on_device(address, size) if device else not touches_device(address, size)):
+            raise CUDARuntimeError("cudaErrorInvalidValue: invalid argument")
+    streams[stream].push(lambda: _move(dst, src, size))
+
+
+def memcpy(dst: int, src: int, size: int, kind: int) -> None:
+    """Copy bytes, and wait.
+
+    Args:
+        dst: address of the target.
+        src: address of the source.
+        size: bytes.
+        kind: as in `memcpyAsync`.
+    """
+    memcpyAsync(dst, src, size, kind, 0)
+    streams[0].synchronize()
+
+
+def memsetAsync(ptr: int, value: int, size: int, stream: int) -> None:
+    """Fill bytes, when the stream comes to it.
+
+    Args:
+        ptr: address.
+        value: what each byte becomes.
+        size: bytes.
+        stream: number of the stream.
+
+    Raises:
+        CUDARuntimeError: the bytes are not a device's.
+    """
+    if size and not on_device(ptr, size):
+        raise CUDARuntimeError("cudaErrorInvalidValue: invalid argument")
+    streams[stream].push(lambda: _fill(ptr, value, size))
+
+
+def _move(dst: int, src: int, size: int) -> None:
+    ctypes.memmove(dst, src, size)
+
+
+def _fill(ptr: int, value: int, size: int) -> None:
+    if size and not on_device(ptr, size):
+        raise CUDARuntimeError("cudaErrorIllegalAddress: an illegal memory access was encountered")
+    ctypes.memset(ptr, value, size)

@@ -1,0 +1,238 @@
+"""Streams that do nothing until they must, events, and graphs of captured work."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import Any
+
+from fluidnb_kernels.standin.memory import CUDARuntimeError, working
+
+Work = Callable[[], None]
+
+_MODES = {0: "global", 1: "thread_local", 2: "relaxed"}
+
+
+class Graph:
+    """Captured work.
+
+    Args:
+        work: what was captured.
+    """
+
+    def __init__(self, work: list[Work]) -> None:
+        self._work = work
+
+    def launch(self, stream: Stream | None = None) -> None:
+        """Do it all once more.
+
+        Args:
+            stream: where; default the current stream.
+        """
+        where = get_current_stream() if stream is None else stream
+        for work in self._work:
+            where.push(work)
+
+    def upload(self, stream: Stream | None = None) -> None:
+        """Bring the graph to the device before its first launch; nothing to do here.
+
+        Args:
+            stream: where.
+        """
+
+
+class Stream:
+    """Work in order; it waits until the stream is synchronized.
+
+    Args:
+        null: whether this is the default stream.
+        non_blocking: whether it does not wait for the default stream.
+        ptds: whether it is the default stream of a thread.
+        priority: as in cupy.
+    """
+
+    def __init__(
+        self, null: bool = False, non_blocking: bool = False, ptds: bool = False, priority: int | None = None
+    ) -> None:
+        self.ptr = 0 if null else next_number()
+        self._waiting: list[Work] = []
+        self._captured: list[Work] | None = None
+        self._done = 0  # how much work is done, since the stream was made
+        streams[self.ptr] = self
+
+    # ---- work
+
+    def push(self, work: Work) -> None:
+        """Add work, which is done at a synchronization, or captured.
+
+        Args:
+            work: called while a device works.
+        """
+        if self._captured is not None:
+            self._captured.append(work)
+        else:
+            self._waiting.append(work)
+
+    def drain(self, upto: int | None = None) -> None:
+        """Do the work that waits.
+
+        Args:
+            upto: how much work, since the stream was made, must be done; default all.
+        """
+        while self._waiting and (upto is None or self._done < upto):
+            work = self._waiting.pop(0)
+            self._done += 1
+            with working():
+                work()
+
+    @property
+    def mark(self) -> int:
+        """How much work it has been given since it was made."""
+        return self._done + len(self._waiting)
+
+    # ---- cupy's names
+
+    def synchronize(self) -> None:
+        """Wait until its work is done.
+
+        Raises:
+            CUDARuntimeError: it is capturing.
+        """
+        if self._captured is not None:
+            raise CUDARuntimeError("cudaErrorStreamCaptureUnsupported: the stream is capturing")
+        self.drain()
+
+    @property
+    def done(self) -> bool:
+        """Whether its work is done."""
+        return not self._waiting
+
+    def begin_capture(self, mode: int | None = None) -> None:
+        """Write down what comes instead of doing it.
+
+        Args:
+            mode: ``streamCaptureModeRelaxed`` and the like.
+        """
+        if self.ptr == 0:
+            raise RuntimeError("cannot capture on the default (legacy) stream")
+        if self._captured is not None:
+            raise CUDARuntimeError("cudaErrorIllegalState: the operation cannot be performed in the present state")
+        self._captured = []
+
+    def end_capture(self) -> Graph:
+        """What was written down.
+
+        Raises:
+            CUDARuntimeError: it is not capturing.
+        """
+        if self._captured is None:
+            raise CUDARuntimeError("cudaErrorIllegalState: the operation cannot be performed in the present state")
+        graph, self._captured = Graph(self._captured), None
+        return graph
+
+    def is_capturing(self) -> bool:
+        """Whether it is capturing."""
+        return self._captured is not None
+
+    def record(self, event: Event | None = None) -> Event:
+        """Let an event come when the work so far is done.
+
+        Args:
+            event: the event; default a new one.
+        """
+        event = Event() if event is None else event
+        event.record(self)
+        return event
+
+    def wait_event(self, event: Event) -> None:
+        """Let what comes wait for an event.
+
+        Args:
+            event: the event.
+        """
+        self.push(event.reach)
+
+    def use(self) -> Stream:
+        """Make it the current stream."""
+        _current[-1] = self
+        return self
+
+    def __enter__(self) -> Stream:
+        _current.append(self)
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        _current.pop()
+
+
+class Event:
+    """A point in a stream's work.
+
+    Args:
+        block: as in cupy.
+        disable_timing: whether it takes no time.
+        interprocess: as in cupy.
+    """
+
+    def __init__(self, block: bool = False, disable_timing: bool = False, interprocess: bool = False) -> None:
+        self._stream: Stream | None = None
+        self._mark = 0
+        self.time = 0.0
+
+    def record(self, stream: Stream | None = None) -> None:
+        """Come when the work so far of a stream is done.
+
+        Args:
+            stream: the stream; default the current one.
+        """
+        stream = get_current_stream() if stream is None else stream
+        stream.push(self._come)
+        self._stream, self._mark = stream, stream.mark
+
+    def _come(self) -> None:
+        self.time = time.perf_counter()
+
+    def reach(self) -> None:
+        """Do what lies before it."""
+        if self._stream is not None:
+            self._stream.drain(self._mark)
+
+    def synchronize(self) -> None:
+        """Wait until it has come."""
+        self.reach()
+
+    @property
+    def done(self) -> bool:
+        """Whether it has come."""
+        return self._stream is None or self._stream.mark - len(self._stream._waiting) >= self._mark
+
+
+def get_elapsed_time(start_event: Event, end_event: Event) -> float:
+    """Milliseconds between two events.
+
+    Args:
+        start_event: the first.
+        end_event: the second.
+    """
+    return (end_event.time - start_event.time) * 1e3
+
+
+def get_current_stream(device_id: int = -1) -> Any:
+    """The stream into which work goes.
+
+    Args:
+        device_id: the device; there is one.
+    """
+    return _current[-1]
+
+
+def next_number() -> int:
+    """A number that no stream has."""
+    return max(streams, default=0) + 1
+
+
+#: number -> stream
+streams: dict[int, Stream] = {}
+_current: list[Stream] = []
+_current.append(Stream(null=True))
+Stream.null = _current[0]  # type: ignore[attr-defined]
