@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from fluidnb.op import EMPTY, Binder, Clock, OpDesc, get_op
+from fluidnb.op.select import select
 from fluidnb.program import Program
 from fluidnb.runtime import Scope
 from fluidnb.runtime.plan import PlanOp
@@ -19,6 +20,7 @@ from fluidnb.values import LoDTensor
 from fluidnb.values.dtypes import np_dtype
 from fluidnb_kernels import emulator
 from fluidnb_kernels.emulator.raw import ORDERS
+from tests.cuda.devices import OnDevice
 from tests.tools.sampling import SEED, sample
 
 #: dtype -> how far a result may be from numpy's, relative to numbers above 1.
@@ -27,10 +29,8 @@ CLOSE = {"float64": 1e-11, "float32": 3e-5, "float16": 1e-3, "bfloat16": 8e-3}
 HALF = ("float16", "bfloat16")
 
 
-class OnDevice(Fresh):
-    """Memory that counts as a CUDA device's, so that kernels for it are chosen; its arrays are numpy's own."""
-
-    place_kind = "cuda"
+#: Where CUDA kernels run: on the emulator over numpy's own memory, unless a run wants cupy's.
+device: type[OnDevice] = OnDevice
 
 
 def has_kernel(desc: OpDesc) -> bool:
@@ -68,28 +68,39 @@ def _drawn(desc: OpDesc) -> bool:
     return len(sample(ORDERS, 1)) > 1 or zlib.crc32(f"{SEED} {family}".encode()) % 3 == 0
 
 
-def run_twins(desc: OpDesc, scope: Scope) -> None:
-    """Run an operator with numpy, which writes the scope, and on the emulator in several orders of threads.
+def run_twins(desc: OpDesc, scope: Scope, where: type[OnDevice] | None = None) -> None:
+    """Run an operator with numpy, which writes the scope, and its CUDA kernel in several orders of threads.
 
     Args:
         desc: the operator.
         scope: its operands.
+        where: the device; default `device`.
 
     Raises:
         AssertionError: results differ.
     """
-    copies = [_copy(desc, scope) for _ in ORDERS] if has_kernel(desc) else []
+    copies = [_copy(desc, scope) for _ in ORDERS] if has_kernel(desc) and _takes(desc, scope) else []
     _run_on_host(desc, scope)
+    where = where or device
     for order, other in _orders(desc, copies):
+        for name in dict.fromkeys(desc.input_arg_names()):
+            if name != EMPTY and other.find_var(name) is not None:
+                other.var(name).value = where.taken(other.find_var(name).value)
         with emulator.running(order, seed=SEED % 1000):
-            _run(desc, other, OnDevice(Clock(1)))
+            _run(desc, other, where(Clock(1)))
         for name in desc.output_arg_names():
             want = scope.find_var(name)
             if name == EMPTY or want is None or type(want.value) is not LoDTensor or want.value.array is None:
                 continue
             close = CLOSE.get(want.value.array.dtype.name, 0.0)
-            got = other.find_var(name).value
-            assert_close(got, want.value, close, close, f"{desc.optype} on the emulator, threads {order}: {name}")
+            got = where.brought(other.find_var(name).value)
+            assert_close(got, want.value, close, close, f"{desc.optype} on the device, threads {order}: {name}")
+
+
+def _takes(desc: OpDesc, scope: Scope) -> bool:
+    """Whether an operator's CUDA kernel is for the dtype of its operands; the host's is taken for others."""
+    dtype = Binder(PlanOp(desc, 0, 0), OnDevice(Clock(1)), scope)._dtype()
+    return select(get_op(desc.optype), dtype, OnDevice.place_kind, desc.attrs).kernel.place == OnDevice.place_kind
 
 
 def _orders(desc: OpDesc, copies: list[Scope]) -> Iterator[tuple[str, Scope]]:

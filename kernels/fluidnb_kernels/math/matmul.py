@@ -6,10 +6,12 @@ from typing import Any
 
 import numpy as np
 
-from fluidnb.op import Attr, Binder, Context, aliases, broadcast_dim, default_grad, grad_op, op, second_grad
-from fluidnb_kernels.emit import zeros
+from fluidnb.op import Attr, Binder, Context, aliases, broadcast_dim, default_grad, grad_op, kernel, op, second_grad
+from fluidnb_kernels.emit import FLOATS, zeros
 from fluidnb_kernels.math.mul import AGAIN, gemm
+from fluidnb_kernels.math.products import Side, multiplied, sum_of_products, summed_product
 from fluidnb_kernels.rules import agree
+from fluidnb_kernels.tensor.moves import fill
 from fluidnb_kernels.views import is_view, reading, writing, written
 
 Shape = tuple[int, ...]
@@ -264,3 +266,72 @@ def matmul_grad_grad(b: Binder) -> None:
 def matmul_v2_grad_grad(b: Binder) -> None:
     """As matmul_grad_grad, with other names of slots."""
     _again(b, "grad_out", "grad_x@GRAD", "grad_y@GRAD", ("grad_out@GRAD", "X@GRAD", "Y@GRAD"))
+
+
+def _seen(b: Binder, slot: str, value: Any) -> Side | None:
+    """An operand, or its gradient, as matrices for GPUs."""
+    if value is None:
+        return None
+    if value.ndim == 1:
+        return Side(value.reshape(_shapes(b)[slot == "Y"]))
+    return Side(value, _transposed(b, slot))
+
+
+def _slopes_on_cuda(b: Binder, g: Any, x: Any, y: Any, dx: Any, dy: Any) -> None:
+    """Emit the gradients of X and Y where they are wanted, from that of the product and the operands."""
+    grad = Side(g.reshape(_shapes(b)[2]))
+    one, other = _seen(b, "X", x), _seen(b, "Y", y)
+    for slot, to, left, right in (
+        ("X", dx, grad, None if other is None else other.turned),
+        ("Y", dy, None if one is None else one.turned, grad),
+    ):
+        if to is None:
+            continue
+        if left is None or right is None:
+            fill(b, to)
+            continue
+        if to.ndim > 1 and _transposed(b, slot):
+            left, right = right.turned, left.turned
+        shape = to.shape if to.ndim > 1 else _shapes(b)[slot == "Y"]
+        summed_product(b, left, right, to, shape, b.attr("alpha", 1.0))
+
+
+@kernel("bmm", place="cuda", dtypes=FLOATS)
+@kernel("matmul_v2", place="cuda", dtypes=FLOATS)
+@kernel("matmul", place="cuda", dtypes=FLOATS)
+def matmul_on_cuda(b: Binder) -> None:
+    """One product where batches agree or one matrix meets them all; else one for each matrix of the smaller batch."""
+    pairs = [(_seen(b, "X", b["X"]), _seen(b, "Y", b["Y"]))]
+    sum_of_products(b, pairs, b["Out"].reshape(_shapes(b)[2]), b.attr("alpha", 1.0))
+
+
+@kernel("bmm_grad", place="cuda", dtypes=FLOATS)
+@kernel("matmul_v2_grad", place="cuda", dtypes=FLOATS)
+@kernel("matmul_grad", place="cuda", dtypes=FLOATS)
+def matmul_grad_on_cuda(b: Binder) -> None:
+    """dX = alpha · dOut · Yᵀ; dY = alpha · Xᵀ · dOut; each summed over the batches in which it was repeated."""
+    _slopes_on_cuda(b, b["Out@GRAD"], b["X"], b["Y"], b["X@GRAD"], b["Y@GRAD"])
+
+
+def _again_on_cuda(b: Binder, g: str, ddx: str, ddy: str, outs: tuple[str, str, str]) -> None:
+    """Emit what `_again` does."""
+    ddout, dx, dy = (b[slot] for slot in outs)
+    if ddout is not None:
+        pairs = [
+            (_seen(b, "X", b[ddx]), _seen(b, "Y", b["Y"])), (_seen(b, "X", b["X"]), _seen(b, "Y", b[ddy])),
+        ]  # fmt: skip
+        sum_of_products(b, pairs, ddout.reshape(_shapes(b)[2]), b.attr("alpha", 1.0))
+    _slopes_on_cuda(b, b[g], b[ddx], b[ddy], dx, dy)
+
+
+@kernel("bmm_grad_grad", place="cuda", dtypes=FLOATS)
+@kernel("matmul_grad_grad", place="cuda", dtypes=FLOATS)
+def matmul_grad_grad_on_cuda(b: Binder) -> None:
+    """DDOut = alpha · (DDX · Y + X · DDY); DX = alpha · DOut · DDYᵀ; DY = alpha · DDXᵀ · DOut."""
+    _again_on_cuda(b, "DOut", "DDX", "DDY", ("DDOut", "DX", "DY"))
+
+
+@kernel("matmul_v2_grad_grad", place="cuda", dtypes=FLOATS)
+def matmul_v2_grad_grad_on_cuda(b: Binder) -> None:
+    """As matmul_grad_grad, with other names of slots."""
+    _again_on_cuda(b, "grad_out", "grad_x@GRAD", "grad_y@GRAD", ("grad_out@GRAD", "X@GRAD", "Y@GRAD"))

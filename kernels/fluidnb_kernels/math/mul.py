@@ -6,7 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from fluidnb.op import Attr, Binder, Context, aliases, default_grad, grad_op, op, product, second_grad
+from fluidnb.op import Attr, Binder, Context, aliases, default_grad, grad_op, kernel, op, product, second_grad
+from fluidnb_kernels.emit import FLOATS
+from fluidnb_kernels.math import products
+from fluidnb_kernels.math.products import Side
 from fluidnb_kernels.views import reading, writing, written
 
 
@@ -144,3 +147,51 @@ def mul_grad_grad(b: Binder) -> None:
             out = writing(b, b[slot], shape)
             sum_of_products(b, pairs, out)
             written(b, b[slot], out)
+
+
+def _seen(b: Binder, slot: str, shape: tuple[int, int]) -> Side | None:
+    """An operand as a matrix for GPUs."""
+    return Side(b[slot].reshape(shape)) if b.has(slot) else None
+
+
+def _emit(b: Binder, slot: str, shape: tuple[int, int], *pairs: tuple[Side | None, Side | None]) -> None:
+    """Emit an output as the sum of products, where it is wanted."""
+    if b.wants(slot):
+        products.sum_of_products(b, pairs, b[slot].reshape(shape))
+
+
+def _turned(side: Side | None) -> Side | None:
+    return None if side is None else side.turned
+
+
+def _sizes(b: Binder) -> tuple[int, int, int]:
+    """Rows of X, columns of X, columns of Y."""
+    m, k = matrix(b["X"].shape, b.attr("x_num_col_dims", 1))
+    return m, k, matrix(b["Y"].shape, b.attr("y_num_col_dims", 1))[1]
+
+
+@kernel("mul", place="cuda", dtypes=FLOATS)
+def mul_on_cuda(b: Binder) -> None:
+    """One product."""
+    m, k, n = _sizes(b)
+    _emit(b, "Out", (m, n), (_seen(b, "X", (m, k)), _seen(b, "Y", (k, n))))
+
+
+@kernel("mul_grad", place="cuda", dtypes=FLOATS)
+def mul_grad_on_cuda(b: Binder) -> None:
+    """dX = dOut · Yᵀ; dY = Xᵀ · dOut."""
+    m, k, n = _sizes(b)
+    x, y, g = _seen(b, "X", (m, k)), _seen(b, "Y", (k, n)), _seen(b, "Out@GRAD", (m, n))
+    _emit(b, "X@GRAD", (m, k), (g, _turned(y)))
+    _emit(b, "Y@GRAD", (k, n), (_turned(x), g))
+
+
+@kernel("mul_grad_grad", place="cuda", dtypes=FLOATS)
+def mul_grad_grad_on_cuda(b: Binder) -> None:
+    """DDOut = DDX · Y + X · DDY; DX = DOut · DDYᵀ; DY = DDXᵀ · DOut."""
+    m, k, n = _sizes(b)
+    x, y, g = _seen(b, "X", (m, k)), _seen(b, "Y", (k, n)), _seen(b, "DOut", (m, n))
+    ddx, ddy = _seen(b, "DDX", (m, k)), _seen(b, "DDY", (k, n))
+    _emit(b, "DDOut", (m, n), (ddx, y), (x, ddy))
+    _emit(b, "DX", (m, k), (g, _turned(ddy)))
+    _emit(b, "DY", (k, n), (_turned(ddx), g))
