@@ -42,6 +42,10 @@ class Side(NamedTuple):
         return shape
 
 
+#: The operands of one product; None where there is none.
+Pair = tuple[Side | None, Side | None]
+
+
 def multiplied(b: Binder, x: Side, y: Side, out: Array, alpha: float = 1.0, beta: float = 0.0) -> None:
     """Emit ``out = alpha · x · y + beta · out`` for each matrix of batches that broadcast as in numpy.
 
