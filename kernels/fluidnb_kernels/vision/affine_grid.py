@@ -6,7 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from fluidnb.op import Attr, Binder, Context, default_grad, grad_op, op, values_of
+from fluidnb.op import Attr, Binder, Context, default_grad, grad_op, kernel, op, values_of
+from fluidnb_kernels.cuda.gemm import DTYPES, gemm
 from fluidnb_kernels.given import integers
 from fluidnb_kernels.views import reading
 
@@ -81,3 +82,21 @@ def affine_grid_grad(b: Binder) -> None:
     points = _points(b, g.shape[1:-1], g.dtype)
     rows = reading(b, g, (len(g), len(points), g.shape[-1]))
     b(np.matmul, rows.transpose(0, 2, 1), points, out=out)
+
+
+@kernel("affine_grid", place="cuda", dtypes=DTYPES)
+def affine_grid_on_cuda(b: Binder) -> None:
+    """A product of the points, which are a table, with each map."""
+    theta, out = b["Theta"], b["Output"]
+    if out.size:
+        points = b.table(_points(b, out.shape[1:-1], theta.dtype))
+        gemm(b, points, theta, out.reshape(len(out), -1, out.shape[-1]), ty=True)
+
+
+@kernel("affine_grid_grad", place="cuda", dtypes=DTYPES)
+def affine_grid_grad_on_cuda(b: Binder) -> None:
+    """A product of each image's gradients with the points."""
+    g, out = b["Output@GRAD"], b["Theta@GRAD"]
+    if out.size:
+        points = b.table(_points(b, g.shape[1:-1], g.dtype))
+        gemm(b, g.reshape(len(g), -1, g.shape[-1]), points, out, tx=True)

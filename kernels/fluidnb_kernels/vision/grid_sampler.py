@@ -7,9 +7,14 @@ from typing import Any
 
 import numpy as np
 
-from fluidnb.op import Attr, Binder, Context, default_grad, grad_op, op
+from fluidnb.op import Attr, Binder, Context, default_grad, grad_op, kernel, op
+from fluidnb_kernels.cuda import CTYPES, Source, ctype
+from fluidnb_kernels.cuda.cast import of_dtype
+from fluidnb_kernels.cuda.rows import by_rows
+from fluidnb_kernels.cuda.wide import wide_dtype, writing_as, written_as
 from fluidnb_kernels.emit import FLOATS
 from fluidnb_kernels.rules import agree
+from fluidnb_kernels.tensor.moves import fill
 
 Array = Any
 
@@ -180,3 +185,47 @@ def grid_sampler(b: Binder) -> None:
 def grid_sampler_grad(b: Binder) -> None:
     """dX = the sum of what each element has given, by its share; dGrid follows the slopes between neighbours."""
     b(sample_grad, b["X"], b["Grid"], *_how(b), b["Output@GRAD"], b["X@GRAD"], b["Grid@GRAD"])
+
+
+#: Flags of the kernels, and channels of a thread, as ``grid_sampler.cu`` numbers them.
+_NEAREST, _PADDINGS, _CORNERS, _SOME = 1, {"zeros": 0, "border": 2, "reflection": 4}, 8, 8
+
+CUDA = Source(
+    __file__, "grid_sampler.cu",
+    lambda: (f"{name}<{CTYPES[t]}>" for name in ("sampled", "image_grad", "point_grad") for t in FLOATS),
+)  # fmt: skip
+
+
+def _launch(b: Binder, name: str, by_channels: bool, x: Array, *args: Any) -> None:
+    """Emit a launch over the points of each image, and over groups of channels."""
+    n, channels, h, w = x.shape
+    mode, padding, corners = _how(b)
+    how = (mode == "nearest") * _NEAREST + _PADDINGS[padding] + corners * _CORNERS
+    points = b["Grid"].shape[1] * b["Grid"].shape[2]
+    sizes = np.int64(channels), np.int32(h), np.int32(w), np.int64(points), np.int32(how)
+    rows = n * -(-channels // _SOME) if by_channels else n
+    by_rows(b, CUDA, f"{name}<{ctype(x.dtype)}>", rows, points, *args, *sizes)
+
+
+@kernel("grid_sampler", place="cuda", dtypes=FLOATS)
+def grid_sampler_on_cuda(b: Binder) -> None:
+    """A thread for each point and some channels."""
+    x = b["X"]
+    _launch(b, "sampled", True, x, x, of_dtype(b, b["Grid"], wide_dtype(x.dtype)), b["Output"])
+
+
+@kernel("grid_sampler_grad", place="cuda", dtypes=FLOATS)
+def grid_sampler_grad_on_cuda(b: Binder) -> None:
+    """dX is added up with atomics, dGrid channel by channel."""
+    x, g, dx, dgrid = b["X"], b["Output@GRAD"], b["X@GRAD"], b["Grid@GRAD"]
+    wide = wide_dtype(x.dtype)
+    grid = of_dtype(b, b["Grid"], wide)
+    if dx is not None:
+        total = writing_as(b, dx, wide)
+        fill(b, total)
+        _launch(b, "image_grad", True, x, g, grid, total)
+        written_as(b, dx, total)
+    if dgrid is not None:
+        slopes = writing_as(b, dgrid, wide)
+        _launch(b, "point_grad", False, x, x, g, grid, slopes)
+        written_as(b, dgrid, slopes)

@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from fluidnb.op import Attr, Binder, Context, default_grad, grad_op, op, values_of
+from fluidnb.op import Attr, Binder, Context, default_grad, grad_op, kernel, op, values_of
+from fluidnb.values.copies import on_host
+from fluidnb_kernels.cuda import CTYPES, Source, ctype
+from fluidnb_kernels.cuda.rows import by_rows
+from fluidnb_kernels.emit import FLOATS
 from fluidnb_kernels.sliding import channel_first, shape_in, split_shape
+from fluidnb_kernels.tensor.moves import WORDS
 
 Array = Any
 
@@ -110,14 +116,14 @@ def _sizes(c: Context, sizes: tuple[int, ...]) -> list[int]:
     """The new height and width: by variables, by a scale, by attributes; -1 unknown."""
     given = [c.attr("out_h", 0), c.attr("out_w", 0)]
     if c.has("SizeTensor"):
-        return [int(np.asarray(v).reshape(-1)[0]) for v in c.all("SizeTensor")] if c.runtime else [-1, -1]
+        return [int(on_host(v).reshape(-1)[0]) for v in c.all("SizeTensor")] if c.runtime else [-1, -1]
     if c.has("OutSize"):
         if c.runtime:
-            return [int(n) for n in np.asarray(c["OutSize"]).reshape(-1)]
+            return [int(n) for n in on_host(c["OutSize"]).reshape(-1)]
         return [n if n > 0 else -1 for n in given]
     if c.has("Scale") and not c.runtime:
         return [-1, -1]
-    scale = float(np.asarray(c["Scale"]).reshape(-1)[0]) if c.has("Scale") else c.attr("scale", 0.0)
+    scale = float(on_host(c["Scale"]).reshape(-1)[0]) if c.has("Scale") else c.attr("scale", 0.0)
     with np.errstate(over="ignore"):  # a size that is no number is refused by name
         return [int(np.float32(n) * np.float32(scale)) if n >= 0 else -1 for n in sizes] if scale > 0 else given
 
@@ -138,13 +144,71 @@ def _infer(c: Context) -> None:
     c.set("Out", shape_in(layout, n, channels, new), x.dtype, c.lod("X"))
 
 
-def _axes(b: Binder, x: Array, out: Array) -> list[Taps]:
-    nearest = b.op.desc.optype.startswith("nearest")
+def _is_nearest(b: Binder) -> bool:
+    return b.op.desc.optype.startswith("nearest")
+
+
+def _axes(b: Binder, sizes: Sequence[int], new: Sequence[int]) -> list[Taps]:
     corners, mode = b.attr("align_corners", True), b.attr("align_mode", 1)
-    return [taps(m, n, nearest, corners, mode) for m, n in zip(x.shape[2:], out.shape[2:], strict=True)]
+    return [taps(m, n, _is_nearest(b), corners, mode) for m, n in zip(sizes, new, strict=True)]
 
 
 _VARIABLES = values_of("OutSize", "SizeTensor", "Scale")
+
+#: Elements of a window of dOut from which on a warp adds it up.
+_WINDOW = 64
+
+
+def _kernels() -> Iterator[str]:
+    for t in FLOATS:
+        yield from (f"bilinear<{CTYPES[t]}>", f"interp_grad<{CTYPES[t]}, false>", f"interp_grad<{CTYPES[t]}, true>")
+    yield from (f"nearest<{WORDS[size]}>" for size in (1, 2, 4, 8))
+
+
+CUDA = Source(__file__, "interp.cu", _kernels)
+
+
+def _image(b: Binder, x: Array) -> tuple[int, int, int, int]:
+    """Planes, height, width, and how far columns lie apart."""
+    if b.attr("data_layout", "NCHW") == "NCHW":
+        return x.shape[0] * x.shape[1], x.shape[2], x.shape[3], 1
+    return x.shape
+
+
+def _tables(b: Binder, sizes: Sequence[int], new: Sequence[int]) -> tuple[list[Taps], Array, Any]:
+    """The neighbours, and they and their shares where kernels can read them."""
+    axes = _axes(b, sizes, new)
+    low = b.table(np.concatenate([t.low for t in axes]).astype(np.int32))
+    shares = [t.share for t in axes if t.share is not None]
+    return axes, low, b.table(np.concatenate(shares)) if shares else np.uintp(0)
+
+
+def _on_cuda(b: Binder) -> None:
+    x, out = b["X"], b["Out"]
+    if not out.size:
+        return
+    (planes, h, w, inner), (_, oh, ow, _) = _image(b, x), _image(b, out)
+    _, low, share = _tables(b, (h, w), (oh, ow))
+    sizes = [np.int64(n) for n in (h, w, oh, ow, inner)]
+    if _is_nearest(b):
+        by_rows(b, CUDA, f"nearest<{WORDS[x.dtype.itemsize]}>", planes * oh, ow * inner, x, low, out, *sizes)
+    else:
+        by_rows(b, CUDA, f"bilinear<{ctype(x.dtype)}>", planes * oh, ow * inner, x, low, share, out, *sizes)
+
+
+def _grad_on_cuda(b: Binder) -> None:
+    g, dx = b["Out@GRAD"], b["X@GRAD"]
+    if not dx.size:
+        return
+    (planes, h, w, inner), (_, oh, ow, _) = _image(b, dx), _image(b, g)
+    axes, low, share = _tables(b, (h, w), (oh, ow))
+    first = [np.searchsorted(t.low, np.arange(n + 1)) for t, n in zip(axes, (h, w), strict=True)]
+    lanes = 32 if inner == 1 and oh * ow >= _WINDOW * h * w else 1
+    name = f"interp_grad<{ctype(g.dtype)}, {str(_is_nearest(b)).lower()}>"
+    tables = low, b.table(np.concatenate(first).astype(np.int32)), share
+    sizes = [np.int64(n) for n in (h, w, oh, ow, inner)]
+    by_rows(b, CUDA, name, planes * h, w * inner * lanes, g, *tables, dx, *sizes, np.int32(lanes))
+
 
 #: type -> (what an element of Out is, an example's result)
 ROWS = {
@@ -196,14 +260,17 @@ def _define(type: str, what: str, result: str) -> None:
     def interp(b: Binder) -> None:
         layout = b.attr("data_layout")
         x, out = channel_first(b["X"], layout), channel_first(b["Out"], layout)
-        b(resample, x, _axes(b, x, out), out)
+        b(resample, x, _axes(b, x.shape[2:], out.shape[2:]), out)
 
     @grad_op(type + "_grad", guard=_VARIABLES)
     def interp_grad(b: Binder) -> None:
         """dX = the sum of what each element of X has given, by its share."""
         layout = b.attr("data_layout", "NCHW")
         g, dx = channel_first(b["Out@GRAD"], layout), channel_first(b["X@GRAD"], layout)
-        b(resample_grad, g, _axes(b, dx, g), dx)
+        b(resample_grad, g, _axes(b, dx.shape[2:], g.shape[2:]), dx)
+
+    kernel(type, place="cuda", dtypes=tuple(CTYPES) if type.startswith("nearest") else FLOATS)(_on_cuda)
+    kernel(type + "_grad", place="cuda", dtypes=FLOATS)(_grad_on_cuda)
 
 
 for _type, _row in ROWS.items():
