@@ -8,7 +8,6 @@ import secrets
 from collections.abc import Sequence
 from typing import TypeVar
 
-import hypothesis
 import numpy as np
 import pytest
 
@@ -52,15 +51,10 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Hand the seed to everything that draws cases."""
+    """Hand the seed to the workers of pytest-xdist, which are started with it."""
     global _full
     _full = config.getoption("--full")
-    os.environ["FLUIDNB_SEED"] = str(SEED)  # the workers of pytest-xdist are started with it
-    hypothesis.settings.register_profile("sampled", deadline=None, print_blob=True)
-    hypothesis.settings.register_profile("full", deadline=None, print_blob=True, max_examples=1000)
-    hypothesis.settings.load_profile("full" if _full else "sampled")
-    if not config.getoption("--hypothesis-seed"):
-        hypothesis.core.global_force_seed = SEED
+    os.environ["FLUIDNB_SEED"] = str(SEED)
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:

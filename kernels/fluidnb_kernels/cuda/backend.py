@@ -41,3 +41,41 @@ def cublas() -> Any:
         ImportError: it is not installed.
     """
     return importlib.import_module(_MODULES[flags.values["cuda_backend"]][1])
+
+
+def missing() -> str:
+    """Why there is no device.
+
+    Returns:
+        One sentence with the next step; empty when there is one.
+
+    Example:
+        >>> isinstance(missing(), str)
+        True
+    """
+    if flags.values["cuda_backend"] == "emulator":
+        from fluidnb_kernels import emulator
+
+        return emulator.missing()
+    try:
+        count = cupy().cuda.runtime.getDeviceCount()
+    except ImportError as error:
+        return (
+            f"cupy is not installed ({error}): pip install fluidnb[cuda12] (or cuda13) on a machine with an NVIDIA GPU."
+        )
+    except Exception as error:  # cupy has a class of its own for what the driver says
+        return f"there is no CUDA device ({error}): FLAGS_cuda_backend=emulator runs CUDA kernels on the processor."
+    return "" if count else "there is no CUDA device: FLAGS_cuda_backend=emulator runs CUDA kernels on the processor."
+
+
+def device_name(device: int = 0) -> str:
+    """What a device is called.
+
+    Args:
+        device: its number.
+
+    Returns:
+        Its name, and its architecture.
+    """
+    found = cupy().cuda.runtime.getDeviceProperties(device)
+    return f"{found['name'].decode()}, sm_{found['major']}{found['minor']}"

@@ -85,18 +85,11 @@ class ndarray:  # noqa: N801  (cupy's name)
                 raise TypeError(f"the stand-in of cupy takes slices and numbers as an index, not {type(part).__name__}")
         return self._seen(self._lies[parts if Ellipsis in parts else (*parts, ...)])
 
-    def _view_only(self, lies: np.ndarray[Any, Any]) -> ndarray:
-        if lies.size and not np.may_share_memory(lies, self._lies):
-            raise TypeError("the stand-in of cupy does not copy an array to give it another shape")
-        return self._seen(lies)
-
     def reshape(self, *shape: Any, order: str = "C") -> ndarray:
         """The same elements in another shape, where no copy is needed."""
         sizes = shape[0] if len(shape) == 1 and not isinstance(shape[0], int) else shape
-        lies = self._lies.view()
-        if self.size:
-            lies.shape = np.empty(self.shape, bool).reshape(sizes).shape  # raises where it would have to copy
-            return self._seen(lies)
+        if self.size and not self.flags.c_contiguous:
+            raise TypeError("the stand-in of cupy does not copy an array to give it another shape")
         return self._seen(self._lies.reshape(sizes))
 
     def ravel(self, order: str = "C") -> ndarray:
@@ -148,6 +141,15 @@ class ndarray:  # noqa: N801  (cupy's name)
             stream.synchronize()
         return out
 
+    def copy(self, order: str = "C") -> ndarray:
+        """A copy in memory of its own."""
+        if not self.flags.c_contiguous:
+            raise TypeError("the stand-in of cupy copies contiguous arrays alone")
+        made = ndarray(self.shape, self.dtype)
+        kind = runtime.memcpyDeviceToDevice
+        runtime.memcpyAsync(made.data.ptr, self.data.ptr, self.nbytes, kind, get_current_stream().ptr)
+        return made
+
     def set(self, arr: np.ndarray[Any, Any], stream: Any = None) -> None:
         """Copy from the host.
 
@@ -160,7 +162,7 @@ class ndarray:  # noqa: N801  (cupy's name)
         if not self.flags.c_contiguous:
             raise RuntimeError("Cannot set to non-contiguous array")
         stream = get_current_stream() if stream is None else stream
-        arr = np.ascontiguousarray(arr)
+        arr = np.asarray(arr, order="C")
         if self.size:
             kind = runtime.memcpyHostToDevice
             runtime.memcpyAsync(self.data.ptr, arr.ctypes.data, self.nbytes, kind, stream.ptr)

@@ -1,0 +1,1 @@
+"""CUDA devices: copies between them and the host."""

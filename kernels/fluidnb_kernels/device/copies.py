@@ -1,0 +1,50 @@
+"""Copies between the host and a device, in the current stream."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from fluidnb.op import register_copy
+from fluidnb_kernels.cuda import backend
+
+
+def to_device(src: np.ndarray[Any, Any], dst: Any) -> None:
+    """Copy from the host; the source may change as soon as this returns.
+
+    Args:
+        src: an array of the host.
+        dst: an array of a device, of its shape and dtype.
+    """
+    dst.set(np.asarray(src, order="C"))
+
+
+def to_host(src: Any, dst: np.ndarray[Any, Any]) -> None:
+    """Copy to the host, and wait until it is there.
+
+    Args:
+        src: an array of a device.
+        dst: an array of the host, of its shape and dtype.
+    """
+    if dst.flags.c_contiguous:
+        src.get(out=dst)
+    else:
+        dst[...] = src.get()
+
+
+def within(src: Any, dst: Any) -> None:
+    """Copy on a device.
+
+    Args:
+        src: an array of a device, without gaps.
+        dst: an array of its shape and dtype, without gaps.
+    """
+    cuda = backend.cupy().cuda
+    kind, stream = cuda.runtime.memcpyDeviceToDevice, cuda.get_current_stream().ptr
+    cuda.runtime.memcpyAsync(dst.data.ptr, src.data.ptr, src.nbytes, kind, stream)
+
+
+register_copy("cpu", "cuda", to_device)
+register_copy("cuda", "cpu", to_host)
+register_copy("cuda", "cuda", within)
