@@ -23,7 +23,20 @@ def by_rows(b: Binder, source: Source, kernel: str, rows: int, width: int, *args
         args: arrays and numpy scalars.
     """
     if rows and width:
-        x = min(THREADS, 1 << (width - 1).bit_length())
-        down = min(BLOCKS, -(-rows * x // THREADS))
-        over = max(1, min(-(-width // x), BLOCKS // down))
-        b(source[kernel], (down, over), (x, THREADS // x), 0, *args, np.int64(rows))
+        b(source[kernel], *threads_of(rows, width), 0, *args, np.int64(rows))
+
+
+def threads_of(rows: int, width: int) -> tuple[tuple[int, int], tuple[int, int]]:
+    """The grid and the block in which threads take rows, and elements along them.
+
+    Args:
+        rows: how many rows, not 0.
+        width: elements or words of a row, not 0.
+
+    Example:
+        >>> threads_of(1000, 20)
+        ((125, 1), (32, 8))
+    """
+    x = min(THREADS, 1 << (width - 1).bit_length())
+    down = min(BLOCKS, -(-rows * x // THREADS))
+    return (down, max(1, min(-(-width // x), BLOCKS // down))), (x, THREADS // x)

@@ -14,7 +14,7 @@ from fluidnb_kernels.cuda.fold import Fold, fold
 from fluidnb_kernels.cuda.grid import each
 from fluidnb_kernels.cuda.lines import each_line
 from fluidnb_kernels.emit import FLOATS
-from fluidnb_kernels.loss.kernels import LINES
+from fluidnb_kernels.loss.kernels import LINES, NOTHING
 from fluidnb_kernels.views import reading, writing, written
 
 Array = Any
@@ -211,18 +211,43 @@ def cross_entropy_on_cuda(b: Binder) -> None:
     if b.attr("soft_label"):
         labels, how = of_dtype(b, b["Label"], x.dtype), Fold("f::soft", "f::soft_part", "f::total", "f::minus")
         return fold(b, LINES, how, x, [x.ndim - 1], y, y=labels)
+    return take_losses(b, x, y, NOTHING)
+
+
+def take_losses(b: Binder, x: Array, y: Array, match: Array) -> None:
+    """Emit the loss of each row's label on a GPU.
+
+    Args:
+        b: the binder of an operator with Label and ignore_index.
+        x: probabilities [..., classes].
+        y: the loss of each row, written.
+        match: the probability of each row's label, written; or NOTHING.
+    """
     labels = of_dtype(b, b["Label"], np.int64)
     numbers = np.int64(b.attr("ignore_index", -100)), np.int64(x.shape[-1])
-    return each(b, LINES, f"cross_entropy<{ctype(x.dtype)}>", y.size, x, labels, y, *numbers)
+    each(b, LINES, f"cross_entropy<{ctype(x.dtype)}>", y.size, x, labels, y, match, *numbers)
 
 
 @kernel("cross_entropy_grad", place="cuda", dtypes=FLOATS)
 def cross_entropy_grad_on_cuda(b: Binder) -> None:
     """One launch; NaN in rows whose label is no class."""
     x, g, dx = b["X"], b["Y@GRAD"], b["X@GRAD"]
-    lines = g.size, x.shape[-1], 1
     if b.attr("soft_label", False):
         labels = of_dtype(b, b["Label"], x.dtype)
-        return each_line(b, LINES, f"soft_grad<{ctype(x.dtype)}>", *lines, x, labels, g, dx)
+        return each_line(b, LINES, f"soft_grad<{ctype(x.dtype)}>", g.size, x.shape[-1], 1, x, labels, g, dx)
+    return spread_losses(b, x, g, dx, False)
+
+
+def spread_losses(b: Binder, x: Array, g: Array, dx: Array, matched: bool) -> None:
+    """Emit the gradient of the loss of each row's label on a GPU.
+
+    Args:
+        b: the binder of an operator with Label and ignore_index.
+        x: probabilities.
+        g: gradient of each row's loss.
+        dx: gradient of all probabilities, written.
+        matched: whether ``x`` holds those of the labels alone.
+    """
     labels, ignore = of_dtype(b, b["Label"], np.int64), np.int64(b.attr("ignore_index", -100))
-    return each_line(b, LINES, f"cross_entropy_grad<{ctype(x.dtype)}>", *lines, x, labels, g, dx, ignore)
+    operands = x, labels, g, dx, ignore, np.int32(matched)
+    each_line(b, LINES, f"cross_entropy_grad<{ctype(dx.dtype)}>", g.size, dx.shape[-1], 1, *operands)

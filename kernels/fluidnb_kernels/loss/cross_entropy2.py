@@ -6,9 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from fluidnb.op import Attr, Binder, Context, default_grad, grad_op, op
+from fluidnb.op import Attr, Binder, Context, default_grad, grad_op, kernel, op
 from fluidnb_kernels.emit import FLOATS, made, zeros
-from fluidnb_kernels.loss.cross_entropy import LOG_OF_ZERO, label_rule, put
+from fluidnb_kernels.loss.cross_entropy import LOG_OF_ZERO, label_rule, put, spread_losses, take_losses
+from fluidnb_kernels.loss.kernels import wanted
 from fluidnb_kernels.loss.softmax_with_cross_entropy import places, take
 from fluidnb_kernels.views import reading, writing, written
 
@@ -81,3 +82,15 @@ def cross_entropy_grad2(b: Binder) -> None:
     zeros(b, target)
     b(put, target, at, t)
     written(b, dx, target)
+
+
+@kernel("cross_entropy2", place="cuda", dtypes=FLOATS)
+def cross_entropy2_on_cuda(b: Binder) -> None:
+    """One launch; NaN in rows whose label is no class."""
+    take_losses(b, b["X"], b["Y"], wanted(b, "MatchX"))
+
+
+@kernel("cross_entropy_grad2", place="cuda", dtypes=FLOATS)
+def cross_entropy_grad2_on_cuda(b: Binder) -> None:
+    """One launch; NaN in rows whose label is no class."""
+    spread_losses(b, b["MatchX"], b["Y@GRAD"], b["X@GRAD"], True)

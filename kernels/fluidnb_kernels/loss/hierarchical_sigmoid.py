@@ -6,12 +6,19 @@ from typing import Any
 
 import numpy as np
 
-from fluidnb.op import Attr, Binder, Context, default_grad, grad_op, op
+from fluidnb.op import Attr, Binder, Context, default_grad, grad_op, kernel, op
 from fluidnb.values import SelectedRows
+from fluidnb_kernels.cuda import ctype
+from fluidnb_kernels.cuda.cast import of_dtype
+from fluidnb_kernels.cuda.grid import each
+from fluidnb_kernels.cuda.lines import each_line
+from fluidnb_kernels.cuda.wide import wide_dtype
 from fluidnb_kernels.emit import FLOATS
 from fluidnb_kernels.loss.labels import check_classes
+from fluidnb_kernels.loss.sampled import CUDA, dots, dots_grad
 from fluidnb_kernels.rows.values import put_rows, sparse_slopes, spread
 from fluidnb_kernels.rules import agree, whole_numbers
+from fluidnb_kernels.tensor.moves import move
 
 Array = Any
 
@@ -189,7 +196,7 @@ def walk_back(
     """
     nodes, bits = _nodes(ways, pre.shape[1])
     on = nodes >= 0
-    slope = np.where(on, 1 - np.exp(-pre) - bits, 0) * grad
+    slope = (np.where(on, 1 - np.exp(-pre) - bits, 0) * grad).astype(x.dtype, copy=False)
     if dx is not None:
         np.einsum("nk,nkd->nd", slope, w[np.where(on, nodes, 0)], out=dx)
     if dw is not None:
@@ -207,7 +214,43 @@ def hierarchical_sigmoid_grad(b: Binder) -> None:
 
     With is_sparse, dW is SelectedRows with a row for each node on the ways of the batch.
     """
+    b(walk_back, b["X"], b["W"], _ways(b), b["PreOut"], b["Out@GRAD"], *_slopes(b))
+
+
+def _slopes(b: Binder) -> tuple[Any, Any, Any]:
+    """The gradients of X, W and Bias, to be written; None where nobody wants them."""
     if b.attr("is_sparse", False) and b.wants("W@GRAD"):
         put_rows(b, "W@GRAD", b["W"].shape, b["W"].dtype)
-    wanted = [b[s] if b.wants(s) else None for s in ("X@GRAD", "W@GRAD", "Bias@GRAD")]
-    b(walk_back, b["X"], b["W"], _ways(b), b["PreOut"], b["Out@GRAD"], *wanted)
+    dx, dw, dbias = (b[s] if b.wants(s) else None for s in ("X@GRAD", "W@GRAD", "Bias@GRAD"))
+    return dx, dw, dbias
+
+
+def _picks(b: Binder) -> tuple[Array, Array]:
+    """Emit the nodes and the decisions on each row's way, int64."""
+    if b.has("PathTable"):
+        return of_dtype(b, b["PathTable"], np.int64), of_dtype(b, b["PathCode"], np.int64)
+    shape, labels = _pre_shape(b), of_dtype(b, b["Label"], np.int64)
+    nodes, bits = b.tmp(shape, np.int64), b.tmp(shape, np.int64)
+    each(b, CUDA, "ways", nodes.size, labels, nodes, bits, np.int64(b.attr("num_classes")), np.int64(shape[1]))
+    return nodes, bits
+
+
+@kernel("hierarchical_sigmoid", place="cuda", dtypes=FLOATS)
+def hierarchical_sigmoid_on_cuda(b: Binder) -> None:
+    """Ways, products with their nodes, and costs; NaN where a label is no class."""
+    x, nodes_and_bits = b["X"], _picks(b)
+    z = dots(b, x, b["W"], b["Bias"], nodes_and_bits[0])
+    pre = b["PreOut"] if b.wants("PreOut") else b.tmp(z.shape, x.dtype)
+    each_line(b, CUDA, f"way_cost<{ctype(x.dtype)}>", *z.shape, 1, z, *nodes_and_bits, pre, b["Out"])
+    if b.wants("W_Out"):
+        move(b, b["W_Out"], b["W"])
+
+
+@kernel("hierarchical_sigmoid_grad", place="cuda", dtypes=FLOATS)
+def hierarchical_sigmoid_grad_on_cuda(b: Binder) -> None:
+    """The gradient of each product, which goes to rows of X and of W."""
+    x, (nodes, bits) = b["X"], _picks(b)
+    slopes, many = b.tmp(nodes.shape, wide_dtype(x.dtype)), np.int64(nodes.shape[1])
+    operands = b["PreOut"], nodes, bits, b["Out@GRAD"], slopes, many
+    each(b, CUDA, f"way_slopes<{ctype(x.dtype)}>", nodes.size, *operands)
+    dots_grad(b, slopes, nodes, (x, b["W"]), _slopes(b))

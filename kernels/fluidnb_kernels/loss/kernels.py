@@ -22,12 +22,12 @@ NOTHING = np.uintp(0)
 _TERMS = (
     "log_loss", "log_loss_grad", "hinge_loss", "hinge_loss_grad", "huber_loss", "huber_loss_grad",
     "modified_huber_loss", "modified_huber_loss_grad", "rank_loss", "rank_loss_grad", "margin_rank_loss",
-    "margin_rank_loss_grad", "kldiv_loss", "scaled",
+    "margin_rank_loss_grad", "kldiv_loss", "scaled", "bce_loss", "bce_loss_grad", "taught", "taught_grad",
 )  # fmt: skip
 _WHOLE = ("sigmoid_loss", "sigmoid_loss_grad", "kldiv_loss_grad", "label_smooth")
 _LINES = (
     "cross_entropy", "cross_entropy_grad", "soft_grad", "bpr_loss", "bpr_loss_grad", "smooth_l1_loss",
-    "smooth_l1_loss_grad",
+    "smooth_l1_loss_grad", "nll_loss", "nll_total", "nll_loss_grad",
 )  # fmt: skip
 
 

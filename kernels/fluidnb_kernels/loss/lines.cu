@@ -1,39 +1,45 @@
 // Losses of a row of classes or coordinates, and their gradients.
 //
-// cross_entropy of class numbers reads one element of each row and writes one; its gradient writes all of dX and reads
-// next to nothing. The others read what they are given once (bpr_loss_grad twice, the second time from caches) and aim
-// at the bandwidth of a device copy. A label that is no class makes the row's loss and gradient NaN: a kernel cannot
-// raise.
+// cross_entropy of class numbers and nll_loss read one element of each row and write one; their gradients write all of
+// dX and read next to nothing. The others read what they are given once (bpr_loss_grad twice, the second time from
+// caches) and aim at the bandwidth of a device copy. A label that is no class makes the row's loss and gradient NaN: a
+// kernel cannot raise.
 #include "fold.cuh"
+#include "rows.cuh"
 
 template <class C> __device__ __forceinline__ C above(C x, C low) { return x < low ? low : x; }  // NaN stays
 template <class C> __device__ __forceinline__ C log_of(C p) { return above(log(p), C(-1e20)); }
 template <class C> __device__ __forceinline__ C logistic(C x) { return C(1) / (C(1) + exp(-x)); }
 template <class C> __device__ __forceinline__ C soft(C x) { return above(x, C(0)) + log1p(exp(x > C(0) ? -x : x)); }
 
-// ---- cross_entropy of probabilities
+// ---- cross_entropy of probabilities; `match` gets the probability of each row's label, and is null where nobody wants it
 
 template <class T>
-__global__ void cross_entropy(const T* x, const long long* labels, T* y, long long ignore, long long classes,
+__global__ void cross_entropy(const T* x, const long long* labels, T* y, T* match, long long ignore, long long classes,
                               long long rows) {
   typedef wide_t<T> C;
   EACH(row, 0, rows) {
     long long label = labels[row];
-    C loss = label == ignore ? C(0) : C(NAN);
-    if (label != ignore && label >= 0 && label < classes) loss = -log_of(up<T>(x[row * classes + label]));
+    C p = label == ignore ? C(0) : C(NAN), loss = p;
+    if (label != ignore && label >= 0 && label < classes) {
+      p = up<T>(x[row * classes + label]);
+      loss = -log_of(p);
+    }
     y[row] = down<T>(loss);
+    if (match) match[row] = down<T>(p);
   }
 }
 
+// x holds all probabilities, or those of the labels alone where `matched` says so
 template <class T>
-__global__ void cross_entropy_grad(const T* x, const long long* labels, const T* g, T* dx, long long ignore,
+__global__ void cross_entropy_grad(const T* x, const long long* labels, const T* g, T* dx, long long ignore, int matched,
                                    long long lines, long long n, long long inner, int way) {
   typedef wide_t<T> C;
   EACH_LINE(line, lines, way) if (line < lines) {
     long long label = labels[line];
     C slope = 0, other = 0;
     if (label != ignore) {
-      if (label >= 0 && label < n) slope = -(up<T>(g[line]) / up<T>(x[line * n + label]));
+      if (label >= 0 && label < n) slope = -(up<T>(g[line]) / up<T>(x[matched ? line : line * n + label]));
       else other = NAN;
     }
     EACH_MEMBER(k, n, way) dx[line * n + k] = down<T>(k == label ? slope : other);
@@ -55,6 +61,71 @@ __global__ void soft_grad(const T* x, const T* labels, const T* g, T* dx, long l
     EACH_MEMBER(k, n, way) {
       long long i = line * n + k;
       dx[i] = down<T>(-(up<T>(labels[i]) / up<T>(x[i]) * slope));
+    }
+  }
+}
+
+// ---- nll_loss: x is [outer, classes, inner], labels are [outer, inner]; `weight` is null where all classes count 1
+
+template <class C, class T>
+__device__ __forceinline__ C share_of(const T* weight, long long label, long long ignore, long long classes) {
+  if (label == ignore) return C(0);
+  if (label < 0 || label >= classes) return C(NAN);
+  return weight ? up<T>(weight[label]) : C(1);
+}
+
+// Each block leaves the sum of its losses and that of their weights; `y` gets each loss, and is null where nobody wants it.
+template <class T>
+__global__ void nll_loss(const T* x, const long long* labels, const T* weight, T* y, wide_t<T>* parts, long long ignore,
+                         long long classes, long long inner, long long n) {
+  typedef wide_t<T> C;
+  C losses = 0, shares = 0;
+  EACH(i, 0, n) {
+    long long label = labels[i];
+    C share = share_of<C>(weight, label, ignore, classes), loss = share;
+    if (share == share && label != ignore) loss = -up<T>(x[(i / inner * classes + label) * inner + i % inner]) * share;
+    if (y) y[i] = down<T>(loss);
+    losses += loss;
+    shares += share;
+  }
+  losses = over_block<join::sum>(losses);
+  shares = over_block<join::sum>(shares);
+  if (threadIdx.x == 0) {
+    parts[blockIdx.x] = losses;
+    parts[gridDim.x + blockIdx.x] = shares;
+  }
+}
+
+// One block adds up what the others left; `y` is null where each label has a loss of its own.
+template <class T>
+__global__ void nll_total(const wide_t<T>* parts, T* y, T* total, int mean, int blocks) {
+  typedef wide_t<T> C;
+  C losses = 0, shares = 0;
+  for (int k = threadIdx.x; k < blocks; k += blockDim.x) {
+    losses += parts[k];
+    shares += parts[blocks + k];
+  }
+  losses = over_block<join::sum>(losses);
+  shares = over_block<join::sum>(shares);
+  if (threadIdx.x == 0) {
+    if (y) *y = down<T>(mean && shares != C(0) ? losses / shares : losses);
+    if (total) *total = down<T>(shares);
+  }
+}
+
+// g is one number for all labels where its step is 0; `total` is null where the loss was not divided by it
+template <class T>
+__global__ void nll_loss_grad(const T* g, const long long* labels, const T* weight, const T* total, T* dx,
+                              long long ignore, long long classes, long long inner, long long step, long long rows) {
+  typedef wide_t<T> C;
+  C whole = total ? up<T>(*total) : C(1);
+  if (whole == C(0)) whole = C(1);
+  EACH_ROW(row, rows) {
+    long long k = row % classes;
+    ALONG(j, inner) {
+      long long i = row / classes * inner + j, label = labels[i];
+      C share = share_of<C>(weight, label, ignore, classes);
+      dx[row * inner + j] = down<T>(k == label || share != share ? -share * (up<T>(g[i * step]) / whole) : C(0));
     }
   }
 }

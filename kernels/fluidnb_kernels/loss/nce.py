@@ -6,10 +6,19 @@ from typing import Any
 
 import numpy as np
 
-from fluidnb.op import Attr, Binder, Context, Stream, default_grad, grad_op, op
+from fluidnb.op import Attr, Binder, Context, Stream, default_grad, grad_op, kernel, op
 from fluidnb.values import SelectedRows
+from fluidnb.values.copies import on_host
+from fluidnb_kernels.cuda import ctype
+from fluidnb_kernels.cuda.cast import of_dtype
+from fluidnb_kernels.cuda.grid import each
+from fluidnb_kernels.cuda.lines import each_line
+from fluidnb_kernels.cuda.upload import upload
+from fluidnb_kernels.cuda.wide import wide_dtype
 from fluidnb_kernels.emit import FLOATS
+from fluidnb_kernels.loss.kernels import NOTHING
 from fluidnb_kernels.loss.labels import check_classes
+from fluidnb_kernels.loss.sampled import CUDA, dots, dots_grad, joined
 from fluidnb_kernels.rows.values import put_rows, sparse_slopes, spread
 from fluidnb_kernels.rules import agree, whole_numbers
 
@@ -252,11 +261,75 @@ def nce_grad(b: Binder) -> None:
 
     With is_sparse, dWeight is SelectedRows with a row for each class of the batch.
     """
+    b(
+        costs_back, b["Input"], b["Weight"], b["SampleWeight"], _sampler(b), b["Label"].shape[1], b["SampleLogits"],
+        b["SampleLabels"], b["Cost@GRAD"], _slopes(b),
+    )  # fmt: skip
+
+
+def _slopes(b: Binder) -> tuple[Any, Any, Any]:
+    """The gradients of Input, Weight and Bias, to be written; None where nobody wants them."""
     w = b["Weight"]
     if b.attr("is_sparse", False) and b.wants("Weight@GRAD"):
         put_rows(b, "Weight@GRAD", w.shape, w.dtype)
-    outs = tuple(b[s] if b.wants(s) else None for s in ("Input@GRAD", "Weight@GRAD", "Bias@GRAD"))
-    b(
-        costs_back, b["Input"], w, b["SampleWeight"], _sampler(b), b["Label"].shape[1], b["SampleLogits"],
-        b["SampleLabels"], b["Cost@GRAD"], outs,
-    )  # fmt: skip
+    dx, dw, dbias = (b[s] if b.wants(s) else None for s in ("Input@GRAD", "Weight@GRAD", "Bias@GRAD"))
+    return dx, dw, dbias
+
+
+def draw_up(stream: Stream, kind: int, classes: int, custom: Array | None, samples: Array) -> None:
+    """Draw classes on the host and copy them to a device: every place has the same ones.
+
+    Args:
+        stream: see `draw`.
+        kind: see `draw`.
+        classes: see `draw`.
+        custom: see `draw`; an array of any place.
+        samples: int64 [N, samples], written.
+
+    Example:
+        >>> from fluidnb.op import Clock
+        >>> x = np.zeros((2, 3), int); draw_up(Stream("x", Clock(1)), 0, 1, None, x); x
+        array([[0, 0, 0],
+               [0, 0, 0]])
+    """
+    given = None if custom is None else on_host(custom)
+    upload(draw(stream, kind, classes, given, samples.shape).astype(np.int64, copy=False), samples)
+
+
+def _law(b: Binder) -> tuple[list[Array], list[Any]]:
+    """What the kernels of costs read of the sampler: arrays, and numbers."""
+    x, kind, classes = b["Input"], b.attr("sampler"), b.attr("num_total_classes")
+    custom = of_dtype(b, b["CustomDistProbs"], x.dtype) if kind == CUSTOM else NOTHING
+    weights = of_dtype(b, b["SampleWeight"], x.dtype) if b.has("SampleWeight") else NOTHING
+    scale = np.log(classes) if kind == LOG_UNIFORM else classes
+    numbers = np.int64(b["Label"].shape[1]), np.int32(kind), np.float64(scale), np.float64(b.attr("num_neg_samples"))
+    return [custom, weights], [*numbers, np.int64(classes)]
+
+
+@kernel("nce", place="cuda", dtypes=FLOATS)
+def nce_on_cuda(b: Binder) -> None:
+    """Samples of the host, products with their classes, and costs; NaN where a label is no class."""
+    x, labels, negatives = b["Input"], of_dtype(b, b["Label"], np.int64), b.attr("num_neg_samples")
+    shape, fixed = (len(x), labels.shape[1] + negatives), b.attr("custom_neg_classes")
+    picks = b["SampleLabels"] if b.wants("SampleLabels") else b.tmp(shape, np.int64)
+    logits = b["SampleLogits"] if b.wants("SampleLogits") else b.tmp(shape, x.dtype)
+    if fixed:
+        joined(b, labels, b.table(np.broadcast_to(np.array(fixed, np.int64), (negatives,)).copy()), picks, True)
+    else:
+        samples = b.tmp((len(x), negatives), np.int64)
+        custom = b["CustomDistProbs"] if b.attr("sampler") == CUSTOM else None
+        b(draw_up, b.rng, b.attr("sampler"), b.attr("num_total_classes"), custom, samples)
+        joined(b, labels, samples, picks, False)
+    arrays, numbers = _law(b)
+    z = dots(b, x, b["Weight"], b["Bias"], picks)
+    each_line(b, CUDA, f"nce_cost<{ctype(x.dtype)}>", *shape, 1, z, picks, *arrays, logits, b["Cost"], *numbers)
+
+
+@kernel("nce_grad", place="cuda", dtypes=FLOATS)
+def nce_grad_on_cuda(b: Binder) -> None:
+    """The gradient of each product, which goes to rows of Input and of Weight."""
+    x, logits, picks = b["Input"], b["SampleLogits"], of_dtype(b, b["SampleLabels"], np.int64)
+    slopes, (arrays, numbers) = b.tmp(picks.shape, wide_dtype(x.dtype)), _law(b)
+    operands = logits, picks, *arrays, b["Cost@GRAD"], slopes, *numbers, np.int64(picks.shape[1])
+    each(b, CUDA, f"nce_slopes<{ctype(x.dtype)}>", picks.size, *operands)
+    dots_grad(b, slopes, picks, (x, b["Weight"]), _slopes(b))

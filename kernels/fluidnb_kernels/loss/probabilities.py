@@ -6,14 +6,21 @@ from typing import Any
 
 import numpy as np
 
-from fluidnb.op import Attr, Binder, Context, default_grad, grad_op, op
+from fluidnb.op import Attr, Binder, Context, default_grad, grad_op, kernel, op
+from fluidnb_kernels.cuda import ctype
+from fluidnb_kernels.cuda.cast import of_dtype
+from fluidnb_kernels.cuda.grid import THREADS
+from fluidnb_kernels.cuda.rows import by_rows
+from fluidnb_kernels.cuda.wide import wide_dtype
 from fluidnb_kernels.emit import FLOATS, made
+from fluidnb_kernels.loss.kernels import LINES, NOTHING, terms, wanted
 from fluidnb_kernels.loss.labels import check_classes
 from fluidnb_kernels.rules import agree, same_shape, whole_numbers
 
 Array = Any
 
 _LEAST = -100.0  # what the logarithm of 0 counts as
+_BLOCKS = 1024  # that add up losses on a GPU, each for itself
 
 
 def _bce_infer(c: Context) -> None:
@@ -190,3 +197,50 @@ def nll_loss_grad(b: Binder) -> None:
     """dX = -Weight[Label] · dOut at the label's class, divided as the loss was."""
     sizes = b.attr("ignore_index"), b.attr("reduction"), b["Total_weight"], b["X@GRAD"]
     b(nll_back, b["Out@GRAD"], b["Label"], b["Weight"], *sizes)
+
+
+@kernel("bce_loss", place="cuda", dtypes=FLOATS)
+def bce_loss_on_cuda(b: Binder) -> None:
+    """One launch."""
+    terms(b, "bce_loss", [b["X"], b["Label"]], b["Out"])
+
+
+@kernel("bce_loss_grad", place="cuda", dtypes=FLOATS)
+def bce_loss_grad_on_cuda(b: Binder) -> None:
+    """One launch."""
+    terms(b, "bce_loss_grad", [b["X"], b["Label"], b["Out@GRAD"]], b["X@GRAD"])
+
+
+def _labels_on_cuda(b: Binder, x: Array) -> tuple[Array, Array, list[np.int64]]:
+    """Labels, weights, and what tells the class of a label: the ignored one, how many there are, their distance."""
+    weight = of_dtype(b, b["Weight"], x.dtype) if b.has("Weight") else NOTHING
+    sizes = b.attr("ignore_index"), x.shape[1], int(np.prod(x.shape[2:], dtype=np.int64))
+    return of_dtype(b, b["Label"], np.int64), weight, [np.int64(n) for n in sizes]
+
+
+@kernel("nll_loss", place="cuda", dtypes=FLOATS)
+def nll_loss_on_cuda(b: Binder) -> None:
+    """Blocks that add up losses, and one that adds up those sums; NaN where a label is no class."""
+    x, out, reduction = b["X"], b["Out"], b.attr("reduction")
+    labels, weight, sizes = _labels_on_cuda(b, x)
+    n, each = labels.size, reduction == "none"
+    blocks = min(_BLOCKS, -(-n // THREADS))
+    parts, t = b.tmp((2 * max(blocks, 1),), wide_dtype(x.dtype)), ctype(x.dtype)
+    if n:
+        operands = x, labels, weight, out if each else NOTHING, parts, *sizes
+        b(LINES[f"nll_loss<{t}>"], (blocks,), (THREADS,), 0, *operands, np.int64(n))
+    if b.wants("Total_weight") or not each:
+        results = NOTHING if each else out, wanted(b, "Total_weight")
+        counts = np.int32(reduction == "mean"), np.int32(blocks)
+        b(LINES[f"nll_total<{t}>"], (1,), (THREADS,), 0, parts, *results, *counts)
+
+
+@kernel("nll_loss_grad", place="cuda", dtypes=FLOATS)
+def nll_loss_grad_on_cuda(b: Binder) -> None:
+    """One launch; NaN for all classes where a label is none."""
+    g, dx, reduction = b["Out@GRAD"], b["X@GRAD"], b.attr("reduction")
+    labels, weight, sizes = _labels_on_cuda(b, dx)
+    total = of_dtype(b, b["Total_weight"], dx.dtype) if reduction == "mean" else NOTHING
+    rows, inner, step = dx.shape[0] * dx.shape[1], int(sizes[2]), np.int64(reduction == "none")
+    operands = g, labels, weight, total, dx, *sizes, step
+    by_rows(b, LINES, f"nll_loss_grad<{ctype(dx.dtype)}>", rows, inner, *operands)

@@ -6,10 +6,17 @@ from typing import Any
 
 import numpy as np
 
-from fluidnb.op import Attr, Binder, Context, Stream, default_grad, grad_op, op
+from fluidnb.op import Attr, Binder, Context, Stream, default_grad, grad_op, kernel, op
+from fluidnb_kernels.cuda import ctype
+from fluidnb_kernels.cuda.cast import of_dtype
+from fluidnb_kernels.cuda.grid import each
+from fluidnb_kernels.cuda.upload import upload
 from fluidnb_kernels.loss.labels import check_classes
 from fluidnb_kernels.loss.nce import LOG_UNIFORM, chances
+from fluidnb_kernels.loss.sampled import CUDA, joined
 from fluidnb_kernels.rules import agree, whole_numbers
+from fluidnb_kernels.tensor import picks
+from fluidnb_kernels.tensor.moves import fill, move
 
 Array = Any
 
@@ -48,7 +55,6 @@ def _infer(c: Context) -> None:
     c.set("SampledLabels", (shape[0], labels.shape[1]), np.int64)
     c.set("LogitsDim", (0, *logits.shape), logits.dtype)
     c.set("LabelsDim", (0, *labels.shape), labels.dtype)
-
 
 
 def drawn(stream: Stream, classes: int, count: int, once: bool) -> tuple[Array, int]:
@@ -231,3 +237,53 @@ def _slope_infer(c: Context) -> None:
 def sample_logits_grad(b: Binder) -> None:
     """dLogits[class] = the sum of dSampledLogits over the samples that are this class."""
     b(spread, b["Samples"], b["SampledLogits@GRAD"], b["Logits@GRAD"])
+
+
+def draw_up(stream: Stream, classes: int, once: bool, samples: Array) -> None:
+    """Draw classes on the host and copy them to a device: every place has the same ones.
+
+    Args:
+        stream: see `drawn`.
+        classes: see `drawn`.
+        once: see `drawn`.
+        samples: int64 [S + 1], written: the samples, then how many tries they took.
+
+    Example:
+        >>> from fluidnb.op import Clock
+        >>> x = np.zeros(3, int); draw_up(Stream("x", Clock(1)), 1, False, x); x
+        array([0, 0, 2])
+    """
+    upload(np.append(*drawn(stream, classes, samples.size - 1, once)), samples)
+
+
+@kernel("sample_logits", place="cuda", dtypes=("float32", "float64"))
+def sample_logits_on_cuda(b: Binder) -> None:
+    """Samples of the host, how often they are expected, and their logits; NaN where a label is no class."""
+    logits, labels, count = b["Logits"], of_dtype(b, b["Labels"], np.int64), b.attr("num_samples")
+    (rows, classes), true, t = logits.shape, labels.shape[1], ctype(logits.dtype)
+    many, width = np.int64(true + count), np.int64(classes)
+    samples = b["Samples"] if b.wants("Samples") else b.tmp((rows, true + count), np.int64)
+    chance = b["Probabilities"] if b.wants("Probabilities") else b.tmp(samples.shape, logits.dtype)
+    if b.attr("use_customized_samples"):
+        move(b, samples, of_dtype(b, b["CustomizedSamples"], np.int64))
+        move(b, chance, of_dtype(b, b["CustomizedProbabilities"], logits.dtype))
+    else:
+        given = b.tmp((count + 1,), np.int64)
+        b(draw_up, b.rng, classes, b.attr("uniq"), given)
+        joined(b, labels, given, samples, True)
+        each(b, CUDA, f"expected<{t}>", samples.size, samples, given, chance, width, np.int64(count))
+    if b.wants("SampledLogits"):
+        numbers = np.int64(true), np.int32(b.attr("remove_accidental_hits")), many, width
+        operands = logits, samples, chance, b["SampledLogits"], *numbers
+        each(b, CUDA, f"sampled_logits<{t}>", samples.size, *operands)
+    if b.wants("SampledLabels"):
+        out = b["SampledLabels"]
+        joined(b, out[:, :0], b.table(np.arange(true)), out, True)
+
+
+@kernel("sample_logits_grad", place="cuda", dtypes=("float32", "float64"))
+def sample_logits_grad_on_cuda(b: Binder) -> None:
+    """Each slope is added to that of its class, with atomics: a class may come twice."""
+    samples, g, dx = b["Samples"], b["SampledLogits@GRAD"], b["Logits@GRAD"]
+    fill(b, dx)
+    picks.along(b, "added", g, samples, dx, dx, 1)

@@ -6,8 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from fluidnb.op import Attr, Binder, Context, default_grad, grad_op, op
+from fluidnb.op import Attr, Binder, Context, default_grad, grad_op, kernel, op
 from fluidnb_kernels.emit import FLOATS
+from fluidnb_kernels.loss.kernels import NOTHING, terms
 from fluidnb_kernels.rules import same_shape
 
 Array = Any
@@ -103,5 +104,20 @@ def teacher_student_sigmoid_loss(b: Binder) -> None:
 @grad_op("teacher_student_sigmoid_loss_grad")
 def teacher_student_sigmoid_loss_grad(b: Binder) -> None:
     """dX = dY · (s(X) - click + s(X) - teacher) between the bounds."""
-    bounds = b.attr("soft_max_lower_bound"), b.attr("soft_max_up_bound")
-    b(slopes, b["X"], b["Label"], b["Y@GRAD"], *bounds, b["X@GRAD"])
+    b(slopes, b["X"], b["Label"], b["Y@GRAD"], *_bounds(b), b["X@GRAD"])
+
+
+def _bounds(b: Binder) -> tuple[float, float]:
+    return b.attr("soft_max_lower_bound"), b.attr("soft_max_up_bound")
+
+
+@kernel("teacher_student_sigmoid_loss", place="cuda", dtypes=FLOATS)
+def teacher_student_sigmoid_loss_on_cuda(b: Binder) -> None:
+    """One launch."""
+    terms(b, "taught", [b["X"], b["Label"]], b["Y"])
+
+
+@kernel("teacher_student_sigmoid_loss_grad", place="cuda", dtypes=FLOATS)
+def teacher_student_sigmoid_loss_grad_on_cuda(b: Binder) -> None:
+    """One launch."""
+    terms(b, "taught_grad", [b["X"], b["Label"], b["Y@GRAD"]], b["X@GRAD"], NOTHING, *_bounds(b))

@@ -45,6 +45,16 @@ TERMS(log_loss_grad, z * ((C(1) - y) / (b - x) - y / (x + a)), one)
 TERMS(hinge_loss, above(C(1) - x * signs(y), C(0)), one)
 TERMS(hinge_loss_grad, -(z * signs(y) * (x * signs(y) < C(1) ? C(1) : C(0))), one)
 
+TERMS(bce_loss, (y - C(1)) * above(log(C(1) - x), C(-100)) - y * above(log(x), C(-100)), one)
+TERMS(bce_loss_grad, (x - y) / above((C(1) - x) * x, C(1e-12)) * z, one)
+
+// ---- a click, and what a teacher thinks of it, in one label: a sum of both, how many there are, and the loss
+
+template <class C> __device__ __forceinline__ C both(C y) { return y < C(-1) ? C(0) : y < C(0) ? C(1) : y; }
+template <class C> __device__ __forceinline__ C opinions(C y) { return y < C(0) ? C(1) : C(2); }
+TERMS(taught, soft(x) * opinions(y) - x * both(y), one)
+TERMS(taught_grad, x > a && x < b ? (logistic(x) * opinions(y) - both(y)) * z : C(0) * z, one)
+
 // ---- parabolas that become lines
 
 TERMS(huber_loss, y - x, bowl(one, a))
