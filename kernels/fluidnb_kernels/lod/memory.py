@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 
-from fluidnb.op import Attr, Binder, Context, default_grad, grad_op, op, same
+from fluidnb.op import Attr, Binder, Context, default_grad, grad_op, kernel, op, same
 from fluidnb.op.rules import like_forward
+from fluidnb.values.copies import on_host
 from fluidnb_kernels.emit import zeros
 from fluidnb_kernels.lod.cut import cut
 from fluidnb_kernels.lod.rank_table import active
+from fluidnb_kernels.tensor.moves import fill, lay, move
 
 
 def _shrink_infer(c: Context) -> None:
@@ -25,7 +27,21 @@ def _shrink_infer(c: Context) -> None:
 def _going_on(b: Binder) -> int | None:
     """The guard: how many sequences go on at this step."""
     table, index = b["RankTable"], b["I"]
-    return None if table is None or index is None else active(table, index.item())
+    return None if table is None or index is None else active(table, on_host(index).item())
+
+
+def _shrunk(b: Binder) -> int:
+    """Make Out; gives how many rows of X it has."""
+    x, lod = b["X"], b.lod("X")
+    k, have = active(b["RankTable"], on_host(b["I"]).item()), len(lod[0]) - 1 if lod else len(x)
+    b.require(
+        k <= have, "The memory of a recurrent network has fewer rows than sequences that go on.",
+        expected=f"{k} or more", received=have,
+        hint="it needs a row for each sequence of the batch at the first step: memory(init=...) gives them.",
+    )  # fmt: skip
+    levels, rows = cut(lod, range(k))
+    b.set("Out", (len(rows), *x.shape[1:]), x.dtype, levels)
+    return len(rows)
 
 
 @op(
@@ -55,15 +71,8 @@ def shrink_rnn_memory(b: Binder) -> None:
 
     Source: Fluid's shrink_rnn_memory_op.
     """
-    x, lod = b["X"], b.lod("X")
-    k, have = active(b["RankTable"], b["I"].item()), len(lod[0]) - 1 if lod else len(b["X"])
-    b.require(
-        k <= have, "The memory of a recurrent network has fewer rows than sequences that go on.",
-        expected=f"{k} or more", received=have,
-        hint="it needs a row for each sequence of the batch at the first step: memory(init=...) gives them.",
-    )  # fmt: skip
-    levels, rows = cut(lod, range(k))
-    b(np.copyto, b.set("Out", (len(rows), *x.shape[1:]), x.dtype, levels), x[: len(rows)])
+    rows = _shrunk(b)
+    b(np.copyto, b["Out"], b["X"][:rows])
 
 
 @grad_op("shrink_rnn_memory_grad", dtype_slot="X", unset=("Out@GRAD",))
@@ -107,3 +116,36 @@ def rnn_memory_helper_grad(b: Binder) -> None:
         zeros(b, dx)
     else:
         b(np.copyto, dx, dout)
+
+
+@kernel("shrink_rnn_memory", place="cuda")
+def shrink_rnn_memory_on_cuda(b: Binder) -> None:
+    """The first rows."""
+    rows = _shrunk(b)
+    move(b, b["Out"], b["X"], of=lay(b["X"])[:rows])
+
+
+@kernel("shrink_rnn_memory_grad", place="cuda")
+def shrink_rnn_memory_grad_on_cuda(b: Binder) -> None:
+    """dX = dOut, and zeros for the sequences that were over."""
+    dx, dout = b["X@GRAD"], b["Out@GRAD"]
+    k = 0 if dout is None else len(dout)
+    if k < len(dx):
+        fill(b, dx)
+    if k:
+        move(b, dx, dout, to=lay(dx)[:k])
+
+
+@kernel("rnn_memory_helper", place="cuda")
+def rnn_memory_helper_on_cuda(b: Binder) -> None:
+    """Out = X."""
+    move(b, b["Out"], b["X"])
+
+
+@kernel("rnn_memory_helper_grad", place="cuda")
+def rnn_memory_helper_grad_on_cuda(b: Binder) -> None:
+    """dX = dOut, zero where there is none."""
+    if b["Out@GRAD"] is None:
+        fill(b, b["X@GRAD"])
+    else:
+        move(b, b["X@GRAD"], b["Out@GRAD"])

@@ -7,9 +7,12 @@ from typing import Any
 
 import numpy as np
 
-from fluidnb.op import EMPTY, GRAD, Binder, Context, OpDef, OpDesc, grad_names, grad_op, op
+from fluidnb.op import EMPTY, GRAD, Binder, Context, OpDef, OpDesc, grad_names, grad_op, kernel, op
 from fluidnb.op.grad import grad_desc
 from fluidnb_kernels.lod.cut import cut, sequences
+from fluidnb_kernels.sequence import maps
+
+Array = Any
 
 _READS = {"X": "sequences, or a row for each", "RankTable": "a table that lod_rank_table made"}
 
@@ -39,7 +42,8 @@ def _grad(desc: OpDesc, definition: OpDef, no_grad: Collection[str]) -> list[OpD
     return [] if target == EMPTY else [grad_desc("reorder_lod_tensor_by_rank_grad", desc, ins, {"Out": [target]})]
 
 
-def _reorder(b: Binder, back: bool) -> None:
+def _reordered(b: Binder, back: bool) -> Array:
+    """Make Out; gives which row of X comes to each place."""
     x, lod = b["X"], b.lod("X")
     order = [i for i, _ in b["RankTable"].items()]
     b.require(
@@ -48,7 +52,8 @@ def _reorder(b: Binder, back: bool) -> None:
         expected=len(order), received=f"{sequences(lod, len(x))} in {b.name('X')}",
     )  # fmt: skip
     levels, rows = cut(lod, np.argsort(order).tolist() if back else order)
-    b(np.ndarray.take, x, rows, 0, b.set("Out", x.shape, x.dtype, levels), "clip")
+    b.set("Out", x.shape, x.dtype, levels)
+    return rows
 
 
 @op(
@@ -72,10 +77,26 @@ def reorder_lod_tensor_by_rank(b: Binder) -> None:
 
     Source: Fluid's reorder_lod_tensor_by_rank_op.
     """
-    _reorder(b, back=False)
+    rows = _reordered(b, back=False)
+    b(np.ndarray.take, b["X"], rows, 0, b["Out"], "clip")
 
 
 @grad_op("reorder_lod_tensor_by_rank_grad", infer=None, guard=ranks, dtype_slot="X")
 def reorder_lod_tensor_by_rank_grad(b: Binder) -> None:
     """Out = X with its sequences in the order that they had before; X and Out are the gradients of Out and X."""
-    _reorder(b, back=True)
+    rows = _reordered(b, back=True)
+    b(np.ndarray.take, b["X"], rows, 0, b["Out"], "clip")
+
+
+@kernel("reorder_lod_tensor_by_rank", place="cuda")
+def reorder_lod_tensor_by_rank_on_cuda(b: Binder) -> None:
+    """Rows by a map."""
+    rows = _reordered(b, back=False)
+    maps.gather(b, b["X"], rows, b["Out"])
+
+
+@kernel("reorder_lod_tensor_by_rank_grad", place="cuda")
+def reorder_lod_tensor_by_rank_grad_on_cuda(b: Binder) -> None:
+    """Rows by a map, back."""
+    rows = _reordered(b, back=True)
+    maps.gather(b, b["X"], rows, b["Out"])

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from fluidnb.op import Attr, Binder, Context, ValuesOf, default_grad, grad_op, op
+from fluidnb.op import Attr, Binder, Context, ValuesOf, default_grad, grad_op, kernel, op
 from fluidnb.values import lod as lods
+from fluidnb.values.copies import on_host
 
 
 class _Offsets(ValuesOf):
@@ -36,7 +37,7 @@ def _target(b: Binder) -> Any:
             y.dtype.kind == "i", "Input(Y) of lod_reset has neither LoD nor offsets.",
             expected="a tensor with LoD, or int32 offsets", received=f"{y.dtype} of shape {list(y.shape)}",
         )  # fmt: skip
-        level = tuple(y.reshape(-1).tolist())
+        level = tuple(on_host(y).reshape(-1).tolist())
     else:
         level = tuple(b.attr("target_lod"))
     above = b.lod("X") if b.attr("append") else ()
@@ -81,3 +82,7 @@ def lod_reset(b: Binder) -> None:
 def lod_reset_grad(b: Binder) -> None:
     """dX = dOut with the LoD of X."""
     b.alias("X@GRAD", b["Out@GRAD"], b.lod("X"))
+
+
+for _type, _function in (("lod_reset", lod_reset), ("lod_reset_grad", lod_reset_grad)):  # a view is one on any place
+    kernel(_type, place="cuda")(_function)

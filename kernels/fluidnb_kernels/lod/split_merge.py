@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from typing import Any
 
 import numpy as np
 
 from fluidnb.op import EMPTY, GRAD, Attr, Binder, Context, OpDef, OpDesc, grad_names, op
 from fluidnb.op.grad import grad_desc
+from fluidnb.values.copies import on_host
 from fluidnb_kernels.lod.cut import Offsets, cut, level_of, sequences, stacked
 from fluidnb_kernels.rules import agree
+from fluidnb_kernels.sequences import emit_put, emit_rows
 
 Array = Any
+#: ``move(b, x, rows, out)``: rows by constant numbers; ``move(b, x, mask, wanted, out)``: those that a mask marks.
+ByNumbers = Callable[[Binder, Array, Array, Array], None]
+ByMask = Callable[[Binder, Array, Array, bool, Array], None]
 
 _LEVEL = {"level": Attr("int", 0, "the level whose sequences the mask tells apart", ge=0)}
 
@@ -42,6 +47,7 @@ def _ways(b: Binder, *slots: str) -> Any:
     mask = b["Mask"]
     if mask is None:
         return None
+    mask = on_host(mask)
     return mask.tobytes() if any(b.lod(s) for s in slots) else int(np.count_nonzero(mask))
 
 
@@ -85,6 +91,29 @@ def put_marked(x: Array, mask: Array, wanted: bool, out: Array) -> None:
     out[mask.reshape(-1) == wanted] = x
 
 
+def split(b: Binder, by_numbers: ByNumbers, by_mask: ByMask) -> None:
+    """Emit what split_lod_tensor does.
+
+    Args:
+        b: the binder.
+        by_numbers: takes rows of sequences.
+        by_mask: takes marked rows.
+    """
+    x, mask, lod = b["X"], b["Mask"], level_of(b, b.lod("X"))
+    _check_length(b, lod, len(x), "X")
+    marks = on_host(mask).reshape(-1)
+    for slot, wanted in (("OutTrue", True), ("OutFalse", False)):
+        if not b.wants(slot):
+            continue
+        marked = marks == wanted
+        if lod:
+            levels, rows = cut(lod, np.flatnonzero(marked).tolist())
+            by_numbers(b, x, rows, b.set(slot, (len(rows), *x.shape[1:]), x.dtype, levels))
+        else:
+            out = b.set(slot, (int(np.count_nonzero(marked)), *x.shape[1:]), x.dtype)
+            by_mask(b, x, mask, wanted, out)
+
+
 def _split_infer(c: Context) -> None:
     _check_mask(c)
     if not c.runtime:
@@ -123,18 +152,7 @@ def split_lod_tensor(b: Binder) -> None:
 
     Source: Fluid's split_lod_tensor_op.
     """
-    x, mask, lod = b["X"], b["Mask"], level_of(b, b.lod("X"))
-    _check_length(b, lod, len(x), "X")
-    for slot, wanted in (("OutTrue", True), ("OutFalse", False)):
-        if not b.wants(slot):
-            continue
-        marked = mask.reshape(-1) == wanted
-        if lod:
-            levels, rows = cut(lod, np.flatnonzero(marked).tolist())
-            b(np.ndarray.take, x, rows, 0, b.set(slot, (len(rows), *x.shape[1:]), x.dtype, levels), "clip")
-        else:
-            out = b.set(slot, (int(np.count_nonzero(marked)), *x.shape[1:]), x.dtype)
-            b(take_marked, x, mask, wanted, out)
+    split(b, emit_rows, lambda b, *args: b(take_marked, *args))
 
 
 def _merge_infer(c: Context) -> None:
@@ -182,11 +200,18 @@ def _sides(b: Binder) -> tuple[list[Array], list[Offsets]]:
     return values, lods
 
 
-def _merge(b: Binder) -> None:
+def merge(b: Binder, by_numbers: ByNumbers, by_mask: ByMask) -> None:
+    """Emit what merge_lod_tensor does.
+
+    Args:
+        b: the binder.
+        by_numbers: puts the rows of sequences into places.
+        by_mask: puts rows where marks are.
+    """
     mask = b["Mask"]
     values, lods = _sides(b)
     true, false = values
-    marked = mask.reshape(-1)
+    marked = on_host(mask).reshape(-1)
     picks = [np.flatnonzero(marked).tolist(), np.flatnonzero(~marked).tolist()]
     whole = level_of(b, b.lod("X"))
     if whole and not lods[0] and sequences(whole, 0) == len(marked) and [*map(len, values)] != [*map(len, picks)]:
@@ -204,12 +229,16 @@ def _merge(b: Binder) -> None:
     if not lods[0]:
         out = b.set("Out", shape, true.dtype, above)
         for value, wanted in ((true, True), (false, False)):
-            b(put_marked, value, mask, wanted, out)
+            by_mask(b, value, mask, wanted, out)
         return
     levels, rows = cut(stacked(*lods), np.argsort(picks[0] + picks[1]).tolist())
     out = b.set("Out", shape, true.dtype, (*above, *levels))
     for value, places in ((true, rows < len(true)), (false, rows >= len(true))):
-        b(np.ndarray.__setitem__, out, np.flatnonzero(places), value)
+        by_numbers(b, value, np.flatnonzero(places), out)
+
+
+def _merge(b: Binder) -> None:
+    merge(b, emit_put, lambda b, *args: b(put_marked, *args))
 
 
 for _type, _doc in (

@@ -6,10 +6,16 @@ from typing import Any
 
 import numpy as np
 
-from fluidnb.op import Attr, Binder, Context, default_grad, grad_op, op
+from fluidnb.op import Attr, Binder, Context, default_grad, grad_op, kernel, op
+from fluidnb_kernels.cuda import CTYPES, Source, ctype
+from fluidnb_kernels.cuda.rows import by_rows
+from fluidnb_kernels.cuda.wide import wide_dtype
 from fluidnb_kernels.emit import FLOATS, made
+from fluidnb_kernels.sequence.maps import NO_ARRAY, on_device
 
 Array = Any
+
+CUDA = Source(__file__, "add_position_encoding.cu", lambda: (f"encoded<{CTYPES[d]}>" for d in FLOATS))
 
 
 def _infer(c: Context) -> None:
@@ -47,6 +53,15 @@ def waves(places: Array, width: int) -> Array:
     return np.concatenate([np.sin(angles), np.cos(angles)], 1)
 
 
+def _places(b: Binder) -> Array:
+    """The place of each row in its sequence; without sequences those of one."""
+    x, lod = b["X"], b.lod("X")
+    if not lod:
+        return np.arange(x.shape[1])
+    ends = np.asarray(lod[-1])
+    return np.arange(x.shape[0]) - np.repeat(ends[:-1], np.diff(ends))
+
+
 @op(
     "add_position_encoding",
     inputs={"X": "[N, T, D], or sequences [T, D]; D even"},
@@ -66,12 +81,7 @@ def add_position_encoding(b: Binder) -> None:
 
     Source: Vaswani and others, "Attention Is All You Need" (2017), section 3.5; Fluid's add_position_encoding_op.
     """
-    x, lod = b["X"], b.lod("X")
-    if lod:
-        ends = np.asarray(lod[-1])
-        places = np.arange(x.shape[0]) - np.repeat(ends[:-1], np.diff(ends))
-    else:
-        places = np.arange(x.shape[1])
+    x, places = b["X"], _places(b)
     encoding = b.keep((len(places), x.shape[-1]), x.dtype)
     encoding[...] = waves(places, x.shape[-1]) * b.attr("beta")
     b(np.add, made(b, np.multiply, x, b.const(b.attr("alpha"), x.dtype)), encoding, out=b["Out"])
@@ -82,3 +92,27 @@ def add_position_encoding_grad(b: Binder) -> None:
     """dX = alpha · dOut."""
     g = b["Out@GRAD"]
     b(np.multiply, g, b.const(b.attr("alpha"), g.dtype), out=b["X@GRAD"])
+
+
+def _encoded(b: Binder, x: Array, out: Array, waves: Array, places: Array) -> None:
+    """Emit ``out = alpha · x + waves[places]``."""
+    width = x.shape[-1]
+    rows, args = x.size // max(width, 1), (x, waves, places, out, np.float64(b.attr("alpha")), np.int64(width))
+    by_rows(b, CUDA, f"encoded<{ctype(x.dtype)}>", rows, width, *args)
+
+
+@kernel("add_position_encoding", place="cuda", dtypes=FLOATS)
+def add_position_encoding_on_cuda(b: Binder) -> None:
+    """Sines and cosines from a table of places."""
+    x, places = b["X"], _places(b)
+    if x.size:
+        table = waves(np.arange(places.max() + 1), x.shape[-1]) * b.attr("beta")
+        repeats = 1 if b.lod("X") else x.shape[0]
+        at = on_device(b, np.tile(places, repeats))
+        _encoded(b, x, b["Out"], b.table(table.astype(wide_dtype(x.dtype))), at)
+
+
+@kernel("add_position_encoding_grad", place="cuda", dtypes=FLOATS)
+def add_position_encoding_grad_on_cuda(b: Binder) -> None:
+    """dX = alpha · dOut."""
+    _encoded(b, b["Out@GRAD"], b["X@GRAD"], NO_ARRAY, NO_ARRAY)

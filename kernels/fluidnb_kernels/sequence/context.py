@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from fluidnb.op import Binder
+from fluidnb_kernels.sequence import maps
 from fluidnb_kernels.sequences import emit_put, emit_rows, emit_sum_rows
 
 Array = Any
@@ -43,6 +44,33 @@ class Neighbours:
         above = max(-start, 0)
         beyond = np.where(before, wanted - first + above, wanted - behind + above)
         self.beyond = beyond.reshape(-1)[self.outside]
+
+    @property
+    def signed(self) -> Array:
+        """``rows``, with ``-1 - k`` where row k of padding stands.
+
+        Example:
+            >>> Neighbours(np.array([0, 2, 3]), -1, 2).signed
+            array([-1,  0,  0,  1, -1,  2])
+        """
+        out = self.rows.copy()
+        out[self.outside] = -1 - self.beyond
+        return out
+
+    def on_cuda(self, b: Binder, x: Array, padding: Array | None = None) -> Array:
+        """Emit the neighbours of each row on a GPU.
+
+        Args:
+            b: the binder.
+            x: as in `emit`.
+            padding: as in `emit`.
+
+        Returns:
+            A workspace [n · count, width].
+        """
+        rows, out = self.signed, b.tmp((len(self.rows), x.shape[1]), x.dtype)
+        maps.gather(b, x, rows if padding is not None else np.maximum(rows, -1), out, padding)
+        return out
 
     def emit(self, b: Binder, x: Array, padding: Array | None = None) -> Array:
         """Emit the neighbours of each row.

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
-from fluidnb.op import Attr, Binder, Context, default_grad, grad_op, op
+from fluidnb.op import Attr, Binder, Context, default_grad, grad_op, kernel, op
+from fluidnb_kernels.cuda.gemm import gemm as product_on_cuda
 from fluidnb_kernels.emit import FLOATS
 from fluidnb_kernels.math.mul import gemm
 from fluidnb_kernels.rules import agree
+from fluidnb_kernels.sequence import maps
 from fluidnb_kernels.sequence.context import Neighbours
 from fluidnb_kernels.sequences import offsets_of, one_dtype, require_lod
+from fluidnb_kernels.tensor.moves import fill
 
 
 def _infer(c: Context) -> None:
@@ -100,3 +105,34 @@ def sequence_conv_grad(b: Binder) -> None:
                 b(np.copyto, b["PaddingData@GRAD"], b.const(0, x.dtype))
         if b.wants("X@GRAD"):
             around.emit_grad(b, drows, b["X@GRAD"])
+
+
+def _contexts(b: Binder, around: Neighbours) -> Any:
+    """The rows around each row, [n, contextLength · width]."""
+    padding = b["PaddingData"] if b.attr("paddingTrainable", False) else None
+    return around.on_cuda(b, b["X"], padding).reshape(len(b["X"]), len(b["Filter"]))
+
+
+@kernel("sequence_conv", place="cuda", dtypes=FLOATS)
+def sequence_conv_on_cuda(b: Binder) -> None:
+    """The rows around each row side by side, and one product."""
+    product_on_cuda(b, _contexts(b, _neighbours(b)), b["Filter"], b["Out"])
+
+
+@kernel("sequence_conv_grad", place="cuda", dtypes=FLOATS)
+def sequence_conv_grad_on_cuda(b: Binder) -> None:
+    """dFilter = rowsᵀ · dOut; dX and dPaddingData: each row's part of dOut · Filterᵀ, over all rows that see it."""
+    x, weight, g, around = b["X"], b["Filter"], b["Out@GRAD"], _neighbours(b)
+    if b.wants("Filter@GRAD"):
+        product_on_cuda(b, _contexts(b, around), g, b["Filter@GRAD"], tx=True)
+    if not b.wants("X@GRAD") and not b.wants("PaddingData@GRAD"):
+        return
+    drows = b.tmp((len(x), len(weight)), x.dtype)
+    product_on_cuda(b, g, weight, drows, ty=True)
+    drows, rows = drows.reshape(len(around.rows), x.shape[1]), around.signed
+    if b.wants("X@GRAD"):
+        maps.add_up(b, drows, rows, b["X@GRAD"])
+    if b.wants("PaddingData@GRAD") and b.attr("paddingTrainable", False):
+        maps.add_up(b, drows, -1 - rows, b["PaddingData@GRAD"])
+    elif b.wants("PaddingData@GRAD"):
+        fill(b, b["PaddingData@GRAD"])

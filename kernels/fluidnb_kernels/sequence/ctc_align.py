@@ -6,8 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from fluidnb.op import Attr, Binder, Context, op
+from fluidnb.op import Attr, Binder, Context, kernel, op
+from fluidnb.values.copies import on_host
 from fluidnb_kernels.rules import agree, whole_numbers
+from fluidnb_kernels.sequence import words
 from fluidnb_kernels.sequences import all_given, as_level, offsets_of, require_lod
 
 Array = Any
@@ -38,26 +40,20 @@ def stays(labels: Array, firsts: Array, blank: int, merge: bool) -> Array:
     return out
 
 
-def _firsts(b: Binder) -> Array:
-    x = b["Input"]
-    return np.arange(x.shape[0]) * x.shape[1] if b.has("InputLength") else offsets_of(b, "Input")[:-1]
+def _firsts(c: Context) -> Array:
+    x = c["Input"]
+    return np.arange(x.shape[0]) * x.shape[1] if c.has("InputLength") else offsets_of(c, "Input")[:-1]
 
 
-def _mask(b: Binder) -> Array:
-    x = b["Input"]
-    mask = stays(x.reshape(-1), _firsts(b), b.attr("blank"), bool(b.attr("merge_repeated")))
-    if b.has("InputLength"):
-        mask &= (np.arange(x.shape[1]) < np.asarray(b["InputLength"]).reshape(-1, 1)).reshape(-1)
-    return mask
-
-
-def _counts(b: Binder) -> tuple[int, ...]:
+def _counts(c: Context) -> tuple[int, ...]:
     """How many labels stay in each sequence: the LoD of the result. With lengths its shape is fixed."""
-    if not all_given(b, "Input") or b.has("InputLength"):
+    if not all_given(c, "Input") or c.has("InputLength"):
         return ()
-    _check(b)
-    total = np.concatenate([[0], np.cumsum(_mask(b))])
-    return tuple(np.diff(total[offsets_of(b, "Input")]).tolist())
+    _check(c)
+    labels = on_host(c["Input"]).reshape(-1)
+    mask = stays(labels, _firsts(c), c.attr("blank"), bool(c.attr("merge_repeated")))
+    total = np.concatenate([[0], np.cumsum(mask)])
+    return tuple(np.diff(total[offsets_of(c, "Input")]).tolist())
 
 
 def align(
@@ -115,6 +111,9 @@ def _infer(c: Context) -> None:
         c.set("OutputLength", (x.shape[0], 1), c["InputLength"].dtype)
     elif not c.runtime:
         c.set("Output", (-1, 1), x.dtype, c.lod("Input"))
+    else:
+        level = as_level(_counts(c))
+        c.set("Output", (max(level[-1], 1), 1), x.dtype, (level,))  # a tensor without rows is none in Fluid
 
 
 @op(
@@ -136,7 +135,6 @@ def _infer(c: Context) -> None:
     infer=_infer,
     guard=_counts,
     data_shape=True,
-    host_only=True,
 )
 def ctc_align(b: Binder) -> None:
     """Output = Input with repeated labels merged, and then without blanks.
@@ -150,9 +148,16 @@ def ctc_align(b: Binder) -> None:
 
     Source: Fluid's ctc_align_op (Graves et al. 2006).
     """
-    x, counts = b["Input"], _counts(b)
-    if not b.has("InputLength"):
-        level = as_level(counts)
-        b.set("Output", (max(level[-1], 1), 1), x.dtype, (level,))  # a tensor without rows is none in Fluid
     settings = b.attr("blank"), bool(b.attr("merge_repeated")), b.attr("padding_value")
-    b(align, x, b["InputLength"], _firsts(b), *settings, (b["Output"], b["OutputLength"]))
+    b(align, b["Input"], b["InputLength"], _firsts(b), *settings, (b["Output"], b["OutputLength"]))
+
+
+@kernel("ctc_align", place="cuda", dtypes=words.INDEXES)
+def ctc_align_on_cuda(b: Binder) -> None:
+    """The labels that stay, a warp for each sequence."""
+    x, blank, merge = b["Input"], b.attr("blank"), bool(b.attr("merge_repeated"))
+    if b.has("InputLength"):
+        outs = b["Output"], b["OutputLength"]
+        words.align_steps(b, x, b["InputLength"], blank, merge, b.attr("padding_value"), *outs)
+    elif b.wants("Output"):
+        words.align(b, x, offsets_of(b, "Input"), as_level(_counts(b)), blank, merge, b["Output"])

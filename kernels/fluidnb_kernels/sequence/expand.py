@@ -6,7 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from fluidnb.op import Attr, Binder, Context, default_grad, grad_op, op
+from fluidnb.op import Attr, Binder, Context, default_grad, grad_op, kernel, op
+from fluidnb_kernels.emit import FLOATS
+from fluidnb_kernels.sequence import maps
 from fluidnb_kernels.sequences import as_level, emit_rows, emit_sum_rows, offsets_of, owners, ranges, require_lod
 
 Array = Any
@@ -121,3 +123,27 @@ def sequence_expand_as(b: Binder) -> None:
 def sequence_expand_as_grad(b: Binder) -> None:
     """dX = the sum of the gradients of the rows of each sequence."""
     emit_sum_rows(b, b["Out@GRAD"], owners(np.diff(offsets_of(b, "Y"))), b["X@GRAD"])
+
+
+@kernel("sequence_expand", place="cuda")
+def sequence_expand_on_cuda(b: Binder) -> None:
+    """Rows by a map."""
+    maps.gather(b, b["X"], _rows(b)[0], b["Out"])
+
+
+@kernel("sequence_expand_grad", place="cuda", dtypes=FLOATS)
+def sequence_expand_grad_on_cuda(b: Binder) -> None:
+    """dX = the sum of the gradients of all copies."""
+    maps.add_up(b, b["Out@GRAD"], _rows(b)[0], b["X@GRAD"])
+
+
+@kernel("sequence_expand_as", place="cuda")
+def sequence_expand_as_on_cuda(b: Binder) -> None:
+    """Rows by a map."""
+    maps.gather(b, b["X"], owners(np.diff(offsets_of(b, "Y"))), b["Out"])
+
+
+@kernel("sequence_expand_as_grad", place="cuda", dtypes=FLOATS)
+def sequence_expand_as_grad_on_cuda(b: Binder) -> None:
+    """dX = the sum of the gradients of the rows of each sequence."""
+    maps.add_parts(b, b["Out@GRAD"], offsets_of(b, "Y"), b["X@GRAD"])

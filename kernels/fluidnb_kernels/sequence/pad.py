@@ -6,10 +6,13 @@ from typing import Any
 
 import numpy as np
 
-from fluidnb.op import Attr, Binder, Context, default_grad, grad_op, op, values_of
+from fluidnb.op import Attr, Binder, Context, default_grad, grad_op, kernel, op, product, values_of
 from fluidnb.values import dtypes
+from fluidnb.values.copies import on_host
 from fluidnb_kernels.emit import zeros
 from fluidnb_kernels.rules import whole_numbers
+from fluidnb_kernels.sequence import maps
+from fluidnb_kernels.sequence.words import mask
 from fluidnb_kernels.sequences import (
     all_given,
     as_level,
@@ -20,6 +23,7 @@ from fluidnb_kernels.sequences import (
     ranges,
     require_lod,
 )
+from fluidnb_kernels.tensor.moves import move
 from fluidnb_kernels.views import reading, writing, written
 
 Array = Any
@@ -108,7 +112,7 @@ def _unpad_infer(c: Context) -> None:
     whole_numbers(c, "Length")
     if not c.runtime:
         return c.set("Out", (-1, *x.shape[2:]), x.dtype, (None,))
-    lengths = np.asarray(length).reshape(-1)
+    lengths = on_host(length).reshape(-1)
     c.require(
         not lengths.size or 0 <= lengths.min() and lengths.max() <= x.shape[1],
         "Input(Length) of sequence_unpad must fit the steps of Input(X).",
@@ -139,7 +143,7 @@ def sequence_unpad(b: Binder) -> None:
     Source: Fluid's sequence_unpad_op.
     """
     x = b["X"]
-    emit_rows(b, _flat(b, x), _cells(np.asarray(b["Length"]).reshape(-1), x.shape[1]), b["Out"])
+    emit_rows(b, _flat(b, x), _cells(on_host(b["Length"]).reshape(-1), x.shape[1]), b["Out"])
 
 
 @grad_op("sequence_unpad_grad", dtype_slot="Out@GRAD")
@@ -159,14 +163,14 @@ def _longest(c: Context) -> int:
     whole_numbers(c, "X")
     if c.has("MaxLenTensor"):
         whole_numbers(c, "MaxLenTensor")
-        most = np.asarray(c["MaxLenTensor"]).reshape(-1)
+        most = on_host(c["MaxLenTensor"]).reshape(-1)
         c.require(
             most.size == 1, "Input(MaxLenTensor) of sequence_mask must be one number.", expected="[1]",
             received=list(c["MaxLenTensor"].shape),
         )  # fmt: skip
         return int(most[0])
     limit, lengths = c.attr("maxlen"), c["X"]
-    return limit if limit >= 0 else int(lengths.max()) if lengths.size else 0
+    return limit if limit >= 0 else int(on_host(lengths).max()) if lengths.size else 0
 
 
 def _mask_infer(c: Context) -> None:
@@ -210,3 +214,41 @@ def sequence_mask(b: Binder) -> None:
     below = b.tmp(out.shape, bool)
     b(np.less, np.arange(out.shape[-1]), x[..., None], out=below)
     b(np.copyto, out, below)
+
+
+@kernel("sequence_pad", place="cuda")
+def sequence_pad_on_cuda(b: Binder) -> None:
+    """Each step of the result by a map: a row of X, or PadValue."""
+    out, lengths = b["Out"], np.diff(offsets_of(b))
+    steps = product(out.shape[:2])
+    rows = out.reshape(steps, *out.shape[2:])
+    maps.gather(b, b["X"], maps.inverse(_cells(lengths, out.shape[1]), steps), rows, b["PadValue"])
+    if b.wants("Length"):
+        move(b, b["Length"], maps.on_device(b, lengths))
+
+
+@kernel("sequence_pad_grad", place="cuda")
+def sequence_pad_grad_on_cuda(b: Binder) -> None:
+    """dX = the rows of dOut at which those of X are."""
+    maps.gather(b, b["Out@GRAD"], _cells(np.diff(offsets_of(b)), b["Out@GRAD"].shape[1]), b["X@GRAD"])
+
+
+@kernel("sequence_unpad", place="cuda")
+def sequence_unpad_on_cuda(b: Binder) -> None:
+    """Rows by a map."""
+    maps.gather(b, b["X"], _cells(on_host(b["Length"]).reshape(-1), b["X"].shape[1]), b["Out"])
+
+
+@kernel("sequence_unpad_grad", place="cuda")
+def sequence_unpad_grad_on_cuda(b: Binder) -> None:
+    """dX = dOut where a step is a sequence's own, 0 elsewhere."""
+    dx, lengths = b["X@GRAD"], np.diff(offsets_of(b, "Out@GRAD"))
+    steps = product(dx.shape[:2])
+    cells = maps.inverse(_cells(lengths, dx.shape[1]), steps)
+    maps.gather(b, b["Out@GRAD"], cells, dx.reshape(steps, *dx.shape[2:]))
+
+
+@kernel("sequence_mask", place="cuda")
+def sequence_mask_on_cuda(b: Binder) -> None:
+    """Each row's columns below its length."""
+    mask(b, b["X"], b["Y"])

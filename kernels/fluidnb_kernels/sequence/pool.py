@@ -7,8 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from fluidnb.op import Attr, Binder, Context, OpDef, OpDesc, default_grad, grad_op, op, product
-from fluidnb_kernels.emit import zeros
+from fluidnb.op import Attr, Binder, Context, OpDef, OpDesc, default_grad, grad_op, kernel, op, product
+from fluidnb_kernels.cuda import CTYPES, Source, ctype
+from fluidnb_kernels.cuda.rows import by_rows
+from fluidnb_kernels.emit import FLOATS, zeros
+from fluidnb_kernels.sequence import maps
 from fluidnb_kernels.sequences import (
     column,
     emit_put,
@@ -19,11 +22,17 @@ from fluidnb_kernels.sequences import (
     parts_of,
     require_lod,
 )
+from fluidnb_kernels.tensor.moves import fill
 from fluidnb_kernels.views import reading, writing, written
 
 Array = Any
 
 KINDS = ("AVERAGE", "SUM", "SQRT", "MAX", "LAST", "FIRST")
+_DIVIDED = {"SUM": maps.NOTHING, "AVERAGE": maps.COUNT, "SQRT": maps.ROOT}
+
+CUDA = Source(
+    __file__, "pool.cu", lambda: (f"{name}<{CTYPES[d]}>" for name in ("highest", "shares", "returned") for d in FLOATS)
+)
 
 
 def _infer(c: Context) -> None:
@@ -161,3 +170,48 @@ def sequence_pool_grad(b: Binder) -> None:
         b(np.divide, g, column(_divisor(lengths, kind), g), out=share)
         g = share
     return emit_rows(b, g, owners(lengths), dx)
+
+
+def _ends(offsets: Array, kind: str) -> Array:
+    """The LAST or FIRST row of each sequence; -1 for one without rows."""
+    return np.where(np.diff(offsets), offsets[1:] - 1 if kind == "LAST" else offsets[:-1], -1)
+
+
+@kernel("sequence_pool", place="cuda", dtypes=FLOATS)
+def sequence_pool_on_cuda(b: Binder) -> None:
+    """Sums and maxima by the threads of a line, the first and last rows by a map."""
+    x, out, index, kind, pad = b["X"], b["Out"], b["MaxIndex"], b.attr("pooltype"), b.attr("pad_value")
+    offsets = offsets_of(b)
+    if kind == "MAX":
+        if out.size:
+            width = product(x.shape[1:])
+            args = x, maps.on_device(b, offsets), out, maps.NO_ARRAY if index is None else index, np.float64(pad)
+            name, longest = f"highest<{ctype(x.dtype)}>", int(np.diff(offsets).max())
+            maps.together(b, CUDA, name, out.size, longest, width, *args, np.int64(width))
+        return
+    if index is not None:
+        fill(b, index)
+    if kind in _DIVIDED:
+        maps.add_parts(b, x, offsets, out, empty=pad, by=_DIVIDED[kind])
+    else:
+        maps.gather(b, x, _ends(offsets, kind), out, b.table(np.array([pad], out.dtype)))
+
+
+@kernel("sequence_pool_grad", place="cuda", dtypes=FLOATS)
+def sequence_pool_grad_on_cuda(b: Binder) -> None:
+    """dX = each row's share of its sequence's gradient."""
+    g, dx, kind = b["Out@GRAD"], b["X@GRAD"], b.attr("pooltype", "AVERAGE")
+    offsets, width = offsets_of(b), product(dx.shape[1:])
+    if kind in ("LAST", "FIRST"):
+        rows = _ends(offsets, kind)
+        full = np.flatnonzero(rows >= 0)
+        mine = maps.inverse(rows[full], len(dx))
+        return maps.gather(b, g, np.where(mine < 0, -1, full[mine]) if len(full) else mine, dx)
+    rows = owners(np.diff(offsets))
+    if kind == "SUM":
+        return maps.gather(b, g, rows, dx)
+    of, name, numbers = maps.on_device(b, rows), ctype(dx.dtype), np.int64(width)
+    if kind == "MAX":
+        return by_rows(b, CUDA, f"returned<{name}>", len(dx), width, g, b["MaxIndex"], of, dx, numbers)
+    args = maps.on_device(b, offsets), dx, np.int32(_DIVIDED[kind])
+    return by_rows(b, CUDA, f"shares<{name}>", len(dx), width, g, of, *args, numbers)

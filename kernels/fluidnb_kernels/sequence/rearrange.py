@@ -7,8 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from fluidnb.op import Attr, Binder, Context, OpDef, OpDesc, default_grad, grad_names, grad_op, op
+from fluidnb.op import Attr, Binder, Context, OpDef, OpDesc, default_grad, grad_names, grad_op, kernel, op
+from fluidnb_kernels.sequence import maps
 from fluidnb_kernels.sequences import as_level, emit_put, emit_rows, offsets_of, ranges, require_lod
+from fluidnb_kernels.tensor.moves import lay, move
 from fluidnb_kernels.views import reading
 
 Array = Any
@@ -128,6 +130,11 @@ def _reverse_grad(desc: OpDesc, definition: OpDef, no_grad: Collection[str]) -> 
     return [OpDesc("sequence_reverse", {"X": [desc.outs["Y"][0] + "@GRAD"]}, {"Y": grad_names(desc, "X", no_grad)})]
 
 
+def _mirrored(offsets: Array) -> Array:
+    """Which row comes to each place."""
+    return np.repeat(offsets[:-1] + offsets[1:] - 1, np.diff(offsets)) - np.arange(offsets[-1])
+
+
 @op(
     "sequence_reverse",
     inputs={"X": "[n, …] with sequences"},
@@ -145,7 +152,41 @@ def sequence_reverse(b: Binder) -> None:
 
     Source: Fluid's sequence_reverse_op.
     """
-    offsets = offsets_of(b)
-    lengths = np.diff(offsets)
-    mirrored = np.repeat(offsets[:-1] + offsets[1:] - 1, lengths) - np.arange(offsets[-1])
-    emit_rows(b, b["X"], mirrored, b["Y"])
+    emit_rows(b, b["X"], _mirrored(offsets_of(b)), b["Y"])
+
+
+@kernel("sequence_concat", place="cuda")
+def sequence_concat_on_cuda(b: Binder) -> None:
+    """The rows of each input to their places."""
+    for x, places in zip(b.all("X"), _places(b), strict=True):
+        maps.place(b, x, maps.on_device(b, places), b["Out"])
+
+
+@kernel("sequence_concat_grad", place="cuda")
+def sequence_concat_grad_on_cuda(b: Binder) -> None:
+    """dX = the rows of dOut at which those of X are."""
+    for i, places in enumerate(_places(b)):
+        if b.wants("X@GRAD", i):
+            maps.gather(b, b["Out@GRAD"], places, b.all("X@GRAD")[i])
+
+
+@kernel("sequence_reshape", place="cuda")
+def sequence_reshape_on_cuda(b: Binder) -> None:
+    """The same elements in the same order."""
+    _copy(b, b["X"], b["Out"])
+
+
+@kernel("sequence_reshape_grad", place="cuda")
+def sequence_reshape_grad_on_cuda(b: Binder) -> None:
+    """dX = dOut with rows of the old width."""
+    _copy(b, b["Out@GRAD"], b["X@GRAD"])
+
+
+def _copy(b: Binder, x: Array, out: Array) -> None:
+    move(b, out, x, of=lay(x, out.shape))
+
+
+@kernel("sequence_reverse", place="cuda")
+def sequence_reverse_on_cuda(b: Binder) -> None:
+    """Rows by a map."""
+    maps.gather(b, b["X"], _mirrored(offsets_of(b)), b["Y"])

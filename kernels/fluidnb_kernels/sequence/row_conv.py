@@ -2,12 +2,24 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
-from fluidnb.op import Binder, Context, default_grad, grad_op, op
+from fluidnb.op import Binder, Context, default_grad, grad_op, kernel, op
+from fluidnb_kernels.cuda import CTYPES, Source, ctype
+from fluidnb_kernels.cuda.lines import each_line
+from fluidnb_kernels.cuda.rows import by_rows
 from fluidnb_kernels.emit import FLOATS, made
+from fluidnb_kernels.sequence import maps
 from fluidnb_kernels.sequence.context import Neighbours
 from fluidnb_kernels.sequences import offsets_of, one_dtype, require_lod
+
+CUDA = Source(
+    __file__,
+    "row_conv.cu",
+    lambda: (f"row_conv{what}<{CTYPES[d]}>" for what in ("", "_filter") for d in FLOATS),
+)
 
 
 def _infer(c: Context) -> None:
@@ -64,3 +76,33 @@ def row_conv_grad(b: Binder) -> None:
         shares = b.tmp(spread.shape, x.dtype)
         b(np.multiply, g[:, None], weight, out=shares)
         around.emit_grad(b, shares.reshape(len(around.rows), x.shape[1]), b["X@GRAD"])
+
+
+def _reach(offsets: Any, depth: int, back: bool = False) -> Any:
+    """For each row how many rows of its sequence a filter reaches from it, itself counted."""
+    lengths, rows = np.diff(offsets), np.arange(offsets[-1])
+    left = rows + 1 - np.repeat(offsets[:-1], lengths) if back else np.repeat(offsets[1:], lengths) - rows
+    return np.minimum(left, depth)
+
+
+@kernel("row_conv", place="cuda", dtypes=FLOATS)
+def row_conv_on_cuda(b: Binder) -> None:
+    """Each element from its column's elements ahead."""
+    x, weight, out = b["X"], b["Filter"], b["Out"]
+    counts, width = maps.on_device(b, _reach(offsets_of(b), len(weight))), x.shape[1]
+    by_rows(b, CUDA, f"row_conv<{ctype(x.dtype)}>", len(x), width, x, weight, counts, out, np.int64(1), np.int64(width))
+
+
+@kernel("row_conv_grad", place="cuda", dtypes=FLOATS)
+def row_conv_grad_on_cuda(b: Binder) -> None:
+    """dFilter[k] = Σ over t of X[t + k] · dOut[t]; dX[t] = Σ over k of dOut[t - k] · Filter[k]."""
+    x, weight, g, offsets = b["X"], b["Filter"], b["Out@GRAD"], offsets_of(b)
+    name, width, depth = ctype(x.dtype), x.shape[1], len(weight)
+    if b.wants("Filter@GRAD"):
+        dfilter = b["Filter@GRAD"]
+        counts = maps.on_device(b, _reach(offsets, depth))
+        each_line(b, CUDA, f"row_conv_filter<{name}>", dfilter.size, len(x), width, x, g, counts, dfilter)
+    if b.wants("X@GRAD"):
+        counts = maps.on_device(b, _reach(offsets, depth, back=True))
+        args = g, weight, counts, b["X@GRAD"], np.int64(-1), np.int64(width)
+        by_rows(b, CUDA, f"row_conv<{name}>", len(x), width, *args)

@@ -6,9 +6,11 @@ from typing import Any
 
 import numpy as np
 
-from fluidnb.op import Attr, Binder, Context, default_grad, grad_op, op, product, values_of
+from fluidnb.op import Attr, Binder, Context, default_grad, grad_op, kernel, op, product, values_of
+from fluidnb.values.copies import on_host
 from fluidnb_kernels.emit import zeros
 from fluidnb_kernels.rules import whole_numbers
+from fluidnb_kernels.sequence import maps, words
 from fluidnb_kernels.sequences import all_given, as_level, emit_put, emit_rows, offsets_of, ranges, require_lod
 from fluidnb_kernels.views import reading
 
@@ -18,7 +20,7 @@ Array = Any
 def _parts(c: Context) -> tuple[Array, Array]:
     """First row and length of the part of each sequence."""
     offsets = offsets_of(c)
-    first, length = (np.asarray(c[slot]).reshape(-1) for slot in ("Offset", "Length"))
+    first, length = (on_host(c[slot]).reshape(-1) for slot in ("Offset", "Length"))
     c.require(
         len(first) == len(length) == len(offsets) - 1,
         "The size of input-sequence and of offset-array and length-array should be the same.",
@@ -109,20 +111,23 @@ def erase(x: Array, tokens: list[int], out: Array) -> None:
     out[...] = x[~np.isin(x, tokens)].reshape(out.shape)
 
 
-def _kept(b: Binder) -> tuple[int, ...]:
+def _kept(c: Context) -> tuple[int, ...]:
     """How many words stay in each sequence."""
-    if not all_given(b, "X"):
+    if not all_given(c, "X"):
         return ()
-    _words(b)
-    stays = ~np.isin(b["X"].reshape(-1), b.attr("tokens"))
+    _words(c)
+    stays = ~np.isin(on_host(c["X"]).reshape(-1), c.attr("tokens"))
     counts = np.concatenate([[0], np.cumsum(stays)])
-    return tuple(np.diff(counts[offsets_of(b)]).tolist())
+    return tuple(np.diff(counts[offsets_of(c)]).tolist())
 
 
 def _erase_infer(c: Context) -> None:
     _words(c)
-    if not c.runtime:
-        c.set("Out", (-1, *c["X"].shape[1:]), c["X"].dtype, c.lod("X"))
+    x, lod, rows = c["X"], c.lod("X"), -1
+    if c.runtime:
+        level = as_level(_kept(c))
+        rows, lod = level[-1], (*lod[:-1], level)
+    c.set("Out", (rows, *x.shape[1:]), x.dtype, lod)
 
 
 @op(
@@ -133,7 +138,6 @@ def _erase_infer(c: Context) -> None:
     infer=_erase_infer,
     guard=_kept,
     data_shape=True,
-    host_only=True,
 )
 def sequence_erase(b: Binder) -> None:
     """Out = X without the words of ``tokens``; sequences become shorter.
@@ -145,9 +149,7 @@ def sequence_erase(b: Binder) -> None:
 
     Source: Fluid's sequence_erase_op.
     """
-    x, level = b["X"], as_level(_kept(b))
-    b.set("Out", (level[-1], *x.shape[1:]), x.dtype, (*b.lod("X")[:-1], level))
-    b(erase, x, b.attr("tokens"), b["Out"])
+    b(erase, b["X"], b.attr("tokens"), b["Out"])
 
 
 def _enumerate_infer(c: Context) -> None:
@@ -184,3 +186,29 @@ def sequence_enumerate(b: Binder) -> None:
     flat = out.reshape(-1)
     emit_rows(b, reading(b, b["X"], (len(b["X"]),)), np.minimum(wanted, offsets[-1] - 1).reshape(-1), flat)
     emit_put(b, b.const(b.attr("pad_value"), out.dtype), beyond, flat)
+
+
+@kernel("sequence_slice", place="cuda")
+def sequence_slice_on_cuda(b: Binder) -> None:
+    """Rows by a map."""
+    maps.gather(b, b["X"], ranges(*_parts(b)), b["Out"])
+
+
+@kernel("sequence_slice_grad", place="cuda")
+def sequence_slice_grad_on_cuda(b: Binder) -> None:
+    """dX = dOut in the rows of the parts, 0 elsewhere."""
+    dx = b["X@GRAD"]
+    maps.gather(b, b["Out@GRAD"], maps.inverse(ranges(*_parts(b)), len(dx)), dx)
+
+
+@kernel("sequence_erase", place="cuda", dtypes=words.INDEXES)
+def sequence_erase_on_cuda(b: Binder) -> None:
+    """The words that stay, a warp for each sequence."""
+    words.erase(b, b["X"], b.attr("tokens"), offsets_of(b), as_level(_kept(b)), b["Out"])
+
+
+@kernel("sequence_enumerate", place="cuda")
+def sequence_enumerate_on_cuda(b: Binder) -> None:
+    """Words behind each other, up to the end of each sequence."""
+    offsets = offsets_of(b)
+    words.windows(b, b["X"], np.repeat(offsets[1:], np.diff(offsets)), b["Out"], b.attr("pad_value"))

@@ -6,12 +6,18 @@ from typing import Any
 
 import numpy as np
 
-from fluidnb.op import Attr, Binder, Context, default_grad, grad_op, op, product
+from fluidnb.op import Attr, Binder, Context, default_grad, grad_op, kernel, op, product
+from fluidnb_kernels.cuda import CTYPES, Source, ctype
 from fluidnb_kernels.emit import FLOATS, made
+from fluidnb_kernels.sequence.maps import on_device, together
 from fluidnb_kernels.sequences import emit_reduce, emit_rows, offsets_of, owners, require_lod
 from fluidnb_kernels.views import reading, writing, written
 
 Array = Any
+
+CUDA = Source(
+    __file__, "softmax.cu", lambda: (f"sequence_softmax{part}<{CTYPES[d]}>" for part in ("", "_grad") for d in FLOATS)
+)
 
 
 def _infer(c: Context) -> None:
@@ -70,3 +76,24 @@ def sequence_softmax_grad(b: Binder) -> None:
     b(np.subtract, g, _to_rows(b, np.add, t), out=t)
     b(np.multiply, t, out, out=dx)
     written(b, b["X@GRAD"], dx)
+
+
+def _along(b: Binder, name: str, *operands: Array) -> None:
+    """Emit a kernel over the sequences of X; the last operand is written."""
+    offsets, out = offsets_of(b), operands[-1]
+    if out.size:
+        args = (*operands[:-1], on_device(b, offsets), out)
+        longest = int(np.diff(offsets).max())
+        together(b, CUDA, f"{name}<{ctype(out.dtype)}>", len(offsets) - 1, longest, 1, *args)
+
+
+@kernel("sequence_softmax", place="cuda", dtypes=FLOATS)
+def sequence_softmax_on_cuda(b: Binder) -> None:
+    """The maximum and the sum of exponentials in one pass over each sequence."""
+    _along(b, "sequence_softmax", b["X"], b["Out"])
+
+
+@kernel("sequence_softmax_grad", place="cuda", dtypes=FLOATS)
+def sequence_softmax_grad_on_cuda(b: Binder) -> None:
+    """dX = Out · (dOut - the sum of dOut · Out over the sequence)."""
+    _along(b, "sequence_softmax_grad", b["Out"], b["Out@GRAD"], b["X@GRAD"])
