@@ -7,8 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from fluidnb.op import Attr, Binder, Context, default_grad, grad_op, op
+from fluidnb.op import Attr, Binder, Context, default_grad, grad_op, kernel, op
 from fluidnb_kernels.emit import FLOATS
+from fluidnb_kernels.rnn import gru_cuda
 from fluidnb_kernels.rnn.activations import ACTIVATIONS, BY_NUMBER
 from fluidnb_kernels.rnn.batches import Batches, Blocks
 from fluidnb_kernels.rnn.gru_steps import Gru, backward, backward_views, forward, forward_views, weight_grad
@@ -284,3 +285,24 @@ def gru_unit_grad(b: Binder) -> None:
     """Gradients of one step, from that of Hidden."""
     values = b["Gate"], b["ResetHiddenPrev"], b["HiddenPrev"]  # no row goes on from another, so no state is looked up
     _emit_back(b, _unit_network(b), values, "HiddenPrev", b["Hidden@GRAD"])
+
+
+@kernel("gru", place="cuda", dtypes=FLOATS)
+def _on_cuda(b: Binder) -> None:
+    slots = "BatchGate", "BatchResetHiddenPrev", "BatchHidden"
+    gru_cuda.emit(b, _network(b), slots, "H0", "Hidden")
+
+
+@kernel("gru_grad", place="cuda", dtypes=FLOATS)
+def _grad_on_cuda(b: Binder) -> None:
+    gru_cuda.emit_back(b, _network(b), (b["BatchGate"], b["BatchResetHiddenPrev"], b["BatchHidden"]), "H0")
+
+
+@kernel("gru_unit", place="cuda", dtypes=FLOATS)
+def _unit_on_cuda(b: Binder) -> None:
+    gru_cuda.emit(b, _unit_network(b), ("Gate", "ResetHiddenPrev", "Hidden"), "HiddenPrev", "")
+
+
+@kernel("gru_unit_grad", place="cuda", dtypes=FLOATS)
+def _unit_grad_on_cuda(b: Binder) -> None:
+    gru_cuda.emit_back(b, _unit_network(b), (b["Gate"], b["ResetHiddenPrev"], b["HiddenPrev"]), "HiddenPrev")

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from fluidnb.op import Attr, Binder, Context, default_grad, grad_op, op
+from fluidnb.op import Attr, Binder, Context, default_grad, grad_op, kernel, op
 from fluidnb_kernels.emit import FLOATS
+from fluidnb_kernels.rnn import lstm_cuda
 from fluidnb_kernels.rnn.activations import ACTIVATIONS
 from fluidnb_kernels.rnn.lstm_run import emit, emit_back, network
 from fluidnb_kernels.rules import agree
@@ -132,3 +133,13 @@ def lstm(b: Binder) -> None:
 def lstm_grad(b: Binder) -> None:
     """Gradients by backpropagation through time, from that of Hidden."""
     emit_back(b, network(b), None, None, "Hidden")
+
+
+@kernel("lstm", place="cuda", dtypes=FLOATS)
+def _on_cuda(b: Binder) -> None:
+    lstm_cuda.emit(b, network(b), "Hidden")
+
+
+@kernel("lstm_grad", place="cuda", dtypes=FLOATS)
+def _grad_on_cuda(b: Binder) -> None:
+    lstm_cuda.emit_back(b, network(b), "Hidden")

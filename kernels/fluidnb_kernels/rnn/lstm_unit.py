@@ -6,9 +6,12 @@ from typing import Any
 
 import numpy as np
 
-from fluidnb.op import Attr, Binder, Context, default_grad, grad_op, op
+from fluidnb.op import Attr, Binder, Context, default_grad, grad_op, kernel, op
 from fluidnb_kernels.activation.smooth import logistic
+from fluidnb_kernels.cuda import ctype
+from fluidnb_kernels.cuda.rows import by_rows
 from fluidnb_kernels.emit import FLOATS, made, zeros
+from fluidnb_kernels.rnn.on_cuda import CUDA
 from fluidnb_kernels.rules import agree
 from fluidnb_kernels.sequences import one_dtype
 
@@ -105,3 +108,19 @@ def lstm_unit_grad(b: Binder) -> None:
     slope = made(b, np.subtract, one, made(b, np.multiply, g, g))
     b(np.multiply, slope, i, out=slope)
     b(np.multiply, slope, dc, out=dx[:, 3 * width :])
+
+
+def _launch(b: Binder, name: str, *arrays: Array) -> None:
+    rows, width = b["C_prev"].shape
+    settings = np.float64(b.attr("forget_bias", 0.0)), np.int64(width)
+    by_rows(b, CUDA, f"{name}<{ctype(b['X'].dtype)}>", rows, width, b["X"], b["C_prev"], *arrays, *settings)
+
+
+@kernel("lstm_unit", place="cuda", dtypes=FLOATS)
+def _on_cuda(b: Binder) -> None:
+    _launch(b, "lstm_unit", b["C"], b["H"])
+
+
+@kernel("lstm_unit_grad", place="cuda", dtypes=FLOATS)
+def _grad_on_cuda(b: Binder) -> None:
+    _launch(b, "lstm_unit_back", b["C"], b["C@GRAD"], b["H@GRAD"], b["X@GRAD"], b["C_prev@GRAD"])

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from fluidnb.op import Attr, Binder, Context, default_grad, grad_op, op
+from fluidnb.op import Attr, Binder, Context, default_grad, grad_op, kernel, op
 from fluidnb_kernels.emit import FLOATS
+from fluidnb_kernels.rnn import lstm_cuda
 from fluidnb_kernels.rnn.activations import ACTIVATIONS
 from fluidnb_kernels.rnn.lstm import ATTRS, check
 from fluidnb_kernels.rnn.lstm_run import emit, emit_back, network
@@ -85,3 +86,13 @@ def lstmp(b: Binder) -> None:
 def lstmp_grad(b: Binder) -> None:
     """Gradients by backpropagation through time, from that of Projection."""
     emit_back(b, _network(b), b["ProjWeight"], b["BatchHidden"], "Projection")
+
+
+@kernel("lstmp", place="cuda", dtypes=FLOATS)
+def _on_cuda(b: Binder) -> None:
+    lstm_cuda.emit(b, _network(b), "Projection")
+
+
+@kernel("lstmp_grad", place="cuda", dtypes=FLOATS)
+def _grad_on_cuda(b: Binder) -> None:
+    lstm_cuda.emit_back(b, _network(b), "Projection")
