@@ -7,8 +7,9 @@ from typing import Any
 import numpy as np
 
 from fluidnb.errors import EnforceNotMet
-from fluidnb.op import Binder, Context, default_grad, grad_op, op, values_of
+from fluidnb.op import Binder, Context, default_grad, grad_op, kernel, op, values_of
 from fluidnb_kernels.emit import FLOATS
+from fluidnb_kernels.sequence import crf_cuda
 from fluidnb_kernels.sequence.tagged import Tagged, check, emissions
 from fluidnb_kernels.views import reading, writing, written
 
@@ -188,3 +189,7 @@ def linear_chain_crf_grad(b: Binder) -> None:
     b(likelihood_grad, Tagged(b), values, b["Label"], g, flat, b["Transition@GRAD"])
     if flat is not None:
         written(b, dx, flat)
+
+
+kernel("linear_chain_crf", place="cuda", dtypes=FLOATS)(crf_cuda.emit)
+kernel("linear_chain_crf_grad", place="cuda", dtypes=FLOATS)(crf_cuda.emit_back)

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from fluidnb.op import Binder, Context
+from fluidnb.values.copies import on_host
 from fluidnb_kernels.rnn.batches import Batches
 from fluidnb_kernels.rules import agree, whole_numbers
 from fluidnb_kernels.sequences import offsets_of, one_dtype, ranges, require_lod
@@ -61,7 +62,7 @@ def check(c: Context) -> tuple[int, ...]:
             expected=[x.shape[0], 1], received=list(c["Length"].shape),
         )  # fmt: skip
         if c.runtime:
-            lengths = np.asarray(c["Length"]).reshape(-1)
+            lengths = on_host(c["Length"]).reshape(-1)
             c.require(
                 not lengths.size or 0 <= lengths.min() and lengths.max() <= x.shape[1],
                 f"Input(Length) of {type} must fit the steps of Input(Emission).", expected=f"0 to {x.shape[1]}",
@@ -84,19 +85,22 @@ class Tagged:
         count: how many sequences there are.
         last: for each sequence with rows, in the order of `batches`, its last packed row.
         sequence: for each packed row its sequence.
+        starts: int64: where the positions of each sequence start, and where those of the last one end.
+        lengths: int64: how many of them are its own.
     """
 
-    __slots__ = ("batches", "count", "last", "rows", "sequence")
+    __slots__ = ("batches", "count", "last", "lengths", "rows", "sequence", "starts")
 
     def __init__(self, b: Binder) -> None:
         if b.has("Length"):
-            lengths = np.asarray(b["Length"]).reshape(-1).astype(np.int64)
-            firsts = np.arange(len(lengths)) * b["Emission"].shape[1]
+            lengths = on_host(b["Length"]).reshape(-1).astype(np.int64)
+            self.starts = np.arange(len(lengths) + 1) * b["Emission"].shape[1]
         else:
-            offsets = offsets_of(b, "Emission")
-            lengths, firsts = np.diff(offsets), offsets[:-1]
+            self.starts = offsets_of(b, "Emission")
+            lengths = np.diff(self.starts)
+        self.lengths = lengths
         self.batches, self.count = Batches(np.concatenate([[0], np.cumsum(lengths)])), len(lengths)
-        self.rows = ranges(firsts, lengths)[self.batches.rows]
+        self.rows = ranges(self.starts[:-1], lengths)[self.batches.rows]
         starts = np.array(self.batches.starts)
         order = self.batches.order[: self.batches.first]
         self.last = starts[lengths[order] - 1] + np.arange(len(order)) if len(order) else np.zeros(0, np.int64)
