@@ -6,7 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from fluidnb.op import Attr, Binder, Context, op
+from fluidnb.op import Attr, Binder, Context, kernel, op
+from fluidnb_kernels.detection import boxes_on_cuda
 from fluidnb_kernels.emit import FLOATS
 from fluidnb_kernels.rules import agree
 from fluidnb_kernels.sequences import offsets_of, require_lod
@@ -296,3 +297,10 @@ def box_coder(b: Binder) -> None:
         b(encode, prior, spread, target, more, b["OutputBox"])
     else:
         b(decode, prior, spread, target, more, b.attr("axis"), b["OutputBox"])
+
+
+for _type, _function in {
+    "iou_similarity": boxes_on_cuda.similar, "box_clip": boxes_on_cuda.clip, "box_coder": boxes_on_cuda.code,
+    "polygon_box_transform": boxes_on_cuda.polygons,
+}.items():  # fmt: skip
+    kernel(_type, place="cuda", dtypes=FLOATS)(_function)

@@ -3,13 +3,57 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from fluidnb.op import Attr, Binder, Context, op, product
+from fluidnb.op import Attr, Binder, Context, kernel, op, product
+from fluidnb_kernels.cuda import CTYPES, Source, ctype
+from fluidnb_kernels.cuda.rows import by_rows
+from fluidnb_kernels.emit import FLOATS
 
 Array = Any
+
+CUDA = Source(__file__, "priors.cu", lambda: (f"priors<{CTYPES[t]}>" for t in FLOATS))
+
+
+@dataclass(frozen=True, slots=True)
+class Places:
+    """The boxes around the places of a feature map.
+
+    Args:
+        shapes: [boxes, 4] of each place: moves across and down from its middle, half a width, half a height, in pixels.
+        steps: pixels from one place to the next, across and down.
+        first: the middle of the first place.
+        size: width and height by which pixels are divided.
+        inside: whether boxes end at the edges of the image.
+    """
+
+    shapes: Array
+    steps: tuple[float, float]
+    first: tuple[float, float]
+    size: tuple[float, float]
+    inside: bool
+
+    def boxes(self, h: int, w: int) -> Array:
+        """The boxes of a map.
+
+        Args:
+            h: its height.
+            w: its width.
+
+        Returns:
+            [h, w, boxes, 4].
+        """
+        x = (self.first[0] + np.arange(w) * self.steps[0])[:, None] + self.shapes[:, 0]
+        y = (self.first[1] + np.arange(h) * self.steps[1])[:, None, None] + self.shapes[:, 1]
+        half_w, half_h = self.shapes[:, 2:].T
+        sides = [(x - half_w) / self.size[0], (y - half_h) / self.size[1], (x + half_w) / self.size[0],
+                 (y + half_h) / self.size[1]]  # fmt: skip
+        out = np.stack(np.broadcast_arrays(*sides), -1)
+        return np.clip(out, 0, 1) if self.inside else out
+
 
 _IMAGES = {"Input": "feature map [n, c, h, w]", "Image": "images [n, c, height, width]"}
 _BOXES = {
@@ -73,20 +117,10 @@ def _steps(c: Context) -> tuple[float, float]:
     return c.attr("step_w") or width / w, c.attr("step_h") or height / h
 
 
-def _middles(c: Context) -> tuple[Array, Array]:
-    """The middles of the places: [h, w, 1] each."""
-    h, w = c["Input"].shape[2:]
-    across, down = _steps(c)
-    x, y = np.meshgrid((np.arange(w) + c.attr("offset")) * across, (np.arange(h) + c.attr("offset")) * down)
-    return x[..., None], y[..., None]
-
-
-def _corners(c: Context, x: Array, y: Array, shapes: Array) -> Array:
-    """Boxes around middles, as parts of the image."""
-    height, width = c["Image"].shape[2:]
-    half = np.asarray(shapes) / 2
-    sides = [(x - half[:, 0]) / width, (y - half[:, 1]) / height, (x + half[:, 0]) / width, (y + half[:, 1]) / height]
-    return np.stack(sides, -1)
+def _places(c: Context, shapes: Any, inside: bool) -> Places:
+    """Places evenly over an image."""
+    steps, (height, width), offset = _steps(c), c["Image"].shape[2:], c.attr("offset")
+    return Places(np.array(shapes), steps, (offset * steps[0], offset * steps[1]), (width, height), inside)
 
 
 def _prior_infer(c: Context) -> None:
@@ -102,18 +136,30 @@ def _prior_infer(c: Context) -> None:
         c.set(slot, shape, c["Input"].dtype)
 
 
-def _emit(b: Binder, slot: str, values: Callable[[Context], Array]) -> None:
+def _emit(b: Binder, slot: str, places: Places) -> None:
     """Emit boxes that are constants of the binding, with their variances."""
     if b.wants(slot):
         out = b[slot]
-        b(np.copyto, out, values(b).astype(out.dtype).reshape(out.shape))
+        b(np.copyto, out, places.boxes(*b["Input"].shape[2:]).astype(out.dtype).reshape(out.shape))
     if b.wants("Variances"):
         b(np.copyto, b["Variances"], np.array(b.attr("variances"), b["Variances"].dtype))
 
 
-def _priors(c: Context) -> Array:
-    boxes = _corners(c, *_middles(c), _shapes(c))
-    return np.clip(boxes, 0, 1) if c.attr("clip") else boxes
+def _on_cuda(type: str, slot: str, places: Callable[[Context], Places]) -> None:
+    """Register the kernel that works them out on a device."""
+
+    @kernel(type, place="cuda", dtypes=FLOATS)
+    def launch(b: Binder) -> None:
+        given, (h, w) = places(b), b["Input"].shape[2:]
+        outs = [b[s] if b.wants(s) else np.uintp(0) for s in (slot, "Variances")]
+        numbers = map(np.float64, (*b.attr("variances"), *given.steps, *given.first, *given.size))
+        count, sizes = len(given.shapes), (np.int32(given.inside), np.int64(w), np.int64(len(given.shapes)))
+        name = f"priors<{ctype(b['Input'].dtype)}>"
+        by_rows(b, CUDA, name, h * w, 4 * count, b.table(given.shapes.astype(np.float64)), *outs, *numbers, *sizes)
+
+
+def _priors(c: Context) -> Places:
+    return _places(c, [(0, 0, w / 2, h / 2) for w, h in _shapes(c)], c.attr("clip"))
 
 
 @op(
@@ -144,7 +190,7 @@ def prior_box(b: Binder) -> None:
 
     Source: Liu et al., "SSD: Single Shot MultiBox Detector" (2016); Fluid's prior_box_op.
     """
-    _emit(b, "Boxes", _priors)
+    _emit(b, "Boxes", _priors(b))
 
 
 def _density_infer(c: Context) -> None:
@@ -163,18 +209,16 @@ def _density_infer(c: Context) -> None:
         c.set(slot, shape, c["Input"].dtype)
 
 
-def _dense(c: Context) -> Array:
-    x, y = _middles(c)
+def _dense(c: Context) -> Places:
     average = int(sum(_steps(c)) * 0.5)
-    parts = []
+    shapes = []
     for size, density in zip(c.attr("fixed_sizes"), c.attr("densities"), strict=True):
         shift = average // density
         spots = np.arange(density) * shift - average / 2 + shift / 2
         for r in c.attr("fixed_ratios"):
-            down, across = (v.ravel() for v in np.meshgrid(spots, spots, indexing="ij"))
-            sides = [(size * r**0.5, size / r**0.5)] * density**2
-            parts.append(_corners(c, x + across, y + down, sides))
-    return np.clip(np.concatenate(parts, 2), 0, 1)
+            half = size * r**0.5 / 2, size / r**0.5 / 2
+            shapes += [(across, down, *half) for down in spots for across in spots]
+    return _places(c, shapes, True)
 
 
 @op(
@@ -205,7 +249,7 @@ def density_prior_box(b: Binder) -> None:
 
     Source: Zhang et al., "FaceBoxes" (2017); Fluid's density_prior_box_op.
     """
-    _emit(b, "Boxes", _dense)
+    _emit(b, "Boxes", _dense(b))
 
 
 def _anchor_infer(c: Context) -> None:
@@ -219,17 +263,15 @@ def _anchor_infer(c: Context) -> None:
         c.set(slot, (*c["Input"].shape[2:], many, 4), c["Input"].dtype)
 
 
-def _anchors(c: Context) -> Array:
-    (h, w), (across, down), offset = c["Input"].shape[2:], c.attr("stride"), c.attr("offset")
-    sides = []
+def _anchors(c: Context) -> Places:
+    (across, down), offset = c.attr("stride"), c.attr("offset")
+    shapes = []
     for r in c.attr("aspect_ratios"):
         wide = np.floor((across * down / r) ** 0.5 + 0.5)
         high = np.floor(wide * r + 0.5)
-        sides += [(s / across * wide, s / down * high) for s in c.attr("anchor_sizes")]
-    half = (np.array(sides) - 1) / 2
-    x, y = np.meshgrid(np.arange(w) * across + offset * (across - 1), np.arange(h) * down + offset * (down - 1))
-    x, y = x[..., None], y[..., None]
-    return np.stack([x - half[:, 0], y - half[:, 1], x + half[:, 0], y + half[:, 1]], -1)
+        sides = [(s / across * wide, s / down * high) for s in c.attr("anchor_sizes")]
+        shapes += [(0, 0, (w - 1) / 2, (h - 1) / 2) for w, h in sides]
+    return Places(np.array(shapes), (across, down), (offset * (across - 1), offset * (down - 1)), (1, 1), False)
 
 
 @op(
@@ -262,4 +304,9 @@ def anchor_generator(b: Binder) -> None:
 
     Source: Ren et al., "Faster R-CNN" (2015); Fluid's anchor_generator_op.
     """
-    _emit(b, "Anchors", _anchors)
+    _emit(b, "Anchors", _anchors(b))
+
+
+_on_cuda("prior_box", "Boxes", _priors)
+_on_cuda("density_prior_box", "Boxes", _dense)
+_on_cuda("anchor_generator", "Anchors", _anchors)

@@ -8,9 +8,12 @@ from typing import Any
 
 import numpy as np
 
-from fluidnb.op import Attr, Binder, Context, default_grad, grad_op, op
+from fluidnb.op import Attr, Binder, Context, default_grad, grad_op, kernel, op
+from fluidnb_kernels.cuda.wide import wide_dtype, writing_as, written_as
 from fluidnb_kernels.detection.regions import ATTRS, INPUTS, counts_of, images_of, region_infer
+from fluidnb_kernels.detection.regions_on_cuda import boxes, launch, owners
 from fluidnb_kernels.emit import FLOATS
+from fluidnb_kernels.tensor.moves import fill
 
 Array = Any
 
@@ -125,7 +128,6 @@ def _how(c: Context) -> Points:
     infer=region_infer,
     grad=default_grad("X", "ROIs", "RoisNum", "Out@GRAD", wrt=["X"]),
     dtypes=FLOATS,
-    host_only=True,
     dtype_slot="X",
 )
 def roi_align(b: Binder) -> None:
@@ -148,3 +150,22 @@ def roi_align(b: Binder) -> None:
 def roi_align_grad(b: Binder) -> None:
     """dX = the sum of what each pixel has given, by its share."""
     b(align_grad, b["Out@GRAD"], b["ROIs"], counts_of(b), _how(b), b["X@GRAD"])
+
+
+@kernel("roi_align", place="cuda", dtypes=FLOATS)
+def roi_align_on_cuda(b: Binder) -> None:
+    """A thread for each element of a region's result."""
+    x, out = b["X"], b["Out"]
+    if out.size:
+        launch(b, "align", x, out, x, boxes(b, x.dtype), owners(b, len(out)), out)
+
+
+@kernel("roi_align_grad", place="cuda", dtypes=FLOATS)
+def roi_align_grad_on_cuda(b: Binder) -> None:
+    """Regions overlap: they are added up with atomics."""
+    g, dx = b["Out@GRAD"], b["X@GRAD"]
+    total = writing_as(b, dx, wide_dtype(dx.dtype))
+    fill(b, total)
+    if g.size:
+        launch(b, "align_grad", dx, g, g, boxes(b, dx.dtype), owners(b, len(g)), total)
+    written_as(b, dx, total)

@@ -6,9 +6,14 @@ from typing import Any
 
 import numpy as np
 
-from fluidnb.op import Binder, default_grad, grad_op, op
+from fluidnb.op import Binder, default_grad, grad_op, kernel, op
+from fluidnb_kernels.cuda import ctype
+from fluidnb_kernels.cuda.rows import by_rows
+from fluidnb_kernels.cuda.wide import wide_dtype, writing_as, written_as
 from fluidnb_kernels.detection.regions import ATTRS, INPUTS, counts_of, images_of, region_infer
+from fluidnb_kernels.detection.regions_on_cuda import CUDA, boxes, launch, owners
 from fluidnb_kernels.emit import FLOATS
+from fluidnb_kernels.tensor.moves import fill
 
 Array = Any
 
@@ -93,7 +98,6 @@ def pool_grad(g: Array, spots: Array, counts: Array, dx: Array) -> None:
     infer=region_infer,
     grad=default_grad("X", "ROIs", "RoisNum", "Argmax", "Out@GRAD", wrt=["X"]),
     dtypes=FLOATS,
-    host_only=True,
     dtype_slot="X",
 )
 def roi_pool(b: Binder) -> None:
@@ -118,3 +122,27 @@ def roi_pool(b: Binder) -> None:
 def roi_pool_grad(b: Binder) -> None:
     """dX = the sum of dOut over the parts whose largest pixel it was."""
     b(pool_grad, b["Out@GRAD"], b["Argmax"], counts_of(b), b["X@GRAD"])
+
+
+@kernel("roi_pool", place="cuda", dtypes=FLOATS)
+def roi_pool_on_cuda(b: Binder) -> None:
+    """A thread for each part of a region."""
+    x, out, spots = b["X"], b["Out"], b["Argmax"]
+    made = out if spots is None else spots
+    if made is not None and made.size:
+        outs = [np.uintp(0) if a is None else a for a in (out, spots)]
+        launch(b, "pool", x, made, x, boxes(b, x.dtype), owners(b, len(made)), *outs)
+
+
+@kernel("roi_pool_grad", place="cuda", dtypes=FLOATS)
+def roi_pool_grad_on_cuda(b: Binder) -> None:
+    """dOut goes to the places that were found, with atomics."""
+    g, dx, spots = b["Out@GRAD"], b["X@GRAD"], b["Argmax"]
+    total = writing_as(b, dx, wide_dtype(dx.dtype))
+    fill(b, total)
+    if g.size:
+        regions, channels, oh, ow = g.shape
+        sizes = [np.int64(n) for n in (channels, dx.shape[2] * dx.shape[3], oh * ow)]
+        name = f"pool_grad<{ctype(g.dtype)}>"
+        by_rows(b, CUDA, name, regions, channels * oh * ow, g, spots, owners(b, regions), total, *sizes)
+    written_as(b, dx, total)

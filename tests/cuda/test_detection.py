@@ -1,0 +1,149 @@
+"""Operators of detection on the emulator beyond the cases of OpTests: many regions, dtypes, what is outside."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+import pytest
+
+from fluidnb.op import EMPTY
+from fluidnb.values import LoDTensor
+from fluidnb_kernels import emulator
+from fluidnb_kernels.emulator.raw import EmulatorError
+from tests.cuda.operands import emulated, numbers, twins
+
+pytestmark = pytest.mark.skipif(bool(emulator.missing()), reason=emulator.missing())
+
+Array = np.ndarray[Any, Any]
+DTYPES = pytest.mark.parametrize(
+    "dtype", [np.float32, np.float16, ml_dtypes.bfloat16], ids=["float32", "float16", "bfloat16"]
+)
+
+
+def boxes(count: int, low: float, high: float, seed: int = 7) -> Array:
+    """Boxes of any size within a range of coordinates; some have their sides the wrong way round."""
+    return numbers(count, 4, seed=seed, low=low, high=high)
+
+
+def regions(type: str, x: Array, given: dict[str, Any], **attrs: Any) -> None:
+    """An operator over regions, each of its results alone, and its gradient."""
+    kept = ["Argmax"] if type == "roi_pool" else []
+    scope = twins(type, {"X": x, **given}, attrs, ["Out", *kept])
+    saved = {slot: np.asarray(scope.find_var(f"{slot}@out").value) for slot in kept}
+    g = numbers(*np.asarray(scope.find_var("Out@out").value).shape, seed=4).astype(x.dtype)
+    twins(f"{type}_grad", {"X": x, **given, **saved, "Out@GRAD": g}, attrs, ["X@GRAD"])
+
+
+PARTS = {"pooled_height": 3, "pooled_width": 5}
+
+
+@pytest.mark.parametrize("type", ["roi_align", "roi_pool"])
+def test_many_regions_by_sequence_and_by_count(type: str) -> None:
+    x, rois = numbers(3, 9, 6, 11), boxes(7, -8, 19)
+    regions(type, x, {"ROIs": LoDTensor(rois, ((0, 2, 2, 7),))}, **PARTS, spatial_scale=0.5)
+    regions(type, x, {"ROIs": rois, "RoisNum": np.array([0, 3, 4], np.int64)}, **PARTS)
+    regions(type, x, {"ROIs": rois[:0], "RoisNum": np.zeros(3, np.int32)}, **PARTS)
+
+
+@pytest.mark.parametrize("ratio", [-1, 1, 3])
+@pytest.mark.parametrize("aligned", [True, False])
+def test_points_of_regions(ratio: int, aligned: bool) -> None:
+    given = {"ROIs": np.concatenate([boxes(4, -9, 15), [[0, 0, 6, 10], [2, 2, 2, 2], [-90, -90, 90, 90]]])}
+    given["RoisNum"] = np.array([7], np.int32)
+    regions("roi_align", numbers(1, 2, 6, 11), given, **PARTS, sampling_ratio=ratio, aligned=aligned)
+
+
+@DTYPES
+@pytest.mark.parametrize("type", ["roi_align", "roi_pool"])
+def test_dtypes_of_regions(type: str, dtype: Any) -> None:
+    rois = boxes(3, 0, 6).astype(dtype)
+    regions(type, numbers(1, 2, 6, 7).astype(dtype), {"ROIs": rois, "RoisNum": np.array([3], np.int32)}, **PARTS)
+
+
+def test_the_first_of_equal_pixels_and_no_number() -> None:
+    x = np.zeros((1, 1, 4, 4))
+    x[0, 0, 1, 2] = x[0, 0, 3, 3] = np.nan
+    given = {"ROIs": np.array([[0.0, 0, 3, 3]]), "RoisNum": np.array([1], np.int32)}
+    twins("roi_pool", {"X": x, **given}, {"pooled_height": 2, "pooled_width": 1}, ["Out", "Argmax"])
+    for wanted in ({"Out": EMPTY, "Argmax": "a"}, {"Out": "o"}):
+        twins("roi_pool", {"X": x, **given}, {"pooled_height": 2, "pooled_width": 1}, wanted)
+
+
+def test_a_region_that_is_none() -> None:
+    given = {"X": numbers(1, 1, 3, 3), "ROIs": np.array([[0.0, 0, np.inf, 2]]), "RoisNum": np.array([1], np.int32)}
+    assert np.isnan(emulated("roi_align", given, {}, ["Out"])["Out"]).all()
+
+
+def test_more_regions_than_are_counted() -> None:
+    given = {"X": numbers(1, 1, 3, 3), "ROIs": boxes(2, 0, 3), "RoisNum": np.array([1], np.int32)}
+    with pytest.raises(EmulatorError, match="trap"):
+        emulated("roi_align", given, {}, ["Out"])
+
+
+@pytest.mark.parametrize("normalized", [True, False])
+@pytest.mark.parametrize("spread", ["of each", "of all", "none"])
+def test_codes_of_many_boxes(normalized: bool, spread: str) -> None:
+    attrs = {"box_normalized": normalized, "variance": [0.1, 0.2, 0.3, 0.4] if spread == "of all" else []}
+    given = {"PriorBoxVar": numbers(90, 4, low=0.1)} if spread == "of each" else {}
+    priors = np.concatenate([numbers(90, 2), numbers(90, 2, seed=2, low=2, high=3)], 1)
+    targets = np.concatenate([numbers(5, 2, seed=3), numbers(5, 2, seed=4, low=2, high=3)], 1)
+    twins("box_coder", {"PriorBox": priors, "TargetBox": targets, **given}, attrs, ["OutputBox"])
+    attrs["code_type"] = "decode_center_size"
+    for axis, shape in enumerate([(5, 90, 4), (90, 5, 4)]):
+        codes = numbers(*shape, seed=5)
+        twins("box_coder", {"PriorBox": priors, "TargetBox": codes, **given}, {**attrs, "axis": axis}, ["OutputBox"])
+
+
+@DTYPES
+def test_dtypes_of_boxes(dtype: Any) -> None:
+    x, y = (np.concatenate([numbers(n, 2), numbers(n, 2, seed=2, low=2, high=3)], 1).astype(dtype) for n in (3, 4))
+    twins("box_coder", {"PriorBox": x, "TargetBox": y}, {}, ["OutputBox"])
+    twins("box_coder", {"PriorBox": x, "TargetBox": numbers(2, 3, 4).astype(dtype)},
+          {"code_type": "decode_center_size"}, ["OutputBox"])  # fmt: skip
+    twins("iou_similarity", {"X": x, "Y": y}, {}, ["Out"])
+    info = np.array([[2.0, 3.0, 1.0]]).astype(dtype)
+    twins("box_clip", {"Input": LoDTensor(x * 3, ((0, 3),)), "ImInfo": info}, {}, ["Output"])
+    twins("polygon_box_transform", {"Input": numbers(1, 2, 3, 4).astype(dtype)}, {}, ["Output"])
+    for type, slots, given in GENERATORS:
+        twins(
+            type, {s: np.zeros(shape, dtype) for s, shape in MAPS.items() if s in given["from"]}, given["attrs"], slots
+        )
+
+
+@pytest.mark.parametrize("normalized", [True, False])
+def test_overlaps_of_many_boxes(normalized: bool) -> None:
+    x, y = boxes(70, -2, 9), boxes(300, -2, 9, seed=8)
+    x[3], y[5] = np.nan, [1, 1, 1, 1]
+    twins("iou_similarity", {"X": x, "Y": y}, {"box_normalized": normalized}, ["Out"])
+    twins("iou_similarity", {"X": x[:0], "Y": y}, {}, ["Out"])
+
+
+def test_boxes_of_several_images_and_dimensions() -> None:
+    x, info = numbers(6, 3, 4, low=-4, high=30), np.array([[20.0, 11, 2], [7, 9, 0.5], [3, 4, 1]])
+    x[2, 1, 3] = np.nan
+    twins("box_clip", {"Input": LoDTensor(x, ((0, 2, 2, 6),)), "ImInfo": info}, {}, ["Output"])
+    twins("box_clip", {"Input": LoDTensor(x[:0], ((0, 0, 0, 0),)), "ImInfo": info}, {}, ["Output"])
+    twins("polygon_box_transform", {"Input": numbers(3, 4, 5, 70)}, {}, ["Output"])
+
+
+MAPS = {"Input": (1, 2, 5, 70), "Image": (1, 3, 77, 301)}
+PLACED: dict[str, Any] = {"variances": [0.1, 0.2, 0.3, 0.4]}
+SQUARES = {**PLACED, "min_sizes": [4.0, 60.0], "max_sizes": [9.0, 90.0], "aspect_ratios": [2.0, 3.0]}
+DENSE = {**PLACED, "fixed_sizes": [6.0, 40.0], "fixed_ratios": [1.0, 2.0], "densities": [3, 1]}
+ANCHORS = {**PLACED, "anchor_sizes": [32.0, 64.0], "aspect_ratios": [0.5, 1.0], "stride": [16.0, 8.0]}
+#: operator, outputs, what it is given
+GENERATORS: list[tuple[str, list[str], dict[str, Any]]] = [
+    ("prior_box", ["Boxes", "Variances"], {"from": ["Input", "Image"], "attrs": SQUARES}),
+    ("density_prior_box", ["Boxes", "Variances"], {"from": ["Input", "Image"], "attrs": DENSE}),
+    ("anchor_generator", ["Anchors", "Variances"], {"from": ["Input"], "attrs": ANCHORS}),
+]
+
+
+@pytest.mark.parametrize(("type", "slots", "given"), GENERATORS, ids=[row[0] for row in GENERATORS])
+@pytest.mark.parametrize("more", [{}, {"clip": False, "step_w": 3.0, "step_h": 5.0, "offset": 0.25}])
+def test_boxes_of_every_place(type: str, slots: list[str], given: dict[str, Any], more: dict[str, Any]) -> None:
+    known = {"offset"} if type == "anchor_generator" else set(more)
+    attrs = given["attrs"] | {name: value for name, value in more.items() if name in known}
+    twins(type, {slot: np.zeros(MAPS[slot]) for slot in given["from"]}, attrs, slots)
