@@ -31,7 +31,7 @@ def is_view(array: Array, of: Array) -> bool:
 
 
 def _owner(array: Array) -> Array:
-    while isinstance(array.base, np.ndarray):
+    while hasattr(array.base, "reshape"):  # of any place; what lies below an array of the host may be a plain buffer
         array = array.base
     return array
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from fluidnb.op import Attr, Binder, Context, default_grad, grad_op, op, product, values_of
+from fluidnb.op import Attr, Binder, Context, default_grad, grad_op, kernel, op, product, values_of
 from fluidnb_kernels.given import integers
 from fluidnb_kernels.rules import one_axis
 from fluidnb_kernels.tensor.reshape import emit_reshape
@@ -132,6 +132,9 @@ def _define(type: str, row: Row) -> None:
         """dX = dOut in the shape of X."""
         shape = b["XShape"].shape[1:] if keeps else b["X"].shape
         emit_reshape(b, "X@GRAD", b["Out@GRAD"], shape, b.lod("XShape" if keeps else "X"))
+
+    kernel(type, place="cuda")(ranks)  # tensors of a device are contiguous, so all of it is views and copies
+    kernel(type + "_grad", place="cuda")(ranks_grad)
 
 
 def _lod(c: Context, shape: Shape) -> tuple[object, ...]:

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from fluidnb.op import Attr, Binder, Context, default_grad, grad_op, op, product, second_grad, values_of
+from fluidnb.op import Attr, Binder, Context, default_grad, grad_op, kernel, op, product, second_grad, values_of
 from fluidnb_kernels.given import integers
 from fluidnb_kernels.views import is_view, writing, written
 
@@ -179,3 +179,10 @@ def _again_infer(c: Context) -> None:
 def reshape2_grad_grad(b: Binder) -> None:
     """DDOut = DDX in the shape of DOut."""
     emit_reshape(b, "DDOut", b["DDX"], b["DOut"].shape, b.lod("DOut"))
+
+
+for _type, _function in (
+    ("reshape", reshape), ("reshape_grad", reshape_grad), ("reshape2", reshape2), ("reshape2_grad", reshape2_grad),
+    ("reshape2_grad_grad", reshape2_grad_grad),
+):  # fmt: skip
+    kernel(_type, place="cuda")(_function)  # tensors of a device are contiguous, so all of it is views and copies
