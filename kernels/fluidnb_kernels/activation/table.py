@@ -11,8 +11,8 @@ import numpy as np
 from fluidnb.op import GRAD, Attr, Binder, aliases, default_grad, grad_op, kernel, op, same, second_grad
 from fluidnb.op.grad import GradMaker
 from fluidnb.values.dtypes import np_dtype
-from fluidnb_kernels.cuda import Source, ctype, widths
-from fluidnb_kernels.cuda.grid import elementwise
+from fluidnb_kernels.cuda import Source, ctype, vector, widths
+from fluidnb_kernels.cuda.grid import each, elementwise
 from fluidnb_kernels.emit import FLOATS, made
 
 Array = Any
@@ -85,8 +85,16 @@ def _kernels() -> Iterator[str]:
                     yield f"unary_grad<f::{type}, {ctype(dtype)}, {width}>"
 
 
+def _kernels_again() -> Iterator[str]:
+    for type, row in _rows.items():
+        if row.again is not None and row.again.given:
+            yield from (f"again<f::{type}, {ctype(np_dtype(dtype))}>" for dtype in FLOATS)
+
+
 #: The same functions for GPUs: ``f::NAME`` there is the row NAME here.
 CUDA = Source(__file__, "activation.cu", _kernels)
+#: What their gradients' gradients have beside these.
+CUDA_AGAIN = Source(__file__, "again.cu", _kernels_again)
 
 
 _DOC = """Out = {formula}, element by element; the LoD of X goes on to Out.
@@ -141,24 +149,26 @@ def define(type: str, row: Row) -> None:
     _define_on_cuda(type, row)
 
 
+def _numbers(row: Row, b: Binder) -> tuple[np.float64, ...]:
+    """a, b and c of its CUDA kernels."""
+    given = row.numbers(b) if row.numbers else [b.attr(name, a.default) for name, a in row.attrs.items()]
+    a, b_, c = (*map(np.float64, given), *[np.float64(0)] * 3)[:3]
+    return a, b_, c
+
+
 def _define_on_cuda(type: str, row: Row) -> None:
     """Register its CUDA kernels, and those of its gradient."""
     _rows[type] = row
 
-    def numbers(b: Binder) -> tuple[np.float64, ...]:
-        given = row.numbers(b) if row.numbers else [b.attr(name, a.default) for name, a in row.attrs.items()]
-        a, b_, c = (*map(np.float64, given), *[np.float64(0)] * 3)[:3]
-        return a, b_, c
-
     @kernel(type, place="cuda", dtypes=row.dtypes)
     def forward(b: Binder) -> None:
-        elementwise(b, CUDA, f"unary<f::{type}", b["X"], b["Out"], numbers=numbers(b))
+        elementwise(b, CUDA, f"unary<f::{type}", b["X"], b["Out"], numbers=_numbers(row, b))
 
     @kernel(f"{type}_grad", place="cuda", dtypes=FLOATS)
     def backward(b: Binder) -> None:
         g = b["Out@GRAD"]
         v = b[row.needs[0]] if row.needs else g
-        elementwise(b, CUDA, f"unary_grad<f::{type}", v, g, b["X@GRAD"], numbers=numbers(b))
+        elementwise(b, CUDA, f"unary_grad<f::{type}", v, g, b["X@GRAD"], numbers=_numbers(row, b))
 
 
 def _define_again(type: str, row: Row, again: Again) -> GradMaker:
@@ -177,6 +187,17 @@ def _define_again(type: str, row: Row, again: Again) -> GradMaker:
     name = f"{type}_grad_grad"
     activation_grad_grad.__doc__ = f"The gradients of dX = {row.slope} with respect to dOut and {slot}."
     grad_op(name, infer=aliases({back: "grad_x@GRAD", slot + GRAD: slot}))(activation_grad_grad)
+
+    @kernel(name, place="cuda", dtypes=FLOATS)
+    def again_on_cuda(b: Binder) -> None:
+        v, ddx = b[slot], b["grad_x@GRAD"]
+        if b.wants(back):
+            elementwise(b, CUDA, f"unary_grad<f::{type}", v, ddx, b[back], numbers=_numbers(row, b))
+        if b.wants(slot + GRAD):
+            operands, wide = (v, b[given], ddx, b[slot + GRAD]), widths(v.dtype)[1]
+            fits = np.int32(vector(*operands) > 1)
+            each(b, CUDA_AGAIN, f"again<f::{type}, {ctype(v.dtype)}>", v.size, *operands, fits, per_thread=wide)
+
     gives = {back: "Out@GRAD"} if given == "" else {back: "Out@GRAD", slot + GRAD: slot}
     return second_grad(name, {slot: slot, **sources}, {"grad_x@GRAD": "X@GRAD"}, gives)
 
