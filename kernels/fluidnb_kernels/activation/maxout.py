@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 
-from fluidnb.op import Attr, Binder, Context, default_grad, grad_op, op
+from fluidnb.op import Attr, Binder, Context, default_grad, grad_op, kernel, op, product
+from fluidnb_kernels.cuda import CTYPES, Source, ctype
+from fluidnb_kernels.cuda.grid import each
 from fluidnb_kernels.emit import FLOATS, made
 from fluidnb_kernels.views import reading, writing, written
 
@@ -92,3 +95,27 @@ def maxout_grad(b: Binder) -> None:
     dx = writing(b, b["X@GRAD"], inner)
     b(np.multiply, reading(b, b["Out@GRAD"], outer), hits, out=dx)
     written(b, b["X@GRAD"], dx)
+
+
+def _kernels() -> Iterator[str]:
+    for name in ("largest_of", "largest_of_grad"):
+        yield from (f"{name}<{CTYPES[dtype]}>" for dtype in FLOATS)
+
+
+CUDA = Source(__file__, "maxout.cu", _kernels)
+
+
+def _emit_on_cuda(b: Binder, name: str, *arrays: Array) -> None:
+    x, groups = b["X"], b.attr("groups")
+    inner = product(x.shape[_axis(b) + 1 :])
+    each(b, CUDA, f"{name}<{ctype(x.dtype)}>", x.size // groups, *arrays, np.int64(groups), np.int64(inner))
+
+
+@kernel("maxout", place="cuda", dtypes=FLOATS)
+def _on_cuda(b: Binder) -> None:
+    _emit_on_cuda(b, "largest_of", b["X"], b["Out"])
+
+
+@kernel("maxout_grad", place="cuda", dtypes=FLOATS)
+def _grad_on_cuda(b: Binder) -> None:
+    _emit_on_cuda(b, "largest_of_grad", b["X"], b["Out"], b["Out@GRAD"], b["X@GRAD"])

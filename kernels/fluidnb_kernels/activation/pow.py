@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 
-from fluidnb.op import Attr, Binder, default_grad, grad_op, op, same
-from fluidnb_kernels.emit import made, zeros
+from fluidnb.op import Attr, Binder, default_grad, grad_op, kernel, op, same
+from fluidnb_kernels.cuda import CTYPES, Source, ctype
+from fluidnb_kernels.cuda.cast import of_dtype
+from fluidnb_kernels.cuda.grid import each
+from fluidnb_kernels.emit import FLOATS, made, zeros
+from fluidnb_kernels.tensor.moves import fill
 
 Array = Any
 
@@ -55,3 +60,31 @@ def pow_grad(b: Binder) -> None:
     factor = _factor(b, x.dtype)
     t = made(b, np.power, x, made(b, np.subtract, factor, b.const(1, x.dtype)))
     return b(np.multiply, made(b, np.multiply, t, factor), g, out=dx)
+
+
+def _kernels() -> Iterator[str]:
+    yield from (f"powers<{CTYPES[dtype]}>" for dtype in (*FLOATS, "int32", "int64"))
+    yield from (f"powers_grad<{CTYPES[dtype]}>" for dtype in FLOATS)
+
+
+CUDA = Source(__file__, "pow.cu", _kernels)
+
+
+def _given(b: Binder, dtype: Any) -> tuple[Array | None, np.float64]:
+    """The variable of one element that holds the power, or None; and the attribute."""
+    given = of_dtype(b, b["FactorTensor"], dtype) if b.has("FactorTensor") else None
+    return given, np.float64(b.attr("factor", 1.0))
+
+
+@kernel("pow", place="cuda", dtypes=(*FLOATS, "int32", "int64"))
+def _on_cuda(b: Binder) -> None:
+    x = b["X"]
+    each(b, CUDA, f"powers<{ctype(x.dtype)}>", x.size, x, b["Out"], *_given(b, x.dtype))
+
+
+@kernel("pow_grad", place="cuda", dtypes=FLOATS)
+def _grad_on_cuda(b: Binder) -> None:
+    x, dx = b["X"], b["X@GRAD"]
+    if not b.has("FactorTensor") and b.attr("factor", 1.0) == 0:
+        return fill(b, dx)
+    return each(b, CUDA, f"powers_grad<{ctype(x.dtype)}>", x.size, x, b["Out@GRAD"], dx, *_given(b, x.dtype))

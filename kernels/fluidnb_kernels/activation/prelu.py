@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 
-from fluidnb.op import Attr, Binder, Context, default_grad, grad_op, op, product
+from fluidnb.op import Attr, Binder, Context, default_grad, grad_op, kernel, op, product
+from fluidnb_kernels.cuda import CTYPES, Source, ctype
+from fluidnb_kernels.cuda.fold import Fold, fold, fold_types
+from fluidnb_kernels.cuda.grid import each
 from fluidnb_kernels.emit import FLOATS, made
 from fluidnb_kernels.views import reading
 
@@ -91,3 +95,42 @@ def prelu_grad(b: Binder) -> None:
         t = made(b, np.multiply, made(b, np.minimum, x, b.const(0, x.dtype)), g)
         axes = tuple(i for i, n in enumerate(slopes.shape) if n == 1)
         b(np.add.reduce, t, axes, None, dalpha.reshape(slopes.shape), True)
+
+
+def _kernels() -> Iterator[str]:
+    for name in ("prelu", "prelu_grad"):
+        yield from (f"{name}<{CTYPES[dtype]}>" for dtype in FLOATS)
+    for name in ("slope", "total"):
+        yield from (f"fold<r::{name}, {types}>" for types in fold_types(FLOATS))
+
+
+CUDA = Source(__file__, "prelu.cu", _kernels)
+_SLOPES = Fold("r::slope", then="r::total")
+
+
+def _lie(b: Binder) -> tuple[int, int]:
+    """How many slopes there are, and how many elements with one slope lie side by side."""
+    x, mode = b["X"], b.attr("mode", "all")
+    if mode == "all":
+        return 1, x.size
+    if mode == "element":
+        return product(x.shape[1:]), 1
+    axis = _channel(b)
+    return x.shape[axis], product(x.shape[axis + 1 :])
+
+
+@kernel("prelu", place="cuda", dtypes=FLOATS)
+def _on_cuda(b: Binder) -> None:
+    x, lie = b["X"], map(np.int64, _lie(b))
+    each(b, CUDA, f"prelu<{ctype(x.dtype)}>", x.size, x, b["Alpha"], b["Out"], *lie)
+
+
+@kernel("prelu_grad", place="cuda", dtypes=FLOATS)
+def _grad_on_cuda(b: Binder) -> None:
+    x, g, dx, dalpha = b["X"], b["Out@GRAD"], b["X@GRAD"], b["Alpha@GRAD"]
+    count, inner = _lie(b)
+    if dx is not None:
+        each(b, CUDA, f"prelu_grad<{ctype(x.dtype)}>", x.size, x, b["Alpha"], g, dx, np.int64(count), np.int64(inner))
+    if dalpha is not None:
+        shape = x.size // max(count * inner, 1), count, inner
+        fold(b, CUDA, _SLOPES, x.reshape(shape), [0, 2], dalpha, y=g.reshape(shape))
