@@ -165,6 +165,10 @@ static inline unsigned __umulhi(unsigned a, unsigned b) { return unsigned((uint6
 #define __powf(x, y) powf(x, y)
 static inline float __fdividef(float x, float y) { return x / y; }
 static inline float __frcp_rn(float x) { return 1.f / x; }
+static inline float __fadd_rn(float x, float y) { return x + y; }
+static inline float __fmul_rn(float x, float y) { return x * y; }
+static inline double __dadd_rn(double x, double y) { return x + y; }
+static inline double __dmul_rn(double x, double y) { return x * y; }
 static inline float rsqrtf(float x) { return 1.f / sqrtf(x); }
 static inline double rsqrt(double x) { return 1. / sqrt(x); }
 template <class T, class U>

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -217,3 +218,27 @@ def _grid_grad_on_cuda(b: Binder) -> None:
     for i, g in enumerate(b.all("outputs@GRAD")):
         if b.wants("X@GRAD", i):
             fold(b, g, b.all("X@GRAD")[i], g.shape, [j for j in range(g.ndim) if j != i])
+
+
+def _rolled_on_cuda(b: Binder, x: Array, shifts: list[int], axes: list[int] | None, out: Array) -> None:
+    """Emit ``out`` = the elements of ``x`` moved: a move for each part that stays in one piece."""
+    shape = (x.size,) if axes is None else x.shape
+    ways = [[(slice(None), slice(None))]] * len(shape)
+    for axis in {*(axes or [0])}:
+        n = shape[axis]
+        far = sum(s for s, a in zip(shifts, axes or [0], strict=True) if a == axis) % max(n, 1)
+        ways[axis] = [(slice(0, n - far), slice(far, n)), (slice(n - far, n), slice(0, far))]
+    for parts in product(*ways):
+        of, to = tuple(p[0] for p in parts), tuple(p[1] for p in parts)
+        move(b, out, x, lay(out, shape)[to], lay(x, shape)[of])
+
+
+@kernel("roll", place="cuda")
+def _roll_on_cuda(b: Binder) -> None:
+    _rolled_on_cuda(b, b["X"], *_shifts(b), b["Out"])
+
+
+@kernel("roll_grad", place="cuda")
+def _roll_grad_on_cuda(b: Binder) -> None:
+    shifts, axes = _shifts(b)
+    _rolled_on_cuda(b, b["Out@GRAD"], [-n for n in shifts], axes, b["X@GRAD"])

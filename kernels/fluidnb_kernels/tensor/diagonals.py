@@ -48,9 +48,7 @@ def _length(rows: int, columns: int, offset: int) -> int:
 
 def _triangle_infer(c: Context) -> None:
     x = c["X"]
-    c.require(
-        x.ndim >= 2, "Input(X) of tril_triu must hold matrices.", expected="[..., m, n]", received=list(x.shape)
-    )
+    c.require(x.ndim >= 2, "Input(X) of tril_triu must hold matrices.", expected="[..., m, n]", received=list(x.shape))
     c.set("Out", x.shape, x.dtype, c.lod("X"))
 
 
@@ -196,21 +194,32 @@ def diag_embed_grad(b: Binder) -> None:
     b(np.copyto, b["Input@GRAD"], view)
 
 
-def _trace_axes(c: Context) -> tuple[int, int]:
+def trace_axes(c: Context) -> tuple[int, int]:
+    """The dimensions of the matrices of trace.
+
+    Args:
+        c: the context.
+
+    Returns:
+        Those of rows and of columns; Paddle counts rows along the first of both, whichever is axis1.
+
+    Raises:
+        RuleError: there are no such two dimensions.
+    """
     rank = c["Input"].ndim
     c.require(rank >= 2, "Input(Input) of trace must hold matrices.", expected="[..., m, n]", received=f"rank {rank}")
     first, second = (one_axis(c, c.attr(n, d), rank, n) for n, d in (("axis1", 0), ("axis2", 1)))
     c.require(first != second, "axis1 and axis2 of trace must differ.", expected="two dimensions", received=first)
-    return min(first, second), max(first, second)  # Paddle counts rows along the first of both, whichever is axis1
+    return min(first, second), max(first, second)
 
 
 def _trace_infer(c: Context) -> None:
-    x, gone = c["Input"], _trace_axes(c)
+    x, gone = c["Input"], trace_axes(c)
     c.set("Out", [n for i, n in enumerate(x.shape) if i not in gone] or [1], x.dtype)
 
 
 def _trace_view(b: Binder, x: Array) -> Array:
-    return diagonal(x, b.attr("offset", 0), *_trace_axes(b))
+    return diagonal(x, b.attr("offset", 0), *trace_axes(b))
 
 
 @op(

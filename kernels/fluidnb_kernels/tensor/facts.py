@@ -2,15 +2,30 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 
-from fluidnb.op import Binder, Context, op
+from fluidnb.op import Binder, Context, kernel, op
 from fluidnb.op.rules import Rule
-from fluidnb_kernels.emit import made
+from fluidnb.values.dtypes import np_dtype
+from fluidnb_kernels.cuda import Source, ctype, vector, widths
+from fluidnb_kernels.cuda.grid import each
+from fluidnb_kernels.emit import FLOATS, made
+from fluidnb_kernels.tensor.moves import fill, move
 
 Array = Any
+
+
+def _kernels() -> Iterator[str]:
+    for dtype in map(np_dtype, FLOATS):
+        for wide in widths(dtype):
+            yield from (f"tested<f::{name}, {ctype(dtype)}, {wide}>" for name in ("isnan", "isinf", "isfinite"))
+            yield from (f"met<f::{name}, {ctype(dtype)}, {wide}>" for name in ("isnan", "isinf", "odd"))
+
+
+CUDA = Source(__file__, "facts.cu", _kernels)
 
 
 def _number(dtype: Any) -> Rule:
@@ -94,6 +109,41 @@ def _define(type: str, ufunc: np.ufunc, join: np.ufunc | None, formula: str, res
             b(ufunc, b["X"], out=b["Out"])
         else:
             b(join.reduce, made(b, ufunc, b["X"]), None, None, b["Out"].reshape(()))
+
+    _define_on_cuda(type, ufunc.__name__, join is None, bool(ufunc(0)))
+
+
+def _define_on_cuda(type: str, name: str, each_one: bool, of_whole: bool) -> None:
+    """Register the CUDA kernel of a test of this name; ``of_whole`` is what it says of whole numbers."""
+
+    @kernel(type, place="cuda")
+    def test_on_cuda(b: Binder) -> None:
+        x, out = b["X"], b["Out"]
+        if x.dtype.name not in FLOATS or not each_one:
+            fill(b, out, of_whole)
+        if x.dtype.name in FLOATS:
+            wide = vector(x, out) if each_one else vector(x)
+            types = f"{ctype(x.dtype)}, {wide}>"
+            if each_one:
+                each(b, CUDA, f"tested<f::{name}, {types}", x.size, x, out, per_thread=wide)
+            else:
+                sought = "odd" if of_whole else name
+                each(b, CUDA, f"met<f::{sought}, {types}", x.size, x, out, np.bool_(not of_whole), per_thread=wide)
+
+
+@kernel("shape", place="cuda")
+def _shape_on_cuda(b: Binder) -> None:
+    move(b, b["Out"], b.table(np.array(b["Input"].shape, np.int32)))
+
+
+@kernel("size", place="cuda")
+def _size_on_cuda(b: Binder) -> None:
+    fill(b, b["Out"], b["Input"].size)
+
+
+@kernel("is_empty", place="cuda")
+def _is_empty_on_cuda(b: Binder) -> None:
+    fill(b, b["Out"], b["X"].size == 0)
 
 
 def _each(c: Context) -> None:

@@ -226,17 +226,22 @@ def assign_value(b: Binder) -> None:
 
     Source: Fluid's assign_value_op.
     """
-    _listed(b, next((b.attr(name) for name in _VALUES if b.attr(name)), []))
+    b(np.copyto, b["Out"], _list(b, _given(b)))
 
 
-def _listed(b: Binder, values: list[Any]) -> None:
-    """Emit Out = a list of values."""
+def _given(b: Binder) -> list[Any]:
+    """The values of the attribute that holds some."""
+    return next((b.attr(name) for name in _VALUES if b.attr(name)), [])
+
+
+def _list(b: Binder, values: list[Any]) -> Any:
+    """A list of values as an array that looks like Out."""
     out, type = b["Out"], b.definition.type
     b.require(
         len(values) == out.size, f"The number of values of {type} must be that of the elements of its shape.",
         expected=out.size, received=len(values),
     )  # fmt: skip
-    b(np.copyto, out, np.array(values).astype(out.dtype).reshape(out.shape))
+    return np.array(values).astype(out.dtype).reshape(out.shape)
 
 
 @op(
@@ -261,7 +266,7 @@ def fill(b: Binder) -> None:
 
     Source: Fluid's fill_op.
     """
-    _listed(b, b.attr("value"))
+    b(np.copyto, b["Out"], _list(b, b.attr("value")))
 
 
 @kernel("fill_constant", place="cuda")
@@ -286,3 +291,15 @@ def fill_like_on_cuda(b: Binder) -> None:
 def zeros_like_on_cuda(b: Binder) -> None:
     """Out = 0 everywhere."""
     moves.fill(b, b["Out"])
+
+
+@kernel("assign_value", place="cuda")
+def assign_value_on_cuda(b: Binder) -> None:
+    """Out = the values of the attribute that holds some."""
+    moves.move(b, b["Out"], b.table(_list(b, _given(b))))
+
+
+@kernel("fill", place="cuda")
+def fill_on_cuda(b: Binder) -> None:
+    """Out = the values of the attribute."""
+    moves.move(b, b["Out"], b.table(_list(b, b.attr("value"))))

@@ -7,7 +7,10 @@ from typing import Any
 import numpy as np
 
 from fluidnb.op import Attr, Binder, Context, default_grad, grad_op, kernel, op
+from fluidnb_kernels.cuda.fold import fold as reduced
 from fluidnb_kernels.emit import zeros
+from fluidnb_kernels.reduce.folds import CUDA as REDUCE
+from fluidnb_kernels.reduce.folds import NUMBERS, TOTAL
 from fluidnb_kernels.rules import agree
 from fluidnb_kernels.tensor.moves import fill, lay, move
 
@@ -151,3 +154,13 @@ def _concat_grad_on_cuda(b: Binder) -> None:
 @kernel("partial_sum_grad", place="cuda")
 def _sum_grad_on_cuda(b: Binder) -> None:
     _give_back_on_cuda(b, True)
+
+
+@kernel("partial_sum", place="cuda", dtypes=NUMBERS)
+def _sum_on_cuda(b: Binder) -> None:
+    first, count = _columns(b)
+    xs, out = b.all("X"), b["Out"]
+    terms = b.tmp((len(xs), *out.shape), out.dtype)
+    for i, x in enumerate(xs):
+        move(b, terms, x, lay(terms)[i], _part(lay(x), first, count))
+    reduced(b, REDUCE, TOTAL, terms, [0], out)

@@ -2,14 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 
-from fluidnb.op import Attr, Binder, Context, op
+from fluidnb.op import Attr, Binder, Context, kernel, op
 from fluidnb.values import dtypes
+from fluidnb.values.copies import on_host
+from fluidnb_kernels.cuda import CTYPES, Source, ctype
+from fluidnb_kernels.cuda.grid import each
+from fluidnb_kernels.cuda.wide import written_as
+from fluidnb_kernels.emit import FLOATS
 
 Array = Any
+
+#: The dtypes of the CUDA kernels.
+_WHOLE = ("int32", "int64")
+NUMBERS = (*FLOATS, *_WHOLE)
 
 
 def _one_each(c: Context, *slots: str) -> None:
@@ -22,7 +32,7 @@ def _one_each(c: Context, *slots: str) -> None:
 
 def _range_numbers(c: Context) -> tuple[Any, ...]:
     """Start, end and step: what the binding depends on."""
-    return tuple(c[slot].item() for slot in ("Start", "End", "Step"))
+    return tuple(on_host(c[slot]).item() for slot in ("Start", "End", "Step"))
 
 
 def _range_infer(c: Context) -> None:
@@ -65,14 +75,14 @@ def range(b: Binder) -> None:
 
 def _count(c: Context) -> tuple[Any, ...]:
     """Start, stop and how many."""
-    return tuple(c[slot].item() for slot in ("Start", "Stop", "Num"))
+    return tuple(on_host(c[slot]).item() for slot in ("Start", "Stop", "Num"))
 
 
 def _linspace_infer(c: Context) -> None:
     _one_each(c, "Start", "Stop", "Num")
     n = -1
     if c.runtime:
-        n = int(c["Num"].item())
+        n = int(on_host(c["Num"]).item())
         c.require(n > 0, "The num of linspace should be larger than 0.", expected="> 0", received=n)
     number = c.attr("dtype", -1)
     c.set("Out", (n,), c["Start"].dtype if number < 0 else dtypes.np_dtype(number))
@@ -100,3 +110,36 @@ def linspace(b: Binder) -> None:
     """
     start, stop, n = _count(b)
     b(np.copyto, b["Out"], np.linspace(start, stop, int(n)).astype(b["Out"].dtype))
+
+
+def _kernels() -> Iterator[str]:
+    for dtype in NUMBERS:
+        yield f"spaced<{CTYPES[dtype]}, double>"
+    yield from (f"spaced<{CTYPES[dtype]}, long long>" for dtype in _WHOLE)
+
+
+CUDA = Source(__file__, "ranges.cu", _kernels)
+
+
+def _spaced(b: Binder, out: Array, start: Any, step: Any, last: Any = None) -> None:
+    """Emit ``out = start + i * step``, and ``last`` at the end where it is given."""
+    whole = out.dtype.name in _WHOLE and isinstance(start, int) and isinstance(step, int)
+    number, c = (np.int64, "long long") if whole else (np.float64, "double")
+    ends = last is not None
+    numbers = number(start), number(step), number(last if ends else 0), np.int32(ends)
+    each(b, CUDA, f"spaced<{ctype(out.dtype)}, {c}>", out.size, out, *numbers)
+
+
+@kernel("range", place="cuda", dtypes=NUMBERS)
+def _range_on_cuda(b: Binder) -> None:
+    start, _, step = _range_numbers(b)
+    _spaced(b, b["Out"], start, step)
+
+
+@kernel("linspace", place="cuda")
+def _linspace_on_cuda(b: Binder) -> None:
+    start, stop, n = (float(v) for v in _count(b))
+    out = b["Out"]
+    given = out if out.dtype.name in NUMBERS else b.tmp(out.shape, np.float64)
+    _spaced(b, given, start, (stop - start) / (n - 1) if n > 1 else 0.0, stop if n > 1 else None)
+    written_as(b, out, given)

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 
 from fluidnb.errors import EnforceNotMet
-from fluidnb.op import Attr, Binder, Context, op
+from fluidnb.op import Attr, Binder, Context, kernel, op
+from fluidnb_kernels.cuda import CTYPES, Source, ctype
+from fluidnb_kernels.cuda.grid import each
 from fluidnb_kernels.rules import whole_numbers
 
 Array = Any
+_WHOLE = ("int32", "int64")
 
 
 def shard(x: Array, total: int, size: int, mine: int, ignored: int, out: Array) -> None:
@@ -72,3 +76,17 @@ def shard_index(b: Binder) -> None:
     total = b.attr("index_num")
     size = -(-total // b.attr("nshards"))
     b(shard, b["X"], total, size, b.attr("shard_id"), b.attr("ignore_value"), b["Out"])
+
+
+def _kernels() -> Iterator[str]:
+    yield from (f"shard<{CTYPES[dtype]}>" for dtype in _WHOLE)
+
+
+CUDA = Source(__file__, "shard_index.cu", _kernels)
+
+
+@kernel("shard_index", place="cuda", dtypes=_WHOLE)
+def _on_cuda(b: Binder) -> None:
+    x, total = b["X"], b.attr("index_num")
+    numbers = total, -(-total // b.attr("nshards")), b.attr("shard_id"), b.attr("ignore_value")
+    each(b, CUDA, f"shard<{ctype(x.dtype)}>", x.size, x, b["Out"], *map(np.int64, numbers))

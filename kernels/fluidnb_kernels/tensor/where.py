@@ -10,6 +10,7 @@ from fluidnb.op import Binder, Context, default_grad, grad_op, kernel, op
 from fluidnb_kernels.emit import made, zeros
 from fluidnb_kernels.rules import agree
 from fluidnb_kernels.tensor import picks
+from fluidnb_kernels.tensor.moves import fill, lay, move
 
 Array = Any
 
@@ -153,3 +154,10 @@ def _where_grad_on_cuda(b: Binder) -> None:
     for slot, value in (("X@GRAD", True), ("Y@GRAD", False)):
         if b.wants(slot):
             picks.only(b, b["Condition"], value, b["Out@GRAD"], b[slot])
+
+
+@kernel("diag", place="cuda")
+def _diag_on_cuda(b: Binder) -> None:
+    out = b["Out"]
+    fill(b, out)
+    move(b, out, b["Diagonal"], np.diagonal(lay(out)))
