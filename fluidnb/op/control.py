@@ -14,6 +14,7 @@ import numpy as np
 from fluidnb.errors import EnforceNotMet
 from fluidnb.memory import flags
 from fluidnb.op.context import GRAD
+from fluidnb.values.copies import on_host
 from fluidnb.values.selected_rows import SelectedRows
 from fluidnb.values.tensor import LoDTensor
 
@@ -124,7 +125,7 @@ class Loop(Control):
 
     def more(self) -> bool:
         """Whether the condition holds now."""
-        return bool(self.condition.value.array.item())
+        return bool(on_host(self.condition.value.array).item())
 
     def enter(self, k: int) -> Any:
         if not self.more():

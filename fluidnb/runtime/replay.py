@@ -13,6 +13,7 @@ from fluidnb.runtime.failure import failed
 from fluidnb.runtime.node import Node
 from fluidnb.runtime.plan import PlanBlock
 from fluidnb.runtime.scope import Scope
+from fluidnb.values.copies import on_host
 
 
 def walk(node: Node) -> Node:
@@ -107,7 +108,8 @@ def _run_bare(control: Control, bound: Bound, block: PlanBlock) -> bool:
         return False
     if bound.plan.inner_arrays[block.index] or block.index in bound.plan.movers or flags.values["max_loop_iterations"]:
         return False
-    more, run, held = control.condition.value.array.item, body.run, bound.run
+    condition, run, held = control.condition.value.array, body.run, bound.run
+    more = condition.item if bound.place_kind == "cpu" else lambda: on_host(condition).item()
     k = 0
     try:
         for k in count():  # noqa: B007

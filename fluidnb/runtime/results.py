@@ -63,7 +63,8 @@ def results(values: list[Any], plan: Plan, return_numpy: bool) -> list[Any]:
         elif lod:
             raise EnforceNotMet(
                 "Some of your fetched tensors hold LoD information. They can not be completely cast to Python ndarray.",
-                slots=[("fetched", name, str(array.dtype), array.shape)], expected="return_numpy=False",
+                slots=[("fetched", name, str(array.dtype), array.shape)],
+                expected="return_numpy=False",
                 received=f"LoD {[list(level) for level in lod]}",
                 hint="exe.run(..., return_numpy=False) gives LoDTensors; np.array(tensor) drops the LoD.",
             )

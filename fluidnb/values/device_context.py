@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import importlib.util
+import importlib
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -181,16 +181,19 @@ def place_of(kind: str) -> Place:
     )  # fmt: skip
 
 
-def _no_cuda(place: CUDAPlace) -> DeviceContext:
-    missing = "cupy is not installed" if importlib.util.find_spec("cupy") is None else "no CUDA kernels are installed"
-    raise EnforceNotMet(
-        f"Cannot run operator on place {place}: {missing}.",
-        expected="a place that can be used here: CPUPlace",
-        received=str(place),
-        hint="use fluid.CPUPlace(); for CUDA, pip install fluidnb[cuda12] (or cuda13) on a machine with an NVIDIA GPU.",
-    )
+def _cuda(place: CUDAPlace) -> DeviceContext:
+    """The context of a CUDA device, by name: what runs there lies above."""
+    try:
+        device = importlib.import_module("fluidnb_kernels.device.context")
+    except ImportError:
+        raise EnforceNotMet(
+            f"Cannot run operator on place {place}: no CUDA kernels are installed.",
+            expected="a place that can be used here: CPUPlace", received=str(place), hint="use fluid.CPUPlace().",
+        ) from None  # fmt: skip
+    made: DeviceContext = device.CUDADeviceContext(place)
+    return made
 
 
 register_place(CPUPlace, DeviceContext)
 register_place(CUDAPinnedPlace, DeviceContext)
-register_place(CUDAPlace, _no_cuda)
+register_place(CUDAPlace, _cuda)

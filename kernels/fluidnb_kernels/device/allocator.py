@@ -1,0 +1,95 @@
+"""Where the pool of a CUDA device gets its memory from."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from fluidnb.errors import EnforceNotMet
+from fluidnb.memory import flags, register_allocator
+from fluidnb_kernels.cuda import backend
+
+
+def require(device: int) -> None:
+    """Require that a device can be used here.
+
+    Args:
+        device: its number.
+
+    Raises:
+        EnforceNotMet: it cannot, and what to do.
+    """
+    missing, place = backend.missing(), f"CUDAPlace({device})"
+    if missing:
+        why, _, what = missing.rstrip(".").partition(": ")
+        raise EnforceNotMet(
+            f"Cannot run operator on place {place}: {why}.", expected="a place that can be used here: CPUPlace",
+            received=place, hint=f"{what}, or use fluid.CPUPlace().",
+        )  # fmt: skip
+    count = backend.cupy().cuda.runtime.getDeviceCount()
+    if not 0 <= device < count:
+        raise EnforceNotMet(
+            f"There is no CUDA device {device} here.", expected=f"a number from 0 to {count - 1}", received=place,
+            hint="fluid.cuda_places() gives those that a script is to use.",
+        )  # fmt: skip
+
+
+class CUDAAllocator:
+    """Memory of a device, in large pieces.
+
+    Args:
+        device: the device's number.
+
+    Raises:
+        EnforceNotMet: it cannot be used here.
+
+    Source: Fluid's GPUAllocator, FLAGS_fraction_of_gpu_memory_to_use.
+    """
+
+    def __init__(self, device: int) -> None:
+        require(device)
+        self.device = device
+
+    def _runtime(self) -> Any:
+        cuda = backend.cupy().cuda
+        cuda.Device(self.device).use()
+        return cuda.runtime
+
+    def alloc(self, size: int) -> tuple[int, int]:
+        """Take memory.
+
+        Args:
+            size: bytes.
+
+        Returns:
+            (address, 0).
+
+        Raises:
+            MemoryError: the device has not so much.
+        """
+        runtime = self._runtime()
+        try:
+            return int(runtime.malloc(size)), 0
+        except runtime.CUDARuntimeError as error:
+            raise MemoryError(str(error)) from None
+
+    def free(self, ptr: int, size: int, index: int) -> None:
+        """Give memory back.
+
+        Args:
+            ptr: its address.
+            size: its bytes.
+            index: as `alloc` gave it.
+        """
+        self._runtime().free(ptr)
+
+    def use_gpu(self) -> bool:
+        """True: this is a device's memory."""
+        return True
+
+    def total(self) -> int:
+        """Bytes to plan with: FLAGS_fraction_of_gpu_memory_to_use of the device, or what is left of it."""
+        free, total = self._runtime().memGetInfo()
+        return int(min(free, total * flags.values["fraction_of_gpu_memory_to_use"]))
+
+
+register_allocator("cuda", CUDAAllocator, min_chunk=256, chunk_share=1)
