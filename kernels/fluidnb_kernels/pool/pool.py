@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
-from fluidnb.op import Binder, default_grad, grad_op, op
+import numpy as np
+
+from fluidnb.op import Binder, default_grad, grad_op, kernel, op
+from fluidnb_kernels.emit import FLOATS
 from fluidnb_kernels.pool.emit import bins_of, emit_pool, emit_pool_grad, in_turn, pool_bins, pool_bins_grad
+from fluidnb_kernels.pool.launch import ALWAYS, EXCLUSIVE, largest, largest_grad, mean, mean_grad, shared
 from fluidnb_kernels.pool.rules import adaptive_bins, pool_attrs, pool_axes, pool_infer, shares_out
-from fluidnb_kernels.sliding import channel_first
+from fluidnb_kernels.sliding import CHANNEL_LAST, Axis, channel_first, split_shape
 
 Array = Any
 
@@ -42,7 +47,11 @@ def _define(type: str, rank: int, layout: str) -> None:
         infer=pool_infer,
         grad=default_grad("X", "Out", "Out@GRAD"),
         doc=_DOC.format(
-            type=type, n=2**rank, shape=(1, 1) + (2,) * rank, ksize=[2] * rank, largest=2**rank - 1,
+            type=type,
+            n=2**rank,
+            shape=(1, 1) + (2,) * rank,
+            ksize=[2] * rank,
+            largest=2**rank - 1,
             mean=(2**rank - 1) / 2,
         ),  # fmt: skip
     )
@@ -68,6 +77,8 @@ def _define(type: str, rank: int, layout: str) -> None:
             return b(pool_bins_grad, x, out, g, dx, bins_of(axes), largest)
         return emit_pool_grad(b, x, out, g, dx, axes, largest)
 
+    _define_on_cuda(type)
+
 
 def _shared(b: Binder, x: Array) -> list[Any]:
     return [adaptive_bins(size, count) for size, count in zip(x.shape[2:], b.attr("ksize"), strict=True)]
@@ -76,6 +87,48 @@ def _shared(b: Binder, x: Array) -> list[Any]:
 def _whole(b: Binder, largest: bool) -> bool:
     """Whether a mean is of the elements of the window within the image."""
     return largest or b.attr("exclusive", True) or b.attr("global_pooling", False)
+
+
+# ---- on a GPU
+
+
+def _windows(b: Binder, x: Array) -> tuple[Sequence[Axis], int]:
+    """The windows, and how many channels lie behind each other for each place."""
+    layout = b.attr("data_format", "NCHW")
+    _, channels, sizes = split_shape(x.shape, layout)
+    inner = channels if layout in CHANNEL_LAST else 1
+    if shares_out(b):
+        return [shared(size, count) for size, count in zip(sizes, b.attr("ksize"), strict=True)], inner
+    return pool_axes(b, sizes), inner
+
+
+def _always(axes: Sequence[Axis]) -> int:
+    """Windows that are gone through one after the other begin with the lowest number on the host too."""
+    return ALWAYS if in_turn(axes) else 0
+
+
+def _exclusive(b: Binder) -> int:
+    return EXCLUSIVE if b.attr("exclusive", True) or shares_out(b) else 0
+
+
+def _define_on_cuda(type: str) -> None:
+    @kernel(type, place="cuda", dtypes=FLOATS)
+    def pool(b: Binder) -> None:
+        axes, inner = _windows(b, b["X"])
+        if b.attr("pooling_type") == "max":
+            largest(b, b["X"], b["Out"], None, axes, inner, _always(axes))
+        else:
+            mean(b, b["X"], b["Out"], axes, inner, _exclusive(b))
+
+    @kernel(type + "_grad", place="cuda", dtypes=FLOATS)
+    def pool_grad(b: Binder) -> None:
+        x, g, dx = b["X"], b["Out@GRAD"], b["X@GRAD"]
+        axes, inner = _windows(b, x)
+        if b.attr("pooling_type") != "max":
+            return mean_grad(b, g, dx, axes, inner, _exclusive(b))
+        where = b.tmp(g.shape, np.int32)
+        largest(b, x, None, where, axes, inner, _always(axes))
+        return largest_grad(b, g, where, dx, axes, inner)
 
 
 for _type, (_rank, _layout) in ROWS.items():

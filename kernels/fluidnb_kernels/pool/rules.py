@@ -79,9 +79,13 @@ def clipped_bins(axis: Axis) -> Bins:
     Example:
         >>> clipped_bins(Axis(5, 3, 2, 1, 1, 3))
         Bins(starts=(0, 1, 3), ends=(2, 4, 5))
+        >>> clipped_bins(Axis(2, 2, 4, 1, 1, 2))  # the second one lies behind the image
+        Bins(starts=(0, 3), ends=(1, 3))
     """
-    starts = [i * axis.stride - axis.low for i in range(axis.out)]
-    return Bins(tuple(max(s, 0) for s in starts), tuple(min(s + axis.window, axis.size) for s in starts))
+    raw = [i * axis.stride - axis.low for i in range(axis.out)]
+    starts = tuple(max(s, 0) for s in raw)
+    ends = (min(s + axis.window, axis.size) for s in raw)
+    return Bins(starts, tuple(map(max, starts, ends)))
 
 
 #: dtypes that do not reach as low as float32

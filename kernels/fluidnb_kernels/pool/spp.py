@@ -7,9 +7,14 @@ from typing import Any
 
 import numpy as np
 
-from fluidnb.op import Attr, Binder, Context, default_grad, grad_op, op
+from fluidnb.op import Attr, Binder, Context, default_grad, grad_op, kernel, op
+from fluidnb_kernels.cuda.cast import of_dtype
+from fluidnb_kernels.cuda.wide import wide_dtype, writing_as, written_as
+from fluidnb_kernels.emit import FLOATS
 from fluidnb_kernels.pool.emit import emit_pool, emit_pool_grad
+from fluidnb_kernels.pool.launch import ADD, EXCLUSIVE, largest, largest_grad, mean, mean_grad
 from fluidnb_kernels.sliding import Axis
+from fluidnb_kernels.tensor.moves import lay, move
 
 Array = Any
 
@@ -94,3 +99,32 @@ def _level(b: Binder, columns: Array, shape: tuple[int, ...]) -> Array:
     part = b.tmp(columns.shape, columns.dtype)
     b(np.copyto, part, columns)
     return part.reshape(shape)
+
+
+@kernel("spp", place="cuda", dtypes=FLOATS)
+def _spp_on_cuda(b: Binder) -> None:
+    x, out = b["X"], b["Out"]
+    for columns, shape, axes in _levels(b, x):
+        part, to = b.tmp(shape, x.dtype), lay(out)[:, columns]
+        if b.attr("pooling_type") == "max":
+            largest(b, x, part, None, axes)
+        else:
+            mean(b, x, part, axes)
+        move(b, out, part, to=to, of=lay(part, to.shape))
+
+
+@kernel("spp_grad", place="cuda", dtypes=FLOATS)
+def _spp_grad_on_cuda(b: Binder) -> None:
+    x, dx = b["X"], b["X@GRAD"]
+    wide = wide_dtype(x.dtype)  # the levels are added up in it
+    g, total = of_dtype(b, b["Out@GRAD"], wide), writing_as(b, dx, wide)
+    for k, (columns, shape, axes) in enumerate(_levels(b, x)):
+        share, of, again = b.tmp(shape, wide), lay(g)[:, columns], ADD * bool(k)
+        move(b, share, g, to=lay(share, of.shape), of=of)
+        if b.attr("pooling_type") == "max":
+            where = b.tmp(shape, np.int32)
+            largest(b, x, None, where, axes)
+            largest_grad(b, share, where, total, axes, flags=again)
+        else:
+            mean_grad(b, share, total, axes, flags=EXCLUSIVE | again)
+    written_as(b, dx, total)

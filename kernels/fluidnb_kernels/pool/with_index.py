@@ -8,8 +8,12 @@ from typing import Any
 
 import numpy as np
 
-from fluidnb.op import Attr, Binder, Context, default_grad, grad_op, op
+from fluidnb.op import Attr, Binder, Context, default_grad, grad_op, kernel, op
+from fluidnb_kernels.cuda.cast import of_dtype
+from fluidnb_kernels.emit import FLOATS
+from fluidnb_kernels.pool import launch
 from fluidnb_kernels.pool.rules import adaptive_bins, clipped_bins, lowest, pool_axes
+from fluidnb_kernels.sliding import Axis
 
 Array = Any
 
@@ -44,12 +48,21 @@ def _infer(c: Context) -> None:
     c.set("Mask", shape, np.int32)
 
 
+def _shares_out(b: Binder) -> bool:
+    return bool(b.attr("adaptive", False)) and not b.attr("global_pooling", False)
+
+
+def _windows(b: Binder, x: Array) -> Sequence[Axis]:
+    """The windows as launches take them."""
+    axes = pool_axes(b, x.shape[2:])
+    return [launch.shared(a.size, a.out) for a in axes] if _shares_out(b) else axes
+
+
 def _tables(b: Binder, sizes: Sequence[int]) -> list[Array]:
     """For each axis the elements of every window: [elements, windows]; a short window repeats its last one."""
     tables = []
     for i, axis in enumerate(pool_axes(b, sizes)):
-        shared = b.attr("adaptive", False) and not b.attr("global_pooling", False)
-        bins = adaptive_bins(sizes[i], axis.out) if shared else clipped_bins(axis)
+        bins = adaptive_bins(sizes[i], axis.out) if _shares_out(b) else clipped_bins(axis)
         starts, ends = np.array(bins.starts), np.array(bins.ends)
         tables.append(np.minimum(starts + np.arange((ends - starts).max()).reshape(-1, 1), ends - 1))
     return tables
@@ -140,6 +153,16 @@ def _define(type: str, rank: int) -> None:
     def pool_grad(b: Binder) -> None:
         """dX = the sum of dOut over the windows whose largest element it was."""
         b(spread, b["Out@GRAD"], b["Mask"], b["X@GRAD"])
+
+    @kernel(type, place="cuda", dtypes=FLOATS)
+    def on_cuda(b: Binder) -> None:
+        x, flags = b["X"], launch.STRICT | launch.ALWAYS
+        launch.largest(b, x, b["Out"], b["Mask"], _windows(b, x), flags=flags)
+
+    @kernel(type + "_grad", place="cuda", dtypes=FLOATS)
+    def grad_on_cuda(b: Binder) -> None:
+        dx, mask = b["X@GRAD"], of_dtype(b, b["Mask"], np.dtype(np.int32))
+        launch.largest_grad(b, b["Out@GRAD"], mask, dx, _windows(b, dx))
 
 
 for _rank in (2, 3):

@@ -1,0 +1,124 @@
+"""Pooling on a GPU: launches over windows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from fluidnb.op import Binder
+from fluidnb_kernels.cuda import CTYPES, Source, ctype, grid
+from fluidnb_kernels.cuda.grid import each
+from fluidnb_kernels.cuda.windows import numbers_of
+from fluidnb_kernels.emit import FLOATS
+from fluidnb_kernels.pool.rules import lowest
+from fluidnb_kernels.sliding import Axis
+
+Array = Any
+
+#: Flags of the kernels, as ``pool.cu`` numbers them.
+OUT, WHERE, STRICT, ALWAYS, EXCLUSIVE, ADD = 1, 2, 4, 8, 16, 32
+#: Elements of a window that are worth a warp, and its threads.
+_WORTH, _WARP = 64, 32
+
+
+def _kernels() -> Iterator[str]:
+    for dtype in FLOATS:
+        yield from (f"{name}<{CTYPES[dtype]}>" for name in ("largest", "mean", "largest_grad", "mean_grad"))
+
+
+CUDA = Source(__file__, "pool.cu", _kernels)
+
+
+def shared(size: int, count: int) -> Axis:
+    """An axis that windows share out.
+
+    Args:
+        size: of the axis.
+        count: how many windows.
+
+    Example:
+        >>> shared(5, 3).stride
+        0
+    """
+    return Axis(size, -(-size // max(count, 1)), 0, 1, 0, count)
+
+
+def _each_window(b: Binder, name: str, axes: Sequence[Axis], inner: int, count: int, *args: Any) -> None:
+    """Emit a launch in which a thread, or a warp where windows are large and lie side by side, takes a window."""
+    team = _WARP if inner == 1 and prod(a.window for a in axes) >= _WORTH else 1
+    if count:
+        blocks = min(grid.BLOCKS, -(-count * team // grid.THREADS))
+        b(CUDA[name], (blocks,), (grid.THREADS,), 0, *args, np.int32(team), np.int64(count))
+
+
+def largest(
+    b: Binder, x: Array, out: Array | None, where: Array | None, axes: Sequence[Axis], inner: int = 1, flags: int = 0
+) -> None:
+    """Emit the largest element of each window.
+
+    Args:
+        b: the binder.
+        x: images [plane, …, inner].
+        out: [plane, windows…, inner], written; or None.
+        where: int32, the same shape, written: where it is in its plane, -1 for a window without elements; or None.
+        axes: the windows.
+        inner: elements that lie behind each other for each place.
+        flags: STRICT where nothing but what is larger counts; ALWAYS where windows begin with the lowest number.
+    """
+    written = [v for v in (out, where) if v is not None]
+    flags |= OUT * (out is not None) | WHERE * (where is not None)
+    _each_window(
+        b, f"largest<{ctype(x.dtype)}>", axes, inner, written[0].size if written else 0, x, out, where,
+        *numbers_of(axes), np.int64(inner), np.float64(lowest(x.dtype)), np.int32(flags),
+    )  # fmt: skip
+
+
+def mean(b: Binder, x: Array, out: Array, axes: Sequence[Axis], inner: int = 1, flags: int = EXCLUSIVE) -> None:
+    """Emit the mean of each window.
+
+    Args:
+        b: the binder.
+        x: images [plane, …, inner].
+        out: [plane, windows…, inner], written.
+        axes: the windows.
+        inner: elements that lie behind each other for each place.
+        flags: EXCLUSIVE where means are of the elements of the image alone.
+    """
+    sizes = *numbers_of(axes), np.int64(inner), np.int32(flags)
+    _each_window(b, f"mean<{ctype(x.dtype)}>", axes, inner, out.size, x, out, *sizes)
+
+
+def largest_grad(
+    b: Binder, g: Array, where: Array, dx: Array, axes: Sequence[Axis], inner: int = 1, flags: int = 0
+) -> None:
+    """Emit the gradient of `largest`.
+
+    Args:
+        b: the binder.
+        g: gradient of the result.
+        where: what `largest` gave for it.
+        dx: gradient of the images, written.
+        axes: the windows.
+        inner: elements that lie behind each other for each place.
+        flags: ADD where the gradient is added to what is there.
+    """
+    sizes = *numbers_of(axes), np.int64(inner), np.int32(flags)
+    each(b, CUDA, f"largest_grad<{ctype(dx.dtype)}>", dx.size, g, where, dx, *sizes)
+
+
+def mean_grad(b: Binder, g: Array, dx: Array, axes: Sequence[Axis], inner: int = 1, flags: int = EXCLUSIVE) -> None:
+    """Emit the gradient of `mean`.
+
+    Args:
+        b: the binder.
+        g: gradient of the result.
+        dx: gradient of the images, written.
+        axes: the windows.
+        inner: elements that lie behind each other for each place.
+        flags: EXCLUSIVE as for `mean`; ADD where the gradient is added to what is there.
+    """
+    sizes = *numbers_of(axes), np.int64(inner), np.int32(flags)
+    each(b, CUDA, f"mean_grad<{ctype(dx.dtype)}>", dx.size, g, dx, *sizes)
