@@ -7,10 +7,12 @@ from typing import Any
 import numpy as np
 
 from fluidnb.errors import EnforceNotMet
-from fluidnb.op import Attr, Binder, Context, default_grad, grad_op, op, values_of
+from fluidnb.op import Attr, Binder, Context, default_grad, grad_op, kernel, op, values_of
+from fluidnb.values.copies import on_host
 from fluidnb_kernels.emit import FLOATS
 from fluidnb_kernels.rnn.batches import Batches
 from fluidnb_kernels.rules import whole_numbers
+from fluidnb_kernels.sequence import ctc_cuda
 from fluidnb_kernels.sequences import offsets_of, owners, require_lod
 from fluidnb_kernels.views import reading, writing, written
 
@@ -202,7 +204,7 @@ def _infer(c: Context) -> None:
 def _lengths(c: Context, slot: str) -> Array:
     if not c.has(slot + "Length"):
         return np.diff(offsets_of(c, slot))
-    lengths = np.asarray(c[slot + "Length"]).reshape(-1).astype(np.int64)
+    lengths = on_host(c[slot + "Length"]).reshape(-1).astype(np.int64)
     steps, batch = c[slot].shape[:2] if slot == "Logits" else c[slot].shape[:2][::-1]
     c.require(
         len(lengths) == batch and (not batch or 0 <= lengths.min() and lengths.max() <= steps),
@@ -278,3 +280,13 @@ def warpctc_grad(b: Binder) -> None:
         spread = b.tmp((len(x), 1), g.dtype)
         b(np.ndarray.take, share, owners(lengths), 0, spread, "clip")
         b(np.multiply, b["WarpCTCGrad"], spread, out=dx)
+
+
+@kernel("warpctc", place="cuda", dtypes=FLOATS)
+def _on_cuda(b: Binder) -> None:
+    ctc_cuda.emit(b, _lengths(b, "Logits"), _lengths(b, "Label"))
+
+
+@kernel("warpctc_grad", place="cuda", dtypes=FLOATS)
+def _grad_on_cuda(b: Binder) -> None:
+    ctc_cuda.emit_back(b, _lengths(b, "Logits"))
