@@ -2,17 +2,32 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 
-from fluidnb.op import Attr, Binder, Context, default_grad, grad_op, op, product, values_of
-from fluidnb_kernels.emit import zeros
+from fluidnb.op import Attr, Binder, Context, default_grad, grad_op, kernel, op, product, values_of
+from fluidnb.values.copies import on_host
+from fluidnb_kernels.cuda import CTYPES, Source, ctype
+from fluidnb_kernels.cuda.grid import each
+from fluidnb_kernels.cuda.rows import by_rows
+from fluidnb_kernels.cuda.windows import numbers_of
+from fluidnb_kernels.emit import FLOATS, zeros
 from fluidnb_kernels.sequences import as_level
 from fluidnb_kernels.sliding import Axis, padded, slide
+from fluidnb_kernels.tensor.moves import WORDS
 from fluidnb_kernels.views import reading
 
 Array = Any
+
+
+def _kernels() -> Iterator[str]:
+    yield from (f"windows_as_rows<{WORDS[size]}>" for size in (2, 4, 8))
+    yield from (f"rows_as_windows<{CTYPES[dtype]}>" for dtype in FLOATS)
+
+
+CUDA = Source(__file__, "im2sequence.cu", _kernels)
 
 
 def _windows(c: Context, height: int, width: int) -> tuple[Axis, ...]:
@@ -26,7 +41,7 @@ def _sizes(c: Context) -> list[tuple[Axis, ...]]:
     if not c.has("Y") or n == 1:
         return [_windows(c, height, width)] * n
     steps = c.attr("out_stride", [1, 1])
-    real = [[-(-int(size) // step) for size, step in zip(row, steps, strict=True)] for row in np.asarray(c["Y"])]
+    real = [[-(-int(size) // step) for size, step in zip(row, steps, strict=True)] for row in on_host(c["Y"])]
     return [_windows(c, h, w) for h, w in real]
 
 
@@ -139,3 +154,29 @@ def im2sequence_grad(b: Binder) -> None:
     b(add_all, _each(b, reading(b, g, (g.size,)).reshape(g.shape), whole))
     if inside is not None:
         b(np.copyto, dx, inside)
+
+
+@kernel("im2sequence", place="cuda", dtypes=FLOATS)
+def _on_cuda(b: Binder) -> None:
+    x, rows = b["X"], b["Out"]
+    corners = [
+        np.moveaxis(np.indices((down.out, across.out)), 0, -1).reshape(-1, 2) * (down.stride, across.stride)
+        - (down.low, across.low)
+        for down, across in _sizes(b)
+    ]
+    images = np.repeat(np.arange(len(x)), [len(c) for c in corners])
+    table = np.column_stack([images, np.concatenate([np.zeros((0, 2), np.int64), *corners])]).astype(np.int32)
+    numbers = numbers_of(_windows(b, *x.shape[2:]))[6:]
+    name = f"windows_as_rows<{WORDS[x.dtype.itemsize]}>"
+    by_rows(b, CUDA, name, len(rows), rows.shape[1], x, b.table(table), rows, *numbers, np.int64(x.shape[1]))
+
+
+@kernel("im2sequence_grad", place="cuda", dtypes=FLOATS)
+def _grad_on_cuda(b: Binder) -> None:
+    g, dx = b["Out@GRAD"], b["X@GRAD"]
+    counts = [(down.out, across.out) for down, across in _sizes(b)]
+    first = np.cumsum([0, *(down * across for down, across in counts)])
+    table = np.array([(k, *count) for k, count in zip(first, counts, strict=False)], np.int64).reshape(-1, 3)
+    numbers = numbers_of(_windows(b, *dx.shape[2:]))[6:]
+    name = f"rows_as_windows<{ctype(dx.dtype)}>"
+    each(b, CUDA, name, dx.size, g, b.table(table), dx, *numbers, np.int64(dx.shape[1]))

@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
+from math import prod
 from typing import Any
 
 import numpy as np
 
-from fluidnb.op import Attr, Binder, Context, default_grad, grad_op, op
+from fluidnb.op import Attr, Binder, Context, default_grad, grad_op, kernel, op
+from fluidnb_kernels.cuda import ctype
+from fluidnb_kernels.cuda.rows import by_rows
+from fluidnb_kernels.cuda.wide import wide_dtype
 from fluidnb_kernels.emit import FLOATS
-from fluidnb_kernels.sliding import channel_first
+from fluidnb_kernels.norm.on_cuda import Channels, vector
+from fluidnb_kernels.sliding import CHANNEL_LAST, channel_first
+from fluidnb_kernels.tensor.moves import fill
+from fluidnb_kernels.vision.launch import CUDA
 
 Array = Any
 
@@ -92,3 +99,38 @@ def affine_channel_grad(b: Binder) -> None:
         b(np.add.reduce, t, _around(x), None, b["Scale@GRAD"])
     if b.wants("Bias@GRAD"):
         b(np.add.reduce, g, _around(x), None, b["Bias@GRAD"])
+
+
+def _channels(b: Binder, x: Array) -> Channels:
+    """Images as rows of channels, and how many elements of a channel lie side by side."""
+    if b.attr("data_layout", "") in CHANNEL_LAST:
+        return Channels(prod(x.shape[:-1]), x.shape[-1], 1)
+    return Channels(x.shape[0], x.shape[1], prod(x.shape[2:]))
+
+
+def _emit_affine(b: Binder, x: Array, bias: Array | None, out: Array) -> None:
+    scale, parts = vector(b, "Scale", x), _channels(b, x)
+    last = parts.inner == 1
+    rows, width = (parts.rows, parts.channels) if last else (parts.rows * parts.channels, parts.inner)
+    by_rows(
+        b, CUDA, f"affine<{ctype(x.dtype)}>", rows, width, x, scale, scale if bias is None else bias, out,
+        np.int64(parts.channels), np.int64(width), np.int32(last), np.int32(bias is not None),
+    )  # fmt: skip
+
+
+@kernel("affine_channel", place="cuda", dtypes=FLOATS)
+def _on_cuda(b: Binder) -> None:
+    _emit_affine(b, b["X"], vector(b, "Bias", b["X"]), b["Out"])
+
+
+@kernel("affine_channel_grad", place="cuda", dtypes=FLOATS)
+def _grad_on_cuda(b: Binder) -> None:
+    x, g, dx = b["X"], b["Out@GRAD"], b["X@GRAD"]
+    if dx is not None:
+        _emit_affine(b, g, None, dx)
+    if b.wants("Scale@GRAD") or b.wants("Bias@GRAD"):
+        parts = _channels(b, x)
+        mean, inverse = (b.tmp((parts.channels,), wide_dtype(x.dtype)) for _ in range(2))
+        fill(b, mean, 0)
+        fill(b, inverse, 1)
+        parts.slopes(b, x, g, mean, inverse)

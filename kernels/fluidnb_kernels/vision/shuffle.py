@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
-from fluidnb.op import Attr, Binder, Context, default_grad, grad_op, op
+from fluidnb.op import Attr, Binder, Context, default_grad, grad_op, kernel, op
 from fluidnb_kernels.emit import of_paddle2
 from fluidnb_kernels.sliding import shape_in, split_shape
+from fluidnb_kernels.tensor.moves import lay, move
 from fluidnb_kernels.views import reading, writing, written
 
 Array = Any
+#: What is read, its shape of more dimensions, their order in what is written, and that.
+Plan = tuple[Array, Sequence[int], Sequence[int], Array]
 
 
 def _emit_copy(b: Binder, x: Array, shape: Sequence[int], order: Sequence[int], out: Array) -> None:
@@ -68,13 +71,15 @@ def pixel_shuffle(b: Binder) -> None:
 
     Source: Shi et al., "Real-Time Single Image and Video Super-Resolution" (2016); Fluid's pixel_shuffle_op.
     """
+    _emit_copy(b, *_pixels(b))
+
+
+def _pixels(b: Binder) -> Plan:
     x, r, layout = b["X"], b.attr("upscale_factor"), b.attr("data_format")
     n, channels, (h, w) = split_shape(x.shape, layout)
     groups = (channels // (r * r), r, r)
-    if layout == "NHWC":
-        _emit_copy(b, x, (n, h, w, *groups), (0, 1, 4, 2, 5, 3), b["Out"])
-    else:
-        _emit_copy(b, x, (n, *groups, h, w), (0, 1, 4, 2, 5, 3), b["Out"])
+    shape = (n, h, w, *groups) if layout == "NHWC" else (n, *groups, h, w)
+    return x, shape, (0, 1, 4, 2, 5, 3), b["Out"]
 
 
 def _pixel_grad_infer(c: Context) -> None:
@@ -87,12 +92,15 @@ def _pixel_grad_infer(c: Context) -> None:
 @grad_op("pixel_shuffle_grad", infer=_pixel_grad_infer)
 def pixel_shuffle_grad(b: Binder) -> None:
     """dX[n, (c · r + i) · r + j, h, w] = dOut[n, c, h · r + i, w · r + j]."""
+    _emit_copy(b, *_pixels_back(b))
+
+
+def _pixels_back(b: Binder) -> Plan:
     g, r, layout = b["Out@GRAD"], b.attr("upscale_factor", 1), b.attr("data_format", "NCHW")
     n, channels, (h, w) = split_shape(g.shape, layout)
-    if layout == "NHWC":
-        _emit_copy(b, g, (n, h // r, r, w // r, r, channels), (0, 1, 3, 5, 2, 4), b["X@GRAD"])
-    else:
-        _emit_copy(b, g, (n, channels, h // r, r, w // r, r), (0, 1, 3, 5, 2, 4), b["X@GRAD"])
+    squares = (h // r, r, w // r, r)
+    shape = (n, *squares, channels) if layout == "NHWC" else (n, channels, *squares)
+    return g, shape, (0, 1, 3, 5, 2, 4), b["X@GRAD"]
 
 
 def _group_infer(c: Context) -> None:
@@ -118,9 +126,13 @@ def shuffle_channel(b: Binder) -> None:
 
     Source: Zhang et al., "ShuffleNet" (2018); Fluid's shuffle_channel_op.
     """
+    _emit_copy(b, *_groups(b))
+
+
+def _groups(b: Binder) -> Plan:
     n, channels, h, w = b["X"].shape
     group = b.attr("group")
-    _emit_copy(b, b["X"], (n, group, channels // group, h, w), (0, 2, 1, 3, 4), b["Out"])
+    return b["X"], (n, group, channels // group, h, w), (0, 2, 1, 3, 4), b["Out"]
 
 
 @grad_op("shuffle_channel_grad")
@@ -129,10 +141,14 @@ def shuffle_channel_grad(b: Binder) -> None:
 
     In a program that Paddle 2 wrote, dX = dOut shuffled once more, as there: the same only where two shuffles cancel.
     """
+    _emit_copy(b, *_groups_back(b))
+
+
+def _groups_back(b: Binder) -> Plan:
     n, channels, h, w = b["Out@GRAD"].shape
     group = b.attr("group", 1)
     rows = group if of_paddle2(b) else channels // group
-    _emit_copy(b, b["Out@GRAD"], (n, rows, channels // rows, h, w), (0, 2, 1, 3, 4), b["X@GRAD"])
+    return b["Out@GRAD"], (n, rows, channels // rows, h, w), (0, 2, 1, 3, 4), b["X@GRAD"]
 
 
 def _depth_infer(c: Context) -> None:
@@ -173,14 +189,36 @@ def space_to_depth(b: Binder) -> None:
 
     Source: Redmon and Farhadi, "YOLO9000" (CVPR 2017); Fluid's space_to_depth_op.
     """
+    _emit_copy(b, *_depth(b))
+
+
+def _depth(b: Binder) -> Plan:
     x, r = b["X"], b.attr("blocksize")
-    n, channels, h, _, w, _ = squares = _squares(x, r)
-    view = writing(b, b["Out"], squares)
-    b(np.copyto, view, reading(b, x, (n, r, r, channels, h, w)).transpose(0, 3, 4, 1, 5, 2))
-    written(b, b["Out"], view)
+    n, channels, h, _, w, _ = _squares(x, r)
+    return x, (n, r, r, channels, h, w), (0, 3, 4, 1, 5, 2), b["Out"]
 
 
 @grad_op("space_to_depth_grad")
 def space_to_depth_grad(b: Binder) -> None:
     """dX[n, (i · r + j) · C + c, h, w] = dZ[n, c, h · r + i, w · r + j], with dOut read in the shape of Z."""
-    _emit_copy(b, b["Out@GRAD"], _squares(b["X"], b.attr("blocksize", 2)), (0, 3, 5, 1, 2, 4), b["X@GRAD"])
+    _emit_copy(b, *_depth_back(b))
+
+
+def _depth_back(b: Binder) -> Plan:
+    return b["Out@GRAD"], _squares(b["X"], b.attr("blocksize", 2)), (0, 3, 5, 1, 2, 4), b["X@GRAD"]
+
+
+def _define_on_cuda(type: str, plan: Callable[[Binder], Plan]) -> None:
+    @kernel(type, place="cuda")
+    def on_cuda(b: Binder) -> None:
+        x, shape, order, out = plan(b)
+        of = lay(x, shape).transpose(order)
+        move(b, out, x, to=lay(out, of.shape), of=of)
+
+
+for _type, _forward, _backward in (
+    ("pixel_shuffle", _pixels, _pixels_back), ("shuffle_channel", _groups, _groups_back),
+    ("space_to_depth", _depth, _depth_back),
+):  # fmt: skip
+    _define_on_cuda(_type, _forward)
+    _define_on_cuda(_type + "_grad", _backward)

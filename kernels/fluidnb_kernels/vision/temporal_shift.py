@@ -6,8 +6,12 @@ from typing import Any
 
 import numpy as np
 
-from fluidnb.op import Attr, Binder, Context, default_grad, grad_op, op
+from fluidnb.op import Attr, Binder, Context, default_grad, grad_op, kernel, op
+from fluidnb_kernels.cuda import vector
+from fluidnb_kernels.cuda.rows import by_rows
+from fluidnb_kernels.tensor.moves import WORDS
 from fluidnb_kernels.views import reading, writing, written
+from fluidnb_kernels.vision.launch import CUDA
 
 Array = Any
 
@@ -26,6 +30,12 @@ def _infer(c: Context) -> None:
     c.set("Out", x.shape, x.dtype, c.lod("X"))
 
 
+def _moved(b: Binder, channels: int) -> tuple[int, int]:
+    """The channels before which all move on, and those before which the others move back."""
+    ratio = np.float32(b.attr("shift_ratio", 0.25))
+    return int(np.float32(channels) * ratio), int(np.float32(channels) * np.float32(2) * ratio)
+
+
 def _emit_shift(b: Binder, x: Array, out: Array, step: int) -> None:
     """Emit the first channels moved by a step in time, the second ones against it, the others as they are."""
     layout, steps = b.attr("data_format", "NCHW"), b.attr("seg_num")
@@ -34,8 +44,7 @@ def _emit_shift(b: Binder, x: Array, out: Array, step: int) -> None:
     source, target = (v.swapaxes(0, 1) for v in (reading(b, x, shape), view))
     if layout == "NHWC":
         source, target = np.moveaxis(source, -1, 2), np.moveaxis(target, -1, 2)
-    channels, ratio = source.shape[2], np.float32(b.attr("shift_ratio", 0.25))
-    one, two = int(np.float32(channels) * ratio), int(np.float32(channels) * np.float32(2) * ratio)
+    one, two = _moved(b, source.shape[2])
     for part, by in ((slice(0, one), step), (slice(one, two), -step), (slice(two, None), 0)):
         s, t = source[:, :, part], target[:, :, part]
         if t.size == 0:
@@ -86,3 +95,29 @@ def temporal_shift(b: Binder) -> None:
 def temporal_shift_grad(b: Binder) -> None:
     """dX = dOut with the channels moved the other way."""
     _emit_shift(b, b["Out@GRAD"], b["X@GRAD"], -1)
+
+
+def _emit_shift_on_cuda(b: Binder, x: Array, out: Array, step: int) -> None:
+    """Emit the same in one launch over the rows of images."""
+    n, last = len(x), b.attr("data_format", "NCHW") == "NHWC"
+    if last:
+        image, width = x.shape[1] * x.shape[2], x.shape[3]
+    else:
+        image, width = x.shape[1], x.shape[2] * x.shape[3]
+    at_once = vector(x, out)
+    if last or width % at_once:
+        word, words = WORDS[x.dtype.itemsize], width
+    else:
+        word, words = WORDS[x.dtype.itemsize * at_once], width // at_once
+    sizes = map(np.int64, (image, b.attr("seg_num"), *_moved(b, width if last else image), words))
+    by_rows(b, CUDA, f"shifted<{word}>", n * image, words, x, out, *sizes, np.int32(step), np.int32(last))
+
+
+@kernel("temporal_shift", place="cuda")
+def _on_cuda(b: Binder) -> None:
+    _emit_shift_on_cuda(b, b["X"], b["Out"], 1)
+
+
+@kernel("temporal_shift_grad", place="cuda")
+def _grad_on_cuda(b: Binder) -> None:
+    _emit_shift_on_cuda(b, b["Out@GRAD"], b["X@GRAD"], -1)

@@ -6,8 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from fluidnb.op import Attr, Binder, Context, default_grad, grad_op, op, product
-from fluidnb_kernels.emit import zeros
+from fluidnb.op import Attr, Binder, Context, default_grad, grad_op, kernel, op, product
+from fluidnb_kernels.conv.windows import to_columns, to_images
+from fluidnb_kernels.emit import FLOATS, zeros
 from fluidnb_kernels.sliding import Axis, padded, slide
 from fluidnb_kernels.views import reading, writing, written
 
@@ -96,3 +97,14 @@ def unfold_grad(b: Binder) -> None:
         b(np.add, target, source, out=target)
     if inside is not None:
         b(np.copyto, dx, inside)
+
+
+@kernel("unfold", place="cuda", dtypes=FLOATS)
+def _on_cuda(b: Binder) -> None:
+    to_columns(b, b["X"], b["Y"], _axes(b, b["X"].shape[2:]))
+
+
+@kernel("unfold_grad", place="cuda", dtypes=FLOATS)
+def _grad_on_cuda(b: Binder) -> None:
+    dx = b["X@GRAD"]
+    to_images(b, b["Y@GRAD"], dx, _axes(b, dx.shape[2:]))

@@ -7,8 +7,13 @@ from typing import Any
 import numpy as np
 
 from fluidnb.errors import EnforceNotMet
-from fluidnb.op import Attr, Binder, Context, default_grad, grad_op, op
+from fluidnb.op import Attr, Binder, Context, default_grad, grad_op, kernel, op
+from fluidnb_kernels.cuda import ctype
+from fluidnb_kernels.cuda.grid import each
 from fluidnb_kernels.rules import same_shape, whole_numbers
+from fluidnb_kernels.tensor.moves import fill
+from fluidnb_kernels.tensor.picks import along, numbers, word
+from fluidnb_kernels.vision.launch import CUDA
 
 Array = Any
 
@@ -104,3 +109,21 @@ def unpool(b: Binder) -> None:
 def unpool_grad(b: Binder) -> None:
     """dX[n, c, h, w] = dOut[n, c] at position Indices[n, c, h, w]."""
     b(take_back, b["Out@GRAD"], b["Indices"], b["X@GRAD"])
+
+
+@kernel("unpool", place="cuda")
+def _on_cuda(b: Binder) -> None:
+    x, out, index = b["X"], b["Out"], numbers(b, b["Indices"])
+    last = b.tmp(out.shape, np.int64)
+    fill(b, last, -1)
+    sizes = np.int64(x.shape[2] * x.shape[3]), np.int64(out.shape[2] * out.shape[3])
+    each(b, CUDA, f"claimed_place<{ctype(index.dtype)}>", index.size, index, last, *sizes)
+    each(b, CUDA, f"put_back<{word(x)}>", out.size, x, last, out)
+
+
+@kernel("unpool_grad", place="cuda")
+def _grad_on_cuda(b: Binder) -> None:
+    g, index, dx = b["Out@GRAD"], b["Indices"], b["X@GRAD"]
+    planes = g.shape[0] * g.shape[1]
+    g, index, dx = (v.reshape(planes, v.shape[2] * v.shape[3]) for v in (g, index, dx))
+    along(b, "taken", g, index, dx, g, 1)
