@@ -1,4 +1,4 @@
-"""Images laid out anew, shifted, scaled, put back and unfolded, on the emulator beyond the cases of their OpTests."""
+"""Images resampled on the emulator beyond the cases of OpTests: wide rows, large windows, layouts, dtypes."""
 
 from __future__ import annotations
 
@@ -8,116 +8,93 @@ import ml_dtypes
 import numpy as np
 import pytest
 
-from fluidnb.testing import run_op
 from fluidnb_kernels import emulator
-from fluidnb_kernels.cuda import grid, rows
-from fluidnb_kernels.emulator.raw import EmulatorError
-from tests.cuda.operands import emulated, numbers, twins
+from tests.cuda.operands import numbers, twins
 
 pytestmark = pytest.mark.skipif(bool(emulator.missing()), reason=emulator.missing())
 
-Array = np.ndarray[Any, Any]
-FLOATS = [np.float32, np.float64, np.float16, ml_dtypes.bfloat16]
-ALL = [*FLOATS, np.uint8, np.int64]
-name_of: Any = lambda d: np.dtype(d).name  # noqa: E731
+DTYPES = pytest.mark.parametrize(
+    "dtype", [np.float32, np.float16, ml_dtypes.bfloat16], ids=["float32", "float16", "bfloat16"]
+)
 
 
-def some(*shape: int, dtype: Any = np.float64, seed: int = 1) -> Array:
-    """Numbers that differ, whole ones for whole dtypes."""
-    return (numbers(*shape, seed=seed) * 50).astype(dtype)
+def resized(type: str, x: np.ndarray[Any, Any], height: int, width: int, **attrs: Any) -> None:
+    """A resizing and its gradient."""
+    attrs |= {"out_h": height, "out_w": width}
+    scope = twins(type, {"X": x}, attrs, ["Out"])
+    g = numbers(*np.asarray(scope.find_var("Out@out").value).shape, seed=2).astype(x.dtype)
+    twins(f"{type}_grad", {"X": x, "Out@GRAD": g}, attrs, ["X@GRAD"])
 
 
-def result(type: str, inputs: dict[str, Array], attrs: dict[str, Any], slot: str = "Out") -> Array:
-    """An output of both ways."""
-    found = twins(type, inputs, attrs, [slot]).find_var(f"{slot}@out").value.array
-    assert isinstance(found, np.ndarray)
-    return found
+@pytest.mark.parametrize("type", ["bilinear_interp", "nearest_interp"])
+@pytest.mark.parametrize("corners", [True, False])
+@pytest.mark.parametrize(
+    ("shape", "height", "width"), [((1, 2, 1, 1), 9, 13), ((2, 1, 3, 2), 29, 31), ((1, 2, 11, 300), 4, 7)]
+)
+def test_windows_of_all_sizes(type: str, corners: bool, shape: tuple[int, ...], height: int, width: int) -> None:
+    for mode in (0, 1) if type == "bilinear_interp" and not corners else (1,):
+        resized(type, numbers(*shape), height, width, align_corners=corners, align_mode=mode)
 
 
-@pytest.mark.parametrize("dtype", ALL, ids=name_of)
-def test_channels_laid_out_anew(dtype: Any) -> None:
-    x = some(2, 8, 6, 4, dtype=dtype)
-    for type, attrs in (
-        ("pixel_shuffle", {"upscale_factor": 2}), ("pixel_shuffle", {"upscale_factor": 2, "data_format": "NHWC"}),
-        ("shuffle_channel", {"group": 4}), ("space_to_depth", {"blocksize": 2}),
-    ):  # fmt: skip
-        out = result(type, {"X": x}, attrs)
-        twins(type + "_grad", {"X": x, "Out@GRAD": some(*out.shape, dtype=dtype)}, attrs, ["X@GRAD"])
+@pytest.mark.parametrize("type", ["bilinear_interp", "nearest_interp"])
+def test_channels_last(type: str) -> None:
+    resized(type, numbers(2, 3, 5, 70), 7, 4, data_layout="NHWC")
+    resized(type, numbers(1, 1, 1, 3), 9, 13, data_layout="NHWC")
 
 
-@pytest.mark.parametrize("dtype", ALL, ids=name_of)
-@pytest.mark.parametrize("shape", [(6, 8, 4, 4), (6, 5, 3, 5), (3, 4, 1, 1)])
-def test_images_shifted_in_time(shape: tuple[int, ...], dtype: Any) -> None:
-    x = some(*shape, dtype=dtype)
-    for layout in ("NCHW", "NHWC"):
-        for ratio in (0.25, 0.4, 0.01):
-            attrs = {"seg_num": 3, "shift_ratio": ratio, "data_format": layout}
-            result("temporal_shift", {"X": x}, attrs)
-            twins("temporal_shift_grad", {"Out@GRAD": x}, attrs, ["X@GRAD"])
-    result("temporal_shift", {"X": x}, {"seg_num": 1})
+@DTYPES
+@pytest.mark.parametrize("type", ["bilinear_interp", "nearest_interp"])
+def test_dtypes_of_resized_images(type: str, dtype: Any) -> None:
+    resized(type, numbers(1, 2, 5, 4).astype(dtype), 8, 9)
 
 
-@pytest.mark.parametrize("index", [np.int32, np.int64, np.uint8], ids=name_of)
-@pytest.mark.parametrize("dtype", ALL, ids=name_of)
-def test_elements_put_back(dtype: Any, index: Any) -> None:
-    x, attrs = some(2, 3, 4, 4, dtype=dtype), {"ksize": [2, 2], "strides": [2, 2], "unpooling_type": "max"}
-    at = np.random.default_rng(3).integers(0, 20, x.shape).astype(index)  # several for one place: the last one stays
-    out = result("unpool", {"X": x, "Indices": at}, attrs)
-    assert out.shape == (2, 3, 8, 8)
-    slopes = {"X": x, "Indices": at, "Out": out, "Out@GRAD": some(*out.shape, dtype=dtype, seed=2)}
-    twins("unpool_grad", slopes, attrs, ["X@GRAD"])
+@pytest.mark.parametrize("dtype", ["uint8", "int32", "int64", "bool"])
+def test_the_nearest_element_of_any_dtype(dtype: str) -> None:
+    twins("nearest_interp", {"X": np.arange(30).reshape(1, 2, 3, 5).astype(dtype)}, {"out_h": 5, "out_w": 4}, ["Out"])
 
 
-@pytest.mark.parametrize("place", [-1, 64])
-def test_a_place_outside_stops_the_kernel(place: int) -> None:
-    given = {"X": np.ones((1, 1, 4, 4)), "Indices": np.full((1, 1, 4, 4), place)}
-    with pytest.raises(EmulatorError, match="trap"):
-        emulated("unpool", given, {"ksize": [2, 2], "strides": [2, 2], "unpooling_type": "max"}, ["Out"])
+def test_no_images() -> None:
+    resized("bilinear_interp", numbers(0, 2, 3, 4), 5, 6)
 
 
-@pytest.mark.parametrize("dtype", FLOATS, ids=name_of)
-@pytest.mark.parametrize("shape", [(4, 3), (2, 3, 5, 7), (2, 300, 1, 2), (0, 3, 2, 2), (1, 2, 40, 50)])
-def test_channels_scaled(shape: tuple[int, ...], dtype: Any) -> None:
-    for layout, channels in (("AnyLayout", shape[1]), ("NHWC", shape[-1])):
-        x, attrs = numbers(*shape).astype(dtype), {"data_layout": layout}
-        scale, bias = (numbers(channels, seed=k).astype(dtype) for k in (2, 3))
-        result("affine_channel", {"X": x, "Scale": scale, "Bias": bias}, attrs)
-        given = {"X": x, "Scale": scale, "Out@GRAD": numbers(*shape, seed=4).astype(dtype)}
-        outs = ["X@GRAD", "Scale@GRAD", "Bias@GRAD"]
-        for wanted in (outs, outs[:1], outs[1:2], outs[2:]):
-            twins("affine_channel_grad", given, attrs, wanted)
+def sampled(x: np.ndarray[Any, Any], grid: np.ndarray[Any, Any], **attrs: Any) -> None:
+    """An image read at points, and the gradients together and alone."""
+    twins("grid_sampler", {"X": x, "Grid": grid}, attrs, ["Output"])
+    g = numbers(*x.shape[:2], *grid.shape[1:3], seed=4).astype(x.dtype)
+    for wanted in (["X@GRAD", "Grid@GRAD"], ["X@GRAD"], ["Grid@GRAD"]):
+        twins("grid_sampler_grad", {"X": x, "Grid": grid, "Output@GRAD": g}, attrs, wanted)
 
 
-UNFOLD = {"kernel_sizes": [3, 2], "strides": [2, 1], "paddings": [1, 0, 2, 1], "dilations": [1, 2]}
+@pytest.mark.parametrize("padding", ["zeros", "border", "reflection"])
+@pytest.mark.parametrize("corners", [True, False])
+@pytest.mark.parametrize("mode", ["bilinear", "nearest"])
+def test_many_points_and_channels(padding: str, corners: bool, mode: str) -> None:
+    grid = numbers(2, 5, 67, 2, seed=3, low=-3, high=3)
+    sampled(numbers(2, 9, 4, 5), grid, padding_mode=padding, align_corners=corners, mode=mode)
 
 
-@pytest.mark.parametrize("dtype", FLOATS, ids=name_of)
-def test_windows_as_columns(dtype: Any) -> None:
-    x = numbers(2, 3, 7, 6).astype(dtype)
-    y = result("unfold", {"X": x}, UNFOLD, "Y")
-    twins("unfold_grad", {"X": x, "Y@GRAD": numbers(*y.shape).astype(dtype)}, UNFOLD, ["X@GRAD"])
+@DTYPES
+def test_dtypes_of_samples(dtype: Any) -> None:
+    sampled(numbers(1, 3, 4, 5).astype(dtype), numbers(1, 2, 3, 2, seed=3).astype(dtype))
 
 
-@pytest.mark.parametrize("real", [None, [[7, 6], [3, 5]], [[14, 11], [4, 12]]])
-@pytest.mark.parametrize("dtype", FLOATS, ids=name_of)
-def test_windows_as_sequences(dtype: Any, real: Any) -> None:
-    x, attrs = numbers(2, 3, 7, 6).astype(dtype), {"kernels": [3, 2], "strides": [2, 1], "paddings": [1, 0, 2, 1]}
-    given = {"X": x}
-    if real is not None:
-        given["Y"] = np.array(real, np.float32)
-        attrs["out_stride"] = [1, 1] if max(map(max, real)) <= 7 else [2, 2]
-    out = result("im2sequence", given, attrs)
-    twins("im2sequence_grad", {**given, "Out@GRAD": numbers(*out.shape).astype(dtype)}, attrs, ["X@GRAD"])
+def test_points_in_the_middle_of_elements_and_an_image_of_one() -> None:
+    lines = np.stack(np.meshgrid(np.linspace(-1, 1, 5), np.linspace(-1, 1, 3)), -1)[None]
+    for padding in ("zeros", "border", "reflection"):
+        sampled(numbers(1, 2, 3, 5), lines, padding_mode=padding)
+        sampled(numbers(1, 2, 1, 1), lines, padding_mode=padding)
 
 
-def test_threads_go_round_and_nothing_to_do(monkeypatch: pytest.MonkeyPatch) -> None:
-    for module in (grid, rows):
-        monkeypatch.setattr(module, "BLOCKS", 1)
-    x = numbers(2, 3, 17, 18)
-    result("unfold", {"X": x}, UNFOLD, "Y")
-    result("im2sequence", {"X": x}, {"kernels": [3, 3]})
-    result("affine_channel", {"X": x, "Scale": numbers(3), "Bias": numbers(3, seed=2)}, {})
-    result("temporal_shift", {"X": x}, {"seg_num": 2})
-    assert run_op("temporal_shift", {"X": x[:0]}, {"seg_num": 2})["Out"].shape == x[:0].shape
-    result("temporal_shift", {"X": x[:0]}, {"seg_num": 2})
-    result("unfold", {"X": x[:0]}, UNFOLD, "Y")
+@pytest.mark.parametrize("rank", [2, 3])
+@pytest.mark.parametrize("corners", [True, False])
+def test_points_of_affine_maps(rank: int, corners: bool) -> None:
+    theta, sizes = numbers(3, rank, rank + 1), [7, 11, 3][:rank]
+    attrs = {"output_shape": [3, 1, *sizes], "align_corners": corners}
+    twins("affine_grid", {"Theta": theta}, attrs, ["Output"])
+    g = numbers(3, *sizes, rank, seed=5)
+    twins("affine_grid_grad", {"Theta": theta, "Output@GRAD": g}, attrs, ["Theta@GRAD"])
+
+
+@DTYPES
+def test_dtypes_of_affine_maps(dtype: Any) -> None:
+    twins("affine_grid", {"Theta": numbers(2, 2, 3).astype(dtype)}, {"output_shape": [2, 1, 3, 4]}, ["Output"])
