@@ -6,10 +6,18 @@ from typing import Any
 
 import numpy as np
 
-from fluidnb.op import Binder, Context, default_grad, grad_op, op
-from fluidnb_kernels.emit import made
+from fluidnb.op import Binder, Context, default_grad, grad_op, kernel, op
+from fluidnb_kernels.cuda import ctype
+from fluidnb_kernels.cuda.cast import of_dtype
+from fluidnb_kernels.cuda.gemm import gemm as gemm_on_cuda
+from fluidnb_kernels.cuda.lines import each_line
+from fluidnb_kernels.cuda.rows import by_rows
+from fluidnb_kernels.cuda.wide import wide_dtype, writing_as, written_as
+from fluidnb_kernels.emit import FLOATS, made
 from fluidnb_kernels.math.mul import gemm
+from fluidnb_kernels.math.products import CUDA
 from fluidnb_kernels.rules import agree
+from fluidnb_kernels.tensor import moves
 from fluidnb_kernels.views import reading
 
 Array = Any
@@ -46,7 +54,7 @@ def _halves(b: Binder, table: Array) -> Array:
     size, _, e = b["Weight"].shape
     half = b.tmp((len(b["X"]), size * e), b["X"].dtype)
     gemm(b, b["X"], table, half)
-    return half.reshape(-1, size, e)
+    return half.reshape(len(half), size, e)
 
 
 @op(
@@ -69,7 +77,7 @@ def bilinear_tensor_product(b: Binder) -> None:
     """
     out, y = b["Out"], b["Y"]
     half = _halves(b, _table(b))
-    b(np.add.reduce, made(b, np.multiply, half, y.reshape(len(y), 1, -1)), -1, None, out)
+    b(np.add.reduce, made(b, np.multiply, half, y.reshape(len(y), 1, y.shape[1])), -1, None, out)
     if b.has("Bias"):
         b(np.add, out, b["Bias"], out=out)
 
@@ -98,3 +106,52 @@ def bilinear_tensor_product_grad(b: Binder) -> None:
         slope = b.tmp((d, size * e), x.dtype)
         gemm(b, x.T, wide, slope)
         b(np.copyto, b["Weight@GRAD"], slope.reshape(d, size, e).transpose(1, 0, 2))
+
+
+def _wide(b: Binder, *slots: str) -> list[Array]:
+    """Inputs in the precision in which sums are made."""
+    return [of_dtype(b, b[slot], wide_dtype(b[slot].dtype)) for slot in slots]
+
+
+def _halves_on_cuda(b: Binder, x: Array, weight: Array) -> Array:
+    """Emit X · Weight[i] for all i [n, size, e]."""
+    half = b.tmp((len(x), weight.shape[0], weight.shape[2]), x.dtype)
+    gemm_on_cuda(b, x, weight, half.transpose(1, 0, 2))
+    return half
+
+
+@kernel("bilinear_tensor_product", place="cuda", dtypes=FLOATS)
+def bilinear_tensor_product_on_cuda(b: Binder) -> None:
+    """One product for all weights, then a sum for each element."""
+    x, y, weight = _wide(b, "X", "Y", "Weight")
+    size, _, e = weight.shape
+    bias = _wide(b, "Bias")[0] if b.has("Bias") else None
+    out = writing_as(b, b["Out"], x.dtype)
+    operands = _halves_on_cuda(b, x, weight), y, bias, out, np.int64(size)
+    each_line(b, CUDA, f"bilinear<{ctype(x.dtype)}>", out.size, e, 1, *operands)
+    written_as(b, b["Out"], out)
+
+
+@kernel("bilinear_tensor_product_grad", place="cuda", dtypes=FLOATS)
+def bilinear_tensor_product_grad_on_cuda(b: Binder) -> None:
+    """dX, dY and dWeight as in `bilinear_tensor_product_grad`, the sums over rows as products of matrices."""
+    x, y, weight, g = _wide(b, "X", "Y", "Weight", "Out@GRAD")
+    (size, d, e), n, t = weight.shape, len(x), ctype(x.dtype)
+    numbers = np.int64(size), np.int64(e)
+    slopes = {s: writing_as(b, b[s], x.dtype) for s in ("X@GRAD", "Y@GRAD", "Weight@GRAD", "Bias@GRAD") if b.wants(s)}
+    if "Bias@GRAD" in slopes:
+        moves.fold(b, g, slopes["Bias@GRAD"], g.shape, [0])
+    if "Y@GRAD" in slopes:
+        half = _halves_on_cuda(b, x, weight)
+        by_rows(b, CUDA, f"bilinear_y<{t}>", n, e, half, g, slopes["Y@GRAD"], *numbers)
+    outer = b.tmp((n, size, e), x.dtype)
+    if "X@GRAD" in slopes or "Weight@GRAD" in slopes:
+        by_rows(b, CUDA, f"bilinear_outer<{t}>", n * size, e, g, y, outer, *numbers)
+    if "X@GRAD" in slopes:
+        table = b.tmp((d, size * e), x.dtype)
+        moves.move(b, table, weight, moves.lay(table, (d, size, e)), moves.lay(weight).transpose(1, 0, 2))
+        gemm_on_cuda(b, outer.reshape(n, size * e), table, slopes["X@GRAD"], ty=True)
+    if "Weight@GRAD" in slopes:
+        gemm_on_cuda(b, x, outer.transpose(1, 0, 2), slopes["Weight@GRAD"], tx=True)
+    for slot, given in slopes.items():
+        written_as(b, b[slot], given)

@@ -6,7 +6,12 @@ from typing import Any
 
 import numpy as np
 
-from fluidnb.op import Binder, Context, default_grad, grad_op, op
+from fluidnb.op import Binder, Context, default_grad, grad_op, kernel, op
+from fluidnb_kernels.cuda import ctype
+from fluidnb_kernels.cuda.grid import each
+from fluidnb_kernels.cuda.lines import each_line
+from fluidnb_kernels.emit import FLOATS
+from fluidnb_kernels.math.products import CUDA
 from fluidnb_kernels.rules import agree
 
 Array = Any
@@ -67,3 +72,26 @@ def conv_shift_grad(b: Binder) -> None:
         _sum(b, _around(b, g, -1), b["Y"], b["X@GRAD"])
     if b.wants("Y@GRAD"):
         _sum(b, _around(b, b["X"], 1).swapaxes(1, 2), g, b["Y@GRAD"])
+
+
+def _shifted(b: Binder, rows: Array, step: int, out: Array) -> None:
+    """Emit rows moved by Y: step 1 takes what stands to the right, step -1 to the left."""
+    m, k = (np.int64(b[slot].shape[1]) for slot in ("X", "Y"))
+    each(b, CUDA, f"shifted<{ctype(out.dtype)}>", out.size, rows, b["Y"], out, np.int32(step), m, k)
+
+
+@kernel("conv_shift", place="cuda", dtypes=FLOATS)
+def conv_shift_on_cuda(b: Binder) -> None:
+    """A thread makes an element."""
+    _shifted(b, b["X"], 1, b["Out"])
+
+
+@kernel("conv_shift_grad", place="cuda", dtypes=FLOATS)
+def conv_shift_grad_on_cuda(b: Binder) -> None:
+    """dX = dOut moved the other way by Y; dY[:, j] = Σ dOut[:, i] · X[:, (i + j) mod m]."""
+    x, g, dy = b["X"], b["Out@GRAD"], b["Y@GRAD"]
+    if b.wants("X@GRAD"):
+        _shifted(b, g, -1, b["X@GRAD"])
+    if dy is not None:
+        name = f"shifted_weights<{ctype(dy.dtype)}>"
+        each_line(b, CUDA, name, dy.size, x.shape[1], 1, x, g, dy, np.int64(dy.shape[1]))

@@ -2,15 +2,38 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 
-from fluidnb.op import Binder, Context, default_grad, grad_op, op
+from fluidnb.op import Binder, Context, default_grad, grad_op, kernel, op
+from fluidnb_kernels.cuda import CTYPES, Source, ctype
+from fluidnb_kernels.cuda.fold import Fold, fold, fold_types
+from fluidnb_kernels.cuda.lines import each_line
+from fluidnb_kernels.cuda.rows import by_rows
+from fluidnb_kernels.cuda.wide import wide_dtype, writing_as, written_as
 from fluidnb_kernels.emit import FLOATS, made
+from fluidnb_kernels.reduce.folds import NUMBERS
 from fluidnb_kernels.rules import agree, same_shape
+from fluidnb_kernels.tensor import moves
 
 Array = Any
+
+
+def _kernels() -> Iterator[str]:
+    yield from (f"fold<f::{name}, {types}>" for name in ("products", "total") for types in fold_types(NUMBERS))
+    for dtype in FLOATS:
+        own = CTYPES[dtype]
+        yield from (f"{name}<{own}>" for name in ("dot_grad", "cos_sim", "distance"))
+        sums = {own, CTYPES["float32" if dtype.endswith("16") else dtype]}
+        yield from (f"{name}<{own}, {other}>" for name in ("cos_sim_grad", "distance_grad") for other in sorted(sums))
+
+
+#: How alike rows are, on GPUs.
+CUDA = Source(__file__, "dot.cu", _kernels)
+#: The sum of the products of two tensors' elements.
+PRODUCTS = Fold("f::products", then="f::total")
 
 
 def _dot_infer(c: Context) -> None:
@@ -69,8 +92,12 @@ def _cos_infer(c: Context) -> None:
     c.set("YNorm", (y.shape[0], 1), x.dtype)
 
 
+def _width(x: Array) -> int:
+    return int(np.prod(x.shape[1:], dtype=np.int64))
+
+
 def _rows(x: Array) -> Array:
-    return x.reshape(len(x), -1)
+    return x.reshape(len(x), _width(x))
 
 
 def _sum_rows(b: Binder, x: Array, out: Array | None = None) -> Array:
@@ -171,3 +198,70 @@ def squared_l2_distance_grad(b: Binder) -> None:
         b(np.copyto, _rows(b["X@GRAD"]), t)
     if b.wants("Y@GRAD"):
         _down(b, made(b, np.negative, t), _rows(b["Y@GRAD"]))
+
+
+@kernel("dot", place="cuda", dtypes=NUMBERS)
+def dot_on_cuda(b: Binder) -> None:
+    """A fold of the last dimension."""
+    x = b["X"]
+    fold(b, CUDA, PRODUCTS, x, [x.ndim - 1], b["Out"], y=b["Y"])
+
+
+@kernel("dot_grad", place="cuda", dtypes=FLOATS)
+def dot_grad_on_cuda(b: Binder) -> None:
+    """dX = dOut · Y; dY = dOut · X."""
+    x, g = b["X"], b["Out@GRAD"]
+    operands = x, b["Y"], g, b["X@GRAD"], b["Y@GRAD"]
+    by_rows(b, CUDA, f"dot_grad<{ctype(x.dtype)}>", g.size, x.shape[-1], *operands, np.int64(x.shape[-1]))
+
+
+def _each_row(b: Binder) -> Array:
+    """What the gradient of Y is written to, a row for each of X: its place where Y has as many, else a workspace."""
+    x, dy = b["X"], b["Y@GRAD"]
+    return dy if dy is None or len(dy) == len(x) else b.tmp(x.shape, wide_dtype(x.dtype))
+
+
+def _gathered(b: Binder, rows: Array) -> None:
+    """Emit the sum of what `_each_row` gave where Y has one row."""
+    dy = b["Y@GRAD"]
+    if dy is not rows:
+        sums = writing_as(b, dy, rows.dtype)
+        moves.fold(b, rows, sums, rows.shape, [0])
+        written_as(b, dy, sums)
+
+
+@kernel("cos_sim", place="cuda", dtypes=FLOATS)
+def cos_sim_on_cuda(b: Binder) -> None:
+    """Three sums in one pass over each row."""
+    x, y = b["X"], b["Y"]
+    operands = x, y, b["Out"], b["XNorm"], b["YNorm"], np.int64(len(x)), np.int64(len(y))
+    each_line(b, CUDA, f"cos_sim<{ctype(x.dtype)}>", max(len(x), len(y)), _width(x), 1, *operands)
+
+
+@kernel("cos_sim_grad", place="cuda", dtypes=FLOATS)
+def cos_sim_grad_on_cuda(b: Binder) -> None:
+    """dX = dOut · (Y / (XNorm · YNorm) - Out · X / XNorm²), and the like for Y, in one pass."""
+    x, y, dy = b["X"], b["Y"], _each_row(b)
+    lengths = b["XNorm"], b["YNorm"]
+    name = f"cos_sim_grad<{ctype(x.dtype)}, {ctype(x.dtype if dy is None else dy.dtype)}>"
+    operands = x, y, b["Out@GRAD"], b["Out"], *lengths, b["X@GRAD"], dy, np.int32(len(y) == 1)
+    by_rows(b, CUDA, name, len(x), _width(x), *operands, np.int64(_width(x)))
+    _gathered(b, dy)
+
+
+@kernel("squared_l2_distance", place="cuda", dtypes=FLOATS)
+def squared_l2_distance_on_cuda(b: Binder) -> None:
+    """Difference and sum in one pass over each row."""
+    x, y = b["X"], b["Y"]
+    operands = x, y, b["sub_result"], b["Out"], np.int32(len(y) == 1)
+    each_line(b, CUDA, f"distance<{ctype(x.dtype)}>", len(x), _width(x), 1, *operands)
+
+
+@kernel("squared_l2_distance_grad", place="cuda", dtypes=FLOATS)
+def squared_l2_distance_grad_on_cuda(b: Binder) -> None:
+    """dX = 2 · dOut · (X - Y); dY = -dX, in one pass."""
+    x, dy = b["X"], _each_row(b)
+    name = f"distance_grad<{ctype(x.dtype)}, {ctype(x.dtype if dy is None else dy.dtype)}>"
+    operands = b["sub_result"], b["Out@GRAD"], b["X@GRAD"], dy
+    by_rows(b, CUDA, name, len(x), _width(x), *operands, np.int64(_width(x)))
+    _gathered(b, dy)

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
 
-from fluidnb.op import Binder, Context, default_grad, grad_op, op
+from fluidnb.op import Binder, Context, default_grad, grad_op, kernel, op
 from fluidnb_kernels.emit import FLOATS
+from fluidnb_kernels.math.products import Side, multiplied
 from fluidnb_kernels.rules import agree
 
 Array = Any
@@ -73,3 +75,30 @@ def fsp_grad(b: Binder) -> None:
         b(products, g, b["Y"], True, b["X@GRAD"])
     if b.wants("Y@GRAD"):
         b(products, g.swapaxes(1, 2), b["X"], True, b["Y@GRAD"])
+
+
+def _flat(x: Array) -> Side:
+    """A feature map as [batch, channels, pixels]."""
+    return Side(x.reshape(*x.shape[:2], x.shape[2] * x.shape[3]))
+
+
+def _share(x: Array) -> float:
+    """What one pixel counts."""
+    pixels = x.shape[2] * x.shape[3]
+    return 1 / pixels if pixels else math.inf
+
+
+@kernel("fsp", place="cuda", dtypes=FLOATS)
+def fsp_on_cuda(b: Binder) -> None:
+    """A product for each element of the batch."""
+    x, y = b["X"], b["Y"]
+    multiplied(b, _flat(x), _flat(y).turned, b["Out"], _share(x))
+
+
+@kernel("fsp_grad", place="cuda", dtypes=FLOATS)
+def fsp_grad_on_cuda(b: Binder) -> None:
+    """dX = dOut · Y / (H W); dY = dOutᵀ · X / (H W)."""
+    x, y, g = b["X"], b["Y"], Side(b["Out@GRAD"])
+    for slot, left, right in (("X@GRAD", g, y), ("Y@GRAD", g.turned, x)):
+        if b.wants(slot):
+            multiplied(b, left, _flat(right), _flat(b[slot]).array, _share(x))

@@ -6,10 +6,22 @@ from typing import Any
 
 import numpy as np
 
-from fluidnb.op import Attr, Binder, Context, broadcast_dim, default_grad, grad_op, op
-from fluidnb_kernels.emit import made
+from fluidnb.op import Attr, Binder, Context, broadcast_dim, default_grad, grad_op, kernel, op
+from fluidnb_kernels.cuda import ctype
+from fluidnb_kernels.cuda.cast import of_dtype
+from fluidnb_kernels.cuda.grid import each
+from fluidnb_kernels.cuda.lines import split
+from fluidnb_kernels.cuda.wide import wide_dtype, writing_as, written_as
+from fluidnb_kernels.elementwise import on_cuda as elementwise
+from fluidnb_kernels.elementwise.broadcast import aligned, summed
+from fluidnb_kernels.emit import FLOATS, made
+from fluidnb_kernels.math import products
 from fluidnb_kernels.math.mul import gemm
+from fluidnb_kernels.math.plain import scaled
+from fluidnb_kernels.math.products import Side, multiplied
+from fluidnb_kernels.reduce.folds import NUMBERS
 from fluidnb_kernels.rules import one_axis, same_shape
+from fluidnb_kernels.tensor import moves
 from fluidnb_kernels.views import reading, writing, written
 
 Array = Any
@@ -243,3 +255,91 @@ def cross_grad(b: Binder) -> None:
         _cross(b, b["Y"], g, b["X@GRAD"], axis)
     if b.wants("Y@GRAD"):
         _cross(b, g, b["X"], b["Y@GRAD"], axis)
+
+
+@kernel("addmm", place="cuda", dtypes=FLOATS)
+def addmm_on_cuda(b: Binder) -> None:
+    """Input is laid out as Out, and the product added to it."""
+    out, extra = b["Out"], b["Input"]
+    moves.move(b, out, extra, of=moves.lay(extra, aligned(out.shape, extra.shape, -1)[1]))
+    multiplied(b, Side(b["X"]), Side(b["Y"]), out, b.attr("Alpha"), b.attr("Beta"))
+
+
+@kernel("addmm_grad", place="cuda", dtypes=FLOATS)
+def addmm_grad_on_cuda(b: Binder) -> None:
+    """dInput = Beta · dOut, summed where it was repeated; dX = Alpha · dOut · Yᵀ; dY = Alpha · Xᵀ · dOut."""
+    g, alpha, beta = b["Out@GRAD"], b.attr("Alpha", 1.0), b.attr("Beta", 1.0)
+    if b.wants("X@GRAD"):
+        multiplied(b, Side(g), Side(b["Y"], True), b["X@GRAD"], alpha)
+    if b.wants("Y@GRAD"):
+        multiplied(b, Side(b["X"], True), Side(g), b["Y@GRAD"], alpha)
+    if b.wants("Input@GRAD"):
+        to = b["Input@GRAD"]
+        axes = summed(aligned(g.shape, to.shape, -1)[1], g.shape)
+        if not axes:
+            return scaled(b, g, to, beta)
+        sums = writing_as(b, to, wide_dtype(to.dtype))
+        moves.fold(b, of_dtype(b, g, sums.dtype), sums, g.shape, axes)
+        scaled(b, sums, sums, beta)
+        written_as(b, to, sums)
+    return None
+
+
+def _down(x: Array) -> Side:
+    """A vector as a column."""
+    return Side(x.reshape(x.size, 1))
+
+
+@kernel("mv", place="cuda", dtypes=FLOATS)
+def mv_on_cuda(b: Binder) -> None:
+    """The product with a matrix of one column."""
+    multiplied(b, Side(b["X"]), _down(b["Vec"]), b["Out"].reshape(b["Out"].size, 1))
+
+
+@kernel("mv_grad", place="cuda", dtypes=FLOATS)
+def mv_grad_on_cuda(b: Binder) -> None:
+    """dX = dOut · Vecᵀ; dVec = Xᵀ · dOut."""
+    g, to = b["Out@GRAD"], b["Vec@GRAD"]
+    if b.wants("X@GRAD"):
+        multiplied(b, _down(g), _down(b["Vec"]).turned, b["X@GRAD"])
+    if to is not None:
+        multiplied(b, Side(b["X"], True), _down(g), to.reshape(to.size, 1))
+
+
+def _kron_shapes(b: Binder) -> tuple[tuple[int, ...], tuple[int, ...], tuple[int, ...]]:
+    sx, sy, so = _apart(b)
+    return tuple(sx), tuple(sy), tuple(so)
+
+
+@kernel("kron", place="cuda", dtypes=NUMBERS)
+def kron_on_cuda(b: Binder) -> None:
+    """A product with broadcast."""
+    elementwise.binary(b, elementwise.CUDA, "f::mul", b["X"], b["Y"], b["Out"], _kron_shapes(b))
+
+
+@kernel("kron_grad", place="cuda", dtypes=FLOATS)
+def kron_grad_on_cuda(b: Binder) -> None:
+    """The gradients of a product with broadcast."""
+    g = b["Out@GRAD"]
+    elementwise.slopes(b, "mul", (b["X"], b["Y"], g, g), (b["X@GRAD"], b["Y@GRAD"]), _kron_shapes(b))
+
+
+def _cross_on_cuda(b: Binder, x: Array, y: Array, out: Array) -> None:
+    """Emit out = x × y, where it is wanted."""
+    if out is not None:
+        lines, _, inner = split(x.shape, _cross_axis(b))
+        each(b, products.CUDA, f"cross<{ctype(out.dtype)}>", lines, x, y, out, np.int64(inner))
+
+
+@kernel("cross", place="cuda", dtypes=NUMBERS)
+def cross_on_cuda(b: Binder) -> None:
+    """A thread makes a vector."""
+    _cross_on_cuda(b, b["X"], b["Y"], b["Out"])
+
+
+@kernel("cross_grad", place="cuda", dtypes=FLOATS)
+def cross_grad_on_cuda(b: Binder) -> None:
+    """dX = Y × dOut; dY = dOut × X."""
+    g = b["Out@GRAD"]
+    _cross_on_cuda(b, b["Y"], g, b["X@GRAD"])
+    _cross_on_cuda(b, g, b["X"], b["Y@GRAD"])

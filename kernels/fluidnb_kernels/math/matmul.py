@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -80,13 +81,18 @@ def _matrices(b: Binder, slot: str, shape: Shape, value: Any) -> Any:
     return value.swapaxes(-1, -2) if _transposed(b, slot) else value
 
 
+def _tall(x: Any) -> Any:
+    """A batch of matrices as one, its rows under each other."""
+    return x.reshape(math.prod(x.shape[:-1]), x.shape[-1])
+
+
 def _product(b: Binder, x: Any, y: Any, out: Any) -> None:
     """Emit out = x · y; rows of a batch that meet one matrix are one tall matrix."""
     if x.ndim == 2 and y.ndim == 2:
         return gemm(b, x, y, out)
-    tall = x.reshape(-1, x.shape[-1])
+    tall = _tall(x)
     if y.ndim == 2 and is_view(tall, x) and out.flags.c_contiguous:
-        return b(np.dot, tall, y, out.reshape(-1, out.shape[-1]))
+        return b(np.dot, tall, y, _tall(out))
     return b(np.matmul, x, y, out=out)
 
 
@@ -200,9 +206,9 @@ def _x_side(b: Binder, g: Any, y: Any, to: Any) -> None:
 def _y_side(b: Binder, x: Any, g: Any, to: Any) -> None:
     """Emit the gradient of Y from X and a gradient of the product, where it is wanted."""
     if to is not None:
-        sx, sy, so = _shapes(b)
+        sx, sy, _ = _shapes(b)
         x = _matrices(b, "X", sx, x)
-        tall, wide = x.reshape(-1, sx[-1]), g.reshape(-1, so[-1])
+        tall, wide = _tall(x), _tall(g)
         if len(sy) == 2 and len(sx) > 2 and is_view(tall, x) and is_view(wide, g):
             x, g = tall, wide  # the sum over the batch is a product of tall matrices
         _side(b, "Y", to, x.swapaxes(-1, -2), g, sy)

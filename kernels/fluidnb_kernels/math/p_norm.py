@@ -9,6 +9,7 @@ import numpy as np
 
 from fluidnb.op import Attr, Binder, Context, broadcast_dim, default_grad, grad_op, kernel, op
 from fluidnb_kernels.cuda.fold import Fold, fold, spread
+from fluidnb_kernels.elementwise import on_cuda as elementwise
 from fluidnb_kernels.elementwise.broadcast import aligned, summed
 from fluidnb_kernels.emit import FLOATS, made, zeros
 from fluidnb_kernels.reduce import folds
@@ -226,3 +227,28 @@ def dist_grad(b: Binder) -> None:
                 b(np.copyto, to, total)
             else:
                 b(np.negative, total, out=to)
+
+
+def _gap_on_cuda(b: Binder) -> Array:
+    """Emit X - Y."""
+    shapes = _both(b)
+    gap = b.tmp(shapes[2], b["X"].dtype)
+    elementwise.binary(b, elementwise.CUDA, "f::sub", b["X"], b["Y"], gap, shapes)
+    return gap
+
+
+@kernel("dist", place="cuda", dtypes=FLOATS)
+def dist_on_cuda(b: Binder) -> None:
+    """The difference, and a fold of it."""
+    gap, p = _gap_on_cuda(b), float(b.attr("p"))
+    fold(b, folds.CUDA, _fold(p)[0], gap, range(gap.ndim), b["Out"], p)
+
+
+@kernel("dist_grad", place="cuda", dtypes=FLOATS)
+def dist_grad_on_cuda(b: Binder) -> None:
+    """The gradient of the length, and then that of the difference."""
+    gap, p = _gap_on_cuda(b), float(b.attr("p", 2.0))
+    slope = b.tmp(gap.shape, gap.dtype)
+    name = f"s::{_fold(p)[1]}"
+    spread(b, folds.CUDA, name, range(gap.ndim), gap, b["Out"], b["Out@GRAD"], slope, (_TINY, p))
+    elementwise.slopes(b, "sub", (gap, gap, slope, slope), (b["X@GRAD"], b["Y@GRAD"]), _both(b))

@@ -1,22 +1,36 @@
-"""Products of matrices on GPUs: with batches that broadcast, transposed where that is asked for, and added up."""
+"""Products on GPUs: of matrices in batches that broadcast, transposed where that is asked for; and of vectors."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from itertools import product as combinations
 from typing import Any, NamedTuple
 
 from fluidnb.op import Binder
+from fluidnb_kernels.cuda import CTYPES, Source
 from fluidnb_kernels.cuda.cast import of_dtype
 from fluidnb_kernels.cuda.gemm import gemm
 from fluidnb_kernels.cuda.wide import wide_dtype, writing_as, written_as
 from fluidnb_kernels.elementwise.broadcast import aligned, summed
 from fluidnb_kernels.elementwise.dims import Dim, merged
+from fluidnb_kernels.emit import FLOATS
+from fluidnb_kernels.reduce.folds import NUMBERS
 from fluidnb_kernels.tensor.moves import fill, fold
 
 Array = Any
 Shape = tuple[int, ...]
+
+
+def _kernels() -> Iterator[str]:
+    yield from (f"cross<{CTYPES[dtype]}>" for dtype in NUMBERS)
+    yield from (f"{name}<{CTYPES[dtype]}>" for name in ("shifted", "shifted_weights") for dtype in FLOATS)
+    for name in ("bilinear", "bilinear_y", "bilinear_outer"):
+        yield from (f"{name}<{CTYPES[dtype]}>" for dtype in ("float32", "float64"))
+
+
+#: Products of vectors.
+CUDA = Source(__file__, "products.cu", _kernels)
 
 
 class Side(NamedTuple):
