@@ -38,6 +38,11 @@ _OPTIONS = {
 }
 #: option -> what may stand behind it
 _WORDS = {"--role": ROLES, "--fold": FOLDS}
+#: cell magic of the kernel lab -> its options
+_LAB = {
+    "%%kernel": ("--device", "--grad", "--dtype", "--grid", "--block", "--shared", "--input", "--attr", "--force"),
+    "%%op": ("--input", "--attr", "--force"),
+}
 _CELL_OPTIONS = ("--program", "--in", "--append", "--show", "--run", "--help")
 
 
@@ -63,7 +68,7 @@ class Completion:
         """
         line = context.line_with_cursor[: context.cursor_position]
         words = line.split()
-        if not words or words[0] not in ("%fluid", "%%fluid") or line == words[0]:
+        if not words or words[0] not in ("%fluid", "%%fluid", *_LAB) or line == words[0]:
             return SimpleMatcherResult(completions=[])
         start = "" if line[-1:].isspace() else words.pop()
         found = [SimpleCompletion(text=w, type="fluid") for w in self.offered(words) if w.startswith(start)]
@@ -86,6 +91,8 @@ class Completion:
             return self._searched()
         if words[-1] in _WORDS:
             return list(_WORDS[words[-1]])
+        if words[0] in _LAB:
+            return [*_LAB[words[0]], *(d.type for d in all_ops())]
         if words[0] == "%%fluid":
             return [*_CELL_OPTIONS, *self._cells()]
         if len(words) == 1:
@@ -103,7 +110,9 @@ class Completion:
             options += Site(self._bench).completions(words[2:])
         if words[1] == "teach":
             options += lesson_words(self._bench, words[2:])
-        if words[1] == "ops":
+        if words[1] == "kernels" and len(words) == 2:
+            options += ["drop", "mine"]
+        if words[1] in ("ops", "kernels"):
             options += [d.type for d in all_ops()]
         if words[1] in ("scope", "set"):
             options += global_scope().local_var_names()

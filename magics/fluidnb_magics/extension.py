@@ -16,6 +16,7 @@ from fluidnb_magics.cells import forget_files
 from fluidnb_magics.commands.old_names import take_back
 from fluidnb_magics.completion import Completion
 from fluidnb_magics.front_end import FrontEnd
+from fluidnb_magics.kernel_cells import KernelCells
 from fluidnb_magics.kernel_private import DebugChannel
 from fluidnb_magics.line_magic import FluidLines
 from fluidnb_magics.reports import report_lines
@@ -43,7 +44,11 @@ class Extension:
         self._shell = shell
         self.bench = Workbench(shell)
         self._front_end = FrontEnd(shell)
-        self._magics = (FluidCells(shell, self.bench, self._front_end), FluidLines(shell, self.bench))
+        self._magics = (
+            FluidCells(shell, self.bench, self._front_end),
+            FluidLines(shell, self.bench),
+            KernelCells(shell, self.bench, self._front_end),
+        )
         self._completion = Completion(self.bench)
         self._lab = _lab_debugger(shell, self.bench)
         self._bound: dict[str, Any] = {}

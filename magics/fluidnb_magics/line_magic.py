@@ -32,8 +32,8 @@ class FluidLines(Magics):
     @line_magic
     def fluid(self, line: str) -> Any:
         """%fluid show | graph | tree | uses | run | train | cells | drop | undo | reset | block | scope | programs
-        | ops | compat | seed | set | diff | memory | profile | debug | nan | panel | serve | explore | build | add
-        | teach
+        | ops | kernels | compat | seed | set | diff | memory | profile | debug | nan | panel | serve | explore | build
+        | add | teach
 
         ``%fluid WORD --help`` says more about one of them, ``%fluid --help`` about cells.
         """
@@ -58,6 +58,7 @@ class FluidLines(Magics):
 def overview() -> str:
     """All commands, a line each."""
     rows = [("%%fluid [NAME]", "build a part of the program")]
+    rows += [("%%kernel OP", "write a kernel"), ("%%op OP", "write an operator")]
     rows += [(f"%fluid {word}", first_sentence(command.__doc__ or "")) for word, command in COMMANDS.items()]
     wide = max(len(name) for name, _ in rows)
     return "\n".join(f"{name:<{wide}}  {text}" for name, text in rows)

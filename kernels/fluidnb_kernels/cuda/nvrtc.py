@@ -18,7 +18,13 @@ _FLAGS = ("--std=c++17", "-default-device", "--ptxas-options=-v")
 
 
 class CompileError(EnforceNotMet):
-    """A kernel's text that NVRTC refuses."""
+    """A kernel's text that NVRTC refuses.
+
+    Attributes:
+        log: all that it says.
+    """
+
+    log: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,12 +36,14 @@ class Compiled:
         registers: registers that the largest kernel uses.
         spilled: bytes that kernels store and load again because registers do not suffice.
         warnings: what the compiler warns of, a line each.
+        log: all that the compiler says.
     """
 
     cubin: bytes
     registers: int
     spilled: int
     warnings: tuple[str, ...]
+    log: str = ""
 
 
 def missing() -> str:
@@ -73,7 +81,9 @@ def compile_for(architecture: int, text: str, name: str, kernels: Sequence[str])
         (result,) = nvrtc.nvrtcCompileProgram(program, len(flags), [flag.encode() for flag in flags])
         log = _text(nvrtc.nvrtcGetProgramLogSize, nvrtc.nvrtcGetProgramLog, program).decode(errors="replace")
         if result != nvrtc.nvrtcResult.NVRTC_SUCCESS:
-            raise CompileError(f"{name} cannot be compiled for sm_{architecture}.", received=_errors(log))
+            refused = CompileError(f"{name} cannot be compiled for sm_{architecture}.", received=_errors(log))
+            refused.log = log
+            raise refused
         cubin = _text(nvrtc.nvrtcGetCUBINSize, nvrtc.nvrtcGetCUBIN, program)
     finally:
         nvrtc.nvrtcDestroyProgram(program)
@@ -82,6 +92,7 @@ def compile_for(architecture: int, text: str, name: str, kernels: Sequence[str])
         max((int(n) for n in re.findall(r"Used (\d+) registers", log)), default=0),
         sum(int(n) for n in re.findall(r"(\d+) bytes spill stores", log)),
         tuple(line for line in log.splitlines() if "warning" in line),
+        log,
     )
 
 

@@ -12,6 +12,7 @@ from fluidnb_magics.commands.debugging import SESSION_COMMANDS, debug, nan
 from fluidnb_magics.commands.diff import diff
 from fluidnb_magics.commands.explore import graph, tree, uses
 from fluidnb_magics.commands.explorer import explore_program
+from fluidnb_magics.commands.kernels import kernels
 from fluidnb_magics.commands.memory import memory, profile
 from fluidnb_magics.commands.old_names import compat
 from fluidnb_magics.commands.ops import ops
@@ -43,6 +44,7 @@ COMMANDS: dict[str, Command] = {
     "scope": scope,
     "programs": programs,
     "ops": ops,
+    "kernels": kernels,
     "compat": compat,
     "seed": seed,
     "set": set_value,

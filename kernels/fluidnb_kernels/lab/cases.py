@@ -1,0 +1,333 @@
+"""Operands on which a kernel is tried: random numbers in several shapes, or what the user gives."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from fluidnb.errors import FluidError, OpValueError
+from fluidnb.op import EMPTY, GRAD, Binder, Clock, OpDef, OpDesc, check_desc, get_op, has_op, make_grad
+from fluidnb.op.attr import REQUIRED
+from fluidnb.runtime import Scope
+from fluidnb.runtime.plan import PlanOp
+from fluidnb.testing.eager import Fresh
+from fluidnb.testing.values import named
+from fluidnb.values import LoDTensor
+from fluidnb.values.dtypes import np_dtype
+from fluidnb.where import Where, capture
+from fluidnb_kernels.lab.compile import KernelRefused
+
+Array = Any
+#: Shapes that are tried: small and odd ones, squares for products, one that is empty, one with many threads.
+SHAPES: tuple[tuple[int, ...], ...] = (
+    (7,), (5, 3), (6, 6), (4, 33), (2, 3, 5), (2, 3, 4, 5), (1, 1), (0, 3), (33, 33), (129, 67)
+)  # fmt: skip
+#: Ranges of numbers; the first one in which an operator's results are numbers is taken.
+RANGES = ((-2.0, 2.0), (0.2, 3.0), (-0.9, 0.9), (0.1, 0.9), (1.2, 4.0))
+HALF = ("float16", "bfloat16")
+#: kind of an attribute -> a value for those that have no default
+_ANY: dict[str, Any] = {"int": 1, "long": 1, "dtype": 5, "float": 1.0, "float64": 1.0, "string": "", "bool": False}
+
+
+class OnDevice(Fresh):
+    """Memory that counts as a CUDA device's, so that kernels for it are chosen; its arrays are numpy's own."""
+
+    place_kind = "cuda"
+
+
+class Sevens(Fresh):
+    """Memory that is filled with sevens instead of NaN: what is the same in both has been written."""
+
+    def alloc(self, shape: tuple[int, ...], dtype: Any, name: str | None, outer: bool, order: Any, where: int) -> Array:
+        """A new array."""
+        array = super().alloc(shape, dtype, name, outer, order, where)
+        array[...] = 7
+        return array
+
+
+#: kind of place -> the memory in which an operator is run by itself
+MEMORY: dict[str, type[Fresh]] = {"cpu": Fresh, "cuda": OnDevice, "sevens": Sevens}
+
+
+class Lined(Binder):
+    """A binder that knows the user's line of each call.
+
+    Attributes:
+        lines: one for each call, None where no line of the user's emitted it.
+    """
+
+    def __init__(self, op: Any, memory: Any, scope: Any) -> None:
+        self.lines: list[Where | None] = []
+        super().__init__(op, memory, scope)
+
+    def __call__(self, function: Any, *args: Any, **kw: Any) -> None:
+        super().__call__(function, *args, **kw)
+        self.lines += [capture()] * (len(self.calls) - len(self.lines))
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """An operator with operands.
+
+    Args:
+        desc: the operator.
+        values: name -> operand.
+        dtype: the dtype that was asked for.
+        forward: the case of the forward operator, for a gradient operator.
+    """
+
+    desc: OpDesc
+    values: dict[str, LoDTensor]
+    dtype: str
+    forward: Case | None = None
+    cotangents: dict[str, Array] = field(default_factory=dict)
+
+    @property
+    def shape(self) -> str:
+        """The shapes of its operands in words: ``X [5, 3]``; of the forward operator's for a gradient."""
+        of = self.forward or self
+        return ", ".join(
+            f"{n} {list(np.asarray(of.values[n]).shape)}" for n in of.desc.input_arg_names() if n in of.values
+        )
+
+    @property
+    def size(self) -> int:
+        """How many elements its operands have."""
+        return sum(int(np.asarray(v).size) for v in self.values.values())
+
+    def scope(self, wide: bool = False) -> Scope:
+        """A scope with copies of its operands.
+
+        Args:
+            wide: whether half precision becomes float32.
+        """
+        scope = Scope()
+        for name, value in self.values.items():
+            array = np.asarray(value)
+            dtype = np.float32 if wide and array.dtype.name in HALF else None
+            scope.var(name).value = LoDTensor(np.array(array, dtype, order="C"), value.lod_)
+        return scope
+
+    def bind(self, place: str, scope: Scope) -> list[Any]:
+        """Bind its kernel of a kind of place.
+
+        Args:
+            place: ``cpu`` or ``cuda``.
+            scope: its operands; gets its outputs.
+
+        Returns:
+            The calls.
+        """
+        return self._binder(place, scope).bind()
+
+    def _binder(self, place: str, scope: Scope) -> Lined:
+        return Lined(PlanOp(self.desc, 0, 0), MEMORY[place](Clock(1)), scope)
+
+    def run(self, place: str, wide: bool = False) -> dict[str, Array]:
+        """Run it.
+
+        Args:
+            place: ``cpu``, ``cuda``, or ``sevens`` for a processor with memory that is no NaN.
+            wide: whether half precision becomes float32.
+
+        Returns:
+            Output name -> array.
+
+        Raises:
+            KernelRefused: a call of the kernel fails.
+        """
+        scope = self.scope(wide)
+        binder = self._binder(place, scope)
+        with np.errstate(all="ignore"):
+            for i, (function, args, kw) in enumerate(binder.bind()):
+                try:
+                    function(*args, **kw)
+                except FluidError:
+                    raise
+                except Exception as error:
+                    where = binder.lines[i] if i < len(binder.lines) else None
+                    raise self._failed(function, args, error, where) from None
+        found = {name: scope.find_var(name) for name in self.desc.output_arg_names() if name != EMPTY}
+        held = {n: v.value for n, v in found.items() if v is not None}
+        return {n: v.array for n, v in held.items() if isinstance(v, LoDTensor) and v.array is not None}
+
+    def _failed(self, function: Any, args: Any, error: Exception, where: Where | None) -> KernelRefused:
+        name = getattr(function, "__name__", str(function))
+        shapes = ", ".join(f"{a.dtype}{list(a.shape)}" for a in args if isinstance(a, np.ndarray))
+        return KernelRefused(
+            f"A call of the kernel of {self.desc.optype} fails: {name}({shapes}).", where=where,
+            slots=[("on", f"{self.shape}, {self.dtype}", None, None)], received=f"{type(error).__name__}: {error}",
+        )  # fmt: skip
+
+    def expected(self) -> dict[str, Array]:
+        """What numpy's kernels give; in half precision computed in float32 and rounded at the end."""
+        if self.dtype not in HALF:
+            return self.run("cpu")
+        narrow = np_dtype(self.dtype)
+        return {n: a.astype(narrow) if a.dtype == np.float32 else a for n, a in self.run("cpu", wide=True).items()}
+
+
+def cases(
+    type: str,
+    dtypes: Sequence[str],
+    inputs: Mapping[str, Any] | None = None,
+    attrs: Mapping[str, Any] | None = None,
+    shapes: Sequence[Sequence[int]] = SHAPES,
+    seed: int = 1,
+    strict: bool = False,
+) -> list[Case]:
+    """Operands for an operator.
+
+    Args:
+        type: its type; for a gradient operator, those of its forward operator and gradients of its outputs.
+        dtypes: dtypes of its operands.
+        inputs: slot -> value of the forward operator, instead of random numbers; floats are cast to each dtype.
+        attrs: attribute -> value; those without a default get any value.
+        shapes: shapes that all its operands get, as far as the operator takes them.
+        seed: of the random numbers.
+        strict: whether a kernel must run wherever the shape rule holds; without it such a case is left out.
+
+    Returns:
+        The cases that the operator takes.
+
+    Raises:
+        OpValueError: it takes none.
+        KernelRefused: its kernel fails.
+
+    Example:
+        >>> [c.shape for c in cases("relu", ["float32"], shapes=[(2, 3)])]
+        ['X [2, 3]']
+    """
+    base = forward_of(type)
+    definition = get_op(base)
+    out: list[Case] = []
+    refused: FluidError | None = None
+    for dtype in dtypes:
+        for shape in [()] if inputs else shapes:
+            try:
+                case = _forward(definition, dtype, inputs, attrs, shape, seed)
+                out.append(case if base == type else _backward(case, type))
+            except (FluidError, ValueError, IndexError, TypeError) as error:
+                if strict and (isinstance(error, KernelRefused) or not isinstance(error, FluidError)):
+                    raise
+                refused = error if isinstance(error, FluidError) else refused
+    if not out:
+        wanted = ", ".join(s.name for s in definition.inputs.values() if not s.dispensable)
+        raise OpValueError(
+            f"{base} takes none of the shapes on which kernels are tried.",
+            expected=f"operands for {wanted}", received=refused.summary if refused else f"dtypes {', '.join(dtypes)}",
+            hint='give them: --input "X=np.random.rand(4, 5)", and --attr "axis=1" for attributes.',
+        )  # fmt: skip
+    return out
+
+
+def forward_of(type: str) -> str:
+    """The operator to which a gradient operator belongs; itself for another one.
+
+    Example:
+        >>> forward_of("relu_grad"), forward_of("relu")
+        ('relu', 'relu')
+    """
+    base = type.removesuffix("_grad")
+    return base if base != type and has_op(base) and get_op(type).is_grad else type
+
+
+def _forward(
+    definition: OpDef, dtype: str, inputs: Mapping[str, Any] | None, attrs: Mapping[str, Any] | None,
+    shape: Sequence[int], seed: int,
+) -> Case:  # fmt: skip
+    """A case with numbers from the first range in which the results are numbers."""
+    settings = {n: _any(a.kind) for n, a in definition.attrs.items() if a.default is REQUIRED} | dict(attrs or {})
+    found = None
+    for low, high in RANGES[:1] if inputs else RANGES:
+        rng = np.random.default_rng([seed, *shape])
+        if inputs:
+            values = {slot: [(n, _cast(v, dtype)) for n, v in row] for slot, row in named(inputs).items()}
+        else:
+            values = dict(_random(definition, dtype, tuple(shape), low, high, rng))
+        desc = OpDesc(
+            definition.type, {s: [n for n, _ in row] for s, row in values.items()},
+            {s: [f"{s}@out"] for s, slot in definition.outputs.items()}, dict(settings),
+        )  # fmt: skip
+        check_desc(definition, desc)
+        case = Case(desc, dict(pair for row in values.values() for pair in row), dtype)
+        results = case.expected()
+        found = found or case
+        if all(np.isfinite(a.astype(np.float64)).all() for a in results.values() if a.dtype.kind in "fV"):
+            return case
+    assert found is not None
+    return found
+
+
+def _random(
+    definition: OpDef, dtype: str, shape: tuple[int, ...], low: float, high: float, rng: np.random.Generator
+) -> Iterator[tuple[str, list[tuple[str, LoDTensor]]]]:
+    for slot in definition.inputs.values():
+        if slot.dispensable:
+            continue
+        kind = np_dtype(next((d for d in ("int64", "int32", "bool") if d in slot.doc), dtype))
+        names = [f"{slot.name}_{i}" for i in range(2)] if slot.duplicable else [slot.name]
+        row = []
+        for name in names:
+            if kind.kind in "iub":
+                array = rng.integers(0, 2, shape).astype(kind)
+            else:
+                array = rng.uniform(low, high, shape).astype(kind)
+            row.append((name, LoDTensor(array)))
+        yield slot.name, row
+
+
+def _cast(value: Any, dtype: str) -> Any:
+    if isinstance(value, LoDTensor) and value.array is not None and value.array.dtype.kind == "f":
+        return LoDTensor(value.array.astype(np_dtype(dtype)), value.lod_)
+    return value
+
+
+def _any(kind: str) -> Any:
+    return _ANY.get(kind, [])
+
+
+def gradients(case: Case) -> tuple[list[OpDesc], dict[str, Array]]:
+    """The gradient operators of a case, and random gradients of its outputs.
+
+    Args:
+        case: of a forward operator.
+
+    Returns:
+        Descriptions in the order in which they run, and name -> array.
+
+    Raises:
+        OpValueError: the operator has no gradient.
+    """
+    results = case.expected()
+    whole = {n for n, v in case.values.items() if not _is_floating(v.array)}
+    descs = make_grad(case.desc, whole)
+    rng = np.random.default_rng(7)
+    given = {f"{n}{GRAD}": rng.uniform(-1, 1, a.shape).astype(a.dtype) for n, a in results.items() if _is_floating(a)}
+    # outputs that only the gradient reads have no slope of their own
+    private = [f"{n}{GRAD}" for s in get_op(case.desc.optype).outputs.values() if s.intermediate
+               for n in case.desc.outs.get(s.name, [])]  # fmt: skip
+    for name in private:
+        if name in given:
+            given[name] = np.zeros_like(given[name])
+    return descs, given
+
+
+def _is_floating(array: Array) -> bool:
+    return array.dtype.kind == "f" or array.dtype.name == "bfloat16"
+
+
+def _backward(case: Case, type: str) -> Case:
+    """The case of a gradient operator."""
+    descs, given = gradients(case)
+    desc = next((d for d in descs if d.optype == type), None)
+    if desc is None:
+        made = ", ".join(d.optype for d in descs)
+        raise OpValueError(f"{case.desc.optype} has no gradient operator {type}.", expected=made, received=type)
+    lods = {n: v.lod_ for n, v in case.values.items()}
+    held = {n: LoDTensor(a, lods.get(n, ())) for n, a in (case.expected() | given).items()} | case.values
+    values = {n: held[n] for n in desc.input_arg_names() if n in held}
+    return Case(desc, values, case.dtype, case, given)

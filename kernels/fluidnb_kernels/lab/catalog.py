@@ -1,0 +1,209 @@
+"""What each operator has on each place: dtypes, files, or why it stays on the host."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from fnmatch import fnmatch
+from html import escape
+from typing import Any
+
+from fluidnb.errors import NotFound, near
+from fluidnb.op import OpDef, all_ops
+from fluidnb.op.kernel_type import Kernel
+from fluidnb.viz import boxed
+from fluidnb.viz.model import plural
+from fluidnb.viz.spans import Line, columns
+from fluidnb_kernels.cuda.host_only import HOST_ONLY
+from fluidnb_kernels.cuda.source import Source
+from fluidnb_kernels.lab.trial import written
+
+#: dtypes in the order in which they are shown, and what stands for them in a table
+_SHORT = {
+    "bool": "bool", "uint8": "u8", "int8": "i8", "int16": "i16", "int32": "i32", "int64": "i64", "float16": "f16",
+    "bfloat16": "bf16", "float32": "f32", "float64": "f64",
+}  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Places:
+    """What an operator has.
+
+    Args:
+        op: its type.
+        family: the folder of its kernels, or its module when it is somebody's own.
+        cpu: the dtypes of its numpy kernels; ``any`` where one takes all.
+        cuda: the dtypes of its CUDA kernels.
+        file: where the CUDA kernel that wins is written.
+        host: why it has none, for one of the closed list.
+        mine: the places for which a kernel was written in this process.
+    """
+
+    op: str
+    family: str
+    cpu: tuple[str, ...]
+    cuda: tuple[str, ...] = ()
+    file: str = ""
+    host: str = ""
+    mine: tuple[str, ...] = ()
+
+    @property
+    def state(self) -> str:
+        """In one word: ``cuda``, ``host only``, or ``cpu`` where a CUDA kernel is still to come.
+
+        Example:
+            >>> Places("feed", "io", ("any",), host="it feeds").state
+            'host only'
+        """
+        return "cuda" if self.cuda else "host only" if self.host else "cpu"
+
+
+def read_catalog(pattern: str = "") -> list[Places]:
+    """What operators have.
+
+    Args:
+        pattern: an operator, a family, or a part of names with * and ?; all by default.
+
+    Returns:
+        A row for each operator, gradient operators too, by family and name.
+
+    Raises:
+        NotFound: nothing is called so.
+
+    Example:
+        >>> [row] = read_catalog("relu")
+        >>> row.family, row.state, row.file
+        ('activation', 'cuda', 'activation.cu')
+    """
+    rows = [_places(d) for d in all_ops()]
+    if pattern:
+        exact = [r for r in rows if pattern in (r.op, r.family)]
+        found = exact or [r for r in rows if fnmatch(r.op, pattern)]
+        if not found:
+            known = [*(r.op for r in rows), *dict.fromkeys(r.family for r in rows)]
+            raise NotFound(
+                f"no operator and no family is called {pattern}.", received=pattern,
+                hint=near(pattern, known) or "%fluid kernels lists the families.",
+            )  # fmt: skip
+        rows = found
+    return sorted(rows, key=lambda r: (r.family, r.op))
+
+
+def _places(d: OpDef) -> Places:
+    head, _, rest = d.module.partition(".")
+    family = rest.partition(".")[0] if head == "fluidnb_kernels" else d.module
+    on = {place: [k for k in d.kernels if k.place == place] for place in ("cpu", "cuda")}
+    return Places(
+        d.type, family, _dtypes(on["cpu"]), _dtypes(on["cuda"]), _file(on["cuda"][-1]) if on["cuda"] else "",
+        HOST_ONLY.get(d.type, ""), tuple(t.place for t in written(d.type)),
+    )  # fmt: skip
+
+
+def _dtypes(kernels: Sequence[Kernel]) -> tuple[str, ...]:
+    if any(k.dtypes is None for k in kernels):
+        return ("any",)
+    taken = {name for k in kernels for name in k.dtypes or ()}
+    return tuple(name for name in _SHORT if name in taken)
+
+
+def _file(kernel: Kernel) -> str:
+    """Where a CUDA kernel is written: a ``.cu`` file that its module uses, a cell, or the module."""
+    name = getattr(kernel.function, "__module__", "") or ""
+    module = sys.modules.get(name)
+    if name.startswith("fluidnb_kernels.lab"):
+        return "a cell"
+    space = {} if module is None else vars(module)
+    used = [v for n in _names_in(kernel.function) if isinstance(v := space.get(n), Source)]
+    files = dict.fromkeys(v.path.name for v in used or space.values() if isinstance(v, Source))
+    return ", ".join(files) or name.removeprefix("fluidnb_kernels.")
+
+
+def _names_in(function: Any) -> Sequence[str]:
+    """The names that a function reads."""
+    code = getattr(function, "__code__", None)
+    return () if code is None else tuple(code.co_names)
+
+
+def _words(dtypes: Sequence[str]) -> str:
+    return " ".join(_SHORT.get(name, name) for name in dtypes) or "-"
+
+
+def catalog_lines(rows: Sequence[Places], width: int = 0) -> list[Line]:
+    """The catalog as lines: a row a family where there are many, else one for each operator.
+
+    Args:
+        rows: what `read_catalog` gives.
+        width: characters a line may have; 0 for any number.
+
+    Returns:
+        Lines.
+    """
+    families = dict.fromkeys(r.family for r in rows)
+    return _by_family(rows, families, width) if len(families) > 3 else _by_op(rows, width)
+
+
+def _by_family(rows: Sequence[Places], families: Iterable[str], width: int) -> list[Line]:
+    heads = ("family", "operators", "on cuda", "host only", "on cpu alone")
+    table: list[list[Line]] = [[[(text, "dim")] for text in heads]]
+    for family in families:
+        of = [r for r in rows if r.family == family]
+        counts = [sum(r.state == state for r in of) for state in ("cuda", "host only", "cpu")]
+        table.append([[(family, "name")], [(str(len(of)), "")], *([(str(n or "-"), "")] for n in counts)])
+    own = [f"{r.op} ({', '.join(r.mine)})" for r in rows if r.mine]
+    lines = columns(table, width)
+    lines.append([(f"{plural(len(rows), 'operator')}; %fluid kernels FAMILY or OP says more", "dim")])
+    if own:
+        lines.append([("written in this session: ", "dim"), (", ".join(own), "name")])
+    return lines
+
+
+def _by_op(rows: Sequence[Places], width: int) -> list[Line]:
+    table: list[list[Line]] = [[[(text, "dim")] for text in ("operator", "cpu", "cuda", "")]]
+    for r in rows:
+        where = f"host only: {r.host}" if r.state == "host only" else r.file
+        mine = [(f"  written in this session: {', '.join(r.mine)}", "name")] if r.mine else []
+        table.append([[(r.op, "name")], [(_words(r.cpu), "")], [(_words(r.cuda), "")], [(where, "dim"), *mine]])
+    return columns(table, width)
+
+
+def catalog_html(rows: Sequence[Places]) -> str:
+    """The catalog as a table that folds by family.
+
+    Args:
+        rows: what `read_catalog` gives.
+
+    Returns:
+        One element.
+
+    Example:
+        >>> "activation.cu" in catalog_html(read_catalog("relu"))
+        True
+    """
+    families = dict.fromkeys(r.family for r in rows)
+    opened = " open" if len(families) <= 3 else ""
+    parts = []
+    for family in families:
+        of = [r for r in rows if r.family == family]
+        counts = {state: sum(r.state == state for r in of) for state in ("cuda", "host only", "cpu")}
+        said = f"{counts['cuda']} of {len(of)} on cuda"
+        said += f", {counts['host only']} host only" if counts["host only"] else ""
+        body = "".join(_row_html(r) for r in of)
+        head = "".join(f'<th style="{_CELL};opacity:.6">{text}</th>' for text in ("operator", "cpu", "cuda", ""))
+        parts.append(
+            f'<details{opened}><summary style="cursor:pointer;list-style-position:outside"><b>{escape(family)}</b> '
+            f'<span style="opacity:.6">{said}</span></summary>'
+            f'<table style="border-collapse:collapse;margin:.2em 0 .6em"><tr>{head}</tr>{body}</table></details>'
+        )
+    return boxed(f'<div style="padding-left:1.3em;font-size:13px;line-height:1.5">{"".join(parts)}</div>')
+
+
+_CELL = "text-align:left;padding:0 .8em 0 0;font-weight:400;vertical-align:top"
+
+
+def _row_html(r: Places) -> str:
+    where = f"host only: {r.host}" if r.state == "host only" else r.file
+    mine = f" <b>written in this session: {', '.join(r.mine)}</b>" if r.mine else ""
+    cells = [f"<b>{escape(r.op)}</b>", escape(_words(r.cpu)), escape(_words(r.cuda))]
+    cells.append(f'<span style="opacity:.7">{escape(where)}</span>{mine}')
+    return "<tr>" + "".join(f'<td style="{_CELL}">{cell}</td>' for cell in cells) + "</tr>"

@@ -1,0 +1,171 @@
+"""A user's CUDA text compiled, by NVRTC where it is installed and for the emulator; what is said of its lines."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from fluidnb.errors import EnforceNotMet
+from fluidnb_kernels import emulator
+from fluidnb_kernels.cuda import nvrtc
+from fluidnb_kernels.cuda.types import CTYPES
+from fluidnb_kernels.lab.cuda_text import CudaText
+
+#: The architecture for which a text is compiled where nobody says.
+ARCHITECTURE = 90
+
+_NVRTC = re.compile(r"^(?P<file>[^()\n]+)\((?P<line>\d+)\): (?P<kind>error|warning)[^:]*: (?P<text>.*)$")
+_GCC = re.compile(
+    r"^(?P<file>[^:\n]+):(?P<line>\d+):(?P<column>\d+): (?:fatal )?(?P<kind>error|warning): (?P<text>.*)$"
+)
+
+
+class KernelRefused(EnforceNotMet):
+    """A user's kernel that is not taken: it does not compile, goes astray, or gives wrong results."""
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    """What a compiler says of a line.
+
+    Args:
+        kind: ``error`` or ``warning``.
+        line: the line of the cell; 0 for one of our headers.
+        column: where in it, from 1; 0 when nobody knows.
+        text: what is said.
+        source: the line's text.
+    """
+
+    kind: str
+    line: int
+    column: int
+    text: str
+    source: str
+
+    def lines(self) -> list[str]:
+        """It as text: the sentence, the line, and a caret.
+
+        Example:
+            >>> print(*Message("error", 3, 3, "y is undefined", "x = y;").lines(), sep="\\n")
+            line 3: error: y is undefined
+                x = y;
+                  ^
+        """
+        at = f"line {self.line}: " if self.line else ""
+        out = [f"{at}{self.kind}: {self.text}"]
+        if self.source:
+            shown = self.source.expandtabs(4)
+            lead = len(shown) - len(shown.lstrip())
+            out.append("    " + shown.strip())
+            if self.column:
+                before = self.source[: self.column - 1].expandtabs(4)
+                out.append(" " * (4 + max(len(before) - lead, 0)) + "^")
+        return out
+
+
+@dataclass(frozen=True, slots=True)
+class Compilation:
+    """What came of compiling.
+
+    Args:
+        compiler: who compiled: ``NVRTC for sm_90``, or ``g++ for the emulator``.
+        warnings: what it warned of.
+        registers: registers of the largest kernel; 0 when only NVRTC could say.
+        spilled: bytes that are stored and loaded again because registers do not suffice.
+    """
+
+    compiler: str
+    warnings: tuple[Message, ...] = ()
+    registers: int = 0
+    spilled: int = 0
+
+
+def compile_cuda(
+    text: CudaText, op: str, dtypes: Sequence[str], architecture: int = ARCHITECTURE, use_nvrtc: bool = True
+) -> Compilation:
+    """Compile a text.
+
+    Args:
+        text: the text.
+        op: the operator, for messages.
+        dtypes: dtypes for which templates are made.
+        architecture: 90 for sm_90.
+        use_nvrtc: whether NVRTC compiles it where it is installed; the emulator's compiler always does.
+
+    Returns:
+        What came of it.
+
+    Raises:
+        KernelRefused: it does not compile; the notes of the error show the lines.
+    """
+    source = text.source([CTYPES[d] for d in dtypes])
+    made = None
+    if use_nvrtc and not nvrtc.missing():
+        try:
+            made = nvrtc.compile_for(architecture, source.text, text.name, list(source.kernels))
+        except nvrtc.CompileError as error:
+            raise refused(op, list(_messages(text, error.log)), f"NVRTC, for sm_{architecture}") from None
+    if not emulator.missing():
+        try:
+            for name in source.kernels:
+                source[name].on("emulator").signature  # noqa: B018  (what compiles it)
+        except emulator.CompileError as error:
+            raise refused(op, list(_messages(text, str(error.received))), "g++, for the emulator") from None
+    if made is None:
+        return Compilation("g++ for the emulator")
+    warned = tuple(m for m in _messages(text, made.log) if m.kind == "warning")
+    return Compilation(f"NVRTC for sm_{architecture}", warned, made.registers, made.spilled)
+
+
+def refused(op: str, messages: Sequence[Message], compiler: str) -> KernelRefused:
+    """The error about a text that does not compile.
+
+    Args:
+        op: the operator.
+        messages: what the compiler says.
+        compiler: who says it.
+
+    Returns:
+        The error; its notes show the lines.
+
+    Example:
+        >>> error = refused("relu", [Message("error", 2, 0, "y is undefined", "x = y;")], "NVRTC")
+        >>> print(error.summary); print(*error.__notes__, sep="\\n")
+        The kernel of relu does not compile (NVRTC).
+        line 2: error: y is undefined
+            x = y;
+    """
+    error = KernelRefused(
+        f"The kernel of {op} does not compile ({compiler}).", hint="the kernels of this session stay as they were."
+    )
+    for message in [m for m in messages if m.kind == "error"][:6]:
+        for line in message.lines():
+            error.add_note(line)
+    return error
+
+
+def _messages(text: CudaText, log: str) -> Iterator[Message]:
+    """What a compiler's log says, line by line of the cell."""
+    lines, said = text.text.splitlines(), log.splitlines()
+    for i, line in enumerate(said):
+        match = _NVRTC.match(line) or _GCC.match(line)
+        if match is None:
+            continue
+        own, number = match["file"] == text.name, int(match["line"])
+        source = lines[number - text.first] if own and 0 <= number - text.first < len(lines) else ""
+        if "column" in match.groupdict():
+            column = int(match["column"])
+        else:
+            column = _column(source, said[i + 1 : i + 3])
+        where = "" if own else f"{match['file']}, line {number}: "
+        yield Message(match["kind"], number if own else 0, column if own else 0, where + match["text"], source)
+
+
+def _column(source: str, following: Sequence[str]) -> int:
+    """Where the caret stands that NVRTC draws below the line."""
+    if len(following) < 2 or following[1].strip() != "^":
+        return 0
+    shown = following[0]
+    lead = (len(shown) - len(shown.lstrip())) - (len(source) - len(source.lstrip()))
+    return following[1].index("^") - lead + 1

@@ -1,0 +1,100 @@
+"""What can be said of a kernel's cost: times on the processor, launches and bytes on the emulator."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import prod
+from time import perf_counter
+from typing import Any
+
+import numpy as np
+
+from fluidnb_kernels.cuda.source import Function
+from fluidnb_kernels.lab.cases import Case
+from fluidnb_kernels.lab.launch import Launcher
+
+#: Seconds for which a kernel is timed.
+_LONG = 0.05
+
+
+@dataclass(frozen=True, slots=True)
+class LaunchFacts:
+    """One launch.
+
+    Args:
+        kernel: its name.
+        grid: blocks.
+        block: threads of a block.
+        shared: bytes of dynamic shared memory.
+        arguments: bytes of the arrays that it is given.
+        read: bytes of those that it may only read.
+    """
+
+    kernel: str
+    grid: tuple[int, ...]
+    block: tuple[int, ...]
+    shared: int
+    arguments: int
+    read: int
+
+    @property
+    def threads(self) -> int:
+        """How many threads are launched."""
+        return prod(self.grid) * prod(self.block)
+
+    @property
+    def written(self) -> int:
+        """Bytes of the arrays that it may write."""
+        return self.arguments - self.read
+
+
+def launch_facts(calls: Sequence[Any], launcher: Launcher | None = None) -> tuple[LaunchFacts, ...]:
+    """The launches among what a kernel emitted.
+
+    Args:
+        calls: calls of a binder.
+        launcher: knows which arguments of its kernels are only read.
+
+    Returns:
+        Their facts, in order.
+    """
+    out = []
+    for function, args, _ in calls:
+        if not isinstance(function, Function):
+            continue
+        grid, block, shared, *given = args
+        arrays = {id(a): a.nbytes for a in given if isinstance(a, np.ndarray)}
+        read = 0
+        if launcher is not None:
+            part = next(p for p in launcher.text.parts if p.name == function.name.partition("<")[0])
+            pairs = zip(part.parameters, given, strict=True)
+            read = sum(a.nbytes for p, a in pairs if isinstance(a, np.ndarray) and not p.written)
+        out.append(LaunchFacts(function.name, tuple(grid), tuple(block), shared, sum(arrays.values()), read))
+    return tuple(out)
+
+
+def time_of(case: Case, place: str = "cpu") -> float:
+    """How long the calls of a case take.
+
+    Args:
+        case: the operator with operands.
+        place: where it runs.
+
+    Returns:
+        Seconds, the shortest of several tries.
+
+    Example:
+        >>> from fluidnb_kernels.lab.cases import cases
+        >>> 0 < time_of(cases("relu", ["float32"], shapes=[(64, 64)])[0]) < 1
+        True
+    """
+    with np.errstate(all="ignore"):
+        calls = case.bind(place, case.scope())
+        best, end = float("inf"), perf_counter() + _LONG
+        while perf_counter() < end or best == float("inf"):
+            start = perf_counter()
+            for function, args, kw in calls:
+                function(*args, **kw)
+            best = min(best, perf_counter() - start)
+    return best

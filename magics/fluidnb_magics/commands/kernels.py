@@ -1,0 +1,61 @@
+"""``%fluid kernels``: what operators have on each place, and the kernels that cells wrote."""
+
+from __future__ import annotations
+
+from IPython.core.magic_arguments import argument, magic_arguments, parse_argstring
+
+from fluidnb.errors import OpValueError
+from fluidnb.viz.spans import Line
+from fluidnb_magics.expressions import unquoted
+from fluidnb_magics.showing import show, width
+from fluidnb_magics.workbench import Workbench
+
+
+@magic_arguments("fluid kernels")
+@argument("what", nargs="?", default="", help="an operator, a family, a part of names (* and ?); or drop, or mine")
+@argument("name", nargs="?", default="", help="behind drop: the operator whose kernels, or which itself, cells wrote")
+@argument("place", nargs="?", default="", choices=["", "cpu", "cuda"], help="behind drop: these alone")
+def kernels(bench: Workbench, line: str) -> None:
+    """Show what operators have on the CPU and on CUDA; ``drop OP`` takes back what %%kernel and %%op cells wrote.
+
+    ``%fluid kernels mine`` shows the reports of what cells wrote in this session.
+    """
+    from fluidnb_kernels.lab.catalog import catalog_html, catalog_lines, read_catalog
+
+    args = parse_argstring(kernels, line)
+    what = unquoted(args.what)
+    if what == "drop":
+        show(bench.shell, _drop(unquoted(args.name), args.place))
+    elif what == "mine":
+        show(bench.shell, _mine())
+    else:
+        rows = read_catalog(what)
+        show(bench.shell, catalog_lines(rows, width(bench.shell)), lambda: catalog_html(rows))
+
+
+def _drop(name: str, place: str) -> list[Line]:
+    from fluidnb_kernels.lab import take_back, written, written_ops
+
+    own = next((t for t in written_ops() if t.op == name), None)
+    if own is not None:
+        own.take_back()
+        return [[(name, "name"), ("  is no operator any more", "")]]
+    if not name:
+        names = dict.fromkeys([*(t.op for t in written()), *(t.op for t in written_ops())])
+        raise OpValueError(
+            "drop needs the name of an operator.", expected=" or ".join(names) or "nothing was written yet",
+            received="%fluid kernels drop",
+        )  # fmt: skip
+    return [
+        [(t.op, "name"), (f"  on {t.place}, {', '.join(t.dtypes)}: taken back", "")] for t in take_back(name, place)
+    ]
+
+
+def _mine() -> list[Line]:
+    from fluidnb_kernels.lab import written, written_ops
+    from fluidnb_kernels.lab.op_report import op_lines
+    from fluidnb_kernels.lab.report import trial_lines
+
+    lines = [line for trial in written() for line in trial_lines(trial)]
+    lines += [line for made in written_ops() for line in op_lines(made)]
+    return lines or [[("no kernels yet: write one in a cell that starts with %%kernel OP", "dim")]]
