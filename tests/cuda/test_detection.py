@@ -147,3 +147,76 @@ def test_boxes_of_every_place(type: str, slots: list[str], given: dict[str, Any]
     known = {"offset"} if type == "anchor_generator" else set(more)
     attrs = given["attrs"] | {name: value for name, value in more.items() if name in known}
     twins(type, {slot: np.zeros(MAPS[slot]) for slot in given["from"]}, attrs, slots)
+
+
+@pytest.mark.parametrize("classes", [1, 3, 40])
+@pytest.mark.parametrize("aware", [None, 0.0, 0.4])
+def test_boxes_and_scores_of_a_map(classes: int, aware: float | None) -> None:
+    attrs: dict[str, Any] = {"anchors": [10, 13, 16, 30], "class_num": classes, "conf_thresh": 0.5, "scale_x_y": 1.2}
+    attrs |= {} if aware is None else {"iou_aware": True, "iou_aware_factor": aware}
+    x = numbers(2, 2 * (5 + classes + (aware is not None)), 6, 7, low=-2, high=2)
+    given = {"X": x, "ImgSize": np.array([[90, 120], [64, 50]], np.int64)}
+    for inside in (True, False):
+        twins("yolo_box", given, {**attrs, "clip_bbox": inside}, ["Boxes", "Scores"])
+
+
+def test_a_box_too_large_for_numbers_that_nobody_wants() -> None:
+    x = np.zeros((1, 6, 1, 2))
+    x[0, 2], x[0, 4] = 1e4, [-9, 9]
+    scope = twins(
+        "yolo_box", {"X": x, "ImgSize": np.array([[8, 8]], np.int32)}, {"anchors": [4, 4]}, ["Boxes", "Scores"]
+    )
+    assert not np.asarray(scope.find_var("Boxes@out").value)[0, 0].any()
+
+
+TASK: dict[str, Any] = {"anchors": [10, 13, 16, 30, 33, 23, 33, 23], "anchor_mask": [2, 0, 3], "class_num": 6}
+
+
+def learned(dtype: Any, size: int = 5, objects: int = 7, **attrs: Any) -> dict[str, Array]:
+    """A map and its objects, two of them at the same place with the same anchor, one that is none."""
+    gt = np.concatenate([numbers(2, objects, 2, low=0, high=1), numbers(2, objects, 2, seed=3, low=0.02, high=0.4)], -1)
+    gt[0, 3], gt[0, 4, :2], gt[1, 2, 2:] = [0.5, 0.5, 0.06, 0.08], [0.52, 0.53], 0
+    gt[0, 4, 2:] = gt[0, 3, 2:]
+    x = numbers(2, 3 * 11, size, size, seed=5).astype(dtype)
+    given = {"X": x, "GTBox": gt.astype(dtype), "GTLabel": np.arange(2 * objects, dtype=np.int32).reshape(2, -1) % 6}
+    given["GTScore"] = numbers(2, objects, seed=6, low=0.2).astype(dtype)
+    attrs = TASK | attrs
+    masks = ["ObjectnessMask", "GTMatchMask"]
+    scope = twins("yolov3_loss", given, attrs, ["Loss", *masks])
+    saved = {slot: np.asarray(scope.find_var(f"{slot}@out").value) for slot in masks}
+    g = numbers(2, seed=8).astype(dtype)
+    outs = ["X@GRAD", "GTBox@GRAD", "GTScore@GRAD"]
+    for wanted in (outs, outs[:1]):
+        twins("yolov3_loss_grad", {**given, **saved, "Loss@GRAD": g}, attrs, wanted)
+    return given
+
+
+@pytest.mark.parametrize("smooth", [True, False])
+def test_what_a_map_learns(smooth: bool) -> None:
+    given = learned(np.float64, use_label_smooth=smooth, ignore_thresh=0.3, scale_x_y=1.1)
+    del given["GTScore"]
+    twins("yolov3_loss", given, TASK, ["Loss"])
+    learned(np.float64, size=18, objects=40)
+
+
+@DTYPES
+def test_dtypes_of_maps(dtype: Any) -> None:
+    learned(dtype)
+    x = numbers(1, 16, 2, 3, low=-2, high=2).astype(dtype)
+    given = {"X": x, "ImgSize": np.array([[90, 120]], np.int32)}
+    twins("yolo_box", given, {"anchors": [10, 13, 16, 30], "class_num": 3}, ["Boxes", "Scores"])
+
+
+@pytest.mark.parametrize("what", ["GTBox", "GTLabel"])
+def test_an_object_outside_and_a_label_that_is_none(what: str) -> None:
+    given = {"X": numbers(2, 12, 3, 3), "GTBox": np.full((2, 1, 4), 0.4), "GTLabel": np.zeros((2, 1), np.int32)}
+    given[what][1] = 1
+    attrs = {"anchors": [9, 9], "anchor_mask": [0], "class_num": 1}
+    given["X"] = given["X"][:, :6]
+    loss = emulated("yolov3_loss", given, attrs, ["Loss"])["Loss"]
+    assert np.isfinite(loss[0]) and np.isnan(loss[1])
+
+
+def test_no_objects() -> None:
+    given = {"X": numbers(2, 6, 3, 3), "GTBox": np.zeros((2, 0, 4)), "GTLabel": np.zeros((2, 0), np.int32)}
+    twins("yolov3_loss", given, {"anchors": [9, 9], "anchor_mask": [0]}, ["Loss", "ObjectnessMask", "GTMatchMask"])

@@ -2,16 +2,33 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from fluidnb.op import Attr, Binder, Context, op, product
+from fluidnb.op import Attr, Binder, Context, kernel, op, product
+from fluidnb_kernels.cuda import CTYPES, Source, ctype
+from fluidnb_kernels.cuda.cast import of_dtype
+from fluidnb_kernels.cuda.grid import BLOCKS
+from fluidnb_kernels.cuda.rows import by_rows
+from fluidnb_kernels.cuda.wide import wide_dtype
 from fluidnb_kernels.emit import FLOATS
 from fluidnb_kernels.rules import agree, whole_numbers
 
 Array = Any
+_TYPED = ("yolo_boxes", "yolo_scores", "objects", "yolo_loss", "sure_grad", "object_grad")
+#: Sides of a tile of scores, as ``yolo.cu`` numbers them.
+_TILE, _STRIPE = 32, 8
+
+
+def _kernels() -> Iterator[str]:
+    yield from ("matched<float>", "matched<double>")
+    yield from (f"{name}<{CTYPES[t]}>" for name in _TYPED for t in FLOATS)
+
+
+CUDA = Source(__file__, "yolo.cu", _kernels)
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,7 +41,7 @@ class Head:
         least: the least confidence of a box.
         inside: whether boxes end at the edges of the image.
         spread: how far a middle may be from its place.
-        aware: the power of the predicted overlap; 0 where the map has none.
+        aware: the power of the predicted overlap; None where the map has none.
     """
 
     anchors: tuple[int, ...]
@@ -32,7 +49,7 @@ class Head:
     least: float
     inside: bool
     spread: float
-    aware: float
+    aware: float | None
 
 
 def sigmoid(x: Array) -> Array:
@@ -57,10 +74,10 @@ def read(x: Array, images: Array, head: Head, boxes: Array | None, scores: Array
     """
     n, _, h, w = x.shape
     count, dtype = len(head.anchors) // 2, x.dtype.type
-    first = count if head.aware else 0
+    first = 0 if head.aware is None else count
     parts = x[:, first:].reshape(n, count, -1, h, w)
     sure = sigmoid(parts[:, :, 4])
-    if head.aware:
+    if head.aware is not None:
         sure = sure ** dtype(1 - head.aware) * sigmoid(x[:, :count]) ** dtype(head.aware)
     sizes = images.astype(x.dtype).reshape(n, 2, 1, 1, 1)
     anchors = np.array(head.anchors, x.dtype).reshape(1, count, 2, 1, 1)
@@ -77,10 +94,10 @@ def read(x: Array, images: Array, head: Head, boxes: Array | None, scores: Array
         found = np.concatenate([np.maximum(found[..., :2], 0), np.minimum(found[..., 2:], last)], -1)
     kept = (sure >= dtype(head.least))[..., None]
     if boxes is not None:
-        boxes[...] = (found * kept).reshape(boxes.shape)
+        boxes[...] = np.where(kept, found, 0).reshape(boxes.shape)
     if scores is not None:
-        rate = np.moveaxis(sigmoid(parts[:, :, 5:]), 2, -1) * sure[..., None] * kept
-        scores[...] = rate.reshape(scores.shape)
+        rate = np.moveaxis(sigmoid(parts[:, :, 5:]), 2, -1) * sure[..., None]
+        scores[...] = np.where(kept, rate, 0).reshape(scores.shape)
 
 
 def check_anchors(anchors: list[int]) -> str | None:
@@ -116,6 +133,13 @@ def _infer(c: Context) -> None:
     c.set("Scores", (x.shape[0], places, c.attr("class_num")), x.dtype)
 
 
+def _head(c: Context) -> Head:
+    return Head(
+        tuple(c.attr("anchors")), c.attr("downsample_ratio"), c.attr("conf_thresh"), c.attr("clip_bbox"),
+        c.attr("scale_x_y"), c.attr("iou_aware_factor") if c.attr("iou_aware") else None,
+    )  # fmt: skip
+
+
 @op(
     "yolo_box",
     inputs={
@@ -148,8 +172,24 @@ def yolo_box(b: Binder) -> None:
 
     Source: Redmon and Farhadi, "YOLOv3: An Incremental Improvement" (2018); Fluid's yolo_box_op.
     """
-    head = Head(
-        tuple(b.attr("anchors")), b.attr("downsample_ratio"), b.attr("conf_thresh"), b.attr("clip_bbox"),
-        b.attr("scale_x_y"), b.attr("iou_aware_factor") if b.attr("iou_aware") else 0.0,
-    )  # fmt: skip
-    b(read, b["X"], b["ImgSize"], head, b["Boxes"], b["Scores"])
+    b(read, b["X"], b["ImgSize"], _head(b), b["Boxes"], b["Scores"])
+
+
+@kernel("yolo_box", place="cuda", dtypes=FLOATS)
+def yolo_box_on_cuda(b: Binder) -> None:
+    """A thread for each side of a box; a block for each tile of scores."""
+    x, boxes, scores, head = b["X"], b["Boxes"], b["Scores"], _head(b)
+    n, _, h, w = x.shape
+    wide, count, classes = wide_dtype(x.dtype), len(head.anchors) // 2, b.attr("class_num")
+    sizes = [np.int64(v) for v in (count, 5 + classes, h, w)]
+    least, aware = np.float64(head.least), (np.int32(head.aware is not None), np.float64(head.aware or 0))
+    if boxes is not None and boxes.size:
+        anchors, how = b.table(np.array(head.anchors, wide)), (np.int32(head.inside), np.float64(head.spread))
+        operands = x, of_dtype(b, b["ImgSize"], wide), anchors, boxes, *sizes, np.int64(head.ratio), least
+        by_rows(b, CUDA, f"yolo_boxes<{ctype(x.dtype)}>", n * count, 4 * h * w, *operands, *how, *aware)
+    if scores is not None and scores.size:
+        places, groups = -(-h * w // _TILE), -(-classes // _TILE)
+        tiles = n * count * places * groups
+        counts = [np.int64(v) for v in (places, groups, tiles)]
+        name, grid, block = CUDA[f"yolo_scores<{ctype(x.dtype)}>"], (min(tiles, BLOCKS),), (_TILE, _STRIPE)
+        b(name, grid, block, 0, x, scores, *sizes, least, *aware, *counts)

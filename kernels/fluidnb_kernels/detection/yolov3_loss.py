@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from fluidnb.op import Attr, Binder, Context, default_grad, grad_op, op
-from fluidnb_kernels.detection.yolo_box import check_anchors, sigmoid
+from fluidnb.op import Attr, Binder, Context, default_grad, grad_op, kernel, op
+from fluidnb_kernels.cuda import ctype
+from fluidnb_kernels.cuda.cast import of_dtype
+from fluidnb_kernels.cuda.grid import BLOCKS, THREADS, each
+from fluidnb_kernels.cuda.rows import by_rows
+from fluidnb_kernels.cuda.wide import wide_dtype
+from fluidnb_kernels.detection.yolo_box import CUDA, check_anchors, sigmoid
 from fluidnb_kernels.detection.yolo_targets import Task, assign, ignored, targets
 from fluidnb_kernels.emit import FLOATS, zeros
 from fluidnb_kernels.rules import agree, whole_numbers
+from fluidnb_kernels.tensor.moves import fill
 
 Array = Any
 
@@ -192,3 +199,90 @@ def yolov3_loss_grad(b: Binder) -> None:
     for slot in ("GTBox@GRAD", "GTScore@GRAD"):
         if b.wants(slot):
             zeros(b, b[slot])
+
+
+@dataclass(frozen=True, slots=True)
+class _Launches:
+    """What the launches of a loss and of its gradient read."""
+
+    b: Binder
+    x: Array
+    boxes: Array
+    rates: Any
+    anchors: Array
+    task: Task
+
+    @staticmethod
+    def of(b: Binder) -> _Launches:
+        x, task, wide = b["X"], _task(b), wide_dtype(b["X"].dtype)
+        rates = np.uintp(0) if b["GTScore"] is None else of_dtype(b, b["GTScore"], wide)
+        own = np.array(task.anchors, wide).reshape(-1, 2)[list(task.mask)]
+        return _Launches(b, x, of_dtype(b, b["GTBox"], wide), rates, b.table(own), task)
+
+    @property
+    def many(self) -> int:
+        """Objects of an image."""
+        return int(self.boxes.shape[1])
+
+    @property
+    def input(self) -> np.float64:
+        """Pixels of the network's input along an axis."""
+        return np.float64(self.task.ratio * self.x.shape[2])
+
+    @property
+    def sizes(self) -> list[Any]:
+        return [np.int64(v) for v in (len(self.task.mask), 5 + self.task.classes, *self.x.shape[2:])]
+
+    def kernel(self, name: str) -> str:
+        return f"{name}<{ctype(self.x.dtype)}>"
+
+    def match(self, out: Array) -> None:
+        """Which anchor learns each object."""
+        anchors = np.array(self.task.anchors, self.boxes.dtype)
+        place = np.full(anchors.size // 2, -1, np.int32)
+        place[list(reversed(self.task.mask))] = np.arange(len(self.task.mask), dtype=np.int32)[::-1]
+        operands = self.boxes, self.b.table(anchors), self.b.table(place), out, np.int64(place.size), self.input
+        each(self.b, CUDA, f"matched<{ctype(self.boxes.dtype)}>", out.size, *operands)
+
+    def objects(self, match: Array, out: Array) -> None:
+        """What each place is to be."""
+        operands = self.x, self.boxes, self.rates, match, self.anchors, out, *self.sizes, self.input
+        numbers = np.float64(self.task.spread), np.float64(self.task.near), np.int64(self.many)
+        n, count, h, w = out.shape
+        by_rows(self.b, CUDA, self.kernel("objects"), n * count, h * w, *operands, *numbers)
+
+    def by_blocks(self, name: str, blocks: int, match: Array, sure: Array, *args: Array) -> None:
+        """A launch whose blocks take an image or an object each."""
+        if blocks:
+            labels = of_dtype(self.b, self.b["GTLabel"], np.dtype(np.int64))
+            operands = self.x, self.boxes, labels, self.rates, match, self.anchors, sure, *args, *self.sizes
+            numbers = self.input, np.float64(self.task.smooth), np.int64(self.many), np.int64(blocks)
+            self.b(CUDA[self.kernel(name)], (min(blocks, BLOCKS),), (THREADS,), 0, *operands, *numbers)
+
+
+@kernel("yolov3_loss", place="cuda", dtypes=FLOATS)
+def yolov3_loss_on_cuda(b: Binder) -> None:
+    """Who learns what, what each place is to be, and a block for each image's loss; NaN where an object is outside."""
+    launches, loss, objects, match = _Launches.of(b), b["Loss"], b["ObjectnessMask"], b["GTMatchMask"]
+    x, count = launches.x, len(launches.task.mask)
+    match = b.tmp(launches.boxes.shape[:2], np.int32) if match is None else match
+    objects = b.tmp((len(x), count, *x.shape[2:]), x.dtype) if objects is None else objects
+    launches.match(match)
+    launches.objects(match, objects)
+    if loss is not None:
+        launches.by_blocks("yolo_loss", len(x), match, objects, loss)
+
+
+@kernel("yolov3_loss_grad", place="cuda", dtypes=FLOATS)
+def yolov3_loss_grad_on_cuda(b: Binder) -> None:
+    """Slopes of confidences everywhere, then of the other elements where objects are."""
+    if b.wants("X@GRAD"):
+        launches, objects, g, dx = _Launches.of(b), b["ObjectnessMask"], b["Loss@GRAD"], b["X@GRAD"]
+        match = of_dtype(b, b["GTMatchMask"], np.dtype(np.int32))
+        count, fields, h, w = launches.sizes
+        rows, name = len(dx) * int(count * fields), launches.kernel("sure_grad")
+        by_rows(b, CUDA, name, rows, int(h * w), launches.x, objects, g, dx, count, fields, h * w)
+        launches.by_blocks("object_grad", match.size, match, objects, g, dx)
+    for slot in ("GTBox@GRAD", "GTScore@GRAD"):
+        if b.wants(slot):
+            fill(b, b[slot])
