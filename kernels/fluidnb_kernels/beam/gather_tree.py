@@ -6,7 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from fluidnb.op import Binder, Context, op
+from fluidnb.op import Binder, Context, kernel, op
+from fluidnb_kernels.beam import on_cuda
 from fluidnb_kernels.rules import same_shape, whole_numbers
 
 Array = Any
@@ -63,3 +64,6 @@ def gather_tree(b: Binder) -> None:
     Source: Paddle's gather_tree_op.
     """
     b(follow, b["Ids"], b["Parents"], b["Out"])
+
+
+kernel("gather_tree", place="cuda", dtypes=("int32", "int64"))(on_cuda.gather_tree)

@@ -7,8 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from fluidnb.op import Attr, Binder, Context, op
+from fluidnb.op import Attr, Binder, Context, kernel, op
 from fluidnb.values.lod import to_absolute
+from fluidnb_kernels.beam import on_cuda
+from fluidnb_kernels.emit import FLOATS
 from fluidnb_kernels.rules import agree, whole_numbers
 from fluidnb_kernels.sequences import all_given, as_level
 
@@ -139,11 +141,23 @@ def _step(c: Context) -> Step:
     return Step(sources, c.attr("beam_size"), c.attr("end_id"), bool(c.attr("is_accumulated", True)))
 
 
+def _on_device(b: Binder) -> bool:
+    """Whether the kernel for GPUs is taken."""
+    return b.memory.place_kind == "cuda" and b["scores"].dtype.name in FLOATS
+
+
+def _search(b: Binder, at_once: bool = False) -> on_cuda.Search:
+    step = _step(b)
+    return on_cuda.Search(b, step.sources, step.beam_size, step.end_id, step.is_accumulated, at_once)
+
+
 def _counts(b: Binder) -> tuple[int, ...]:
     """How many candidates each row keeps: the LoD of the result."""
     if not all_given(b, "pre_ids", *(["pre_scores"] if b.has("pre_scores") else []), "scores"):
         return ()
     _check(b)
+    if _on_device(b):
+        return _search(b, at_once=True).kept()
     rows, _, _ = choose(_step(b), *_operands(b))
     return tuple(np.bincount(rows, minlength=len(b["scores"])).tolist())
 
@@ -208,7 +222,6 @@ def _set(c: Context, count: int, lod: Any) -> None:
     infer=_infer,
     guard=_counts,
     data_shape=True,
-    host_only=True,
     dtype_slot="scores",
 )
 def beam_search(b: Binder) -> None:
@@ -229,3 +242,10 @@ def beam_search(b: Binder) -> None:
     step, counts = _step(b), _counts(b)
     _set(b, sum(counts), (step.sources, as_level(counts)))
     b(search, step, _operands(b), b["selected_ids"], b["selected_scores"], b["parent_idx"])
+
+
+@kernel("beam_search", place="cuda", dtypes=FLOATS)
+def _beam_search_on_cuda(b: Binder) -> None:
+    counts = _counts(b)
+    _set(b, sum(counts), (_step(b).sources, as_level(counts)))
+    _search(b).write(counts)
