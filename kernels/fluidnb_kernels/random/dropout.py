@@ -12,6 +12,7 @@ from fluidnb.values.dtypes import np_dtype
 from fluidnb_kernels.cuda import Function, Source, ctype, vector, widths
 from fluidnb_kernels.cuda.grid import BLOCKS, THREADS, each
 from fluidnb_kernels.emit import FLOATS
+from fluidnb_kernels.random.words import words_of
 
 Array = Any
 
@@ -126,10 +127,8 @@ def draw(function: Function, stream: Stream, x: Array, out: Array, mask: Array, 
         >>> unit(Stream("y", Clock(1)), chance); bool(((chance >= 0.5) == mask).all())
         True
     """
-    state: Any = stream.rewind().bit_generator.state["state"]
-    words = *state["key"], *state["counter"][1:]  # the kernel counts in the first word
-    blocks = min(BLOCKS, -(-x.size // (8 * THREADS)))
-    function((blocks,), (THREADS,), 0, x, out, mask, *words, np.float64(rate), np.float64(divisor), np.int64(x.size))
+    blocks, numbers = min(BLOCKS, -(-x.size // (8 * THREADS))), (np.float64(rate), np.float64(divisor))
+    function((blocks,), (THREADS,), 0, x, out, mask, *words_of(stream), *numbers, np.int64(x.size))
 
 
 def _divisor(b: Binder) -> float:

@@ -33,6 +33,27 @@ def set_diagonal(out: Any, number: int, step: int, value: float) -> None:
     out.reshape(-1)[[i * columns + i + i * step for i in range(number)]] = value
 
 
+def diagonal_of(b: Binder) -> tuple[int, int]:
+    """The diagonal of uniform_random that gets a fixed value.
+
+    Args:
+        b: the binder.
+
+    Returns:
+        How many elements it has, and how far apart their columns are beyond the diagonal.
+
+    Raises:
+        RuleError: it does not lie inside Out.
+    """
+    out, number, step = b["Out"], b.attr("diag_num"), b.attr("diag_step")
+    b.require(
+        not number or out.ndim == 2 and number <= out.shape[0] and (number - 1) * (step + 1) < out.shape[1],
+        "The diagonal of uniform_random must lie inside Out.",
+        expected="diag_num and diag_step that fit", received=f"{number} and {step} in {list(out.shape)}",
+    )  # fmt: skip
+    return number, step
+
+
 @op(
     "uniform_random",
     inputs=SHAPE_SLOTS,
@@ -61,15 +82,9 @@ def uniform_random(b: Binder) -> None:
 
     Source: Fluid's uniform_random_op.
     """
-    out = b["Out"]
+    out, (number, step) = b["Out"], diagonal_of(b)
     b(uniform, b.rng, out, b.attr("min"), b.attr("max"))
-    number, step = b.attr("diag_num"), b.attr("diag_step")
     if number:
-        fits = out.ndim == 2 and number <= out.shape[0] and (number - 1) * (step + 1) < out.shape[1]
-        b.require(
-            fits, "The diagonal of uniform_random must lie inside Out.",
-            expected="diag_num and diag_step that fit", received=f"{number} and {step} in {list(out.shape)}",
-        )  # fmt: skip
         b(set_diagonal, out, number, step, b.attr("diag_val"))
 
 
