@@ -1,0 +1,18 @@
+// merge_selected_rows: rows of the same number added up.
+//
+// Reads each value once and writes each sum once, a block for a sum and its threads side by side along the row, so that
+// all accesses are whole lines: bound by the bandwidth of device memory. A sum takes its values in the order in which
+// they stand.
+#include "fluid.cuh"
+
+// Row i of out is the sum of the rows order[from[i]] to order[from[i + 1] - 1] of x.
+template <class T>
+__global__ void merged(const long long* order, const long long* from, const T* x, T* out, long long width,
+                       long long rows) {
+  for (long long row = blockIdx.x; row < rows; row += gridDim.x)
+    for (long long j = threadIdx.x; j < width; j += blockDim.x) {
+      wide_t<T> total = 0;
+      for (long long k = from[row]; k < from[row + 1]; ++k) total += up<T>(x[order[k] * width + j]);
+      out[row * width + j] = down<T>(total);
+    }
+}
