@@ -10,7 +10,6 @@ import numpy as np
 from fluidnb.errors import EnforceNotMet, NotBuiltYet, NotFound, OpTypeError, near
 from fluidnb.memory import flags
 from fluidnb.op.define import registry
-from fluidnb.op.transform import copy_between
 from fluidnb.program import Program, default_main_program, hooks, origin
 from fluidnb.program.dropped import refuse_dropped
 from fluidnb.proto.desc import ProgramDesc
@@ -85,9 +84,8 @@ class Executor:
                 expected="fluid.CPUPlace() or fluid.CUDAPlace(0)", received=repr(place),
                 hint="left out, it is fluid.CPUPlace().",
             )  # fmt: skip
-        DeviceContext.get(self.place)
+        self._context = DeviceContext.get(self.place)
         hold()
-        self._copy_in = copy_between("cpu", self.place.kind)
         self._on_host = self.place.kind == "cpu"
         self._closed = False
         self._hot: Entry | None = None
@@ -246,7 +244,7 @@ class Executor:
                     raise
             plan.entries[key] = entry  # in the order of their last use
             for buffer, name, _ in entry.feeds:
-                self._copy_in(values[name][0], buffer)
+                self._context.fill(buffer, values[name][0])
             out = self._again(entry, program, return_numpy)
             if type(fetch_list) is list and entry.fetches is not None:
                 entry.fetch_key = tuple(map(id, fetch_list))
@@ -368,7 +366,7 @@ class Executor:
         context = DeviceContext.get(plan.place)
         for name, (array, lod) in values.items():
             buffer = context.empty(array.shape, array.dtype, order_of(plan.layout, name, array.shape))
-            copy_between("cpu", plan.place.kind)(array, buffer)
+            context.fill(buffer, array)
             local.var(name).value = LoDTensor(buffer, lod, plan.place, name)
         return Machine(plan, local, run)
 

@@ -11,10 +11,11 @@ from fluidnb.errors import EnforceNotMet, NotFound, Operand, OpTypeError, OpValu
 from fluidnb.proto.desc import ProgramDesc, VarDesc
 from fluidnb.proto.framework_pb2 import VarType
 from fluidnb.values import declared, dtypes
+from fluidnb.values.copies import on_host
 from fluidnb.values.lod import check, checked_lengths, convert
 from fluidnb.values.tensor import LoDTensor
 
-#: An array and the LoD of its rows.
+#: An array, of the host or of a device, and the LoD of its rows.
 Fed = tuple[np.ndarray[Any, Any], tuple[tuple[int, ...], ...]]
 
 
@@ -67,6 +68,7 @@ def fed(name: str, value: Any, desc: ProgramDesc) -> Fed:
             received=name, hint=near(name, known) or "feed the names given to layers.data.",
         )  # fmt: skip
     lod: tuple[tuple[int, ...], ...] = ()
+    on_a_device = isinstance(value, LoDTensor) and not isinstance(value.array, np.ndarray)
     if isinstance(value, LoDTensor):
         if value.array is None:
             raise EnforceNotMet(
@@ -77,7 +79,7 @@ def fed(name: str, value: Any, desc: ProgramDesc) -> Fed:
         value, lod = value.array, value.lod_
     elif isinstance(value, tuple) and len(value) == 2 and isinstance(value[0], np.ndarray):
         value, lod = value[0], checked_lengths(convert(value[1]), None, name)
-    if isinstance(value, np.ndarray):
+    if isinstance(value, np.ndarray) or on_a_device:
         array = value
     else:
         array = _from_python(name, value, var)
@@ -129,7 +131,7 @@ def _checked(name: str, array: np.ndarray[Any, Any], var: VarDesc) -> np.ndarray
                 slots=[operand("data", var)], expected=str(want), received=str(array.dtype),
                 hint=f'array.astype("{want}") converts it.',
             )  # fmt: skip
-        array = array.astype(want)
+        array = on_host(array).astype(want)
     return array
 
 

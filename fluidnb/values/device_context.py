@@ -10,7 +10,7 @@ import numpy as np
 
 from fluidnb import memory
 from fluidnb.errors import EnforceNotMet, OpTypeError
-from fluidnb.values.copies import copy_between
+from fluidnb.values.copies import copy_between, on_host
 from fluidnb.values.dtypes import np_dtype
 from fluidnb.values.place import CPUPlace, CUDAPinnedPlace, CUDAPlace, Place
 
@@ -121,6 +121,21 @@ class DeviceContext:
         made = memory.empty(CPUPlace(), array.shape, array.dtype)
         copy_between(kind, CPUPlace.kind)(array, made)
         return made
+
+    def fill(self, target: Array, source: Any) -> None:
+        """Copy into an array of the device.
+
+        Args:
+            target: the array.
+            source: an array of the host, or of the same kind of device, of its shape and dtype.
+        """
+        kind = self.place.kind
+        if isinstance(source, np.ndarray):
+            copy_between(CPUPlace.kind, kind)(source, target)
+        elif kind == CPUPlace.kind:
+            copy_between(kind, kind)(on_host(source), target)
+        else:
+            copy_between(kind, kind)(source, target)
 
     def wait(self) -> None:
         """Return when everything asked of the device is done; on the host that is now."""

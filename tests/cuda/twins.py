@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import zlib
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -29,6 +30,8 @@ CLOSE = {"float64": 1e-11, "float32": 3e-5, "float16": 1e-3, "bfloat16": 8e-3}
 HALF = ("float16", "bfloat16")
 
 
+#: Whether kernels look for memory errors; `test_sanitized` asks for it in processes of their own.
+SANITIZE = bool(os.environ.get("FLUIDNB_SANITIZE"))
 #: Where CUDA kernels run: on the emulator over numpy's own memory, unless a run wants cupy's.
 device: type[OnDevice] = OnDevice
 
@@ -86,7 +89,7 @@ def run_twins(desc: OpDesc, scope: Scope, where: type[OnDevice] | None = None) -
         for name in dict.fromkeys(desc.input_arg_names()):
             if name != EMPTY and other.find_var(name) is not None:
                 other.var(name).value = where.taken(other.find_var(name).value)
-        with emulator.running(order, seed=SEED % 1000):
+        with emulator.running(order, SEED % 1000, SANITIZE):
             _run(desc, other, where(Clock(1)))
         for name in desc.output_arg_names():
             want = scope.find_var(name)
