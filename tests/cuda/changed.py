@@ -1,0 +1,234 @@
+"""Tests run with a change in the text of kernels, each change in a process of its own: it may loop or crash.
+
+``python -m tests.cuda.changed survey FILE`` writes which kernels the cases of operators launch; ``... run`` reads a
+change and cases as JSON and ends with 0 when no case noticed it.
+"""
+
+from __future__ import annotations
+
+import importlib
+import json
+import os
+import pkgutil
+import signal
+import subprocess
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import fluidnb as fluid
+import fluidnb_kernels
+import tests.ops
+from fluidnb.runtime import Scope
+from fluidnb.testing import OpTest
+from fluidnb.testing.one_op import OneOp
+from fluidnb.values import LoDTensor
+from fluidnb_kernels.cuda import Source, sources
+from fluidnb_kernels.cuda.source import backends
+from fluidnb_kernels.emulator import CompileError
+from tests.cuda.mutants import Mutant, affected, changed, touches
+from tests.cuda.twins import has_kernel, run_twins
+
+ROOT = Path(fluidnb_kernels.__file__).parent
+#: How a process ends in which a case failed, and one whose text did not compile.
+NOTICED, REFUSED = 3, 4
+#: Processor seconds after which a launch counts as endless, and seconds for all of a process.
+_LAUNCH, _PROCESS = 20, 240
+
+
+def name_of(source: Source) -> str:
+    """What tells a file of kernels from others: its path in the package."""
+    return str(source.path.relative_to(ROOT))
+
+
+# ---- cases
+
+
+def cases() -> Iterator[str]:
+    """The cases of operators, as ``module:class``."""
+    for module in pkgutil.iter_modules(tests.ops.__path__):
+        if module.name.startswith("test_"):
+            for name, value in vars(importlib.import_module(f"tests.ops.{module.name}")).items():
+                if isinstance(value, type) and issubclass(value, OpTest) and value.op_type and value.inputs:
+                    yield f"{module.name}:{name}"
+
+
+def run_case(case: str, failed: Callable[[Exception], None]) -> None:
+    """Run the operators of a case, gradients too, with numpy and on the emulator.
+
+    Args:
+        case: as `cases` gives it.
+        failed: gets what an operator raises.
+    """
+    module, _, name = case.partition(":")
+    test = getattr(importlib.import_module(f"tests.ops.{module}"), name)()
+    test.setUp()
+    with fluid.fresh():
+        one = OneOp(test.op_type, test.inputs, test.attrs, test._outputs())
+        program, fed = one.program(), dict[str, Any]()
+        with suppress(fluid.errors.FluidError):  # it has no gradient
+            program, fed = one.backward(getattr(test, "loss", None), set())
+        descs = program.global_block().desc.ops
+        scope = Scope()
+        for row in one.inputs.values():
+            for variable, value in row:
+                scope.var(variable).value = value
+        for variable, array in fed.items():
+            scope.var(variable).value = LoDTensor(np.array(array), one._lods.get(variable, ()))
+        for desc in descs if any(map(has_kernel, descs)) else ():
+            try:
+                run_twins(desc, scope)
+            except Exception as error:
+                failed(error)
+
+
+# ---- which kernels they launch
+
+
+class _Recorder:
+    """A backend whose kernels do nothing but say that they were launched."""
+
+    def __init__(self) -> None:
+        self.files = {source.text: name_of(source) for source in sources}
+        self.seen: set[tuple[str, str]] = set()
+
+    def __call__(self, text: str, file: str, name: str) -> Callable[..., None]:
+        return lambda *args, **kw: self.seen.add((self.files[text], name))
+
+
+def survey() -> dict[str, list[tuple[str, str]]]:
+    """Which kernels each case launches, as (file, kernel)."""
+    recorder = backends["emulator"] = _Recorder()
+    found = {}
+    for case in cases():
+        recorder.seen = set()
+        with suppress(Exception):  # a case that cannot run this way
+            run_case(case, lambda error: None)
+        if recorder.seen:
+            found[case] = sorted(recorder.seen)
+    return found
+
+
+# ---- cases with a change
+
+
+class _Launch:
+    """A kernel that ends the process where a launch takes too long."""
+
+    def __init__(self, kernel: Any, cache: str, seconds: float) -> None:
+        self.kernel, self.cache, self.seconds = kernel, cache, seconds
+
+    def __call__(self, *args: Any, **kw: Any) -> None:
+        self._compile()
+        signal.setitimer(signal.ITIMER_PROF, self.seconds)
+        self.kernel(*args, **kw)
+        signal.setitimer(signal.ITIMER_PROF, 0)
+
+    def _compile(self) -> None:
+        """Compile it, and leave nothing in the cache of kernels that are as they should be."""
+        before = os.environ.get("FLUIDNB_CACHE")
+        os.environ["FLUIDNB_CACHE"] = self.cache
+        _ = self.kernel.signature
+        del os.environ["FLUIDNB_CACHE"]
+        if before is not None:
+            os.environ["FLUIDNB_CACHE"] = before
+
+
+def _change(mutant: Mutant, within: str, cache: str, seconds: float) -> None:
+    """Change the kernels of a file, or of all that include it."""
+    plain = backends["emulator"]
+    texts = {s.text: name_of(s) for s in sources if within in ("", name_of(s))}
+    names: dict[str, set[str]] = {}
+
+    def compiled(text: str, file: str, name: str) -> Any:
+        other = changed(text, mutant) if text in texts else text
+        if other != text:
+            if text not in names:
+                names[text] = affected(text, mutant.unit)
+            if touches(name, names[text]):
+                return _Launch(plain(other, file, name), cache, seconds)
+        return plain(text, file, name)
+
+    backends["emulator"] = compiled
+
+
+def _run(job: dict[str, Any]) -> int:
+    if job["mutant"] is not None:
+        _change(Mutant(**job["mutant"]), job["within"], job["cache"], job["seconds"])
+
+    def failed(error: Exception) -> None:
+        raise error
+
+    for case in job["cases"]:
+        print(case, flush=True)
+        try:
+            run_case(case, failed)
+        except CompileError as error:
+            print(error)
+            return REFUSED
+        except Exception as error:
+            print(f"{type(error).__name__}: {str(error)[:300]}")
+            return NOTICED
+    return 0
+
+
+def _here() -> dict[str, Any]:
+    """Where a process finds what this one has imported."""
+    return {"cwd": Path(__file__).parents[2], "env": {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}}
+
+
+def surveyed(file: Path) -> dict[str, list[list[str]]]:
+    """What `survey` finds, in another process.
+
+    Args:
+        file: where it writes.
+    """
+    command = [sys.executable, "-m", "tests.cuda.changed", "survey", str(file)]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=_PROCESS, **_here())
+    assert done.returncode == 0, done.stderr[-2000:]
+    found: dict[str, list[list[str]]] = json.loads(file.read_text())
+    return found
+
+
+def outcome(
+    mutant: Mutant | None, within: str, given: Sequence[str], cache: Path, seconds: float = _LAUNCH
+) -> tuple[int | None, str]:
+    """Run cases in another process.
+
+    Args:
+        mutant: the change; None for none.
+        within: the file of kernels that is changed, where the change is not in a header.
+        given: the cases.
+        cache: a folder for what is compiled.
+        seconds: processor time after which a launch of a changed kernel counts as endless.
+
+    Returns:
+        How the process ended, None where it took too long; and the last case that it began.
+    """
+    job: dict[str, Any] = {"mutant": mutant and asdict(mutant), "within": within, "cases": list(given)}
+    job |= {"cache": str(cache), "seconds": seconds}
+    command = [sys.executable, "-m", "tests.cuda.changed", "run"]
+    try:
+        done = subprocess.run(
+            command, input=json.dumps(job), capture_output=True, text=True, timeout=_PROCESS, **_here()
+        )  # fmt: skip
+    except subprocess.TimeoutExpired:
+        return None, ""
+    begun = [line for line in done.stdout.splitlines() if line in given]
+    if done.returncode == 1 or not begun:
+        raise RuntimeError(f"{command} failed: {done.stderr[-2000:]}")
+    return done.returncode, begun[-1]
+
+
+if __name__ == "__main__":
+    if sys.argv[1] == "survey":
+        Path(sys.argv[2]).write_text(json.dumps(survey()))
+    else:
+        code = _run(json.load(sys.stdin))
+        sys.stdout.flush()
+        os._exit(code)  # what a change has done to memory shows no more

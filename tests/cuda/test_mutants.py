@@ -1,0 +1,113 @@
+"""A small change in any file of kernels makes some case of its operators fail."""
+
+from __future__ import annotations
+
+import random
+import signal
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import fluidnb_kernels
+from fluidnb_kernels import emulator
+from fluidnb_kernels.cuda import Source, sources
+from tests.cuda.changed import NOTICED, REFUSED, ROOT, name_of, outcome, surveyed
+from tests.cuda.mutants import Mutant, affected, mutants, touches
+from tests.tools.sampling import SEED, sample
+
+assert fluidnb_kernels.__name__, "importing it makes all sources known"
+pytestmark = pytest.mark.skipif(bool(emulator.missing()), reason=emulator.missing())
+
+#: Changes of a file of which one has to be noticed, and cases that look at each.
+TRIES, CASES = 5, 6
+HEADERS = sorted(str(path.relative_to(ROOT)) for path in ROOT.rglob("*.cuh"))
+
+Survey = dict[str, list[list[str]]]
+
+
+@pytest.fixture(scope="module")
+def survey(tmp_path_factory: pytest.TempPathFactory) -> Survey:
+    """Case -> the kernels it launches."""
+    return surveyed(tmp_path_factory.mktemp("survey") / "kernels.json")
+
+
+def users(file: str) -> list[Source]:
+    """The file itself, or those that include it."""
+    mark = f'#line 1 "{Path(file).name}"\n'
+    return [s for s in sources if (mark in s.text if file in HEADERS else name_of(s) == file)]
+
+
+def looking(mutant: Mutant, file: str, survey: Survey) -> list[str]:
+    """Cases that launch a kernel which a change may have made another, those with few such kernels first."""
+    names = {name_of(source): affected(source.text, mutant.unit) for source in users(file)}
+    counts = {
+        case: sum(touches(kernel, names[at]) for at, kernel in launched if at in names)
+        for case, launched in survey.items()
+    }
+    found = [case for case, count in counts.items() if count]
+    random.Random(f"{SEED} {mutant}").shuffle(found)
+    return sorted(found, key=counts.__getitem__)[:CASES]
+
+
+def in_some_order(file: str) -> list[Mutant]:
+    """The changes of a file, those of different parts in turn."""
+    found = list(mutants((ROOT / file).read_text(), Path(file).name))
+    random.Random(f"{SEED} {file}").shuffle(found)
+    seen: dict[str, int] = {}
+
+    def turn(mutant: Mutant) -> int:
+        seen[mutant.unit] = seen.get(mutant.unit, 0) + 1
+        return seen[mutant.unit]
+
+    return sorted(found, key=turn)
+
+
+def tried(file: str, survey: Survey, cache: Path) -> Iterator[tuple[Mutant, str, bool]]:
+    """Changes of a file that compile and that some case launches, the case that ended it, and whether it noticed."""
+    within = "" if file in HEADERS else file
+    for mutant in in_some_order(file):
+        cases = looking(mutant, file, survey)
+        if not cases:
+            continue
+        code, last = outcome(mutant, within, cases, cache)
+        if code == 0:
+            yield mutant, f"not noticed by {', '.join(cases)}", False
+        elif code is not None and code != REFUSED:
+            assert outcome(None, within, [last], cache)[0] == 0, f"{last} fails without a change"
+            how = "fails" if code == NOTICED else f"ends with {code}"
+            yield mutant, f"{last} {how}", True
+
+
+@pytest.mark.parametrize("file", sample([*(name_of(s) for s in sources), *HEADERS], 2))
+def test_a_change_is_noticed(file: str, survey: Survey, tmp_path: Path) -> None:
+    lines = []
+    for mutant, how, noticed in tried(file, survey, tmp_path):
+        lines.append(f"{mutant}: {how}")
+        print(lines[-1])
+        if noticed:
+            return
+        if len(lines) == TRIES:
+            break
+    assert lines, f"no case launches a kernel of {file}"
+    pytest.fail(f"none of {len(lines)} changes was noticed:\n" + "\n".join(lines))
+
+
+def test_a_case_that_is_as_it_should_be_notices_nothing(survey: Survey, tmp_path: Path) -> None:
+    case = next(case for case, launched in survey.items() if any(at == "loss/terms.cu" for at, _ in launched))
+    assert outcome(None, "loss/terms.cu", [case], tmp_path) == (0, case)
+
+
+@pytest.mark.parametrize(("old", "new", "code"), [
+    ("C first =", "for (volatile int k = 0;;) k = 1; C first =", -signal.SIGPROF),
+    ("one[i]", "one[i + 100000000000]", -signal.SIGSEGV),
+    ("one[i]", "one[", REFUSED),
+])  # fmt: skip
+def test_loops_and_crashes_end_a_process_of_their_own(
+    survey: Survey, tmp_path: Path, old: str, new: str, code: int
+) -> None:
+    file = "loss/terms.cu"
+    number, line = next((n, x) for n, x in enumerate((ROOT / file).read_text().split("\n"), 1) if old in x)
+    mutant = Mutant("terms.cu", number, line.index(old), old, new, "terms")
+    cases = looking(mutant, file, survey)[:1]
+    assert outcome(mutant, file, cases, tmp_path, 1.0) == (code, *cases)
