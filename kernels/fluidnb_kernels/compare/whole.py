@@ -2,14 +2,34 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 
-from fluidnb.op import Attr, Binder, Context, op
+from fluidnb.op import Attr, Binder, Context, kernel, op
+from fluidnb_kernels.cuda import CTYPES, Source, ctype
+from fluidnb_kernels.cuda.cast import of_dtype
+from fluidnb_kernels.cuda.grid import THREADS
+from fluidnb_kernels.cuda.wide import wide_dtype
+from fluidnb_kernels.reduce.folds import NUMBERS
 from fluidnb_kernels.rules import same_shape
+from fluidnb_kernels.tensor.moves import fill
 
 Array = Any
+
+#: Blocks at most: each leaves one element, which one block joins.
+_BLOCKS = 1024
+
+
+def _kernels() -> Iterator[str]:
+    yield "everywhere"
+    yield from (f"same<{own}>" for own in CTYPES.values())
+    yield from (f"close<{CTYPES[dtype]}, double>" for dtype in NUMBERS)
+    yield from (f"close<{CTYPES[dtype]}, float>" for dtype in ("float16", "bfloat16", "float32"))
+
+
+CUDA = Source(__file__, "whole.cu", _kernels)
 
 
 def _close_infer(c: Context) -> None:
@@ -112,3 +132,35 @@ def equal_all(b: Binder) -> None:
     Source: Paddle's equal_all_op.
     """
     b(equal, b["X"], b["Y"], b["Out"])
+
+
+def _everywhere(b: Binder, name: str, read: tuple[Array, ...], *numbers: Any) -> None:
+    """Emit Out = whether a kernel finds two tensors the same everywhere."""
+    count = read[0].size
+    blocks = min(_BLOCKS, -(-count // THREADS))
+    partial = b.tmp((max(blocks, 1),), bool)
+    if blocks:
+        b(CUDA[name], (blocks,), (THREADS,), 0, *read, partial, *numbers, np.int64(count))
+    b(CUDA["everywhere"], (1,), (THREADS,), 0, partial, b["Out"], np.int32(blocks))
+
+
+@kernel("allclose", place="cuda", dtypes=NUMBERS)
+def allclose_on_cuda(b: Binder) -> None:
+    """One pass; tolerances that are variables are compared in their precision where that is higher."""
+    x, given = b["Input"], [b[slot] for slot in ("Rtol", "Atol")]
+    wide = wide_dtype(x.dtype) if x.dtype.kind != "i" else np.dtype(np.float64)
+    wide = np.result_type(wide, *(t.dtype for t in given if t is not None))
+    tolerances = [None if t is None else of_dtype(b, t, wide) for t in given]
+    read = x, of_dtype(b, b["Other"], x.dtype), *tolerances
+    numbers = *(np.float64(b.attr(name)) for name in ("rtol", "atol")), np.int32(b.attr("equal_nan"))
+    _everywhere(b, f"close<{ctype(x.dtype)}, {ctype(wide)}>", read, *numbers)
+
+
+@kernel("equal_all", place="cuda")
+def equal_all_on_cuda(b: Binder) -> None:
+    """One pass, in the dtype in which numpy compares them."""
+    x, y = b["X"], b["Y"]
+    if x.shape != y.shape:
+        return fill(b, b["Out"], False)
+    common = np.less.resolve_dtypes((x.dtype, y.dtype, None))[0]
+    return _everywhere(b, f"same<{ctype(common)}>", (of_dtype(b, x, common), of_dtype(b, y, common)))

@@ -6,8 +6,15 @@ from typing import Any
 
 import numpy as np
 
-from fluidnb.op import Attr, Binder, Context, default_grad, grad_op, op
+from fluidnb.op import Attr, Binder, Context, default_grad, grad_op, kernel, op
+from fluidnb_kernels.cuda import ctype
+from fluidnb_kernels.cuda.cast import of_dtype
+from fluidnb_kernels.cuda.fold import fold
+from fluidnb_kernels.cuda.wide import wide_dtype, writing_as, written_as
 from fluidnb_kernels.emit import FLOATS
+from fluidnb_kernels.math.norms import CUDA
+from fluidnb_kernels.reduce import folds
+from fluidnb_kernels.tensor.moves import move
 
 Array = Any
 
@@ -106,3 +113,28 @@ def _slope_infer(c: Context) -> None:
 def straight_through(b: Binder) -> None:
     """dX = dOut."""
     b(np.copyto, b["X@GRAD"], b["Out@GRAD"])
+
+
+@kernel("moving_average_abs_max_scale", place="cuda", dtypes=FLOATS)
+def moving_average_abs_max_scale_on_cuda(b: Binder) -> None:
+    """A fold finds the largest size; one thread does the rest."""
+    x = b["X"]
+    if b.wants("Out"):
+        move(b, b["Out"], x)
+    if b.attr("is_test"):
+        return
+    wide, slots = wide_dtype(x.dtype), ("OutAccum", "OutState", "OutScale")
+    largest = b.tmp((1,), wide)
+    fold(b, folds.CUDA, folds.LARGEST_SIZE, x, range(x.ndim), largest)
+    before = [of_dtype(b, b[slot], wide) for slot in ("InAccum", "InState")]
+    after = [writing_as(b, b[slot], wide) if b.wants(slot) else b.tmp((1,), wide) for slot in slots]
+    b(CUDA[f"moving<{ctype(wide)}>"], (1,), (1,), 0, largest, *before, *after, np.float64(b.attr("moving_rate")))
+    for slot, given in zip(slots, after, strict=True):
+        if b.wants(slot):
+            written_as(b, b[slot], given)
+
+
+@kernel(_SLOPE, place="cuda")
+def straight_through_on_cuda(b: Binder) -> None:
+    """dX = dOut."""
+    move(b, b["X@GRAD"], b["Out@GRAD"])

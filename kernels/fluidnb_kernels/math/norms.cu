@@ -1,7 +1,7 @@
-// norm: vectors along one axis made as long as 1, and the gradient.
+// norm: vectors along one axis made as long as 1, and the gradient; clip_by_norm and moving_average_abs_max_scale.
 //
 // Forward moves 2 elements of memory for each of x, backward 3; a second pass over a line finds it in a cache. Both aim
-// at the bandwidth of a device copy.
+// at the bandwidth of a device copy. The other two read what a fold has found in a first pass.
 #include "reduce.cuh"
 
 #define LINE_AT (line / inner * n * inner + line % inner)
@@ -38,4 +38,23 @@ __global__ void norm_grad(const T* x, const T* length, const T* g, T* dx, long l
       dx[i] = down<T>((up<T>(g[i]) - up<T>(x[i]) * total) / root);
     }
   }
+}
+
+// x no longer than `longest`; its square is known. Out may be x.
+template <class T>
+__global__ void shrink(const T* x, const wide_t<T>* square, T* out, double longest, long long n) {
+  typedef wide_t<T> C;
+  C length = sqrt(*square), factor = length > C(longest) ? C(longest) / length : C(1);
+  EACH(i, 0, n) out[i] = down<T>(up<T>(x[i]) * factor);
+}
+
+// The next average of the largest size of elements. What is written may be what is read.
+template <class T>
+__global__ void moving(const T* largest, const T* accum, const T* state, T* accum_out, T* state_out, T* average,
+                       double rate) {
+  T size = *largest < T(0) ? T(0) : *largest;  // of no elements
+  T sum = T(rate) * *accum + size, count = T(rate) * *state + T(1);
+  *accum_out = sum;
+  *state_out = count;
+  *average = sum / count;
 }

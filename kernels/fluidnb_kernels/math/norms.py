@@ -11,10 +11,12 @@ from fluidnb.op import Attr, Binder, Context, default_grad, grad_op, kernel, op,
 from fluidnb_kernels.activation.log_softmax import kept
 from fluidnb_kernels.cuda import CTYPES, Source, ctype
 from fluidnb_kernels.cuda.fold import fold, spread
+from fluidnb_kernels.cuda.grid import each
 from fluidnb_kernels.cuda.lines import each_line, split
+from fluidnb_kernels.cuda.wide import wide_dtype
 from fluidnb_kernels.emit import FLOATS, made
 from fluidnb_kernels.reduce.folds import CUDA as FOLDS
-from fluidnb_kernels.reduce.folds import SIZES
+from fluidnb_kernels.reduce.folds import SIZES, SQUARES
 from fluidnb_kernels.rows.values import as_x, on_rows, or_rows
 from fluidnb_kernels.rules import one_axis
 from fluidnb_kernels.views import reading
@@ -23,10 +25,11 @@ Array = Any
 
 
 def _kernels() -> Iterator[str]:
-    yield from (f"{name}<{CTYPES[dtype]}>" for name in ("norm", "norm_grad") for dtype in FLOATS)
+    yield from (f"{name}<{CTYPES[dtype]}>" for name in ("norm", "norm_grad", "shrink") for dtype in FLOATS)
+    yield from (f"moving<{CTYPES[dtype]}>" for dtype in ("float32", "float64"))
 
 
-#: Vectors of length 1 on GPUs.
+#: Vectors of a length on GPUs.
 CUDA = Source(__file__, "norms.cu", _kernels)
 
 
@@ -198,3 +201,14 @@ def clip_by_norm(b: Binder) -> None:
     row, square = reading(b, x, (x.size,)), b.tmp((), x.dtype)
     b(np.dot, row, row, square)
     return b(shrink, x, made(b, np.sqrt, square), b.attr("max_norm"), b["Out"])
+
+
+@kernel("clip_by_norm", place="cuda", dtypes=FLOATS)
+def clip_by_norm_on_cuda(b: Binder) -> None:
+    """The square of the length in one pass, Out in another."""
+    if b.is_rows("X"):
+        return clip_by_norm(b)
+    x = b["X"]
+    square = b.tmp((1,), wide_dtype(x.dtype))
+    fold(b, FOLDS, SQUARES, x, range(x.ndim), square)
+    return each(b, CUDA, f"shrink<{ctype(x.dtype)}>", x.size, x, square, b["Out"], np.float64(b.attr("max_norm")))

@@ -6,7 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from fluidnb.op import Binder, Context, op
+from fluidnb.op import Binder, Context, kernel, op
+from fluidnb_kernels.metric.on_cuda import count_right
 
 Array = Any
 
@@ -72,3 +73,9 @@ def accuracy(b: Binder) -> None:
     hits = b.tmp(indices.shape, bool)
     b(np.equal, indices, label, out=hits)
     b(count, hits, b["Accuracy"], b["Correct"], b["Total"])
+
+
+@kernel("accuracy", place="cuda")
+def accuracy_on_cuda(b: Binder) -> None:
+    """Blocks count, one of them joins their counts."""
+    count_right(b, b["Indices"], b["Label"], b["Accuracy"], b["Correct"], b["Total"])

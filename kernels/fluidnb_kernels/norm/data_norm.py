@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
 from typing import Any
 
 import numpy as np
 
-from fluidnb.op import GRAD, Attr, Binder, Context, OpDef, OpDesc, grad_desc, grad_names, grad_op, op
+from fluidnb.op import GRAD, Attr, Binder, Context, OpDef, OpDesc, grad_desc, grad_names, grad_op, kernel, op
+from fluidnb_kernels.cuda import CTYPES, Source, ctype
+from fluidnb_kernels.cuda.grid import each
+from fluidnb_kernels.cuda.lines import TEAM
+from fluidnb_kernels.cuda.rows import by_rows
+from fluidnb_kernels.cuda.wide import wide_dtype
 from fluidnb_kernels.emit import FLOATS
+from fluidnb_kernels.norm.on_cuda import room, settle, vector
 from fluidnb_kernels.rules import agree
 
 Array = Any
@@ -18,6 +24,17 @@ SUMMARIES = ("BatchSize", "BatchSum", "BatchSquareSum")
 
 #: Below this the first column of a slot says that the row has no such slot.
 NOTHING = 1e-7
+
+#: Blocks that a gradient should have, and rows that a thread should add up before there are more.
+_WANTED, _RUN = 1024, 16
+
+
+def _kernels() -> Iterator[str]:
+    yield from (f"{name}<{CTYPES[dtype]}>" for name in ("data_norm", "data_norm_grad") for dtype in FLOATS)
+    yield from (f"data_norm_join<{CTYPES[dtype]}>" for dtype in ("float32", "float64"))
+
+
+CUDA = Source(__file__, "data_norm.cu", _kernels)
 
 
 def _infer(c: Context) -> None:
@@ -48,7 +65,7 @@ def _seen(x: Array, width: int) -> Array:
     """Which elements belong to a slot that their row has."""
     if width <= 0:
         return np.ones(x.shape, bool)
-    first = np.abs(x.reshape(len(x), -1, width)[:, :, :1]) >= NOTHING
+    first = np.abs(x.reshape(len(x), x.shape[1] // width, width)[:, :, :1]) >= NOTHING
     return np.broadcast_to(first, (len(x), x.shape[1] // width, width)).reshape(x.shape)
 
 
@@ -182,3 +199,38 @@ def data_norm_grad(b: Binder) -> None:
         normalise_grad, b["X"], b["Means"], b["Scales"], b["scale_w"] if shifts else None, b["Y@GRAD"],
         b.attr("slot_dim", -1), b.attr("epsilon", 1e-4), outs,
     )  # fmt: skip
+
+
+@kernel("data_norm", place="cuda", dtypes=FLOATS)
+def data_norm_on_cuda(b: Binder) -> None:
+    """A thread takes a column, whose mean and scale it works out once, and walks down some rows."""
+    x, slots = b["X"], ("Means", "Scales")
+    (rows, columns), shifts = x.shape, b.attr("enable_scale_and_shift")
+    seen = [vector(b, slot, x) for slot in SUMMARIES]
+    changed = [vector(b, slot, x) if shifts else None for slot in ("scale_w", "bias")]
+    outs = [room(b, slot, columns, x) for slot in slots]
+    operands = x, *seen, *changed, b["Y"] if rows else None, *outs, np.int64(b.attr("slot_dim")), np.int64(columns)
+    by_rows(b, CUDA, f"data_norm<{ctype(x.dtype)}>", max(rows, 1), columns, *operands)
+    for slot, given in zip(slots, outs, strict=True):
+        settle(b, slot, given)
+
+
+@kernel("data_norm_grad", place="cuda", dtypes=FLOATS)
+def data_norm_grad_on_cuda(b: Binder) -> None:
+    """dX and the sums over rows in one pass, which are joined in a short second one."""
+    x, shifts = b["X"], b.attr("enable_scale_and_shift", False)
+    (rows, columns), wide, width = x.shape, wide_dtype(x.dtype), np.int64(b.attr("slot_dim", -1))
+    if not columns:
+        return
+    across = -(-columns // 32)
+    many = max(1, min(_WANTED // across, rows // (TEAM * _RUN)))
+    parts, slots = b.tmp((5, many, columns), wide), [s + GRAD for s in (*SUMMARIES, "scale_w", "bias")]
+    read = x, vector(b, "Means", x), vector(b, "Scales", x), vector(b, "scale_w", x) if shifts else None, b["Y@GRAD"]
+    sizes = width, np.int64(rows), np.int64(columns)
+    name = f"data_norm_grad<{ctype(x.dtype)}>"
+    b(CUDA[name], (min(across, 1 << 16), many), (32, TEAM), 0, *read, b["X" + GRAD], parts, *sizes)
+    outs = [room(b, slot, columns, x) for slot in slots]
+    epsilon = np.float64(b.attr("epsilon", 1e-4))
+    each(b, CUDA, f"data_norm_join<{ctype(wide)}>", columns, parts, *outs, width, epsilon, np.int32(many))
+    for slot, given in zip(slots, outs, strict=True):
+        settle(b, slot, given)

@@ -6,11 +6,16 @@ from typing import Any
 
 import numpy as np
 
-from fluidnb.op import Attr, Binder, Context, default_grad, grad_op, op
+from fluidnb.op import Attr, Binder, Context, default_grad, grad_op, kernel, op
+from fluidnb_kernels.cuda import CTYPES, Source, ctype
+from fluidnb_kernels.cuda.grid import each
+from fluidnb_kernels.cuda.lines import split
 from fluidnb_kernels.emit import FLOATS, made
-from fluidnb_kernels.sliding import channel_first
+from fluidnb_kernels.sliding import CHANNEL_LAST, channel_first
 
 Array = Any
+
+CUDA = Source(__file__, "lrn.cu", lambda: (f"{name}<{CTYPES[t]}>" for name in ("lrn", "lrn_grad") for t in FLOATS))
 
 
 def _infer(c: Context) -> None:
@@ -91,3 +96,26 @@ def lrn_grad(b: Binder) -> None:
     own = made(b, np.power, middle, b.const(-beta, x.dtype))
     b(np.multiply, own, g, out=own)
     b(np.subtract, own, sums, out=dx)
+
+
+def _launch(b: Binder, name: str, operands: tuple[Array, ...], window: tuple[int, int], *numbers: float) -> None:
+    """Emit a launch over all elements; the window counts channels before and behind."""
+    x = operands[0]
+    last = b.attr("data_format", "AnyLayout") in CHANNEL_LAST
+    sizes = map(np.int64, split(x.shape, -1 if last else 1)[1:])
+    constants = (*map(np.int64, window), *map(np.float64, numbers), *sizes)
+    each(b, CUDA, f"{name}<{ctype(x.dtype)}>", x.size, *operands, *constants)
+
+
+@kernel("lrn", place="cuda", dtypes=FLOATS)
+def lrn_on_cuda(b: Binder) -> None:
+    """A thread makes an element."""
+    operands = b["X"], b["MidOut"], b["Out"]
+    _launch(b, "lrn", operands, _window(b), b.attr("k"), b.attr("alpha"), b.attr("beta"))
+
+
+@kernel("lrn_grad", place="cuda", dtypes=FLOATS)
+def lrn_grad_on_cuda(b: Binder) -> None:
+    """dX = dOut · MidOut^-beta - 2 · alpha · beta · X · the sum of dOut · Out / MidOut over the channels around."""
+    operands = tuple(b[slot] for slot in ("X", "Out", "MidOut", "Out@GRAD", "X@GRAD"))
+    _launch(b, "lrn_grad", operands, _window(b)[::-1], b.attr("alpha", 1e-4), b.attr("beta", 0.75))

@@ -2,14 +2,33 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 
-from fluidnb.op import Attr, Binder, Context, default_grad, grad_op, op, product
+from fluidnb.op import Attr, Binder, Context, default_grad, grad_op, kernel, op, product
+from fluidnb_kernels.cuda import CTYPES, Source, ctype
+from fluidnb_kernels.cuda.cast import of_dtype
+from fluidnb_kernels.cuda.fold import fold
+from fluidnb_kernels.cuda.gemm import gemm
+from fluidnb_kernels.cuda.grid import THREADS, each
+from fluidnb_kernels.cuda.lines import split
+from fluidnb_kernels.cuda.wide import wide_dtype, writing_as, written_as
+from fluidnb_kernels.emit import FLOATS
+from fluidnb_kernels.math import dot
 from fluidnb_kernels.rules import agree, one_axis
+from fluidnb_kernels.tensor.moves import lay, move
 
 Array = Any
+
+
+def _kernels() -> Iterator[str]:
+    for name in ("unit", "divided", "spectral_slope"):
+        yield from (f"{name}<{CTYPES[dtype]}>" for dtype in ("float32", "float64"))
+
+
+CUDA = Source(__file__, "spectral_norm.cu", _kernels)
 
 
 def largest(w: Array, u: Array, v: Array, steps: int, eps: float) -> tuple[Array, Array, Array]:
@@ -54,9 +73,7 @@ def normalise(w: Array, u: Array, v: Array, steps: int, eps: float, axis: int, o
     np.divide(w, value, out)
 
 
-def normalise_grad(
-    w: Array, u: Array, v: Array, steps: int, eps: float, axis: int, g: Array, dw: Array
-) -> None:
+def normalise_grad(w: Array, u: Array, v: Array, steps: int, eps: float, axis: int, g: Array, dw: Array) -> None:
     """Write the gradient of `normalise`, the vectors taken as constants.
 
     Args:
@@ -133,3 +150,53 @@ def spectral_norm(b: Binder) -> None:
 def spectral_norm_grad(b: Binder) -> None:
     """dWeight = (dOut - Σ(dOut · Out) · u vᵀ) / σ."""
     b(normalise_grad, b["Weight"], b["U"], b["V"], *_how(b), b["Out@GRAD"], b["Weight@GRAD"])
+
+
+def _largest_on_cuda(b: Binder, w: Array) -> tuple[Array, Array, Array]:
+    """Emit the largest singular value of a weight [1] and its two vectors, as `largest` does."""
+    steps, eps, axis = _how(b)
+    u, v = (of_dtype(b, b[slot], w.dtype) for slot in ("U", "V"))
+    h, n, rows = u.size, v.size, w
+    if axis:
+        rows = b.tmp((h, n), w.dtype)
+        turned = np.moveaxis(lay(w), axis, 0)
+        move(b, rows, w, lay(rows, turned.shape), turned)
+    rows, of_u, of_v = rows.reshape(h, n), b.tmp((h, 1), w.dtype), b.tmp((n, 1), w.dtype)
+
+    def unit(x: Array) -> Array:
+        y = b.tmp((x.size,), x.dtype)
+        b(CUDA[f"unit<{ctype(x.dtype)}>"], (1,), (THREADS,), 0, x, y, np.float64(eps), np.int64(x.size))
+        return y
+
+    for _ in range(steps):
+        gemm(b, rows, u.reshape(h, 1), of_v, tx=True)
+        v = unit(of_v)
+        gemm(b, rows, v.reshape(n, 1), of_u)
+        u = unit(of_u)
+    if not steps:
+        gemm(b, rows, v.reshape(n, 1), of_u)
+    value = b.tmp((1,), w.dtype)
+    fold(b, dot.CUDA, dot.PRODUCTS, of_u.reshape(h), [0], value, y=u)
+    return value, u, v
+
+
+@kernel("spectral_norm", place="cuda", dtypes=FLOATS)
+def spectral_norm_on_cuda(b: Binder) -> None:
+    """Products with vectors, then a division."""
+    w = of_dtype(b, b["Weight"], wide_dtype(b["Weight"].dtype))
+    out = writing_as(b, b["Out"], w.dtype)
+    each(b, CUDA, f"divided<{ctype(w.dtype)}>", w.size, w, _largest_on_cuda(b, w)[0], out)
+    written_as(b, b["Out"], out)
+
+
+@kernel("spectral_norm_grad", place="cuda", dtypes=FLOATS)
+def spectral_norm_grad_on_cuda(b: Binder) -> None:
+    """dWeight = (dOut - Σ(dOut · Out) · u vᵀ) / σ."""
+    wide = wide_dtype(b["Weight"].dtype)
+    w, g = (of_dtype(b, b[slot], wide) for slot in ("Weight", "Out@GRAD"))
+    value, u, v = _largest_on_cuda(b, w)
+    along, dw = b.tmp((1,), wide), writing_as(b, b["Weight@GRAD"], wide)
+    fold(b, dot.CUDA, dot.PRODUCTS, g, range(g.ndim), along, y=w)
+    sizes = map(np.int64, split(w.shape, _how(b)[2])[1:])
+    each(b, CUDA, f"spectral_slope<{ctype(wide)}>", w.size, g, u, v, value, along, dw, *sizes)
+    written_as(b, b["Weight@GRAD"], dw)

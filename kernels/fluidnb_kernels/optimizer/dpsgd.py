@@ -6,8 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from fluidnb.op import Attr, Binder, Stream, normal, op
+from fluidnb.op import Attr, Binder, Stream, kernel, normal, op
+from fluidnb_kernels.emit import FLOATS
 from fluidnb_kernels.optimizer.common import scalar, updates
+from fluidnb_kernels.optimizer.trust import emit_dpsgd
 
 Array = Any
 
@@ -67,3 +69,9 @@ def dpsgd(b: Binder) -> None:
     """
     noise = b.attr("sigma") / b.attr("batch_size")
     b(step, b["Param"], b["Grad"], scalar(b, "LearningRate"), b.rng, b.attr("clip"), noise, b["ParamOut"])
+
+
+@kernel("dpsgd", place="cuda", dtypes=FLOATS)
+def dpsgd_on_cuda(b: Binder) -> None:
+    """The gradient's length in one pass, the step in another; the number is the host's."""
+    emit_dpsgd(b, b.attr("clip"), b.attr("sigma") / b.attr("batch_size"))

@@ -1,8 +1,8 @@
-// Steps whose length follows the sizes of whole tensors: lamb and lars_momentum.
+// Steps whose length follows the sizes of whole tensors: lamb, lars_momentum and dpsgd.
 //
 // Two passes, for the length is known only when all elements have been seen. lamb moves 7 elements for each of the
 // parameter in the first one (moments updated, direction written, squares of parameter and direction summed) and 3 in
-// the second; lars_momentum 2 and 5. All aim at the bandwidth of a device copy. The direction is kept as wide_t<T>.
+// the second; lars_momentum 2 and 5; dpsgd 1 and 3. All aim at the bandwidth of a device copy. The direction is kept as wide_t<T>.
 // A block leaves its two sums at partial[block] and partial[blocks + block]; each block of the second pass adds all of
 // them up in the same order. An output may stand in its input's place, so no pointer is __restrict__.
 #include "reduce.cuh"
@@ -80,4 +80,15 @@ __global__ void lars_step(const T* p, const T* g, const T* velocity, const wide_
     velocity_out[i] = down<T>(fresh);
     p_out[i] = down<T>(x - fresh);
   }
+}
+
+// ---- dpsgd, whose gradient's size is what lars_sizes finds
+
+template <class T>
+__global__ void dpsgd_step(const T* p, const T* g, const wide_t<T>* rate, const wide_t<T>* partial, T* p_out, int blocks,
+                           double clip, double noise, long long n) {
+  typedef wide_t<T> C;
+  C scale = size_of(partial, blocks) / C(clip), step = *rate;
+  scale = scale < C(1) ? C(1) : scale;  // what is no number stays
+  EACH(i, 0, n) p_out[i] = down<T>(up<T>(p[i]) - step * (up<T>(g[i]) / scale + C(noise)));
 }

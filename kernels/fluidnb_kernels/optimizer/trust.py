@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from fluidnb.op import Binder
+from fluidnb.op import Binder, Stream, normal
 from fluidnb.values.dtypes import np_dtype
-from fluidnb_kernels.cuda import Source, ctype
+from fluidnb_kernels.cuda import Function, Source, ctype
 from fluidnb_kernels.cuda.cast import of_dtype
 from fluidnb_kernels.cuda.grid import THREADS
 from fluidnb_kernels.cuda.wide import wide_dtype, writing_as, written_as
@@ -24,7 +24,7 @@ _BLOCKS = 1024
 
 def _kernels() -> Iterator[str]:
     for dtype in map(np_dtype, FLOATS):
-        for name in ("lamb_moments", "lamb_step", "lars_sizes", "lars_step"):
+        for name in ("lamb_moments", "lamb_step", "lars_sizes", "lars_step", "dpsgd_step"):
             yield f"{name}<{ctype(dtype)}>"
 
 
@@ -87,3 +87,51 @@ def emit_lars(b: Binder, i: int, rate: Array, decay: float) -> None:
     step = param, grad, velocity, of_dtype(b, rate, wide_dtype(dtype)), partial, b.all("ParamOut")[i], new
     _launch(b, "lars_step", param, blocks, *step, np.int32(blocks), factor, *others)
     written_as(b, out, new)
+
+
+def emit_dpsgd(b: Binder, clip: float, noise: float) -> None:
+    """Emit the step of dpsgd.
+
+    Args:
+        b: the binder.
+        clip: the longest gradient.
+        noise: standard deviation of the number that is added.
+    """
+    param = b["Param"]
+    if not param.size:
+        return
+    blocks, partial = _sums(b, param)
+    grad, rate = of_dtype(b, b["Grad"], param.dtype), one_number(b, "LearningRate")
+    _launch(b, "lars_sizes", param, blocks, grad, grad, partial, np.float64(1))
+    step = CUDA[f"dpsgd_step<{ctype(param.dtype)}>"]
+    b(noisy, step, b.rng, noise, blocks, param, grad, rate, partial, b["ParamOut"], np.float64(clip))
+
+
+def noisy(
+    function: Function, stream: Stream, noise: float, blocks: int, param: Array, grad: Array, rate: Array,
+    partial: Array, out: Array, clip: Any,
+) -> None:  # fmt: skip
+    """Launch the step of dpsgd with the number of this run.
+
+    Args:
+        function: the kernel.
+        stream: where the number comes from.
+        noise: its standard deviation.
+        blocks: how many blocks there are.
+        param: the parameter.
+        grad: its gradient.
+        rate: the learning rate.
+        partial: sums that the blocks of the first pass left.
+        out: the parameter after the step, written.
+        clip: the longest gradient.
+
+    Example:
+        >>> from fluidnb.op import Clock
+        >>> p, g, rate, sums = np.zeros(1), np.array([8.0]), np.array([0.5]), np.array([[64.0], [64.0]])
+        >>> noisy(CUDA["dpsgd_step<double>"], Stream("p", Clock(1)), 0.0, 1, p, g, rate, sums, p, np.float64(4)); p
+        array([-2.])
+    """
+    draw = np.zeros(1)
+    normal(stream, draw, 0.0, noise)
+    operands = param, grad, rate, partial, out, np.int32(blocks), clip, np.float64(draw[0])
+    function((blocks,), (THREADS,), 0, *operands, np.int64(param.size))
