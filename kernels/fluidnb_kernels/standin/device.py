@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from fluidnb_kernels.standin import runtime
-from fluidnb_kernels.standin.streams import get_current_stream
+from fluidnb_kernels.standin import runtime, streams
 
 
 class Device:
@@ -48,5 +47,5 @@ def get_cublas_handle() -> Any:
     """The handle of cuBLAS for the current device, set to the current stream."""
     from fluidnb_kernels.standin import cublas
 
-    cublas.setStream(1, get_current_stream().ptr)
+    cublas.setStream(1, streams.get_current_stream().ptr)
     return 1

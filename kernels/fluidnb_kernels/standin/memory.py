@@ -71,23 +71,23 @@ def malloc(size: int) -> int:
         return int(start)
 
 
-def free(address: int) -> None:
+def free(ptr: int) -> None:
     """Give device memory back.
 
     Args:
-        address: what `malloc` gave.
+        ptr: what `malloc` gave.
 
     Raises:
         CUDARuntimeError: no memory begins there.
     """
     with _lock:
-        if not address:
+        if not ptr:
             return
-        size = _regions.pop(address, None)
+        size = _regions.pop(ptr, None)
         if size is None:
             raise CUDARuntimeError("cudaErrorInvalidValue: invalid argument")
-        _starts.remove(address)
-        _libc.munmap(address, -(-size // _PAGE) * _PAGE)
+        _starts.remove(ptr)
+        _libc.munmap(ptr, -(-size // _PAGE) * _PAGE)
 
 
 def used() -> int:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import ctypes
 from typing import Any
 
-from fluidnb_kernels.standin.memory import TOTAL, CUDARuntimeError, free, malloc, on_device, touches_device, used
+from fluidnb_kernels.standin import memory
+from fluidnb_kernels.standin.memory import CUDARuntimeError, free, malloc
 from fluidnb_kernels.standin.streams import streams
 
 __all__ = ["CUDARuntimeError", "free", "malloc"]
@@ -50,14 +51,14 @@ def getDeviceProperties(device: int) -> dict[str, Any]:
     """
     setDevice(device)
     return {
-        "name": b"emulator", "totalGlobalMem": TOTAL, "major": 9, "minor": 0, "multiProcessorCount": 1, "warpSize": 32,
-        "maxThreadsPerBlock": 1024, "sharedMemPerBlock": 48 << 10, "sharedMemPerBlockOptin": 227 << 10,
+        "name": b"emulator", "totalGlobalMem": memory.TOTAL, "major": 9, "minor": 0, "warpSize": 32,
+        "multiProcessorCount": 1, "maxThreadsPerBlock": 1024, "sharedMemPerBlock": 48 << 10, "sharedMemPerBlockOptin": 227 << 10,
     }  # fmt: skip
 
 
 def memGetInfo() -> tuple[int, int]:
     """Free bytes, and all."""
-    return TOTAL - used(), TOTAL
+    return memory.TOTAL - memory.used(), memory.TOTAL
 
 
 def deviceSynchronize() -> None:
@@ -89,7 +90,7 @@ def memcpyAsync(dst: int, src: int, size: int, kind: int, stream: int) -> None:
         CUDARuntimeError: an address is not what the kind says.
     """
     for address, device in zip((dst, src), _ENDS[kind], strict=True):
-        if size and not (on_device(address, size) if device else not touches_device(address, size)):
+        if size and not (memory.on_device(address, size) if device else not memory.touches_device(address, size)):
             raise CUDARuntimeError("cudaErrorInvalidValue: invalid argument")
     streams[stream].push(lambda: _move(dst, src, size))
 
@@ -119,7 +120,7 @@ def memsetAsync(ptr: int, value: int, size: int, stream: int) -> None:
     Raises:
         CUDARuntimeError: the bytes are not a device's.
     """
-    if size and not on_device(ptr, size):
+    if size and not memory.on_device(ptr, size):
         raise CUDARuntimeError("cudaErrorInvalidValue: invalid argument")
     streams[stream].push(lambda: _fill(ptr, value, size))
 
@@ -129,6 +130,6 @@ def _move(dst: int, src: int, size: int) -> None:
 
 
 def _fill(ptr: int, value: int, size: int) -> None:
-    if size and not on_device(ptr, size):
+    if size and not memory.on_device(ptr, size):
         raise CUDARuntimeError("cudaErrorIllegalAddress: an illegal memory access was encountered")
     ctypes.memset(ptr, value, size)

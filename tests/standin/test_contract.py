@@ -1,0 +1,81 @@
+"""The stand-in has names, arguments and numbers of cupy's; cupy itself can be looked at without a GPU."""
+
+from __future__ import annotations
+
+import inspect
+import re
+import types
+from collections.abc import Iterator
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from fluidnb_kernels import standin
+
+cupy = pytest.importorskip("cupy", reason="cupy is not installed")
+
+#: Public names that are the stand-in's own: how its streams are looked into.
+OWN = {"Stream.push", "Stream.drain", "Stream.mark", "Event.time", "Event.reach", "runtime.streams"}
+
+
+def members(owner: Any) -> Iterator[tuple[str, Any]]:
+    """The public names of a module or class of the stand-in."""
+    told = owner.__all__ if owner in (standin, standin.cuda) else vars(owner)
+    for name in told:
+        value = getattr(owner, name)
+        home = value.__name__ if isinstance(value, types.ModuleType) else getattr(value, "__module__", "fluidnb")
+        inner = isinstance(value, types.ModuleType) and told is vars(owner)
+        if not name.startswith("_") and home.startswith("fluidnb") and not inner:
+            yield name, value
+
+
+def pairs(owner: Any, real: Any, path: str = "") -> Iterator[tuple[str, Any, Any]]:
+    """Every public name of the stand-in, what it is there, and what it is in cupy (None: nothing)."""
+    for name, value in members(owner):
+        where = f"{path}{name}"
+        if where in OWN or where.partition("cuda.")[2] in OWN:
+            continue
+        other = getattr(real, name, None)
+        yield where, value, other
+        if other is not None and (inspect.isclass(value) or isinstance(value, types.ModuleType)):
+            yield from pairs(value, other, f"{where}.")
+
+
+PAIRS = [row for row in pairs(standin, cupy) if not row[0].startswith(("cublas", "cuda.device.runtime"))]
+
+
+@pytest.mark.parametrize(("name", "ours", "theirs"), PAIRS, ids=[row[0] for row in PAIRS])
+def test_a_name_is_cupys(name: str, ours: Any, theirs: Any) -> None:
+    assert theirs is not None, f"cupy has no {name}"
+    if isinstance(ours, int) and not isinstance(ours, bool):
+        assert ours == theirs
+    if inspect.isfunction(ours):
+        mine = [p for p in inspect.signature(ours).parameters if p not in ("self",)]
+        assert mine == parameters(theirs)[: len(mine)], f"arguments of {name}"
+
+
+def parameters(function: Any) -> list[str]:
+    """The names of a function's arguments; those of compiled ones stand in their documentation."""
+    try:
+        return [p for p in inspect.signature(function).parameters if p != "self"]
+    except (TypeError, ValueError):
+        first = (function.__doc__ or "").split("\n")[0]
+        inside = first[first.index("(") + 1 : first.rindex(")")]
+        names = [re.split(r"[ *&]", part.split("=")[0].strip())[-1] for part in inside.split(",") if part.strip()]
+        return [n for n in names if n and n != "self"]
+
+
+def test_cublas_is_called_by_its_arguments() -> None:
+    spec = find_spec("cupy_backends.cuda.libs")
+    assert spec is not None and spec.submodule_search_locations
+    (file,) = Path(next(iter(spec.submodule_search_locations))).glob("cublas*.so")
+    found = re.search(rb"gemmStridedBatchedEx\(([^)]*)\)", file.read_bytes())  # it loads with cuBLAS only
+    assert found is not None
+    theirs = [part.split()[-1] for part in found[1].decode().split(",")]
+    assert list(inspect.signature(standin.cublas.gemmStridedBatchedEx).parameters) == theirs
+
+
+def test_it_says_which_cupy_it_follows() -> None:
+    assert standin.__version__.split(".")[0] == cupy.__version__.split(".")[0]
