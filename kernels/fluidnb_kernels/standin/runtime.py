@@ -52,7 +52,8 @@ def getDeviceProperties(device: int) -> dict[str, Any]:
     setDevice(device)
     return {
         "name": b"emulator", "totalGlobalMem": memory.TOTAL, "major": 9, "minor": 0, "warpSize": 32,
-        "multiProcessorCount": 1, "maxThreadsPerBlock": 1024, "sharedMemPerBlock": 48 << 10, "sharedMemPerBlockOptin": 227 << 10,
+        "multiProcessorCount": 1, "maxThreadsPerBlock": 1024, "sharedMemPerBlock": 48 << 10,
+        "sharedMemPerBlockOptin": 227 << 10,
     }  # fmt: skip
 
 
