@@ -8,14 +8,28 @@ from typing import Any
 import numpy as np
 
 from fluidnb.errors import EnforceNotMet
-from fluidnb.op import Attr, Binder, Context, op
+from fluidnb.op import Attr, Binder, Context, kernel, op
+from fluidnb.values.copies import on_host
+from fluidnb_kernels.cuda import Source
+from fluidnb_kernels.cuda.cast import of_dtype
+from fluidnb_kernels.cuda.grid import BLOCKS, each
 from fluidnb_kernels.detection.boxes import four_wide, overlaps
 from fluidnb_kernels.detection.polygons import bounds, mask
 from fluidnb_kernels.rules import agree, whole_numbers
 from fluidnb_kernels.sequences import all_given, as_level, require_lod
+from fluidnb_kernels.tensor.moves import fill
 from fluidnb_kernels.views import reading
 
 Array = Any
+
+_DTYPES = ("float32", "float64")
+#: Masks that a block draws, a warp each.
+_WARPS = 8
+
+CUDA = Source(
+    __file__, "masks.cu",
+    lambda: (f"{name}<{t}>" for name in ("learners", "bounds", "seen", "drawn") for t in ("float", "double")),
+)  # fmt: skip
 
 _ONE_LEVEL = ("GtClasses", "IsCrowd", "Rois", "LabelsInt32")
 
@@ -76,7 +90,7 @@ def _counts(b: Context) -> tuple[int, ...]:
     """How many masks each image gets: one for each region with an object, at least one where there are regions."""
     if not all_given(b, "LabelsInt32") or not b.lod("LabelsInt32"):
         return ()
-    labels = b["LabelsInt32"].reshape(-1)
+    labels = on_host(b["LabelsInt32"]).reshape(-1)
     return tuple(max(int((labels[p] > 0).sum()), int(p.stop > p.start)) for p in _parts(b, "LabelsInt32"))
 
 
@@ -191,8 +205,7 @@ def write_masks(
     infer=_infer,
     guard=_counts,
     data_shape=True,
-    host_only=True,
-    dtypes=("float32", "float64"),
+    dtypes=_DTYPES,
     dtype_slot="Rois",
 )  # fmt: skip
 def generate_mask_labels(b: Binder) -> None:
@@ -218,3 +231,37 @@ def generate_mask_labels(b: Binder) -> None:
         write_masks, b["ImInfo"], flat["GtClasses"], flat["IsCrowd"], b["GtSegms"], b["Rois"], flat["LabelsInt32"],
         parts, sizes, tuple(b[s] for s in ("MaskRois", "RoiHasMaskInt32", "MaskInt32")),
     )  # fmt: skip
+
+
+@kernel("generate_mask_labels", place="cuda", dtypes=_DTYPES)
+def generate_mask_labels_on_cuda(b: Binder) -> None:
+    """The regions that learn, the object that each sees, and a warp for each mask; what does not fit stops a kernel."""
+    rois, size, classes = b["Rois"], b.attr("resolution"), b.attr("num_classes")
+    counts, (images, objects, polygons) = _counts(b), b.lod("GtSegms")
+    rows, dtype = sum(counts), rois.dtype
+    if not rows:
+        return
+    chosen, numbers, masks = (b[s] for s in ("MaskRois", "RoiHasMaskInt32", "MaskInt32"))
+    info, corners = of_dtype(b, b["ImInfo"], dtype), of_dtype(b, b["GtSegms"], dtype)
+    labels, kinds, crowd = (
+        of_dtype(b, b[slot], np.dtype(np.int64)) for slot in ("LabelsInt32", "GtClasses", "IsCrowd")
+    )
+    level, of_image, of_object, starts = (
+        b.table(np.array(v, np.int32)) for v in (b.lod("Rois")[0], images, objects, polygons)
+    )
+    region, c = b.tmp((rows,), np.int32), {"float32": "float", "float64": "double"}[dtype.name]
+    first, outs = (
+        b.table(np.array(as_level(counts), np.int32)),
+        [np.uintp(0) if o is None else o for o in (chosen, numbers)],
+    )
+    each(b, CUDA, f"learners<{c}>", len(rois), rois, info, labels, level, first, region, *outs)
+    if masks is not None:
+        boxes, seen = b.tmp((len(objects) - 1, 4), dtype), b.tmp((rows,), np.int32)
+        tiny = np.float64(np.finfo(dtype).tiny)
+        each(b, CUDA, f"bounds<{c}>", len(boxes), corners, of_object, starts, boxes, tiny)
+        operands = rois, info, labels, kinds, crowd, boxes, level, of_image, region, seen
+        each(b, CUDA, f"seen<{c}>", rows, *operands, np.int64(classes - 1))
+        fill(b, masks, -1)
+        passed, grid = b.tmp((rows, size * size), np.int32), (min(BLOCKS, -(-rows // _WARPS)),)
+        operands = corners, rois, info, labels, level, of_object, starts, region, seen, passed, masks
+        b(CUDA[f"drawn<{c}>"], grid, (32, _WARPS), 0, *operands, *map(np.int64, (size, classes, rows)))
