@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from typing import Any
 
 import numpy as np
 
 from fluidnb.errors import EnforceNotMet
-from fluidnb.op import Binder, Context, OpDef, OpDesc, grad_names, op
-from fluidnb.values import CPUPlace, DeviceContext, LoDTensor, LoDTensorArray
-from fluidnb_kernels.array.elements import array_now
+from fluidnb.op import Binder, Context, OpDef, OpDesc, grad_names, kernel, op
+from fluidnb.values import CPUPlace, LoDTensor, LoDTensorArray, Place
+from fluidnb.values.copies import on_host
+from fluidnb_kernels.array.elements import array_now, beside, copied
+from fluidnb_kernels.array.on_cuda import add_to
+from fluidnb_kernels.emit import zeros
 from fluidnb_kernels.rules import whole_numbers
+from fluidnb_kernels.tensor.moves import fill
 
 Array = Any
 
@@ -28,8 +32,9 @@ def _index_rule(c: Context) -> None:
 
 
 def write_item(
-    array: LoDTensorArray, index: Array, x: Array, lod: Any, spare: dict[int, LoDTensor], accumulate: bool = False
-) -> None:
+    array: LoDTensorArray, index: Array, x: Array, lod: Any, spare: dict[int, LoDTensor], accumulate: bool = False,
+    place: Place = _CPU,
+) -> None:  # fmt: skip
     """Put a copy of a tensor into an array; the array grows to hold it.
 
     Args:
@@ -39,20 +44,19 @@ def write_item(
         lod: its LoD.
         spare: the tensors that this call wrote in the run before, by index; their memory serves again.
         accumulate: whether to add to what is there.
+        place: where variables live.
 
     Example:
         >>> a = LoDTensorArray(); write_item(a, np.array([1]), np.ones(2), (), {}); len(a), a[1]
         (2, LoDTensor(shape=[2], dtype=float64, place=CPUPlace))
     """
-    i = index.item()
+    i = on_host(index).item()
     tensor, before = spare.get(i), held(array, i)
     if tensor is None or before is tensor or tensor.array is None or tensor.array.shape != x.shape:
-        tensor = spare[i] = LoDTensor(DeviceContext.get(_CPU).from_host(x), lod)
-    else:
-        np.copyto(np.asarray(tensor), x)
-    if accumulate and before is not None:
-        total = np.asarray(tensor)
-        np.add(total, np.asarray(before).reshape(x.shape), total)
+        tensor = spare[i] = LoDTensor(beside(x, place), lod, place)
+    copied(x, tensor.array)
+    if accumulate and before is not None and before.array is not None:
+        add_to(tensor.array, before.array.reshape(x.shape))
     array.write(i, tensor)
 
 
@@ -89,7 +93,7 @@ def write_to_array(b: Binder) -> None:
 
     Source: Fluid's write_to_array_op.
     """
-    b(write_item, b.array("Out"), b["I"], b["X"], b.lod("X"), {}, bool(b.attr("accumulate", False)))
+    b(write_item, b.array("Out"), b["I"], b["X"], b.lod("X"), {}, bool(b.attr("accumulate", False)), b.memory.place)
 
 
 def held(array: LoDTensorArray | None, index: int) -> LoDTensor | None:
@@ -105,7 +109,7 @@ def held(array: LoDTensorArray | None, index: int) -> LoDTensor | None:
 
 def _element(b: Binder) -> Any:
     """Shape, dtype and LoD of the element that will be read; None where nothing has been written."""
-    found = held(array_now(b), int(b["I"].item()))  # a gradient block reads before it writes
+    found = held(array_now(b), int(on_host(b["I"]).item()))  # a gradient block reads before it writes
     return None if found is None or found.array is None else (found.array.shape, found.array.dtype, found.lod_)
 
 
@@ -121,7 +125,7 @@ def read_item(array: LoDTensorArray, index: Array, out: Array) -> None:
         >>> x = np.zeros(2); read_item(LoDTensorArray([np.ones(2)]), np.array([0]), x); x
         array([1., 1.])
     """
-    np.copyto(out, array[index.item()].array)
+    copied(array[on_host(index).item()].array, out)
 
 
 def take_out(array: LoDTensorArray, index: Array) -> None:
@@ -135,7 +139,7 @@ def take_out(array: LoDTensorArray, index: Array) -> None:
         >>> a = LoDTensorArray([np.ones(2)]); take_out(a, np.array([0])); a
         LoDTensorArray([LoDTensor(no value)])
     """
-    array[index.item()] = LoDTensor()
+    array[on_host(index).item()] = LoDTensor()
 
 
 def _read_infer(c: Context) -> None:
@@ -173,6 +177,11 @@ def read_from_array(b: Binder) -> None:
 
     Source: Fluid's read_from_array_op.
     """
+    return _read(b, zeros)
+
+
+def _read(b: Binder, clear: Callable[[Binder, Array], None]) -> None:
+    """Emit a read; ``clear`` emits zeros."""
     found = _element(b)
     if found is not None:
         shape, dtype, lod = found
@@ -184,11 +193,20 @@ def read_from_array(b: Binder) -> None:
     like = b["X_W"]
     if like is None:
         raise EnforceNotMet(
-            f"Cannot read index {b['I'].item()} of {b.name('X')}: nothing has been written there.",
-            expected=f"0 to {len(b['X'] or ()) - 1}", received=b["I"].item(),
+            f"Cannot read index {on_host(b['I']).item()} of {b.name('X')}: nothing has been written there.",
+            expected=f"0 to {len(b['X'] or ()) - 1}", received=on_host(b["I"]).item(),
             hint="array_write fills it; indices start at 0.",
         )  # fmt: skip
-    return b(np.copyto, b.set("Out", like.shape, like.dtype, b.lod("X_W")), b.const(0, like.dtype))
+    return clear(b, b.set("Out", like.shape, like.dtype, b.lod("X_W")))
+
+
+@kernel("read_from_array", place="cuda")
+def read_from_array_on_cuda(b: Binder) -> None:
+    """A copy on the device."""
+    _read(b, fill)
+
+
+kernel("write_to_array", place="cuda")(write_to_array)  # an element has memory of the place of X
 
 
 def measure(array: LoDTensorArray, out: Array) -> None:

@@ -7,7 +7,9 @@ from typing import Any
 import numpy as np
 
 from fluidnb.op import Binder
-from fluidnb.values import LoDTensor, LoDTensorArray
+from fluidnb.values import DeviceContext, LoDTensor, LoDTensorArray, Place
+from fluidnb.values.copies import copy_between
+from fluidnb_kernels.cuda.upload import uploaded
 
 Array = Any
 
@@ -58,6 +60,64 @@ def fill(array: LoDTensorArray, tensors: list[LoDTensor]) -> None:
         LoDTensorArray([LoDTensor(shape=[2], dtype=float64, place=CPUPlace)])
     """
     array[:] = tensors
+
+
+def copied(source: Array, target: Array) -> None:
+    """Copy an array to another one, of the host or of a device.
+
+    Args:
+        source: the array.
+        target: one of its shape and dtype, written.
+
+    Example:
+        >>> x = np.zeros(2); copied(np.ones(2), x); x
+        array([1., 1.])
+    """
+    if isinstance(source, np.ndarray) and isinstance(target, np.ndarray):
+        np.copyto(target, source)
+    else:
+        copy_between(_kind(source), _kind(target))(source, target)
+
+
+def _kind(array: Array) -> str:
+    return "cpu" if isinstance(array, np.ndarray) else "cuda"
+
+
+def beside(x: Array, place: Place) -> Array:
+    """New memory for a copy of an array.
+
+    Args:
+        x: the array.
+        place: where variables live.
+
+    Returns:
+        An array of the same kind, its content undefined.
+
+    Example:
+        >>> from fluidnb.values import CPUPlace
+        >>> beside(np.zeros((2, 3)), CPUPlace()).shape
+        (2, 3)
+    """
+    if _kind(x) == place.kind:
+        return DeviceContext.get(place).empty(x.shape, x.dtype)
+    return type(x)(x.shape, x.dtype)
+
+
+def within_reach(x: Array, kernel_reads: Array) -> Array:
+    """An element of an array where a kernel can read it.
+
+    Args:
+        x: the element; what the host has made lies in its memory.
+        kernel_reads: an array of the kernel's place.
+
+    Returns:
+        The element, or a copy.
+
+    Example:
+        >>> x = np.ones(2); within_reach(x, np.zeros(2)) is x
+        True
+    """
+    return uploaded(x, kernel_reads) if _kind(x) != _kind(kernel_reads) else x
 
 
 def copy_element(array: LoDTensorArray, index: int, out: Array) -> None:

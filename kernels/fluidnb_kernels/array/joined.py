@@ -6,11 +6,13 @@ from typing import Any
 
 import numpy as np
 
-from fluidnb.op import Attr, Binder, Context, default_grad, grad_op, op
+from fluidnb.op import Attr, Binder, Context, default_grad, grad_op, kernel, op
 from fluidnb.values import LoDTensor, LoDTensorArray
 from fluidnb_kernels.array.elements import copy_element, fill, shapes_of
+from fluidnb_kernels.array.on_cuda import put_part
 from fluidnb_kernels.emit import of_paddle2
 from fluidnb_kernels.rules import one_axis
+from fluidnb_kernels.tensor.moves import lay, move
 
 Array = Any
 
@@ -82,27 +84,58 @@ def tensor_array_to_tensor(b: Binder) -> None:
 
     Source: Fluid's tensor_array_to_tensor_op.
     """
+    sizes, axis, index = _outputs(b)
+    for i, part in enumerate(_parts(b, b["Out"], sizes, axis)):
+        b(copy_element, b["X"], i, part)
+    if index is not None:
+        b(np.copyto, index, np.array(sizes, np.int32))
+
+
+def _outputs(b: Binder) -> tuple[list[int], int, Array]:
+    """Make the outputs; gives the sizes of the elements, the axis, and OutIndex where it gets a value."""
     elements, axis, sizes = _layout(b)
     shape = list(elements[0].shape)
     if b.attr("use_stack"):
         shape.insert(axis, len(sizes))
     else:
         shape[axis] = sum(sizes)
-    for i, part in enumerate(_parts(b, b.set("Out", shape, elements[0].dtype), sizes, axis)):
-        b(copy_element, b["X"], i, part)
+    b.set("Out", shape, elements[0].dtype)
     if of_paddle2(b):  # it leaves OutIndex without a value, which reads as an empty tensor
         b.set("OutIndex", (0,), np.float64)
-    elif b.wants("OutIndex"):
-        b(np.copyto, b.set("OutIndex", (len(sizes),), np.int32), np.array(sizes, np.int32))
+        return sizes, axis, None
+    return sizes, axis, b.set("OutIndex", (len(sizes),), np.int32)
 
 
 @grad_op("tensor_array_to_tensor_grad", infer=None, guard=shapes_of)
 def tensor_array_to_tensor_grad(b: Binder) -> None:
     """dX[i] = the part of dOut that is X[i]."""
-    elements, axis, sizes = _layout(b)
-    tensors = []
-    for x, source, part in zip(b["X"], elements, _parts(b, b["Out@GRAD"], sizes, axis), strict=True):
-        tensor = LoDTensor(b.keep(source.shape, source.dtype), x.lod_, b.memory.place)
+    sizes, axis, tensors = _gradients(b)
+    for tensor, part in zip(tensors, _parts(b, b["Out@GRAD"], sizes, axis), strict=True):
         b(np.copyto, tensor.array, part)
-        tensors.append(tensor)
+    b(fill, b.array("X@GRAD"), tensors)
+
+
+def _gradients(b: Binder) -> tuple[list[int], int, list[LoDTensor]]:
+    """The sizes of the elements, the axis, and a tensor for the gradient of each."""
+    elements, axis, sizes = _layout(b)
+    pairs = zip(b["X"], elements, strict=True)
+    return sizes, axis, [LoDTensor(b.keep(e.shape, e.dtype), x.lod_, b.memory.place) for x, e in pairs]
+
+
+@kernel("tensor_array_to_tensor", place="cuda")
+def tensor_array_to_tensor_on_cuda(b: Binder) -> None:
+    """Each element to its part."""
+    sizes, axis, index = _outputs(b)
+    for i, part in enumerate(_parts(b, lay(b["Out"]), sizes, axis)):
+        b(put_part, b["X"], i, part, b["Out"])
+    if index is not None:
+        move(b, index, b.table(np.array(sizes, np.int32)))
+
+
+@kernel("tensor_array_to_tensor_grad", place="cuda")
+def tensor_array_to_tensor_grad_on_cuda(b: Binder) -> None:
+    """dX[i] = the part of dOut that is X[i]."""
+    g, (sizes, axis, tensors) = b["Out@GRAD"], _gradients(b)
+    for tensor, part in zip(tensors, _parts(b, lay(g), sizes, axis), strict=True):
+        move(b, tensor.array, g, of=part)
     b(fill, b.array("X@GRAD"), tensors)

@@ -2,21 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from typing import Any
 
 import numpy as np
 
-from fluidnb.op import EMPTY, GRAD, Binder, Context, OpDef, OpDesc, grad_names, op
+from fluidnb.op import EMPTY, GRAD, Binder, Context, OpDef, OpDesc, grad_names, kernel, op
 from fluidnb.values import LoDTensor, LoDTensorArray
 from fluidnb.values.rank_table import LoDRankTable
+from fluidnb_kernels.array import on_cuda
 from fluidnb_kernels.array.elements import fill, shapes_of
 from fluidnb_kernels.emit import zeros
 from fluidnb_kernels.lod.cut import Offsets, cut, offsets
 from fluidnb_kernels.lod.rank_table import steps
 from fluidnb_kernels.lod.reorder import ranks
+from fluidnb_kernels.sequence import maps
+from fluidnb_kernels.sequences import emit_rows
+from fluidnb_kernels.tensor import moves
 
 Array = Any
+
+#: ``put(b, array, step, rows, out)``: an element's rows where they belong.
+Put = Callable[[Binder, LoDTensorArray, int, Array, Array], None]
 
 _TABLE = {"RankTable": "a table that lod_rank_table made"}
 
@@ -79,6 +86,11 @@ def lod_tensor_to_array(b: Binder) -> None:
 
     Source: Fluid's lod_tensor_to_array_op.
     """
+    _to_array(b, emit_rows)
+
+
+def _to_array(b: Binder, take: Callable[[Binder, Array, Array, Array], None]) -> None:
+    """Emit the steps; ``take(b, x, rows, out)`` emits rows by their numbers."""
     x, table, lod = b["X"], b["RankTable"], b.lod("X")
     lengths = [length for _, length in sorted(table.items())]
     starts = offsets(lengths)
@@ -92,7 +104,7 @@ def lod_tensor_to_array(b: Binder) -> None:
     for t in range(steps(table)):
         inner, rows = cut(below, at_step(table, starts, t))
         tensor = LoDTensor(b.keep((len(rows), *x.shape[1:]), x.dtype), inner, b.memory.place)
-        b(np.ndarray.take, x, rows, 0, tensor.array, "clip")
+        take(b, x, rows, tensor.array)
         tensors.append(tensor)
     b(fill, b.array("Out"), tensors)
 
@@ -136,17 +148,19 @@ def _from_array_infer(c: Context) -> None:
         c.set("Out", (-1, *x.shape[1:]), x.dtype, (None, *c.lod("X")))
 
 
-def _gradient(b: Binder, array: LoDTensorArray, table: LoDRankTable) -> None:
+def _gradient(
+    b: Binder, array: LoDTensorArray, table: LoDRankTable, put: Put, clear: Callable[[Binder, Array], None]
+) -> None:
     """Out like X_W, zero in the steps of which the array has nothing: those that the network never read."""
     like, lod = b["X_W"], b.lod("X_W")
     starts, below = lod[table.level], lod[table.level + 1 :]
     out = b.set("Out", like.shape, like.dtype, lod)
     there = [t for t, tensor in enumerate(array) if tensor.array is not None]
     if len(there) < steps(table):
-        zeros(b, out)
+        clear(b, out)
     for t in there:
         _, rows = cut(below, at_step(table, starts, t))
-        b(place, array, t, rows, out)
+        put(b, array, t, rows, out)
 
 
 @op(
@@ -174,9 +188,14 @@ def array_to_lod_tensor(b: Binder) -> None:
 
     Source: Fluid's array_to_lod_tensor_op.
     """
+    return _from_array(b, lambda b, *args: b(place, *args), zeros)
+
+
+def _from_array(b: Binder, put: Put, clear: Callable[[Binder, Array], None]) -> None:
+    """Emit the rows of each element to their places; ``clear`` emits zeros."""
     array, table = b["X"] or LoDTensorArray(), b["RankTable"]
     if b.has("X_W"):
-        return _gradient(b, array, table)
+        return _gradient(b, array, table, put, clear)
     b.require(len(array) > 0, "There's no element in the input array.", expected="an element for each step")
     first = _checked(b, array, table)
     starts = offsets(length for _, length in sorted(table.items()))
@@ -184,7 +203,7 @@ def array_to_lod_tensor(b: Binder) -> None:
     below, dest = _inside(array, where)
     out = b.set("Out", (sum(map(len, array)), *first.shape[1:]), first.dtype, (*table.coarse_lod, starts, *below))
     for t, rows in enumerate(dest):
-        b(place, array, t, rows, out)
+        put(b, array, t, rows, out)
     return None
 
 
@@ -234,3 +253,19 @@ def _inside(array: LoDTensorArray, where: list[list[int]]) -> tuple[Offsets, lis
     dest = np.argsort(source)
     ends = offsets(map(len, array))
     return below, [dest[a:b] for a, b in zip(ends, ends[1:], strict=False)]
+
+
+@kernel("lod_tensor_to_array", place="cuda")
+def lod_tensor_to_array_on_cuda(b: Binder) -> None:
+    """Rows by a map for each step."""
+    _to_array(b, maps.gather)
+
+
+def _put_on_cuda(b: Binder, array: LoDTensorArray, step: int, rows: Array, out: Array) -> None:
+    b(on_cuda.put_rows, array, step, maps.on_device(b, rows), out)
+
+
+@kernel("array_to_lod_tensor", place="cuda")
+def array_to_lod_tensor_on_cuda(b: Binder) -> None:
+    """The rows of each step to their places."""
+    _from_array(b, _put_on_cuda, moves.fill)

@@ -123,7 +123,9 @@ def sequence_conv_on_cuda(b: Binder) -> None:
 def sequence_conv_grad_on_cuda(b: Binder) -> None:
     """dFilter = rowsᵀ · dOut; dX and dPaddingData: each row's part of dOut · Filterᵀ, over all rows that see it."""
     x, weight, g, around = b["X"], b["Filter"], b["Out@GRAD"], _neighbours(b)
-    if b.wants("Filter@GRAD"):
+    if b.wants("Filter@GRAD") and not len(x):
+        fill(b, b["Filter@GRAD"])
+    elif b.wants("Filter@GRAD"):
         product_on_cuda(b, _contexts(b, around), g, b["Filter@GRAD"], tx=True)
     if not b.wants("X@GRAD") and not b.wants("PaddingData@GRAD"):
         return
