@@ -71,3 +71,8 @@ def test_a_tag_that_there_is_none_of_stops_the_kernel() -> None:
     inputs["Label"].array[2] = 3
     with pytest.raises(EmulatorError, match="__trap"):
         emulated("linear_chain_crf", inputs, {}, ["LogLikelihood"])
+
+
+def test_sequences_without_rows() -> None:
+    x, label = value_of((np.zeros((0, 3)), [[0, 0]])), value_of((np.zeros((0, 1), np.int64), [[0, 0]]))
+    both_ways({"Emission": x, "Transition": numbers(5, 3), "Label": label})

@@ -13,7 +13,7 @@ from fluidnb_kernels.cuda.gemm import gemm
 from fluidnb_kernels.cuda.rows import by_rows
 from fluidnb_kernels.cuda.wide import wide_dtype
 from fluidnb_kernels.rnn.gru_steps import Gru, halves
-from fluidnb_kernels.rnn.on_cuda import CUDA, KINDS, Order, bias_grad, gather, settle, wide_out
+from fluidnb_kernels.rnn.on_cuda import CUDA, KINDS, Order, bias_grad, gather, over_rows, settle, wide_out
 
 Array = Any
 
@@ -85,8 +85,8 @@ def emit_back(b: Binder, net: Gru, values: tuple[Array, Array, Array], first: st
     if b.wants("Weight@GRAD"):
         dweight = wide_out(b, "Weight@GRAD", (), dtype)
         dto_gates, dto_candidate = halves(dweight.reshape(-1))
-        gemm(b, old, dgates[:, : 2 * width], dto_gates, tx=True)
-        gemm(b, reset, dgates[:, 2 * width :], dto_candidate, tx=True)
+        over_rows(b, old, dgates[:, : 2 * width], dto_gates)
+        over_rows(b, reset, dgates[:, 2 * width :], dto_candidate)
         settle(b, "Weight@GRAD", dweight)
     bias_grad(b, dgates, None)
     if b.wants(first + "@GRAD"):

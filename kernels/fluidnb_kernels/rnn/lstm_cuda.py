@@ -14,7 +14,7 @@ from fluidnb_kernels.cuda.grid import each
 from fluidnb_kernels.cuda.rows import by_rows
 from fluidnb_kernels.cuda.wide import wide_dtype
 from fluidnb_kernels.rnn.lstm_steps import Lstm
-from fluidnb_kernels.rnn.on_cuda import CUDA, KINDS, Order, bias_grad, gather, settle, wide_out
+from fluidnb_kernels.rnn.on_cuda import CUDA, KINDS, Order, bias_grad, gather, over_rows, settle, wide_out
 
 Array = Any
 
@@ -107,7 +107,7 @@ def emit_back(b: Binder, net: Lstm, slot: str) -> None:
 
 def _product(b: Binder, x: Array, dy: Array, slot: str) -> None:
     out = wide_out(b, slot, (), dy.dtype)
-    gemm(b, x, dy, out, tx=True)
+    over_rows(b, x, dy, out)
     settle(b, slot, out)
 
 

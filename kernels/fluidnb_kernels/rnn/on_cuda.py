@@ -9,12 +9,14 @@ import numpy as np
 
 from fluidnb.op import Binder
 from fluidnb_kernels.cuda import CTYPES, Source, ctype
+from fluidnb_kernels.cuda.gemm import gemm
 from fluidnb_kernels.cuda.lines import each_line
 from fluidnb_kernels.cuda.rows import by_rows
 from fluidnb_kernels.cuda.wide import writing_as, written_as
 from fluidnb_kernels.emit import FLOATS
 from fluidnb_kernels.rnn.activations import ACTIVATIONS, BY_NUMBER
 from fluidnb_kernels.rnn.batches import Batches
+from fluidnb_kernels.tensor.moves import fill
 
 Array = Any
 
@@ -127,6 +129,21 @@ def gather(
     width = out.shape[1]
     name = f"gathered<{ctype(x.dtype)}, {ctype(out.dtype)}>"
     by_rows(b, CUDA, name, len(out), width, x, initial, bias, rows, out, np.int64(width))
+
+
+def over_rows(b: Binder, x: Array, dy: Array, out: Array) -> None:
+    """Emit the sum over all rows of what they have as columns times rows: the gradient of a weight.
+
+    Args:
+        b: the binder.
+        x: [n, k]; rows may lie apart.
+        dy: [n, m], likewise.
+        out: [k, m], written; zeros where there are no rows.
+    """
+    if len(x):
+        gemm(b, x, dy, out, tx=True)
+    else:
+        fill(b, out)
 
 
 def wide_out(b: Binder, slot: str, shape: tuple[int, ...], dtype: Any) -> Array:

@@ -10,10 +10,10 @@ import numpy as np
 from fluidnb.op import Binder
 from fluidnb_kernels.cuda import Source, ctype
 from fluidnb_kernels.cuda.cast import of_dtype
-from fluidnb_kernels.cuda.gemm import gemm
 from fluidnb_kernels.cuda.grid import THREADS, each
 from fluidnb_kernels.cuda.lines import each_line
 from fluidnb_kernels.cuda.wide import wide_dtype, writing_as, written_as
+from fluidnb_kernels.rnn.on_cuda import over_rows
 from fluidnb_kernels.sequence.tagged import Tagged
 from fluidnb_kernels.tensor.moves import fill
 from fluidnb_kernels.tensor.picks import numbers
@@ -75,7 +75,7 @@ def emit_back(b: Binder) -> None:
     if b.wants("Transition@GRAD"):
         out, expected = writing_as(b, b["Transition@GRAD"], dtype), b.tmp((tags, tags), dtype)
         each(b, CUDA, f"ends_back<{name}>", tags, dx, *where, out, np.int64(tagged.count))
-        gemm(b, came, ahead, expected, tx=True)
+        over_rows(b, came, ahead, expected)
         each(b, CUDA, f"pairs_back<{name}>", expected.size, expected, weights[2:], said, out[2:])
         written_as(b, b["Transition@GRAD"], out)
 
