@@ -9,7 +9,7 @@ import numpy as np
 
 from fluidnb.op import Attr, Binder, Context, default_grad, grad_op, kernel, op, product
 from fluidnb_kernels.cuda import CTYPES, Source, ctype
-from fluidnb_kernels.cuda.grid import each
+from fluidnb_kernels.cuda.rows import by_rows
 from fluidnb_kernels.emit import FLOATS, made
 from fluidnb_kernels.views import reading, writing, written
 
@@ -108,7 +108,8 @@ CUDA = Source(__file__, "maxout.cu", _kernels)
 def _emit_on_cuda(b: Binder, name: str, *arrays: Array) -> None:
     x, groups = b["X"], b.attr("groups")
     inner = product(x.shape[_axis(b) + 1 :])
-    each(b, CUDA, f"{name}<{ctype(x.dtype)}>", x.size // groups, *arrays, np.int64(groups), np.int64(inner))
+    rows = x.size // max(groups * inner, 1)
+    by_rows(b, CUDA, f"{name}<{ctype(x.dtype)}>", rows, inner, *arrays, np.int64(groups), np.int64(inner))
 
 
 @kernel("maxout", place="cuda", dtypes=FLOATS)

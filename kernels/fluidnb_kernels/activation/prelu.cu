@@ -1,9 +1,11 @@
 // prelu and its gradients.
 //
 // Forward reads x and writes one element for each, the gradient of x reads x and dOut: both aim at the bandwidth of a
-// device copy; slopes come from caches. The slope of element i is number i / inner % count. The gradient of the slopes
-// is a fold of x [outer, count, inner] and dOut over all but the second dimension: see fold.cuh.
+// device copy; slopes come from caches. Threads stand in rows and along them: a row has one slope, of `count` in turn, or
+// one for each of its elements where count is 0. The gradient of the slopes is a fold of x [outer, count, inner] and
+// dOut over all but the second dimension: see fold.cuh.
 #include "fold.cuh"
+#include "rows.cuh"
 
 namespace r {
 FOLD(total, sum, x, t)
@@ -13,18 +15,24 @@ FOLD_TWO(slope, sum, (x > C(0) ? C(0) : x) * y, t)
 template <class C> __device__ __forceinline__ C either(C x, C above, C below) { return x > C(0) ? above : below; }
 
 template <class T>
-__global__ void prelu(const T* x, const T* slopes, T* out, long long count, long long inner, long long n) {
-  EACH(i, 0, n) {
-    wide_t<T> value = up<T>(x[i]);
-    out[i] = down<T>(either(value, value, value * up<T>(slopes[count == 1 ? 0 : i / inner % count])));
+__global__ void prelu(const T* x, const T* slopes, T* out, long long count, long long width, long long rows) {
+  EACH_ROW(r, rows) {
+    const T* own = count ? slopes + r % count : slopes;
+    ALONG(j, width) {
+      wide_t<T> value = up<T>(x[r * width + j]);
+      out[r * width + j] = down<T>(either(value, value, value * up<T>(own[count ? 0 : j])));
+    }
   }
 }
 
 template <class T>
-__global__ void prelu_grad(const T* x, const T* slopes, const T* g, T* dx, long long count, long long inner,
-                           long long n) {
-  EACH(i, 0, n) {
-    wide_t<T> slope = up<T>(g[i]);
-    dx[i] = down<T>(either(up<T>(x[i]), slope, slope * up<T>(slopes[count == 1 ? 0 : i / inner % count])));
+__global__ void prelu_grad(const T* x, const T* slopes, const T* g, T* dx, long long count, long long width,
+                           long long rows) {
+  EACH_ROW(r, rows) {
+    const T* own = count ? slopes + r % count : slopes;
+    ALONG(j, width) {
+      wide_t<T> slope = up<T>(g[r * width + j]);
+      dx[r * width + j] = down<T>(either(up<T>(x[r * width + j]), slope, slope * up<T>(own[count ? 0 : j])));
+    }
   }
 }

@@ -10,7 +10,7 @@ import numpy as np
 from fluidnb.op import Attr, Binder, Context, default_grad, grad_op, kernel, op, product
 from fluidnb_kernels.cuda import CTYPES, Source, ctype
 from fluidnb_kernels.cuda.fold import Fold, fold, fold_types
-from fluidnb_kernels.cuda.grid import each
+from fluidnb_kernels.cuda.rows import by_rows
 from fluidnb_kernels.emit import FLOATS, made
 from fluidnb_kernels.views import reading
 
@@ -119,18 +119,25 @@ def _lie(b: Binder) -> tuple[int, int]:
     return x.shape[axis], product(x.shape[axis + 1 :])
 
 
+def _emit_on_cuda(b: Binder, name: str, *arrays: Array) -> None:
+    """Emit a kernel over rows that have one slope each, or the slopes side by side where those do not go on."""
+    x, (count, inner) = b["X"], _lie(b)
+    width, of_rows = (inner, count) if inner > 1 or count == 1 else (count, 0)
+    rows = x.size // max(width, 1)
+    by_rows(b, CUDA, f"{name}<{ctype(x.dtype)}>", rows, width, *arrays, np.int64(of_rows), np.int64(width))
+
+
 @kernel("prelu", place="cuda", dtypes=FLOATS)
 def _on_cuda(b: Binder) -> None:
-    x, lie = b["X"], map(np.int64, _lie(b))
-    each(b, CUDA, f"prelu<{ctype(x.dtype)}>", x.size, x, b["Alpha"], b["Out"], *lie)
+    _emit_on_cuda(b, "prelu", b["X"], b["Alpha"], b["Out"])
 
 
 @kernel("prelu_grad", place="cuda", dtypes=FLOATS)
 def _grad_on_cuda(b: Binder) -> None:
     x, g, dx, dalpha = b["X"], b["Out@GRAD"], b["X@GRAD"], b["Alpha@GRAD"]
-    count, inner = _lie(b)
     if dx is not None:
-        each(b, CUDA, f"prelu_grad<{ctype(x.dtype)}>", x.size, x, b["Alpha"], g, dx, np.int64(count), np.int64(inner))
+        _emit_on_cuda(b, "prelu_grad", x, b["Alpha"], g, dx)
     if dalpha is not None:
+        count, inner = _lie(b)
         shape = x.size // max(count * inner, 1), count, inner
         fold(b, CUDA, _SLOPES, x.reshape(shape), [0, 2], dalpha, y=g.reshape(shape))
