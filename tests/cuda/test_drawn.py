@@ -15,6 +15,7 @@ from fluidnb.testing.eager import Fresh
 from fluidnb.values import LoDTensor
 from fluidnb.values.dtypes import np_dtype
 from fluidnb_kernels import emulator
+from fluidnb_kernels.random.crop import later
 from fluidnb_kernels.random.on_cuda import CUDA
 from fluidnb_kernels.random.words import launch
 from tests.cuda.devices import OnDevice
@@ -37,7 +38,7 @@ def test_uniform_numbers_are_the_same_bits(size: int, dtype: str) -> None:
 
 
 @pytest.mark.parametrize("dtype", FLOATS)
-@pytest.mark.parametrize("shape", [[0], [1], [7], [3, 11], [300]])
+@pytest.mark.parametrize("shape", [[0], [1], [7], [13], [3, 11], [300]])
 def test_every_dtype(shape: list[int], dtype: str) -> None:
     attrs: dict[str, Any] = {"shape": shape, "dtype": dtype}
     for seed in (0, 7):
@@ -79,6 +80,7 @@ def test_classes(shape: tuple[int, int], dtype: Any) -> None:
     x = numbers(*shape, low=0.0)
     twins("sampling_id", {"X": (x / x.sum(1, keepdims=True)).astype(dtype)}, {}, ["Out"])
     twins("sampling_id", {"X": x.astype(dtype)}, {"min": 0.25, "max": 0.5}, ["Out"])
+    twins("sampling_id", {"X": np.zeros(shape, dtype)}, {}, ["Out"])
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64, np.uint8, np.float16])
@@ -88,6 +90,13 @@ def test_parts_of_instances(part: list[int], dtype: Any) -> None:
     for seed in (np.array([5]), np.array([-3], np.int32), np.array([0])):
         twins("random_crop", {"X": x, "Seed": seed}, {"shape": part}, ["Out", "SeedOut"])
     twins("random_crop", {"X": x, "Seed": np.array([9])}, {"shape": part}, ["Out"])
+
+
+def test_a_number_that_would_favour_the_first_places_is_drawn_again() -> None:
+    last = 2**31 - 3  # the largest but one that the generator gives
+    seed = last * pow(48271, -1, 2**31 - 1) % (2**31 - 1)
+    assert later(seed, 1) == last and (last - 1) // ((2**31 - 3) // 7) == 7, "one place too far"
+    twins("random_crop", {"X": numbers(2, 9), "Seed": np.array([seed])}, {"shape": [3]}, ["Out", "SeedOut"])
 
 
 def test_a_seed_that_goes_on_by_itself() -> None:

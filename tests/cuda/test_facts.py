@@ -25,12 +25,12 @@ HALF = (np.float16, ml_dtypes.bfloat16)
 @pytest.mark.parametrize("name", TESTS)
 @pytest.mark.parametrize("dtype", [np.float32, np.float64, *HALF])
 def test_tests_of_numbers(name: str, dtype: Any) -> None:
-    for odd in ([], [np.nan], [np.inf], [-np.inf], [np.nan, np.inf]):
-        x = numbers(77)
-        x[-len(odd) or 77 :] = odd
-        x[5 : 5 + len(odd)] = odd
-        for type in (name, name + "_v2"):
-            twins(type, {"X": x.astype(dtype)}, {}, ["Out"])
+    for odd in (0.0, np.nan, np.inf, -np.inf):
+        for at in (5, 76):  # among those that are loaded together, and behind them
+            x = numbers(77)
+            x[at] = odd
+            for type in (name, name + "_v2"):
+                twins(type, {"X": x.astype(dtype)}, {}, ["Out"])
 
 
 @pytest.mark.parametrize("name", TESTS)
