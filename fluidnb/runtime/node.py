@@ -18,6 +18,7 @@ from fluidnb.runtime.nan_check import checks
 from fluidnb.runtime.observe import observed, observers
 from fluidnb.runtime.plan import Plan, PlanBlock, PlanOp
 from fluidnb.runtime.scope import Scope
+from fluidnb.values.device_context import DeviceContext
 from fluidnb.values.tensor import LoDTensor
 
 Array = Any
@@ -220,20 +221,24 @@ def flat(calls: list[Any], ops: list[PlanOp], bound: Bound, scope: Scope) -> Cal
     """
     run = bound.run
     push, pop = run.stack.append, run.stack.pop
+    joined: list[Any] = []  # the calls as the device makes them best, and their operators; known after the first run
 
     def replay() -> None:
-        left: Any = iter(calls)
-        push((left, calls, ops))
+        made, of = joined if joined and not observers else (calls, ops)
+        left: Any = iter(made)
+        push((left, made, of))
         try:
             if observers:
-                observed(left, ops)
+                observed(left, of)
             else:
                 for function, args in left:
                     function(*args)
+                if not joined:
+                    joined.extend(DeviceContext.get(bound.place).joined(calls, ops))
         except BaseException as e:
-            run.at = len(calls) - left.__length_hint__() - 1  # a list iterator knows how many items are left
+            run.at = len(made) - left.__length_hint__() - 1  # a list iterator knows how many items are left
             if isinstance(e, Exception):
-                raise failed(e, ops[run.at], scope) from e
+                raise failed(e, of[run.at], scope) from e
             raise
         finally:
             pop()

@@ -137,6 +137,18 @@ class DeviceContext:
         else:
             copy_between(kind, kind)(source, target)
 
+    def joined(self, calls: list[Any], ops: list[Any]) -> tuple[list[Any], list[Any]]:
+        """The calls of a plan as this device makes them best, several of them as one where that is quicker.
+
+        Args:
+            calls: (function, arguments) one after the other.
+            ops: the operator of each.
+
+        Returns:
+            Calls, and the (first) operator of each; on the host those given.
+        """
+        return calls, ops
+
     def wait(self) -> None:
         """Return when everything asked of the device is done; on the host that is now."""
 

@@ -12,7 +12,7 @@ from fluidnb.errors import OpValueError
 from fluidnb.memory import Block, flags, pool
 from fluidnb.values import CUDAPlace, DeviceContext, dtypes
 from fluidnb_kernels.cuda import backend
-from fluidnb_kernels.device import allocator
+from fluidnb_kernels.device import allocator, graph
 
 
 class CUDADeviceContext(DeviceContext):
@@ -59,6 +59,18 @@ class CUDADeviceContext(DeviceContext):
             value = 0xFF if np.dtype(dtype).kind in "fcV" else 0xAA
             cupy.cuda.runtime.memsetAsync(block.ptr, value, nbytes, cupy.cuda.get_current_stream().ptr)
         return array
+
+    def joined(self, calls: list[Any], ops: list[Any]) -> tuple[list[Any], list[Any]]:
+        """Calls in a row that only launch kernels as graphs, where FLAGS_cuda_graphs is set.
+
+        Args:
+            calls: (function, arguments) one after the other.
+            ops: the operator of each.
+
+        Returns:
+            Calls, and the first operator of each.
+        """
+        return graph.joined(calls, ops) if flags.values["cuda_graphs"] else (calls, ops)
 
     def wait(self) -> None:
         """Return when everything asked of the device is done."""

@@ -14,6 +14,7 @@ from fluidnb.values.dtypes import np_dtype
 from fluidnb_kernels.cuda import Function, Source, ctype, vector, widths
 from fluidnb_kernels.cuda.cast import of_dtype
 from fluidnb_kernels.cuda.grid import THREADS, each
+from fluidnb_kernels.cuda.upload import uploaded
 from fluidnb_kernels.cuda.wide import wide_dtype, writing_as, written_as
 from fluidnb_kernels.emit import FLOATS
 from fluidnb_kernels.rows.values import dtype_of, held
@@ -225,4 +226,5 @@ def over_rows(function: Function, grad: SelectedRows, *args: Any) -> None:
     starts = np.flatnonzero(np.concatenate([[True], ordered[1:] != ordered[:-1]]))
     ends = np.append(starts, len(order))
     width = np.int64(values.size // len(values))
-    function((len(starts),), (THREADS,), 0, ordered[starts], order, ends, values, *args, width)
+    rows, order, ends = (uploaded(numbers, values) for numbers in (ordered[starts], order, ends))
+    function((len(starts),), (THREADS,), 0, rows, order, ends, values, *args, width)

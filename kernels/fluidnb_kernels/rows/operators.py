@@ -13,6 +13,7 @@ from fluidnb.values.copies import copy_between, on_host
 from fluidnb_kernels.cuda import CTYPES, Source, ctype
 from fluidnb_kernels.cuda.grid import BLOCKS, THREADS
 from fluidnb_kernels.cuda.upload import uploaded
+from fluidnb_kernels.emit import FLOATS
 from fluidnb_kernels.rows.values import as_x, dtype_of, fill, held, merged, put_rows, shape_of
 
 Array = Any
@@ -120,7 +121,10 @@ def get_tensor_from_selected_rows(b: Binder) -> None:
 
 
 def _kernels() -> Iterator[str]:
-    yield from (f"merged<{CTYPES[dtype]}>" for dtype in ("float16", "bfloat16", "float32", "float64", "int32", "int64"))
+    for dtype in ("float16", "bfloat16", "float32", "float64", "int32", "int64"):
+        yield f"merged<{CTYPES[dtype]}>"
+    for dtype in FLOATS:
+        yield from (f"but_padding<{CTYPES[dtype]}, {CTYPES[ids]}>" for ids in ("int32", "int64"))
 
 
 CUDA = Source(__file__, "rows.cu", _kernels)
@@ -156,6 +160,28 @@ def merge_on_device(source: SelectedRows, target: SelectedRows) -> None:
 def _merge_on_cuda(b: Binder) -> None:
     source = b["X"]
     b(merge_on_device, source, put_rows(b, "Out", shape_of(source), dtype_of(source)))
+
+
+def take_gradient_on_device(target: SelectedRows, ids: Array, g: Array, out: Array, padding: int) -> None:
+    """Fill SelectedRows with the gradient of each row that was looked up; the rows' numbers come to the host.
+
+    Args:
+        target: what is filled.
+        ids: int32 or int64 [n].
+        g: [n, width].
+        out: written, and held by ``target`` from now on.
+        padding: the row that gets no gradient; one that there is not for none.
+
+    Example:
+        >>> s, g = SelectedRows((), 3), np.ones((2, 1))
+        >>> take_gradient_on_device(s, np.array([0, 2]), g, np.empty((2, 1)), 0); s.value.array.tolist()
+        [[0.0], [1.0]]
+    """
+    if g.size:
+        blocks = min(BLOCKS, -(-g.size // THREADS))
+        numbers = np.int64(padding), np.int64(g.size // len(ids)), np.int64(g.size)
+        CUDA[f"but_padding<{ctype(g.dtype)}, {ctype(ids.dtype)}>"]((blocks,), (THREADS,), 0, ids, g, out, *numbers)
+    fill(target, on_host(ids).astype(np.int64), out)
 
 
 def take_values_on_device(source: SelectedRows, out: Array) -> None:

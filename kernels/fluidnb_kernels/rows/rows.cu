@@ -1,4 +1,4 @@
-// merge_selected_rows: rows of the same number added up.
+// merge_selected_rows: rows of the same number added up; gradients of rows that were looked up, as SelectedRows.
 //
 // Reads each value once and writes each sum once, a block for a sum and its threads side by side along the row, so that
 // all accesses are whole lines: bound by the bandwidth of device memory. A sum takes its values in the order in which
@@ -15,4 +15,11 @@ __global__ void merged(const long long* order, const long long* from, const T* x
       for (long long k = from[row]; k < from[row + 1]; ++k) total += up<T>(x[order[k] * width + j]);
       out[row * width + j] = down<T>(total);
     }
+}
+
+// The rows of a tensor, those of one number as zeros.
+template <class T, class I>
+__global__ void but_padding(const I* ids, const T* g, T* out, long long padding, long long width,
+                            long long count) {
+  EACH(i, 0, count) out[i] = ids[i / width] == padding ? down<T>(0) : g[i];
 }

@@ -69,7 +69,7 @@ def put_rows(b: Binder, slot: str, shape: tuple[int, ...], dtype: Any) -> Select
     Returns:
         The object; a call fills it with `fill`.
     """
-    rows = SelectedRows((), shape[0], LoDTensor(np.empty((0, *shape[1:]), dtype)))
+    rows = SelectedRows((), shape[0], LoDTensor(np.empty((0, *shape[1:]), dtype), (), b.memory.place))
     b.put(slot, rows)
     return rows
 

@@ -10,6 +10,7 @@ from fluidnb.errors import EnforceNotMet
 from fluidnb.op import Attr, Binder, Context, default_grad, grad_op, kernel, op
 from fluidnb.values import SelectedRows
 from fluidnb_kernels.emit import FLOATS, zeros
+from fluidnb_kernels.rows.operators import take_gradient_on_device
 from fluidnb_kernels.rows.values import add_rows, fill, held, put_rows
 from fluidnb_kernels.rules import whole_numbers
 from fluidnb_kernels.tensor import picks
@@ -201,12 +202,11 @@ def _define(type: str, ids: str, example: str) -> None:
             return
         w, ids, g = b["W"], b["Ids"], b["Out@GRAD"]
         if b.attr("is_sparse", False):
-            rows = put_rows(b, "W@GRAD", w.shape, w.dtype)
-            b(take_gradient, rows, ids.reshape(-1), g.reshape(-1, w.shape[1]), b.attr("padding_idx", NO_PADDING))
-            return
+            rows, g = put_rows(b, "W@GRAD", w.shape, w.dtype), g.reshape(-1, w.shape[1])
+            return b(take_gradient_on_device, rows, ids.reshape(-1), g, b.tmp(g.shape, g.dtype), _padding(b))
         dw = b.set("W@GRAD", w.shape, w.dtype)
         fill_all(b, dw)
-        picks.add(b, g, ids, dw, (1, *w.shape), padding=_padding(b))
+        return picks.add(b, g, ids, dw, (1, *w.shape), padding=_padding(b))
 
 
 _define("lookup_table", "[…, 1]", "[[1], [0]]")

@@ -1,0 +1,78 @@
+"""Calls in a row that only ask a device for work become one graph, which is launched as a whole."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from fluidnb.memory import flags
+from fluidnb_kernels.cuda import Function, backend, gemm
+from fluidnb_kernels.device import copies
+
+flags.define_flag("cuda_graphs", True, "Runs on CUDAPlace launch kernels in a row as one CUDA graph.")
+
+Call = tuple[Callable[..., Any], tuple[Any, ...]]
+
+#: Fewer calls than these are not worth a graph.
+_LEAST = 4
+#: Functions that put work into the current stream, always the same, and neither wait nor look at the host.
+_PURE = {gemm.launch, copies.within}
+
+
+class Captured:
+    """Calls that are captured when they are made, and one graph from then on; their kernels have been compiled.
+
+    Args:
+        calls: functions with their arguments.
+    """
+
+    def __init__(self, calls: Sequence[Call]) -> None:
+        self.calls = calls
+        self._graph: Any = None
+
+    def __call__(self) -> None:
+        cuda = backend.cupy().cuda
+        if self._graph is None:
+            stream = cuda.Stream(non_blocking=True)
+            with stream:
+                stream.begin_capture(cuda.runtime.streamCaptureModeRelaxed)
+                try:
+                    for function, args in self.calls:
+                        function(*args)
+                finally:
+                    graph = stream.end_capture()
+            self._graph = graph
+        self._graph.launch(cuda.get_current_stream())
+
+
+def joined(calls: Sequence[Call], ops: Sequence[Any]) -> tuple[list[Call], list[Any]]:
+    """Calls with those in a row that a graph can hold put together.
+
+    Args:
+        calls: functions with their arguments.
+        ops: the operator of each.
+
+    Returns:
+        The calls, and the first operator of each.
+    """
+    made: list[Call] = []
+    of: list[Any] = []
+    at = 0
+    while at < len(calls):
+        end = at
+        while end < len(calls) and _is_pure(calls[end][0]):
+            end += 1
+        if end - at >= _LEAST:
+            made.append((Captured(calls[at:end]), ()))
+            of.append(ops[at])
+            at = end
+            continue
+        end = max(end, at + 1)
+        made += calls[at:end]
+        of += ops[at:end]
+        at = end
+    return made, of
+
+
+def _is_pure(function: Any) -> bool:
+    return isinstance(function, Function) or function in _PURE

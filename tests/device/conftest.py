@@ -1,0 +1,29 @@
+"""CUDAPlace on the stand-in of cupy, for the tests of this folder alone."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+import fluidnb as fluid
+from fluidnb.memory import flags, pools
+from fluidnb.values import device_context
+from fluidnb_kernels import emulator
+
+#: The stand-in's device and its pool, the same for all tests.
+_known: dict[str, dict[Any, Any]] = {"contexts": {}, "pools": {}}
+
+
+@pytest.fixture
+def cuda(monkeypatch: pytest.MonkeyPatch) -> Iterator[fluid.CUDAPlace]:
+    """The first device; what was known of devices before is known again afterwards."""
+    if emulator.missing():
+        pytest.skip(emulator.missing())
+    monkeypatch.setitem(flags.values, "cuda_backend", "emulator")
+    monkeypatch.setattr(device_context, "_contexts", {**device_context._contexts, **_known["contexts"]})
+    monkeypatch.setattr(pools, "_pools", {**pools._pools, **_known["pools"]})
+    yield fluid.CUDAPlace(0)
+    for name, table in (("contexts", device_context._contexts), ("pools", pools._pools)):
+        _known[name].update({place: made for place, made in table.items() if place.kind == "cuda"})
