@@ -21,6 +21,7 @@ from fluidnb.op.select import select
 from fluidnb.op.transform import LAYOUT_COPIES, copy, copy_between, layout_shape
 from fluidnb.op.ufuncs import ufunc_calls
 from fluidnb.values import dtypes
+from fluidnb.values.place import CPUPlace
 from fluidnb.values.selected_rows import SelectedRows
 from fluidnb.values.tensor import LoDTensor, LoDTensorArray
 from fluidnb.where import Where
@@ -83,6 +84,13 @@ class Memory(Protocol):
 def _point(tensor: LoDTensor, array: Array, lod: Lod) -> None:
     """Let a variable's tensor have another buffer."""
     tensor.array, tensor.lod_ = array, lod
+
+
+def _cross(source: SelectedRows, target: SelectedRows, place: Any) -> None:
+    """Copy rows to another place; their numbers are the host's everywhere."""
+    target.height_, target.rows_ = source.height_, source.rows_
+    if source.value.array is not None:
+        target.value.set(np.asarray(source.value), place)
 
 
 class Binder(Context):
@@ -221,8 +229,12 @@ class Binder(Context):
         Returns:
             The object.
         """
+        given = value
+        if isinstance(value, SelectedRows) and self._kernel_place != self.memory.place_kind:
+            given = SelectedRows((), value.height_, LoDTensor(value.value.array, (), self.memory.place))
+            self._post.append((_cross, (value, given, self.memory.place), {}))
         if self.wants(slot):
-            self.scope.cell(self.outputs[slot][0])[0].value = value
+            self.scope.cell(self.outputs[slot][0])[0].value = given
         self._outputs[slot] = [value]
         return value
 
@@ -455,6 +467,11 @@ class Binder(Context):
             for i, (value, lod) in enumerate(row):
                 if isinstance(getattr(value, "shape", None), tuple):
                     row[i] = (self._bring(value, layout, cast, here, place), lod)
+                elif isinstance(value, SelectedRows) and place != here:
+                    held = value.value.array
+                    there = SelectedRows((), value.height_, LoDTensor(np.empty((0, *held.shape[1:]), held.dtype)))
+                    self.calls.append((_cross, (value, there, CPUPlace()), {}))
+                    row[i] = (there, lod)
 
         def target(array: Array) -> Array:
             return self._take_back(array, layout, cast, here, place)
