@@ -259,8 +259,8 @@ def generate_mask_labels_on_cuda(b: Binder) -> None:
         boxes, seen = b.tmp((len(objects) - 1, 4), dtype), b.tmp((rows,), np.int32)
         tiny = np.float64(np.finfo(dtype).tiny)
         each(b, CUDA, f"bounds<{c}>", len(boxes), corners, of_object, starts, boxes, tiny)
-        operands = rois, info, labels, kinds, crowd, boxes, level, of_image, region, seen
-        each(b, CUDA, f"seen<{c}>", rows, *operands, np.int64(classes - 1))
+        objects_of = rois, info, labels, kinds, crowd, boxes, level, of_image, region, seen
+        each(b, CUDA, f"seen<{c}>", rows, *objects_of, np.int64(classes - 1))
         fill(b, masks, -1)
         passed, grid = b.tmp((rows, size * size), np.int32), (min(BLOCKS, -(-rows // _WARPS)),)
         operands = corners, rois, info, labels, level, of_object, starts, region, seen, passed, masks
