@@ -18,6 +18,7 @@ from fluidnb.testing.values import named
 from fluidnb.values import LoDTensor
 from fluidnb.values.dtypes import np_dtype
 from fluidnb.where import Where, capture
+from fluidnb_kernels.cuda import backend
 from fluidnb_kernels.lab.compile import KernelRefused
 
 Array = Any
@@ -38,6 +39,30 @@ class OnDevice(Fresh):
     place_kind = "cuda"
 
 
+class OnGpu(OnDevice):
+    """Memory of a GPU, filled with NaN or ones likewise."""
+
+    def alloc(self, shape: tuple[int, ...], dtype: Any, name: str | None, outer: bool, order: Any, where: int) -> Array:
+        """A new array in C order."""
+        return on_gpu(super().alloc(shape, dtype, name, outer, None, where))
+
+    def alloc_on(self, kind: str, shape: tuple[int, ...], dtype: Any) -> Array:
+        """A new array of the GPU, or of the host."""
+        array = super().alloc_on(kind, shape, dtype)
+        return on_gpu(array) if kind == "cuda" else array
+
+
+def on_gpu(array: Array) -> Array:
+    """A copy of an array on the GPU.
+
+    Args:
+        array: an array of the host.
+    """
+    made = backend.cupy().ndarray(array.shape, array.dtype)
+    made.set(np.asarray(array, order="C"))
+    return made
+
+
 class Sevens(Fresh):
     """Memory that is filled with sevens instead of NaN: what is the same in both has been written."""
 
@@ -49,7 +74,7 @@ class Sevens(Fresh):
 
 
 #: kind of place -> the memory in which an operator is run by itself
-MEMORY: dict[str, type[Fresh]] = {"cpu": Fresh, "cuda": OnDevice, "sevens": Sevens}
+MEMORY: dict[str, type[Fresh]] = {"cpu": Fresh, "cuda": OnDevice, "gpu": OnGpu, "sevens": Sevens}
 
 
 class Lined(Binder):
@@ -98,24 +123,26 @@ class Case:
         """How many elements its operands have."""
         return sum(int(np.asarray(v).size) for v in self.values.values())
 
-    def scope(self, wide: bool = False) -> Scope:
+    def scope(self, place: str = "cpu", wide: bool = False) -> Scope:
         """A scope with copies of its operands.
 
         Args:
+            place: ``gpu`` for copies there; those of any other place are numpy's.
             wide: whether half precision becomes float32.
         """
         scope = Scope()
         for name, value in self.values.items():
             array = np.asarray(value)
             dtype = np.float32 if wide and array.dtype.name in HALF else None
-            scope.var(name).value = LoDTensor(np.array(array, dtype, order="C"), value.lod_)
+            copy = np.array(array, dtype, order="C")
+            scope.var(name).value = LoDTensor(on_gpu(copy) if place == "gpu" else copy, value.lod_)
         return scope
 
     def bind(self, place: str, scope: Scope) -> list[Any]:
         """Bind its kernel of a kind of place.
 
         Args:
-            place: ``cpu`` or ``cuda``.
+            place: ``cpu``, ``cuda`` for the emulator, or ``gpu``.
             scope: its operands; gets its outputs.
 
         Returns:
@@ -126,12 +153,13 @@ class Case:
     def _binder(self, place: str, scope: Scope) -> Lined:
         return Lined(PlanOp(self.desc, 0, 0), MEMORY[place](Clock(1)), scope)
 
-    def run(self, place: str, wide: bool = False) -> dict[str, Array]:
+    def run(self, place: str, wide: bool = False, blind: bool = False) -> dict[str, Array]:
         """Run it.
 
         Args:
-            place: ``cpu``, ``cuda``, or ``sevens`` for a processor with memory that is no NaN.
+            place: as in `bind`, or ``sevens`` for a processor whose new memory is not NaN.
             wide: whether half precision becomes float32.
+            blind: whether the kernel binds over other numbers: a binding has to serve all of them.
 
         Returns:
             Output name -> array.
@@ -139,10 +167,14 @@ class Case:
         Raises:
             KernelRefused: a call of the kernel fails.
         """
-        scope = self.scope(wide)
+        scope = self.scope(place, wide)
         binder = self._binder(place, scope)
         with np.errstate(all="ignore"):
-            for i, (function, args, kw) in enumerate(binder.bind()):
+            kept = self._hide(scope) if blind and place != "gpu" else []
+            calls = binder.bind()
+            for array, numbers in kept:
+                array[...] = numbers
+            for i, (function, args, kw) in enumerate(calls):
                 try:
                     function(*args, **kw)
                 except FluidError:
@@ -152,7 +184,18 @@ class Case:
                     raise self._failed(function, args, error, where) from None
         found = {name: scope.find_var(name) for name in self.desc.output_arg_names() if name != EMPTY}
         held = {n: v.value for n, v in found.items() if v is not None}
-        return {n: v.array for n, v in held.items() if isinstance(v, LoDTensor) and v.array is not None}
+        arrays = {n: v.array for n, v in held.items() if isinstance(v, LoDTensor) and v.array is not None}
+        return {n: a if isinstance(a, np.ndarray) else a.get() for n, a in arrays.items()}
+
+    def _hide(self, scope: Scope) -> list[tuple[Array, Array]]:
+        """Put halves into the floating operands, unless the operator says that a binding depends on values."""
+        if get_op(self.desc.optype).guard is not None:
+            return []
+        arrays = [scope.find_var(name).value.array for name in self.values]
+        kept = [(a, a.copy()) for a in arrays if a.dtype.kind == "f"]
+        for array, _ in kept:
+            array[...] = 0.5
+        return kept
 
     def _failed(self, function: Any, args: Any, error: Exception, where: Where | None) -> KernelRefused:
         name = getattr(function, "__name__", str(function))

@@ -55,7 +55,6 @@ class Launcher:
         text: the text.
         options: settings that were given beside it; they stand before its own.
         dtypes: the dtypes for which its templates are made.
-        plain: names that expressions may use, beside those of operands and attributes.
 
     Attributes:
         text: the text.
@@ -72,17 +71,18 @@ class Launcher:
         Args:
             b: the binder.
         """
-        arrays = operands(b)
-        settings = list(self._options)
-        for part in self.text.parts:
-            settings = [s for s in settings if s.name not in _HOW or s in self._options] + list(part.settings)
-            self._launch(b, part, arrays, settings)
+        arrays, held = operands(b), dict[str, Any]()
+        for i, part in enumerate(self.text.parts):
+            names = _names(b, part, arrays) | held
+            for setting in (*(self._options if i == 0 else ()), *part.settings):
+                names[setting.name] = held[setting.name] = _value(setting, names)
+            self._launch(b, part, arrays, names)
+            for word in _HOW:  # they count for one kernel, unless they are options
+                if word in held and all(o.name != word for o in self._options):
+                    del held[word]
 
-    def _launch(self, b: Binder, part: Part, arrays: Mapping[str, Array], settings: Sequence[Setting]) -> None:
+    def _launch(self, b: Binder, part: Part, arrays: Mapping[str, Array], names: Mapping[str, Any]) -> None:
         dtype = _dtype(part, arrays, self.dtypes)
-        names = _names(b, part, arrays)
-        for s in settings:
-            names[s.name] = _value(s, names)
         n = names["n"]
         if n == 0:
             return

@@ -8,6 +8,7 @@ from typing import Any
 from fluidnb.errors import NotFound, OpTypeError, near
 from fluidnb.layer_helper import LayerHelper
 from fluidnb.op import get_op
+from fluidnb.program import naming
 
 
 def layer_of(type: str) -> Callable[..., Any]:
@@ -55,4 +56,4 @@ def layer_of(type: str) -> Callable[..., Any]:
 
     layer.__name__ = layer.__qualname__ = type
     layer.__doc__ = f"{definition.doc.strip() or type}\n\nAppends {type} to the default program."
-    return layer
+    return naming.layer(layer)

@@ -17,13 +17,13 @@ from fluidnb.op.kernel_type import Kernel
 from fluidnb.testing import OpTest
 from fluidnb.viz import lines_html, plain
 from fluidnb_kernels.lab.cases import Case, cases
-from fluidnb_kernels.lab.checks import Difference, Slopes, hold, hold_slopes
+from fluidnb_kernels.lab.checks import Slopes, hold_slopes
 from fluidnb_kernels.lab.compile import Compilation, KernelRefused, compile_cuda
 from fluidnb_kernels.lab.cuda_text import DTYPES, Setting, read_cuda
 from fluidnb_kernels.lab.launch import Launcher
 from fluidnb_kernels.lab.layer import layer_of
 from fluidnb_kernels.lab.python_text import run_python
-from fluidnb_kernels.lab.trial import USUAL, watched_by, wrong_results
+from fluidnb_kernels.lab.trial import USUAL, hold_all, watched_by, wrong_results
 
 #: What a text may use of the operator SDK without importing it.
 NAMES = (
@@ -352,12 +352,8 @@ def _check_cuda(
     own = next(k for k in reversed(get_op(type).kernels) if k.place == "cuda")
     takes = [d for d in own.dtypes or USUAL if any(k.place == "cpu" and k.takes(d) for k in get_op(type).kernels)]
     tried = cases(type, takes, inputs, attrs)
-    by, far = watched_by(type, tried), 0.0
-    for case in tried:
-        found: Difference | None
-        found, distance = hold(case, "cuda", case.expected())
-        far = max(far, distance)
-        if found is not None:
-            fault(wrong_results(type, found, False))
-            break
+    by = watched_by(type, tried)
+    found, far = hold_all(tried, [case.expected() for case in tried], "cuda")
+    if found is not None:
+        fault(wrong_results(type, found, False))
     return made, by, far

@@ -57,7 +57,9 @@ def trial_lines(trial: Trial) -> list[Line]:
         say("before", _former(trial.former))
     if trial.times is not None:
         mine, before = trial.times
-        say("time", f"{_time(mine)} on {trial.measured_on}; the kernel before took {_time(before)}")
+        rate = f", {sum(x.arguments for x in trial.launches) / mine / 1e9:.0f} GB/s" if trial.launches else ""
+        then = f"; the kernel before took {_time(before)}" if before else ""
+        say("time", f"{_time(mine)} on {trial.measured_on}{rate}{then}")
     elif trial.place == "cuda":
         say("time", "there is no GPU here, and how long the emulator takes says nothing of one")
     instead = f"instead of {trial.instead_of}; " if trial.instead_of else ""

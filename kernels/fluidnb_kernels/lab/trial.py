@@ -12,6 +12,7 @@ from fluidnb.op import get_op, kernel, registry, remove_kernel
 from fluidnb.op.define import KernelFunction
 from fluidnb.viz import lines_html, plain
 from fluidnb_kernels import emulator
+from fluidnb_kernels.cuda import backend
 from fluidnb_kernels.lab.cases import Case, cases
 from fluidnb_kernels.lab.checks import Difference, Slopes, hold, hold_slopes
 from fluidnb_kernels.lab.compile import ARCHITECTURE, Compilation, KernelRefused, compile_cuda
@@ -23,6 +24,8 @@ from fluidnb_kernels.lab.watched import launches_in, watch
 
 #: Shapes on which a kernel is timed; the first one that the operator takes.
 TIMED = ((512, 512), (64, 3, 32, 32))
+#: The same on a GPU.
+TIMED_THERE = ((4096, 4096), (64, 64, 64, 64))
 #: Dtypes of templates, and of kernels for the processor, where nobody says.
 USUAL = ("float32", "float64")
 
@@ -209,24 +212,19 @@ def _try(
 ) -> Trial:  # fmt: skip
     tried = cases(type, dtypes, inputs, attrs)
     expected = [case.expected() for case in tried]
-    timed = tried[-1] if inputs else _timed(type, dtypes[0], attrs) or tried[-1]
+    clock = {"cpu": "cpu", "cuda": "gpu" if gpu() else ""}[place]
+    timed = tried[-1] if inputs or not clock else _timed(type, dtypes[0], attrs, clock) or tried[-1]
     launcher = function if isinstance(function, Launcher) else None
     figured = tried[-1] if inputs else max((c for c in tried if c.dtype == dtypes[0]), key=lambda c: c.size)
+    figured = timed if clock == "gpu" else figured
     old = _written.get((type, place, dtypes))
-    before = time_of(timed) if place == "cpu" else 0.0
-    former = launch_facts(figured.bind("cuda", figured.scope())) if place == "cuda" else ()
+    has_former = any(k.place == place for k in get_op(type).kernels)
+    before = time_of(timed, clock) if clock and has_former else 0.0
+    former = launch_facts(figured.bind("cuda", figured.scope())) if place == "cuda" and has_former else ()
     instead = _instead_of(type, place, dtypes)
     with _on_trial(type, place, function, dtypes, old) as keep:
-        if place == "cuda":
-            ran_on = watched_by(type, tried)
-        else:
-            ran_on = "numpy"
-        difference, far = None, 0.0
-        for case, want in zip(tried, expected, strict=True):
-            difference, distance = hold(case, place, want)
-            far = max(far, distance)
-            if difference is not None:
-                break
+        ran_on = watched_by(type, tried) if place == "cuda" else "numpy"
+        difference, far = hold_all(tried, expected, place)
         slopes = hold_slopes(type, place, tried) if difference is None else Slopes(why="the results are wrong")
         wrong = difference or slopes.wrong
         if wrong is not None and not force:
@@ -234,17 +232,51 @@ def _try(
         trial = Trial(
             type, place, dtypes, function, ran_on, tuple((c.shape, c.dtype) for c in tried), far, slopes, compilation,
             wrong, launches=launch_facts(figured.bind("cuda", figured.scope()), launcher) if place == "cuda" else (),
-            former=former, measured_on=(timed if place == "cpu" else figured).shape,
-            times=(time_of(timed), before) if place == "cpu" else None, instead_of=instead,
+            former=former, measured_on=(timed if clock else figured).shape,
+            times=(time_of(timed, clock), before) if clock else None, instead_of=instead,
         )  # fmt: skip
         keep.append(True)
     _written[type, place, dtypes] = trial
     return trial
 
 
-def _timed(type: str, dtype: str, attrs: Mapping[str, Any] | None) -> Case | None:
+def gpu() -> str:
+    """The name of the GPU that runs kernels; empty when there is none.
+
+    Example:
+        >>> isinstance(gpu(), str)
+        True
+    """
+    return "" if backend.missing() else backend.device_name()
+
+
+def hold_all(
+    tried: Sequence[Case], expected: Sequence[Mapping[str, Any]], place: str
+) -> tuple[Difference | None, float]:
+    """Hold a kernel against what is expected in every case: on the emulator and on the GPU, as far as they are there.
+
+    Args:
+        tried: the cases.
+        expected: what numpy gives, for each.
+        place: ``cpu`` or ``cuda``.
+
+    Returns:
+        The first difference, and the largest distance.
+    """
+    places = {"cpu": ["cpu"], "cuda": ["cuda"] * (not emulator.missing()) + ["gpu"] * bool(gpu())}[place]
+    far = 0.0
+    for where in places:
+        for case, want in zip(tried, expected, strict=True):
+            difference, distance = hold(case, where, want)
+            far = max(far, distance)
+            if difference is not None:
+                return difference, far
+    return None, far
+
+
+def _timed(type: str, dtype: str, attrs: Mapping[str, Any] | None, clock: str) -> Case | None:
     try:
-        return cases(type, [dtype], None, attrs, TIMED)[0]
+        return cases(type, [dtype], None, attrs, TIMED if clock == "cpu" else TIMED_THERE)[0]
     except OpValueError:
         return None
 
@@ -288,13 +320,16 @@ def watched_by(type: str, tried: Sequence[Case]) -> str:
     Raises:
         KernelRefused: one goes astray, or nothing here can run them.
     """
+    there = gpu()
     if emulator.missing():
+        if there:
+            return there
         raise KernelRefused(
             f"The kernel of {type} compiles, and nothing here can run it.", expected="g++", hint=emulator.missing()
         )
     launches = [launch for case in tried for launch in launches_in(case.bind("cuda", case.scope()))]
     by = watch(type, launches) if launches else "nobody, since nothing is launched"
-    return f"the emulator in three orders of threads, watched by {by}"
+    return f"the emulator in three orders of threads, watched by {by}{f'; {there}' if there else ''}"
 
 
 def wrong_results(type: str, wrong: Difference, is_slope: bool) -> KernelRefused:

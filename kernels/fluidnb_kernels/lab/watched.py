@@ -44,13 +44,12 @@ def launches_in(calls: Sequence[Any]) -> list[Launch]:
     ]
 
 
-def watch(op: str, launches: Sequence[Launch], patience: float = PATIENCE) -> str:
+def watch(op: str, launches: Sequence[Launch]) -> str:
     """Make launches in another process, with the address sanitizer where g++ has it.
 
     Args:
         op: the operator, for messages.
         launches: what is launched, in order.
-        patience: seconds they may take.
 
     Returns:
         What watched them: ``the address sanitizer``, or ``a process of its own``.
@@ -67,10 +66,10 @@ def watch(op: str, launches: Sequence[Launch], patience: float = PATIENCE) -> st
         job.write_bytes(pickle.dumps((list(launches), env is not None, list(sys.path))))
         command = [sys.executable, "-c", f"import sys; sys.path[:] = {sys.path!r}; {_MAIN}", str(job)]
         try:
-            done = subprocess.run(command, capture_output=True, text=True, errors="replace", env=env, timeout=patience)
+            done = subprocess.run(command, capture_output=True, text=True, errors="replace", env=env, timeout=PATIENCE)
         except subprocess.TimeoutExpired:
             raise KernelRefused(
-                f"The kernel of {op} has not ended after {patience:.0f} seconds.", expected="loops that end",
+                f"The kernel of {op} has not ended after {PATIENCE:.0f} seconds.", expected="loops that end",
                 hint="the kernels of this session stay as they were.",
             ) from None  # fmt: skip
         at = (Path(folder) / "job.at").read_text() if (Path(folder) / "job.at").exists() else ""
