@@ -9,12 +9,14 @@ import ml_dtypes
 import numpy as np
 import pytest
 
-from fluidnb.op import EMPTY
+from fluidnb.op import EMPTY, OpDesc
+from fluidnb.runtime import Scope
 from fluidnb.values import LoDTensor
 from fluidnb_kernels import emulator
 from fluidnb_kernels.emulator.raw import EmulatorError
 from fluidnb_kernels.sequence import maps
 from tests.cuda.operands import emulated, numbers, twins
+from tests.cuda.twins import run_twins
 
 pytestmark = pytest.mark.skipif(bool(emulator.missing()), reason=emulator.missing())
 
@@ -93,6 +95,19 @@ def test_rows_of_every_width(width: int, dtype: Any) -> None:
     part = {"X": x, "Offset": np.array([[1], [0], [0]]), "Length": np.array([[1], [0], [2]])}
     out = twins("sequence_slice", part, {}, ["Out"]).find_var("Out@out").value
     twins("sequence_slice_grad", {**part, "Out@GRAD": out}, {}, ["X@GRAD"])
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64, np.uint8], ids=name_of)
+@pytest.mark.parametrize("width", [1, 3, 16, 300])
+def test_sequences_after_each_other(width: int, dtype: Any) -> None:
+    xs, scope = [of([2, 0, 3], width, dtype=dtype), of([1, 4, 0], width, dtype=dtype, seed=2)], Scope()
+    names = [f"x{i}" for i in range(len(xs))]
+    for name, x in zip(names, xs, strict=True):
+        scope.var(name).value = x
+    run_twins(OpDesc("sequence_concat", {"X": names}, {"Out": ["out"]}), scope)
+    slopes = {"X@GRAD": [f"{name}@GRAD" for name in names]}
+    run_twins(OpDesc("sequence_concat_grad", {"X": names, "Out@GRAD": ["out"]}, slopes), scope)
+    assert np.array_equal(scope.find_var("x1@GRAD").value.array, xs[1].array)
 
 
 @pytest.mark.parametrize("dtype", FLOATS, ids=name_of)
