@@ -64,7 +64,7 @@ def _units(text: str) -> list[_Token]:
     frames: list[tuple[str, bool]] = []  # name and whether it is code, for each brace that is open
     head: list[_Token] = []  # what has come since the last end of something, outside code
     parens = 0
-    for token, after in zip(tokens, [*(t.text for t in tokens[1:]), ""], strict=True):
+    for token, after in zip(tokens, [*(t.text for t in tokens), ""][1:], strict=True):
         name, code = frames[-1] if frames else ("", False)
         token.unit, token.inside = name, code
         if code:
