@@ -14,6 +14,7 @@ from fluidnb.viz.spans import Line
 from fluidnb_magics import running
 from fluidnb_magics.cells import Cell
 from fluidnb_magics.commands import COMMANDS
+from fluidnb_magics.commands.place import place_named
 from fluidnb_magics.errors import shorten
 from fluidnb_magics.expressions import unquoted
 from fluidnb_magics.front_end import FrontEnd
@@ -47,6 +48,7 @@ class FluidCells(Magics):
     @argument("--program", metavar="NAME", help="build into this program of the session instead of the default one")
     @argument("--in", dest="block", metavar="BLOCK", help="go on with a block: an index, a name, a cell")
     @argument("--append", action="store_true", help="add to what the cell made before instead of replacing it")
+    @argument("--place", metavar="PLACE", help="run programs of this session here from now on: cpu, cuda, cuda:1")
     @argument("--show", action="store_true", help="draw the program afterwards")
     @argument("--run", action="store_true", help="run the program afterwards and show what the cell named")
     @argument("--help", action="store_true", help="show this; in a cell without a body: %%fluid --help")
@@ -77,6 +79,8 @@ class FluidCells(Magics):
             source: the text below it.
         """
         bench = self._bench
+        if args.place is not None:
+            bench.use(place_named(args.place))
         cell = self._cell(args, source)
         report = bench.run_cell(cell)
         placed = bench.placed(cell.key)

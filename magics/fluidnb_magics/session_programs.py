@@ -8,7 +8,7 @@ from typing import Any
 from fluidnb.errors import NotFound, near
 from fluidnb.program import Program, default_main_program, default_startup_program
 from fluidnb.runtime import Executor, Scope
-from fluidnb.values import epoch
+from fluidnb.values import CPUPlace, Place, epoch
 from fluidnb_magics.parameters import FirstValues
 
 #: How the default program is called.
@@ -21,6 +21,7 @@ class SessionPrograms:
     Attributes:
         named: name -> main and startup program.
         values: first values of parameters.
+        place: where programs run.
 
     Example:
         >>> sorted(SessionPrograms().programs)
@@ -30,6 +31,7 @@ class SessionPrograms:
     def __init__(self) -> None:
         self.named: dict[str, tuple[Program, Program]] = {}
         self.values = FirstValues()
+        self.place: Place = CPUPlace()
         self._executor: Executor | None = None
         self._filling = False
         self._pairs: list[tuple[Program, Program]] = []
@@ -80,10 +82,22 @@ class SessionPrograms:
 
     @property
     def executor(self) -> Executor:
-        """The executor of the magics, on the CPU."""
+        """The executor of the magics."""
         if self._executor is None:
-            self._executor = Executor()
+            self._executor = Executor(self.place)
         return self._executor
+
+    def use(self, place: Place) -> None:
+        """Run programs on another place from now on; parameters go there at the next run.
+
+        Args:
+            place: the place.
+
+        Raises:
+            EnforceNotMet: it cannot be used here.
+        """
+        self._executor = Executor(place)
+        self.place = place
 
     def before_run(self, program: Program, scope: Scope) -> None:
         """The hook of executors: give parameters that have none their first values.

@@ -18,6 +18,7 @@ from fluidnb_magics.commands.old_names import compat
 from fluidnb_magics.commands.ops import ops
 from fluidnb_magics.commands.panels import panel
 from fluidnb_magics.commands.pictures import programs, scope, show
+from fluidnb_magics.commands.place import place
 from fluidnb_magics.commands.run import run, train
 from fluidnb_magics.commands.serve import serve
 from fluidnb_magics.commands.settings import seed, set_value
@@ -49,6 +50,7 @@ COMMANDS: dict[str, Command] = {
     "seed": seed,
     "set": set_value,
     "diff": diff,
+    "place": place,
     "memory": memory,
     "profile": profile,
     "debug": debug,
