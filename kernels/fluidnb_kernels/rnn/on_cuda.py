@@ -50,16 +50,8 @@ class Order:
         b: the binder.
         batches: how sequences become steps.
 
-    Attributes:
-        rows: for each packed row, the row of the input.
-        places: for each row of the input, its packed row.
-        before: for each packed row, the row of the input that it goes on from, or -1 less the sequence that begins.
-        packed_before: likewise, with packed rows.
-        firsts: for each packed row of step 0, its sequence.
-        of_firsts: for each sequence, its row in step 0, or -1 where it has none.
-
     Example:
-        >>> from fluidnb.op import kernel, op, remove_op
+        >>> from fluidnb.op import op, remove_op
         >>> from fluidnb.testing import run_op
         >>> @op("doctest_order", inputs={"X": "[n, width]"}, infer=lambda c: None)
         ... def order(b):
@@ -83,27 +75,33 @@ class Order:
 
     @property
     def rows(self) -> Array:
+        """For each packed row, the row of the input."""
         return self._table("rows", self._batches.rows)
 
     @property
     def places(self) -> Array:
+        """For each row of the input, its packed row."""
         return self._table("places", self._batches.places)
 
     @property
     def before(self) -> Array:
+        """For each packed row, the row of the input that it goes on from, or -1 less the sequence that begins."""
         batches = self._batches
         return self._table("before", np.concatenate([self._begins(), batches.rows[batches.before]]))
 
     @property
     def packed_before(self) -> Array:
+        """As `before`, with packed rows."""
         return self._table("packed_before", np.concatenate([self._begins(), self._batches.before]))
 
     @property
     def firsts(self) -> Array:
+        """For each packed row of step 0, its sequence."""
         return self._table("firsts", self._batches.order[: self._batches.first])
 
     @property
     def of_firsts(self) -> Array:
+        """For each sequence, its row in step 0, or -1 where it has none."""
         batches = self._batches
         found = np.full(len(batches.order), -1)
         found[batches.order[: batches.first]] = np.arange(batches.first)
