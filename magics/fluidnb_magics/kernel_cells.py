@@ -11,6 +11,7 @@ from IPython.core.magic import Magics, cell_magic, magics_class
 from IPython.core.magic_arguments import argument, magic_arguments, parse_argstring
 
 from fluidnb import where
+from fluidnb.errors import FluidError
 from fluidnb_magics.cells import named_files
 from fluidnb_magics.errors import shorten
 from fluidnb_magics.expressions import evaluate, pairs, unquoted
@@ -106,6 +107,8 @@ class KernelCells(Magics):
         try:
             show(self.shell, *do(args, cell))
         except BaseException as error:
+            if isinstance(error, FluidError) and error.where is not None and error.where.line < self._first(cell):
+                error.where = None  # the magic itself
             raise shorten(self.shell, error) from None
 
     def _kernel(self, args: Namespace, cell: str) -> Any:

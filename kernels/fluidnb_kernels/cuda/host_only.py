@@ -8,8 +8,7 @@ _FEEDS = "it moves values between the user and the scope"
 _DELETE = "it lets go of a variable"
 _CALL = "it calls a Python function of the user's"
 _CONTROL = "it runs blocks; the operators in them run where they belong"
-_ARRAYS = "it puts tensors into a list or takes them out, and computes nothing"
-_LOD = "it works on offsets of sequences, which the host keeps"
+_LOD = "it works on offsets and lengths, which the host keeps"
 _FILES = "it reads or writes files"
 _METRIC = "it counts matches of a whole pass, one after the other"
 _SEARCH = "each step depends on the one before: it sorts, keeps and drops candidates"
@@ -22,8 +21,7 @@ _GROUPS: tuple[tuple[str, str], ...] = (
     (_CALL, "py_func"),
     (_CONTROL, "conditional_block conditional_block_grad while while_grad recurrent recurrent_grad"),
     (_CONTROL, "select_input select_output"),
-    (_ARRAYS, "read_from_array write_to_array array_to_lod_tensor lod_tensor_to_array lod_array_length"),
-    (_LOD, "lod_rank_table max_sequence_len"),
+    (_LOD, "lod_rank_table max_sequence_len lod_array_length"),
     (_FILES, "save save_combine load load_combine"),
     (_METRIC, "chunk_eval edit_distance auc precision_recall positive_negative_pair"),
     (_SEARCH, "beam_search_decode crf_decoding multiclass_nms multiclass_nms2 bipartite_match mine_hard_examples"),
