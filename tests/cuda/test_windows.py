@@ -62,6 +62,7 @@ def test_images_shifted_in_time(shape: tuple[int, ...], dtype: Any) -> None:
 def test_elements_put_back(dtype: Any, index: Any) -> None:
     x, attrs = some(2, 3, 4, 4, dtype=dtype), {"ksize": [2, 2], "strides": [2, 2], "unpooling_type": "max"}
     at = np.random.default_rng(3).integers(0, 20, x.shape).astype(index)  # several for one place: the last one stays
+    at[0, 0, 0, 0], x[0, 0, 0, 0] = 63, 7  # the first element alone at its place
     out = result("unpool", {"X": x, "Indices": at}, attrs)
     assert out.shape == (2, 3, 8, 8)
     slopes = {"X": x, "Indices": at, "Out": out, "Out@GRAD": some(*out.shape, dtype=dtype, seed=2)}
