@@ -113,10 +113,21 @@ def _wide(b: Binder, *slots: str) -> list[Array]:
     return [of_dtype(b, b[slot], wide_dtype(b[slot].dtype)) for slot in slots]
 
 
+def _product(b: Binder, x: Array, y: Array, out: Array, tx: bool = False, ty: bool = False) -> None:
+    """Emit a product, or zeros where there is nothing to add up."""
+    if x.size:
+        gemm_on_cuda(b, x, y, out, tx, ty)
+    else:
+        moves.fill(b, out)
+
+
 def _halves_on_cuda(b: Binder, x: Array, weight: Array) -> Array:
     """Emit X · Weight[i] for all i [n, size, e]."""
     half = b.tmp((len(x), weight.shape[0], weight.shape[2]), x.dtype)
-    gemm_on_cuda(b, x, weight, half.transpose(1, 0, 2))
+    if x.size:
+        gemm_on_cuda(b, x, weight, half.transpose(1, 0, 2))
+    else:
+        moves.fill(b, half)
     return half
 
 
@@ -150,8 +161,8 @@ def bilinear_tensor_product_grad_on_cuda(b: Binder) -> None:
     if "X@GRAD" in slopes:
         table = b.tmp((d, size * e), x.dtype)
         moves.move(b, table, weight, moves.lay(table, (d, size, e)), moves.lay(weight).transpose(1, 0, 2))
-        gemm_on_cuda(b, outer.reshape(n, size * e), table, slopes["X@GRAD"], ty=True)
+        _product(b, outer.reshape(n, size * e), table, slopes["X@GRAD"], ty=True)
     if "Weight@GRAD" in slopes:
-        gemm_on_cuda(b, x, outer.transpose(1, 0, 2), slopes["Weight@GRAD"], tx=True)
+        _product(b, x, outer.transpose(1, 0, 2), slopes["Weight@GRAD"], tx=True)
     for slot, given in slopes.items():
         written_as(b, b[slot], given)

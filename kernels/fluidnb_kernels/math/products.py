@@ -15,6 +15,7 @@ from fluidnb_kernels.cuda.wide import wide_dtype, writing_as, written_as
 from fluidnb_kernels.elementwise.broadcast import aligned, summed
 from fluidnb_kernels.elementwise.dims import Dim, merged
 from fluidnb_kernels.emit import FLOATS
+from fluidnb_kernels.math.plain import scaled
 from fluidnb_kernels.reduce.folds import NUMBERS
 from fluidnb_kernels.tensor.moves import fill, fold
 
@@ -76,7 +77,9 @@ def multiplied(b: Binder, x: Side, y: Side, out: Array, alpha: float = 1.0, beta
         >>> run_op("matmul", {"X": np.ones((2, 1, 3)), "Y": np.ones((3, 1))})["Out"].ravel()
         array([3., 3.])
     """
-    if not out.size:
+    if not x.array.shape[-2 if x.down else -1]:  # cuBLAS does not say what it makes of no terms
+        fill(b, out, alpha * 0) if beta == 0 else scaled(b, out, out, beta)
+    if not out.size or not x.array.size:
         return
     dims = merged(*_aligned(x, y), out.shape[:-2])
     if dims and not dims[-1].in_y and not x.down:  # rows of a batch that meet one matrix are one tall matrix
