@@ -23,7 +23,7 @@ test test-full: export OPENBLAS_NUM_THREADS := 1
 test test-full: export OMP_NUM_THREADS := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help demo lab test test-full test-gpu bench lint paddle kernels-of-jupyter node clean
+.PHONY: help demo lab test test-full test-gpu bench-gpu bench lint paddle kernels-of-jupyter node clean
 .DELETE_ON_ERROR:
 
 help: ## list these targets
@@ -48,7 +48,10 @@ test-full: $(VENV)/.ready-test paddle kernels-of-jupyter node ## run every test 
 	@$(PYTEST) --full $(PYTEST_ARGS)
 
 test-gpu: ## run the operators' tests on a GPU, from a plain checkout: numpy, protobuf, pytest and cupy are enough
-	@$(PYTHON) -m pytest -c tests/gpu/pytest.ini --rootdir . --full $(PYTEST_ARGS) tests/ops tests/cuda
+	@$(PYTHON) -m pytest -c tests/gpu/gpu.ini --rootdir . --full $(PYTEST_ARGS) tests/ops tests/cuda
+
+bench-gpu: ## measure bandwidths of CUDA kernels on a GPU, from a plain checkout
+	@PYTHONPATH=.:kernels:magics $(PYTHON) -m tests.gpu.bandwidth $(ARGS)
 
 bench: $(VENV)/.ready-test paddle $(VENVS)/torch/.ready $(VENVS)/jax/.ready ## measure beside PaddlePaddle, PyTorch and JAX
 	@$(BIN)/python -m tests.benchmarks $(ARGS)
