@@ -8,8 +8,14 @@ import nbformat
 import pytest
 from nbclient import NotebookClient
 
+from fluidnb_kernels import emulator
+
 ROOT = Path(__file__).parents[2]
 NOTEBOOKS = sorted([*(ROOT / "notebooks").glob("*.ipynb"), *(ROOT / "notebooks" / "guide").glob("*.ipynb")])
+
+
+#: Pages that run CUDA kernels on the emulator.
+EMULATED = ("kernels", "16_kernel_lab")
 
 
 def shape(nb: nbformat.NotebookNode) -> list[list[tuple[str, tuple[str, ...]]]]:
@@ -24,6 +30,8 @@ def shape(nb: nbformat.NotebookNode) -> list[list[tuple[str, tuple[str, ...]]]]:
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda p: str(p.relative_to(ROOT / "notebooks")))
 @pytest.mark.filterwarnings("ignore")  # of the machinery around the kernel
 def test_it_runs(path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    if path.stem in EMULATED and emulator.missing():
+        pytest.skip(emulator.missing())
     monkeypatch.setenv("PYTHONPATH", f"{ROOT}:{ROOT / 'kernels'}:{ROOT / 'magics'}")
     stored = nbformat.read(path, as_version=4)
     fresh = nbformat.from_dict(stored)
