@@ -40,11 +40,22 @@ __global__ void norm_grad(const T* x, const T* length, const T* g, T* dx, long l
   }
 }
 
-// x no longer than `longest`; its square is known. Out may be x.
+// The sum of the squares of a block's elements.
+template <class T> __global__ void squares(const T* x, wide_t<T>* partial, long long n) {
+  wide_t<T> total = 0;
+  EACH(i, 0, n) total += up<T>(x[i]) * up<T>(x[i]);
+  total = over_block<join::sum>(total);
+  if (threadIdx.x == 0) partial[blockIdx.x] = total;
+}
+
+// x no longer than `longest`; the sums of its squares are known in parts. Out may be x.
 template <class T>
-__global__ void shrink(const T* x, const wide_t<T>* square, T* out, double longest, long long n) {
+__global__ void shrink(const T* x, const wide_t<T>* partial, T* out, int parts, double longest, long long n) {
   typedef wide_t<T> C;
-  C length = sqrt(*square), factor = length > C(longest) ? C(longest) / length : C(1);
+  C length = 0;
+  for (int i = threadIdx.x; i < parts; i += blockDim.x) length += partial[i];
+  length = sqrt(over_block<join::sum>(length));
+  C factor = length > C(longest) ? C(longest) / length : C(1);
   EACH(i, 0, n) out[i] = down<T>(up<T>(x[i]) * factor);
 }
 

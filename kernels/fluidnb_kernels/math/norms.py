@@ -8,24 +8,29 @@ from typing import Any
 import numpy as np
 
 from fluidnb.op import Attr, Binder, Context, default_grad, grad_op, kernel, op, same
+from fluidnb.values import SelectedRows
 from fluidnb_kernels.activation.log_softmax import kept
 from fluidnb_kernels.cuda import CTYPES, Source, ctype
 from fluidnb_kernels.cuda.fold import fold, spread
-from fluidnb_kernels.cuda.grid import each
+from fluidnb_kernels.cuda.grid import THREADS, each
 from fluidnb_kernels.cuda.lines import each_line, split
 from fluidnb_kernels.cuda.wide import wide_dtype
 from fluidnb_kernels.emit import FLOATS, made
 from fluidnb_kernels.reduce.folds import CUDA as FOLDS
 from fluidnb_kernels.reduce.folds import SIZES, SQUARES
-from fluidnb_kernels.rows.values import as_x, on_rows, or_rows
+from fluidnb_kernels.rows.operators import merge_on_device
+from fluidnb_kernels.rows.values import as_x, dtype_of, held, on_rows, or_rows, put_rows, shape_of
 from fluidnb_kernels.rules import one_axis
 from fluidnb_kernels.views import reading
 
 Array = Any
 
+#: Blocks at most that leave sums of squares.
+_PARTS = 512
+
 
 def _kernels() -> Iterator[str]:
-    yield from (f"{name}<{CTYPES[dtype]}>" for name in ("norm", "norm_grad", "shrink") for dtype in FLOATS)
+    yield from (f"{name}<{CTYPES[dtype]}>" for name in ("norm", "norm_grad", "squares", "shrink") for dtype in FLOATS)
     yield from (f"moving<{CTYPES[dtype]}>" for dtype in ("float32", "float64"))
 
 
@@ -203,12 +208,36 @@ def clip_by_norm(b: Binder) -> None:
     return b(shrink, x, made(b, np.sqrt, square), b.attr("max_norm"), b["Out"])
 
 
+def shrink_rows_on_device(source: SelectedRows, target: SelectedRows, longest: float) -> None:
+    """Fill SelectedRows with those of another, each row once, made shorter where all are longer than allowed.
+
+    Args:
+        source: what is read.
+        target: what is filled.
+        longest: the length allowed.
+
+    Example:
+        >>> from fluidnb.values import LoDTensor
+        >>> a, b = SelectedRows([1], 2, LoDTensor(np.array([[3.0, 4.0]]))), SelectedRows((), 2)
+        >>> shrink_rows_on_device(a, b, 1.0); b.value.array
+        array([[0.6, 0.8]])
+    """
+    merge_on_device(source, target)
+    values = held(target)
+    if values.size:
+        t, n, parts = ctype(values.dtype), np.int64(values.size), min(_PARTS, -(-values.size // THREADS))
+        partial = type(values)((parts,), wide_dtype(values.dtype))
+        CUDA[f"squares<{t}>"]((parts,), (THREADS,), 0, values, partial, n)
+        CUDA[f"shrink<{t}>"]((parts,), (THREADS,), 0, values, partial, values, np.int32(parts), np.float64(longest), n)
+
+
 @kernel("clip_by_norm", place="cuda", dtypes=FLOATS)
 def clip_by_norm_on_cuda(b: Binder) -> None:
     """The square of the length in one pass, Out in another."""
+    x, longest = b["X"], b.attr("max_norm")
     if b.is_rows("X"):
-        return clip_by_norm(b)
-    x = b["X"]
+        return b(shrink_rows_on_device, x, put_rows(b, "Out", shape_of(x), dtype_of(x)), longest)
     square = b.tmp((1,), wide_dtype(x.dtype))
     fold(b, FOLDS, SQUARES, x, range(x.ndim), square)
-    return each(b, CUDA, f"shrink<{ctype(x.dtype)}>", x.size, x, square, b["Out"], np.float64(b.attr("max_norm")))
+    operands = x, square, b["Out"], np.int32(1), np.float64(longest)
+    return each(b, CUDA, f"shrink<{ctype(x.dtype)}>", x.size, *operands)
