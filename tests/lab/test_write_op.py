@@ -48,7 +48,7 @@ def test_it_is_an_operator_like_any_other_and_goes_again() -> None:
     y = made.layer(x, by=3.0)
     (dx,) = fluid.gradients([y], [x])
     exe = fluid.Executor(fluid.CPUPlace())
-    got = exe.run(feed={"x": np.float32([[1, 2]])}, fetch_list=[y, dx])
+    got = exe.run(feed={"x": np.array([[1, 2]], np.float32)}, fetch_list=[y, dx])
     np.testing.assert_allclose(got, [[[3, 12]], [[6, 12]]])
     made.take_back()
     assert not has_op("lab_swell") and not has_op("lab_swell_grad") and not made.installed

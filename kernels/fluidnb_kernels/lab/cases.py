@@ -191,7 +191,7 @@ class Case:
         """Put halves into the floating operands, unless the operator says that a binding depends on values."""
         if get_op(self.desc.optype).guard is not None:
             return []
-        arrays = [scope.find_var(name).value.array for name in self.values]
+        arrays = [scope.var(name).value.array for name in self.values]
         kept = [(a, a.copy()) for a in arrays if a.dtype.kind == "f"]
         for array, _ in kept:
             array[...] = 0.5

@@ -114,9 +114,19 @@ def _file(kernel: Kernel) -> str:
     if name.startswith("fluidnb_kernels.lab"):
         return "a cell"
     space = {} if module is None else vars(module)
-    used = [v for n in _names_in(kernel.function) if isinstance(v := space.get(n), Source)]
-    files = dict.fromkeys(v.path.name for v in used or space.values() if isinstance(v, Source))
-    return ", ".join(files) or name.removeprefix("fluidnb_kernels.")
+    used, every = [space[n] for n in _names_in(kernel.function) if n in space], list(space.values())
+    for found in (used, every, _beside(used), _beside(every)):
+        files = dict.fromkeys(v.path.name for v in found if isinstance(v, Source))
+        if files:
+            return ", ".join(files)
+    return name.removeprefix("fluidnb_kernels.")
+
+
+def _beside(values: Sequence[Any]) -> list[Any]:
+    """What stands in the modules of ours from which functions come."""
+    modules = dict.fromkeys(str(getattr(v, "__module__", "")) for v in values if callable(v))
+    ours = [vars(sys.modules[m]) for m in modules if m.startswith("fluidnb_kernels.") and m in sys.modules]
+    return [v for space in ours for v in space.values()]
 
 
 def _names_in(function: Any) -> Sequence[str]:
@@ -193,11 +203,12 @@ def catalog_html(rows: Sequence[Places]) -> str:
         parts.append(
             f'<details{opened}><summary style="cursor:pointer;list-style-position:outside"><b>{escape(family)}</b> '
             f'<span style="opacity:.6">{said}</span></summary>'
-            f'<table style="border-collapse:collapse;margin:.2em 0 .6em"><tr>{head}</tr>{body}</table></details>'
+            f'<table style="{_TABLE}"><tr>{head}</tr>{body}</table></details>'
         )
     return boxed(f'<div style="padding-left:1.3em;font-size:13px;line-height:1.5">{"".join(parts)}</div>')
 
 
+_TABLE = "border-collapse:collapse;margin:.2em 0 .6em;font-size:inherit;color:inherit"
 _CELL = "text-align:left;padding:0 .8em 0 0;font-weight:400;vertical-align:top"
 
 
