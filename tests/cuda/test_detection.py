@@ -90,6 +90,7 @@ def test_codes_of_many_boxes(normalized: bool, spread: str) -> None:
     given = {"PriorBoxVar": numbers(90, 4, low=0.1)} if spread == "of each" else {}
     priors = np.concatenate([numbers(90, 2), numbers(90, 2, seed=2, low=2, high=3)], 1)
     targets = np.concatenate([numbers(5, 2, seed=3), numbers(5, 2, seed=4, low=2, high=3)], 1)
+    targets[2] = targets[2, [2, 3, 0, 1]]  # its sides the wrong way round
     twins("box_coder", {"PriorBox": priors, "TargetBox": targets, **given}, attrs, ["OutputBox"])
     attrs["code_type"] = "decode_center_size"
     for axis, shape in enumerate([(5, 90, 4), (90, 5, 4)]):
