@@ -1,7 +1,7 @@
 """Tests run with a change in the text of kernels, each change in a process of its own: it may loop or crash.
 
-``python -m tests.cuda.changed survey FILE`` writes which kernels the cases of operators launch; ``... run`` reads a
-change and cases as JSON and ends with 0 when no case noticed it.
+``python -m tests.cuda.changed survey FILE`` writes which kernels the cases of operators launch, and with ``all`` behind
+it the tests of this folder too; ``... run`` reads a change and cases as JSON and ends with 0 when no case noticed it.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pytest
 
 import fluidnb as fluid
 import fluidnb_kernels
@@ -38,8 +39,9 @@ from tests.cuda.twins import has_kernel, run_twins
 ROOT = Path(fluidnb_kernels.__file__).parent
 #: How a process ends in which a case failed, and one whose text did not compile.
 NOTICED, REFUSED = 3, 4
-#: Processor seconds after which a launch counts as endless, and seconds for all of a process.
-_LAUNCH, _PROCESS = 20, 240
+_QUIETLY = ("-q", "--tb=no", "--assert=plain", "-p", "no:cacheprovider")
+#: Processor seconds after which a launch counts as endless; seconds for all of a process, and for a survey.
+_LAUNCH, _PROCESS, _SURVEY = 20, 240, 3000
 
 
 def name_of(source: Source) -> str:
@@ -99,22 +101,35 @@ class _Recorder:
     def __init__(self) -> None:
         self.files = {source.text: name_of(source) for source in sources}
         self.seen: set[tuple[str, str]] = set()
+        self.found: dict[str, list[tuple[str, str]]] = {}
 
     def __call__(self, text: str, file: str, name: str) -> Callable[..., None]:
         return lambda *args, **kw: self.seen.add((self.files[text], name))
 
+    def pytest_runtest_setup(self, item: pytest.Item) -> None:
+        self.seen = set()
 
-def survey() -> dict[str, list[tuple[str, str]]]:
-    """Which kernels each case launches, as (file, kernel)."""
+    def pytest_runtest_teardown(self, item: pytest.Item) -> None:
+        self.found[item.nodeid] = sorted(self.seen)
+
+
+def survey(whole: bool) -> dict[str, list[tuple[str, str]]]:
+    """Which kernels each case launches, as (file, kernel).
+
+    Args:
+        whole: whether the tests of this folder are cases too, called as pytest calls them.
+    """
     recorder = backends["emulator"] = _Recorder()
-    found = {}
+    found = recorder.found
     for case in cases():
         recorder.seen = set()
         with suppress(Exception):  # a case that cannot run this way
             run_case(case, lambda error: None)
-        if recorder.seen:
-            found[case] = sorted(recorder.seen)
-    return found
+        found[case] = sorted(recorder.seen)
+    if whole:
+        others = [f"--ignore=tests/cuda/test_{name}.py" for name in ("mutants", "compile")]
+        pytest.main([*_QUIETLY, *others, "tests/cuda"], plugins=[recorder])
+    return {case: launched for case, launched in found.items() if launched}
 
 
 # ---- cases with a change
@@ -160,6 +175,24 @@ def _change(mutant: Mutant, within: str, cache: str, seconds: float) -> None:
     backends["emulator"] = compiled
 
 
+class _First:
+    """Keeps what the first test that fails raised."""
+
+    error: BaseException | None = None
+
+    def pytest_exception_interact(self, call: pytest.CallInfo[Any]) -> None:
+        if self.error is None and call.excinfo is not None:
+            self.error = call.excinfo.value
+
+
+def _run_test(test: str) -> None:
+    """Run a test, and raise what it raises."""
+    first = _First()
+    pytest.main([*_QUIETLY, test], plugins=[first])
+    if first.error is not None:
+        raise first.error
+
+
 def _run(job: dict[str, Any]) -> int:
     if job["mutant"] is not None:
         _change(Mutant(**job["mutant"]), job["within"], job["cache"], job["seconds"])
@@ -170,12 +203,15 @@ def _run(job: dict[str, Any]) -> int:
     for case in job["cases"]:
         print(case, flush=True)
         try:
-            run_case(case, failed)
+            if "::" in case:
+                _run_test(case)
+            else:
+                run_case(case, failed)
         except CompileError as error:
             print(error)
             return REFUSED
         except Exception as error:
-            print(f"{type(error).__name__}: {str(error)[:300]}")
+            print(f"{type(error).__name__}: {' '.join(str(error).split())[:200]}")
             return NOTICED
     return 0
 
@@ -185,14 +221,15 @@ def _here() -> dict[str, Any]:
     return {"cwd": Path(__file__).parents[2], "env": {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}}
 
 
-def surveyed(file: Path) -> dict[str, list[list[str]]]:
+def surveyed(file: Path, whole: bool) -> dict[str, list[list[str]]]:
     """What `survey` finds, in another process.
 
     Args:
         file: where it writes.
+        whole: as in `survey`.
     """
-    command = [sys.executable, "-m", "tests.cuda.changed", "survey", str(file)]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=_PROCESS, **_here())
+    command = [sys.executable, "-m", "tests.cuda.changed", "survey", str(file), *(["all"] if whole else [])]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=_SURVEY, **_here())
     assert done.returncode == 0, done.stderr[-2000:]
     found: dict[str, list[list[str]]] = json.loads(file.read_text())
     return found
@@ -231,7 +268,7 @@ def outcome(
 
 if __name__ == "__main__":
     if sys.argv[1] == "survey":
-        Path(sys.argv[2]).write_text(json.dumps(survey()))
+        Path(sys.argv[2]).write_text(json.dumps(survey("all" in sys.argv)))
     else:
         code = _run(json.load(sys.stdin))
         sys.stdout.flush()

@@ -15,8 +15,9 @@ from fluidnb.values.dtypes import np_dtype
 from fluidnb_kernels import emulator
 from fluidnb_kernels.emit import FLOATS
 from fluidnb_kernels.loss.probabilities import _BLOCKS
+from tests.cuda.devices import OnDevice
 from tests.cuda.operands import emulated, numbers, twins
-from tests.cuda.twins import OnDevice, _run
+from tests.cuda.twins import _run
 
 pytestmark = pytest.mark.skipif(bool(emulator.missing()), reason=emulator.missing())
 
@@ -33,7 +34,7 @@ def of(dtype: str, *shape: int, seed: int = 1, low: float = -1.0, high: float = 
 def test_cross_entropy2(dtype: str, labels: np.ndarray[Any, Any]) -> None:
     x, g = of(dtype, 300, 7, low=0.05), of(dtype, 300, 1, seed=2)
     scope = twins("cross_entropy2", {"X": x, "Label": labels}, {}, ["Y", "XShape", "MatchX"])
-    kept = {slot: scope.find_var(f"{slot}@out").value.array for slot in ("MatchX", "XShape")}
+    kept = {slot: scope.var(f"{slot}@out").value.array for slot in ("MatchX", "XShape")}
     twins("cross_entropy_grad2", {**kept, "Label": labels, "Y@GRAD": g}, {}, ["X@GRAD"])
 
 
@@ -65,14 +66,14 @@ def test_nll_loss(dtype: str, shape: tuple[int, ...], weighed: bool, reduction: 
     x, attrs = of(dtype, *shape, low=-3.0, high=-0.1), {"reduction": reduction, "ignore_index": 3}
     labels = CLASSES[: x.size // 7].reshape(shape[0], *shape[2:])
     given = {"X": x, "Label": labels} | ({"Weight": of(dtype, 7, low=0.5)} if weighed else {})
-    total = twins("nll_loss", given, attrs, ["Out", "Total_weight"]).find_var("Total_weight@out").value.array
+    total = twins("nll_loss", given, attrs, ["Out", "Total_weight"]).var("Total_weight@out").value.array
     g = of(dtype, *(labels.shape if reduction == "none" else (1,)), seed=5)
     twins("nll_loss_grad", {**given, "Total_weight": total, "Out@GRAD": g}, attrs, ["X@GRAD"])
 
 
 def test_labels_that_all_are_ignored() -> None:
     given = {"X": of("float32", 3, 4), "Label": np.full(3, -100)}
-    total = twins("nll_loss", given, {}, ["Out", "Total_weight"]).find_var("Total_weight@out").value.array
+    total = twins("nll_loss", given, {}, ["Out", "Total_weight"]).var("Total_weight@out").value.array
     g = np.ones(1, np.float32)
     attrs = {"ignore_index": -100, "reduction": "mean"}
     twins("nll_loss_grad", {**given, "Total_weight": total, "Out@GRAD": g}, attrs, ["X@GRAD"])
@@ -120,10 +121,11 @@ def both(type: str, inputs: dict[str, Any], outs: tuple[str, ...], attrs: dict[s
             scope.var(slot).value = LoDTensor(value.copy())
         _run(OpDesc(type, {s: [s] for s in inputs}, {sparse: ["rows"]}, {**attrs, "is_sparse": True}), scope, memory)
         scopes.append(scope)
-    want, got = (s.find_var("rows").value for s in scopes)
+    want, got = (s.var("rows").value for s in scopes)
     assert isinstance(got, SelectedRows) and got.rows() == want.rows() and got.height() == want.height()
-    assert got.value.array.dtype == want.value.array.dtype
-    np.testing.assert_allclose(got.value.array, want.value.array, rtol=1e-5, atol=1e-5)
+    values = [np.asarray(rows.value) for rows in (got, want)]
+    assert values[0].dtype == values[1].dtype
+    np.testing.assert_allclose(values[0], values[1], rtol=1e-5, atol=1e-5)
     return scopes[0]
 
 
@@ -137,7 +139,7 @@ def test_the_tree_of_classes(dtype: str, rows: int, width: int, classes: int, bi
     if bias:
         given["Bias"] = of(dtype, classes, 1, seed=3)
     attrs = {"num_classes": classes}
-    pre = twins("hierarchical_sigmoid", given, attrs, ["Out", "PreOut", "W_Out"]).find_var("PreOut@out").value.array
+    pre = twins("hierarchical_sigmoid", given, attrs, ["Out", "PreOut", "W_Out"]).var("PreOut@out").value.array
     given |= {"PreOut": pre, "Out@GRAD": of(dtype, rows, 1, seed=4)}
     wanted = STEPS if bias else STEPS[:2]
     both("hierarchical_sigmoid_grad", given, wanted, attrs)
@@ -152,7 +154,7 @@ def test_a_tree_of_ones_own(kind: str) -> None:
     codes = np.array([[1, 0, 1, 1], [0, 1, 0, 1], [0, 1, 1, 0], [1, 1, 1, 1]], kind)
     given = {"X": 60 * of("float64", 4, 3), "W": of("float64", 5, 3, seed=2), "Label": np.zeros((4, 1), np.int64)}
     given |= {"PathTable": table, "PathCode": codes}
-    pre = twins("hierarchical_sigmoid", given, {}, ["Out", "PreOut"]).find_var("PreOut@out").value.array
+    pre = twins("hierarchical_sigmoid", given, {}, ["Out", "PreOut"]).var("PreOut@out").value.array
     given |= {"PreOut": pre, "Out@GRAD": of("float64", 4, 1, seed=4)}
     both("hierarchical_sigmoid_grad", given, STEPS[:2], {})
     both("hierarchical_sigmoid_grad", given, STEPS[:2], {}, "W@GRAD")
@@ -176,7 +178,7 @@ def test_noise(sampler: int, fixed: list[int], dtype: str) -> None:
     }  # fmt: skip
     scope = twins("nce", given, attrs, ["Cost", "SampleLogits", "SampleLabels"])
     for slot in ("SampleLogits", "SampleLabels"):
-        given[slot] = scope.find_var(f"{slot}@out").value.array
+        given[slot] = scope.var(f"{slot}@out").value.array
     given["Cost@GRAD"] = of(dtype, 11, 1, seed=6)
     outs = ("Input@GRAD", "Weight@GRAD", *(("Bias@GRAD",) if sampler else ()))
     both("nce_grad", given, outs, attrs)
@@ -193,7 +195,7 @@ def test_sampled_logits(dtype: str, once: bool, classes: int, count: int) -> Non
     for remove in (True, False):
         attrs = {"num_samples": count, "uniq": once, "remove_accidental_hits": remove, "seed": 5}
         scope = twins("sample_logits", given, attrs, LOGITS)
-    kept = {s: scope.find_var(f"{s}@out").value.array for s in ("LogitsDim", "LabelsDim", "Samples")}
+    kept = {s: scope.var(f"{s}@out").value.array for s in ("LogitsDim", "LabelsDim", "Samples")}
     kept["SampledLogits@GRAD"] = of(dtype, 7, 3 + count, seed=2)
     twins("sample_logits_grad", kept, {}, ["Logits@GRAD"])
 
