@@ -14,6 +14,7 @@ from fluidnb.proto.desc import OpDesc
 from fluidnb.runtime.machine import Machine, Undo
 from fluidnb.runtime.plan import Plan
 from fluidnb.runtime.scope import Scope
+from fluidnb.values.copies import put
 from fluidnb.values.tensor import LoDTensor
 
 
@@ -78,7 +79,7 @@ class SetTensor:
                 expected=f"{list(array.shape)}, or something that fills it", received=f"{list(self._value.shape)}",
             ) from None  # fmt: skip
         undo = Undo(machine.stack, [], [(array, array.copy())], [])
-        np.copyto(array, new, casting="unsafe")
+        put(array, np.asarray(new, array.dtype))
         return undo
 
     def take_back(self, machine: Machine, undo: Undo) -> None:

@@ -7,18 +7,19 @@ and never hide in a closure.
 
 from __future__ import annotations
 
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
 from fluidnb.errors import EnforceNotMet
 from fluidnb.op.check import missing
 from fluidnb.op.context import EMPTY, Context, Lod
+from fluidnb.op.memory_policy import Memory
 from fluidnb.op.one import assign
 from fluidnb.op.op_view import OpView
-from fluidnb.op.rng import Clock, Stream
+from fluidnb.op.rng import Stream
 from fluidnb.op.select import select
-from fluidnb.op.transform import LAYOUT_COPIES, copy, copy_between, layout_shape
+from fluidnb.op.transform import LAYOUT_COPIES, copy, copy_between, cross, layout_shape
 from fluidnb.op.ufuncs import ufunc_calls
 from fluidnb.values import dtypes
 from fluidnb.values.place import CPUPlace
@@ -37,60 +38,9 @@ _consts: dict[tuple[Any, ...], Array] = {}
 _names: dict[Any, str] = {}
 
 
-class Memory(Protocol):
-    """What a walker decides for the binders of its operators: where arrays live and which may be shared."""
-
-    clock: Clock
-
-    @property
-    def place(self) -> Any:
-        """The place on which variables live."""
-
-    @property
-    def place_kind(self) -> str:
-        """Its kind."""
-
-    def fixed(self, name: str, outer: bool) -> bool:
-        """Whether a variable must keep its buffer: another block or the user sees it."""
-
-    def alloc(self, shape: tuple[int, ...], dtype: Any, name: str | None, outer: bool, order: Any, where: int) -> Array:
-        """A new buffer; ``name`` None for workspace."""
-
-    def alloc_on(self, kind: str, shape: tuple[int, ...], dtype: Any) -> Array:
-        """A workspace on another kind of place."""
-
-    def may_alias(self, array: Array, name: str) -> bool:
-        """Whether a variable may be a view of another's buffer."""
-
-    def is_shared(self, array: Array) -> bool:
-        """Whether another variable is a view of this buffer, so that nothing may be written in place."""
-
-    def share(self, array: Array) -> None:
-        """Note that a buffer has a view."""
-
-    def array(self, name: str, where: int) -> LoDTensorArray:
-        """The tensor array that a variable of block ``where`` holds; -1 for a user's scope."""
-
-    def holder(self, name: str, make: Any) -> Any:
-        """An object that keeps its identity over runs while its content changes."""
-
-    def moves(self, name: str, scope: Any, owner: Any) -> bool:
-        """Note that an operator in ``scope`` gives a variable of a scope around, ``owner``, another buffer or LoD.
-
-        Says whether it has to do so in every run, not just now; the variable still is as it was before.
-        """
-
-
 def _point(tensor: LoDTensor, array: Array, lod: Lod) -> None:
     """Let a variable's tensor have another buffer."""
     tensor.array, tensor.lod_ = array, lod
-
-
-def _cross(source: SelectedRows, target: SelectedRows, place: Any) -> None:
-    """Copy rows to another place; their numbers are the host's everywhere."""
-    target.height_, target.rows_ = source.height_, source.rows_
-    if source.value.array is not None:
-        target.value.set(np.asarray(source.value), place)
 
 
 class Binder(Context):
@@ -232,7 +182,7 @@ class Binder(Context):
         given = value
         if isinstance(value, SelectedRows) and self._kernel_place != self.memory.place_kind:
             given = SelectedRows((), value.height_, LoDTensor(value.value.array, (), self.memory.place))
-            self._post.append((_cross, (value, given, self.memory.place), {}))
+            self._post.append((cross, (value, given, self.memory.place), {}))
         if self.wants(slot):
             self.scope.cell(self.outputs[slot][0])[0].value = given
         self._outputs[slot] = [value]
@@ -467,10 +417,9 @@ class Binder(Context):
             for i, (value, lod) in enumerate(row):
                 if isinstance(getattr(value, "shape", None), tuple):
                     row[i] = (self._bring(value, layout, cast, here, place), lod)
-                elif isinstance(value, SelectedRows) and place != here:
-                    held = value.value.array
+                elif isinstance(value, SelectedRows) and place != here and (held := value.value.array) is not None:
                     there = SelectedRows((), value.height_, LoDTensor(np.empty((0, *held.shape[1:]), held.dtype)))
-                    self.calls.append((_cross, (value, there, CPUPlace()), {}))
+                    self.calls.append((cross, (value, there, CPUPlace()), {}))
                     row[i] = (there, lod)
 
         def target(array: Array) -> Array:
@@ -506,6 +455,8 @@ class Binder(Context):
     def _bring(self, array: Array, layout: str, cast: str | None, here: str, place: str) -> Array:
         for inwards, _, buffer in self._steps(array, layout, cast, here, place):
             self.calls.append((inwards, (array, buffer), {}))
+            if self.definition.guard is not None and place == "cpu":
+                inwards(array, buffer)  # its kernel looks at values while it binds
             array = buffer
         return array
 

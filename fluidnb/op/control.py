@@ -14,7 +14,7 @@ import numpy as np
 from fluidnb.errors import EnforceNotMet
 from fluidnb.memory import flags
 from fluidnb.op.context import GRAD
-from fluidnb.values.copies import on_host
+from fluidnb.values.copies import on_host, put
 from fluidnb.values.selected_rows import SelectedRows
 from fluidnb.values.tensor import LoDTensor
 
@@ -93,7 +93,7 @@ class Control:
         if type(tensor) is not LoDTensor or tensor.array is None or tensor.array.shape != value.shape:
             tensor = variable.value = LoDTensor(place=self.walker.place)
             tensor.array = self.walker.real(value.shape, value.dtype)
-        np.copyto(tensor.array, value)
+        put(tensor.array, value)
         return tensor.array
 
     @staticmethod

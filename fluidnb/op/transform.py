@@ -7,11 +7,30 @@ from typing import Any
 import numpy as np
 
 from fluidnb.values.copies import Copy, copy, copy_between
+from fluidnb.values.selected_rows import SelectedRows
 
-__all__ = ["LANES", "LAYOUT_COPIES", "copy", "copy_between", "layout_shape"]
+__all__ = ["LANES", "LAYOUT_COPIES", "copy", "copy_between", "cross", "layout_shape"]
 
 #: The block of channels in the layout nChw8c.
 LANES = 8
+
+
+def cross(source: SelectedRows, target: SelectedRows, place: Any) -> None:
+    """Copy rows to another place; their numbers are the host's everywhere.
+
+    Args:
+        source: the rows.
+        target: what is filled.
+        place: where it shall live.
+
+    Example:
+        >>> from fluidnb.values import CPUPlace, LoDTensor
+        >>> a, b = SelectedRows([1], 3, LoDTensor(np.ones((1, 2)))), SelectedRows(); cross(a, b, CPUPlace()); b
+        SelectedRows(rows=[1], height=3, value=[1, 2] float64)
+    """
+    target.height_, target.rows_ = source.height_, source.rows_
+    if source.value.array is not None:
+        target.value.set(np.asarray(source.value), place)
 
 
 def layout_shape(shape: tuple[int, ...], layout: str) -> tuple[int, ...]:

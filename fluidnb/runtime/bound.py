@@ -99,7 +99,7 @@ class Bound:
         self.views: dict[Any, tuple[Scope, Any]] = {}
 
     def fixed(self, name: str, outer: bool) -> bool:
-        """See `fluidnb.op.binder.Memory`."""
+        """See `fluidnb.op.memory_policy.Memory`."""
         return outer or name in self.plan.captured or name in self.plan.persistable
 
     def real(self, shape: tuple[int, ...], dtype: Any) -> Array:
@@ -109,7 +109,7 @@ class Bound:
         return made
 
     def alloc(self, shape: tuple[int, ...], dtype: Any, name: str | None, outer: bool, order: Any, where: int) -> Array:
-        """See `fluidnb.op.binder.Memory`; a buffer that can be placed later is a stand-in for now."""
+        """See `fluidnb.op.memory_policy.Memory`; a buffer that can be placed later is a stand-in for now."""
         plan = self.plan
         if name in plan.captured and name not in plan.persistable:
             # seen by several blocks: the same buffer whatever this run's LoD, so that bound loop bodies stay good
@@ -131,27 +131,27 @@ class Bound:
         return array
 
     def alloc_on(self, kind: str, shape: tuple[int, ...], dtype: Any) -> Array:
-        """See `fluidnb.op.binder.Memory`."""
+        """See `fluidnb.op.memory_policy.Memory`."""
         place = self.place if kind == self.place_kind else place_of(kind)
         return DeviceContext.get(place).empty(shape, dtype)
 
     def is_shared(self, array: Array) -> bool:
-        """See `fluidnb.op.binder.Memory`."""
+        """See `fluidnb.op.memory_policy.Memory`."""
         return id(root(array)) in self.shared if isinstance(array, np.ndarray) else True
 
     def share(self, array: Array) -> None:
-        """See `fluidnb.op.binder.Memory`."""
+        """See `fluidnb.op.memory_policy.Memory`."""
         if isinstance(array, np.ndarray):
             self.shared.add(id(root(array)))
 
     def may_alias(self, array: Array, name: str) -> bool:
-        """See `fluidnb.op.binder.Memory`: over buffers of this node that nobody else sees, in the variable's order."""
+        """See `fluidnb.op.memory_policy.Memory`: over this node's own buffers, in the variable's order."""
         if not isinstance(array, np.ndarray) or id(root(array)) not in self.buffers or name in self.plan.pinned:
             return False
         return has_order(array, order_of(self.plan.layout, name, array.shape))
 
     def array(self, name: str, where: int) -> LoDTensorArray:
-        """See `fluidnb.op.binder.Memory`; it is emptied when a run starts, or when its block is entered."""
+        """See `fluidnb.op.memory_policy.Memory`; it is emptied when a run starts, or when its block is entered."""
         found: LoDTensorArray = self.holder(name, LoDTensorArray) if name in self.plan.captured else LoDTensorArray()
         known = self.plan.inner_arrays[where] if where > 0 else self.plan.arrays
         if not any(a is found for a in known):
@@ -176,7 +176,7 @@ class Bound:
         return found[0]
 
     def moves(self, name: str, scope: Scope, owner: Scope) -> bool:
-        """See `fluidnb.op.binder.Memory`; what is the user's stays as the last run left it."""
+        """See `fluidnb.op.memory_policy.Memory`; what is the user's stays as the last run left it."""
         if name in self.plan.persistable:
             return False
         tensor = owner.vars[name].value
@@ -188,7 +188,7 @@ class Bound:
         return True
 
     def holder(self, name: str, make: Any) -> Any:
-        """See `fluidnb.op.binder.Memory`."""
+        """See `fluidnb.op.memory_policy.Memory`."""
         found = self.plan.pool.get(name)
         if found is None:
             found = self.plan.pool[name] = make()

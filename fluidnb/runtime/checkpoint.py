@@ -8,6 +8,7 @@ import numpy as np
 
 from fluidnb.runtime.plan import Plan
 from fluidnb.runtime.scope import Scope
+from fluidnb.values.copies import on_host, put
 from fluidnb.values.selected_rows import SelectedRows
 from fluidnb.values.tensor import LoDTensor, LoDTensorArray
 from fluidnb.values.variable import Variable
@@ -102,7 +103,7 @@ def _put_back(value: Any, copy: Any) -> None:
         value.lod_ = copy[-1]
         value.array = copy[0]
         if copy[0] is not None:
-            np.copyto(copy[0], copy[1])
+            put(copy[0], copy[1])
     elif isinstance(value, SelectedRows):
         value.rows_, value.height_ = copy[0].copy(), copy[1]
         _put_back(value.value, copy[2])
@@ -118,7 +119,7 @@ def _equal(value: Any, copy: Any) -> bool:
     if type(value) is LoDTensor:
         if value.array is not copy[0] or value.lod_ != copy[-1]:
             return False
-        return copy[0] is None or value.array.tobytes() == copy[1].tobytes()
+        return copy[0] is None or on_host(value.array).tobytes() == on_host(copy[1]).tobytes()
     if isinstance(value, SelectedRows):
         same = np.array_equal(value.rows_, copy[0]) and value.height_ == copy[1]
         return bool(same) and _equal(value.value, copy[2])

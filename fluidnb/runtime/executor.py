@@ -10,6 +10,7 @@ import numpy as np
 from fluidnb.errors import EnforceNotMet, NotBuiltYet, NotFound, OpTypeError, near
 from fluidnb.memory import flags
 from fluidnb.op.define import registry
+from fluidnb.op.transform import copy_between
 from fluidnb.program import Program, default_main_program, hooks, origin
 from fluidnb.program.dropped import refuse_dropped
 from fluidnb.proto.desc import ProgramDesc
@@ -85,6 +86,7 @@ class Executor:
                 hint="left out, it is fluid.CPUPlace().",
             )  # fmt: skip
         self._context = DeviceContext.get(self.place)
+        copy_between("cpu", self.place.kind)  # refused now, not at the first run
         hold()
         self._on_host = self.place.kind == "cpu"
         self._closed = False

@@ -25,6 +25,7 @@ from fluidnb.runtime.nan_check import checks
 from fluidnb.runtime.plan import Plan, PlanBlock, PlanOp
 from fluidnb.runtime.scope import Scope
 from fluidnb.runtime.steps import keep
+from fluidnb.values.copies import put
 from fluidnb.values.device_context import DeviceContext, place_of
 from fluidnb.values.tensor import LoDTensor, LoDTensorArray
 from fluidnb.values.variable import Variable
@@ -79,7 +80,7 @@ class Undo:
     def take_back(self) -> None:
         """Put everything back."""
         for buffer, old in reversed(self.arrays):
-            np.copyto(buffer, old)
+            put(buffer, old)
         for variable, value, array, lod in reversed(self.cells):
             variable.value = value
             if type(value) is LoDTensor:
@@ -131,11 +132,11 @@ class Machine:
     # ---- the memory policy of its binders
 
     def fixed(self, name: str, outer: bool) -> bool:
-        """See `fluidnb.op.binder.Memory`."""
+        """See `fluidnb.op.memory_policy.Memory`."""
         return outer or name in self.plan.captured or name in self.plan.persistable
 
     def alloc(self, shape: tuple[int, ...], dtype: Any, name: str | None, outer: bool, order: Any, where: int) -> Array:
-        """See `fluidnb.op.binder.Memory`: always new memory, so that what was there before need not be copied.
+        """See `fluidnb.op.memory_policy.Memory`: always new memory, so that what was there before need not be copied.
 
         Small arrays share a block, which goes when the last of them does: a block each would cost more than the step.
         """
@@ -151,32 +152,32 @@ class Machine:
         return np.ndarray(shape, dtype, self._slab, at)
 
     def alloc_on(self, kind: str, shape: tuple[int, ...], dtype: Any) -> Array:
-        """See `fluidnb.op.binder.Memory`."""
+        """See `fluidnb.op.memory_policy.Memory`."""
         place = self.place if kind == self.place_kind else place_of(kind)
         return DeviceContext.get(place).empty(shape, dtype)
 
     def may_alias(self, array: Array, name: str) -> bool:
-        """See `fluidnb.op.binder.Memory`: never."""
+        """See `fluidnb.op.memory_policy.Memory`: never."""
         return False
 
     def is_shared(self, array: Array) -> bool:
-        """See `fluidnb.op.binder.Memory`: yes, so that nothing is written in place unless its address is fixed."""
+        """See `fluidnb.op.memory_policy.Memory`: yes, nothing is written in place unless its address is fixed."""
         return True
 
     def share(self, array: Array) -> None:
-        """See `fluidnb.op.binder.Memory`."""
+        """See `fluidnb.op.memory_policy.Memory`."""
         raise AssertionError("nothing is shared: may_alias says no")
 
     def array(self, name: str, where: int) -> LoDTensorArray:
-        """See `fluidnb.op.binder.Memory`."""
+        """See `fluidnb.op.memory_policy.Memory`."""
         return LoDTensorArray()
 
     def holder(self, name: str, make: Any) -> Any:
-        """See `fluidnb.op.binder.Memory`."""
+        """See `fluidnb.op.memory_policy.Memory`."""
         return make()
 
     def moves(self, name: str, scope: Scope, owner: Scope) -> bool:
-        """See `fluidnb.op.binder.Memory`: every step is bound anew."""
+        """See `fluidnb.op.memory_policy.Memory`: every step is bound anew."""
         return False
 
     # ---- what control operators ask of it
@@ -276,7 +277,7 @@ class Machine:
         try:
             binder.bind()
             if binder.overwrites:
-                undo.arrays += [(a, a.copy()) for a in binder.overwrites if isinstance(a, np.ndarray)]
+                undo.arrays += [(a, a.copy()) for a in binder.overwrites if hasattr(a, "nbytes")]
                 undo.lists += [(a, list(a)) for a in binder.overwrites if isinstance(a, list)]
             calls = binder.calls + checks(binder) if self.plan.check_nan else binder.calls
             token = mute()

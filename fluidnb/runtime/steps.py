@@ -18,6 +18,8 @@ from fluidnb.program.constants import SHAPES_ONLY
 from fluidnb.proto.framework_pb2 import VarType
 from fluidnb.runtime.arena import ALIGN
 from fluidnb.runtime.scope import Scope
+from fluidnb.values.copies import put
+from fluidnb.values.device_context import DeviceContext
 from fluidnb.values.rank_table import LoDRankTable
 from fluidnb.values.tensor import LoDTensor, LoDTensorArray
 from fluidnb.values.variable import Variable
@@ -121,7 +123,7 @@ class Step:
         scope: see above.
     """
 
-    __slots__ = ("_kept", "_names", "_others", "_outer", "_tensors", "scope")
+    __slots__ = ("_kept", "_names", "_others", "_outer", "_put", "_tensors", "scope")
 
     def __init__(self, scope: Scope, names: Sequence[str], kept: Sequence[str]) -> None:
         self.scope = scope
@@ -129,16 +131,18 @@ class Step:
         self._tensors: list[tuple[Any, Any]] = []
         self._others: list[tuple[Any, Any]] = []
         self._outer: dict[str, tuple[Any, Any]] = {}
+        self._put: Any = np.copyto  # what is copied at each step is copied the short way where that can be
         values = [scope.vars[n].value for n in names if n in scope.vars]
         tensors = [v for v in values if type(v) is LoDTensor and v.array is not None]
         if tensors:
             copies = _alike([t.array for t in tensors], tensors[0].place)
+            self._put = np.copyto if isinstance(copies[0], np.ndarray) else put
             self._tensors = [(t.array, copy) for t, copy in zip(tensors, copies, strict=True)]
 
     def save(self) -> None:
         """Copy what the buffers hold now."""
         for live, mine in self._tensors:
-            np.copyto(mine, live)
+            self._put(mine, live)
         self._others = [
             (v.value, _copied(v.value))
             for n in self._names
@@ -149,8 +153,8 @@ class Step:
             if type(value) is LoDTensor and value.array is not None:
                 mine = self._outer.get(name)
                 if mine is None or mine[0].shape != value.array.shape:
-                    mine = (np.empty_like(value.array), value.lod_)
-                np.copyto(mine[0], value.array)
+                    mine = (_alike([value.array], value.place)[0], value.lod_)
+                put(mine[0], value.array)
                 self._outer[name] = (mine[0], value.lod_)
 
     def signature(self) -> tuple[Any, ...]:
@@ -164,7 +168,7 @@ class Step:
             view: the scope from which the gradient sees the iteration.
         """
         for live, mine in self._tensors:
-            np.copyto(live, mine)
+            self._put(live, mine)
         for value, mine in self._others:
             if isinstance(value, list):
                 value[:] = mine
@@ -173,12 +177,15 @@ class Step:
         for name, (array, lod) in self._outer.items():
             variable = view.var(name)
             if variable.value is None:
-                variable.value = LoDTensor(np.empty_like(array), lod, name=name)
-            np.copyto(variable.value.array, array)
+                place = self.scope.cell(name)[0].value.place
+                variable.value = LoDTensor(_alike([array], place)[0], lod, place, name)
+            put(variable.value.array, array)
 
 
 def _alike(arrays: Sequence[Any], place: Any) -> list[Any]:
     """Arrays of the same shapes, dtypes and memory orders, in one block of the place's pool."""
+    if not isinstance(arrays[0], np.ndarray):
+        return [DeviceContext.get(place).empty(a.shape, a.dtype) for a in arrays]
     sizes = [-(-a.nbytes // ALIGN) * ALIGN for a in arrays]
     block = memory.raw(place, max(sum(sizes), ALIGN))
     memory.tag(block, "steps kept for backward")

@@ -87,3 +87,20 @@ def on_host(array: Any) -> Any:
         array([1., 1.])
     """
     return array if isinstance(array, np.ndarray) else array.get()
+
+
+def put(target: Any, source: Any) -> None:
+    """Copy between arrays of one shape and dtype, each of the host or of a device.
+
+    Args:
+        target: written.
+        source: read.
+
+    Example:
+        >>> a = np.zeros(2); put(a, np.ones(2)); a
+        array([1., 1.])
+    """
+    if isinstance(target, np.ndarray):
+        np.copyto(target, on_host(source))
+    else:
+        copy_between("cpu" if isinstance(source, np.ndarray) else "cuda", "cuda")(source, target)

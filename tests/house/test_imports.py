@@ -43,7 +43,7 @@ ANNEXES = {
     "clip": "layers",
     "nets": "layers",
 }
-KERNELS_MAY_SEE = {"op", "values", "errors"}
+KERNELS_MAY_SEE = {"op", "values", "errors", "memory"}
 #: Rooms of the kernels that no other one imports; they look at fluidnb as its users do.
 KERNELS_APART = {"lab"}
 

@@ -20,7 +20,7 @@ def run(*command: str | Path, **env: str) -> subprocess.CompletedProcess[str]:
 
 def test_make_alone_lists_the_targets() -> None:
     listed = [line.split()[1] for line in run("make").stdout.splitlines()]
-    assert listed == ["help", "demo", "lab", "test", "test-full", "bench", "lint", "clean"]
+    assert listed == ["help", "demo", "lab", "test", "test-full", "test-gpu", "bench-gpu", "bench", "lint", "clean"]
 
 
 @pytest.mark.parametrize(

@@ -21,6 +21,9 @@ _INCLUDE = re.compile(r'\s*#\s*include\s+"([^"]+)"')
 backends: dict[str, Callable[[str, str, str], Any]] = {}
 
 
+#: What cupy takes for a pointer to nothing.
+_NULL = np.uint64(0)
+
 #: Every file of kernels there is.
 sources: list[Source] = []
 
@@ -106,8 +109,10 @@ class Function:
         return found
 
     def __call__(self, grid: tuple[int, ...], block: tuple[int, ...], shared: int, *args: Any) -> None:
-        host = all(isinstance(a, (np.ndarray, np.generic, type(None))) for a in args)
-        self.on("emulator" if host else flags.values["cuda_backend"] + " device")(grid, block, args, shared_mem=shared)
+        if all(isinstance(a, (np.ndarray, np.generic, type(None))) for a in args):
+            return self.on("emulator")(grid, block, args, shared_mem=shared)
+        given = [_NULL if a is None else a for a in args]
+        return self.on(f"{flags.values['cuda_backend']} device")(grid, block, given, shared_mem=shared)
 
     def __repr__(self) -> str:
         return f"<kernel {self.name} of {self.source.path.name}>"

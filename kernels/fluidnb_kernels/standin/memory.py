@@ -6,11 +6,13 @@ import ctypes
 import mmap
 import threading
 from bisect import bisect_right, insort
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 #: Bytes that a device has.
 TOTAL = 2 << 30
+#: Called before memory is given back: work that waits may be about it.
+before_free: list[Callable[[], None]] = []
 #: What a device's own allocations are multiples of.
 _PAGE = 4096
 _NONE, _READ_WRITE = 0, 3
@@ -80,9 +82,11 @@ def free(ptr: int) -> None:
     Raises:
         CUDARuntimeError: no memory begins there.
     """
+    if not ptr:
+        return
+    for finish in before_free:
+        finish()
     with _lock:
-        if not ptr:
-            return
         size = _regions.pop(ptr, None)
         if size is None:
             raise CUDARuntimeError("cudaErrorInvalidValue: invalid argument")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from types import NoneType
 from typing import Any
 
 import numpy as np
@@ -71,14 +72,14 @@ class RawKernel:
             shared_mem: bytes of dynamic shared memory.
 
         Raises:
-            TypeError: an array of the host.
+            TypeError: an array of the host, or None.
             CUDARuntimeError: an address that is not a device's.
         """
         given = [self._argument(i, a) for i, a in enumerate(args)]
         get_current_stream().push(lambda: self._kernel(grid, block, given, shared_mem=shared_mem))
 
     def _argument(self, place: int, given: Any) -> Any:
-        if isinstance(given, np.ndarray):
+        if isinstance(given, np.ndarray | NoneType):
             raise TypeError(f"Unsupported type {type(given)}")
         pointer = place < len(self._kernel.signature) and self._kernel.signature[place][0] == "P"
         if isinstance(given, ndarray):

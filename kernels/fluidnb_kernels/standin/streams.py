@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-from fluidnb_kernels.standin.memory import CUDARuntimeError, working
+from fluidnb_kernels.standin.memory import CUDARuntimeError, before_free, working
 
 Work = Callable[[], None]
 
@@ -236,3 +236,12 @@ streams: dict[int, Stream] = {}
 _current: list[Stream] = []
 _current.append(Stream(null=True))
 Stream.null = _current[0]  # type: ignore[attr-defined]
+
+
+def finish() -> None:
+    """Do all work that waits, as a device does before it gives memory back."""
+    for stream in list(streams.values()):
+        stream.drain()
+
+
+before_free.append(finish)
