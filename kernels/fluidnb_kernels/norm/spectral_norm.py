@@ -163,16 +163,17 @@ def _largest_on_cuda(b: Binder, w: Array) -> tuple[Array, Array, Array]:
         move(b, rows, w, lay(rows, turned.shape), turned)
     rows, of_u, of_v = rows.reshape(h, n), b.tmp((h, 1), w.dtype), b.tmp((n, 1), w.dtype)
 
-    def unit(x: Array) -> Array:
-        y = b.tmp((x.size,), x.dtype)
+    one_u, one_v = b.tmp((h,), w.dtype), b.tmp((n,), w.dtype)
+
+    def unit(x: Array, y: Array) -> Array:
         b(CUDA[f"unit<{ctype(x.dtype)}>"], (1,), (THREADS,), 0, x, y, np.float64(eps), np.int64(x.size))
         return y
 
     for _ in range(steps):
         gemm(b, rows, u.reshape(h, 1), of_v, tx=True)
-        v = unit(of_v)
+        v = unit(of_v, one_v)
         gemm(b, rows, v.reshape(n, 1), of_u)
-        u = unit(of_u)
+        u = unit(of_u, one_u)
     if not steps:
         gemm(b, rows, v.reshape(n, 1), of_u)
     value = b.tmp((1,), w.dtype)
