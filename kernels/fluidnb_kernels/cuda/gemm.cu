@@ -24,7 +24,8 @@ __global__ void __launch_bounds__(LINE * LINE, 2)
     gemm(const T* x, const T* y, T* out, int m, int n, int depth, long long x_row, long long y_row, long long out_row,
          long long x_step, long long y_step, long long out_step, double alpha, double beta, int batch) {
   __shared__ wide_t<T> xs[DEPTH][SIDE + 1], ys[DEPTH][SIDE + 1];
-  const int i0 = blockIdx.y * SIDE, j0 = blockIdx.x * SIDE, i = threadIdx.x / LINE, j = threadIdx.x % LINE;
+  const int across = (n + SIDE - 1) / SIDE, i = threadIdx.x / LINE, j = threadIdx.x % LINE;
+  const int i0 = blockIdx.x / across * SIDE, j0 = blockIdx.x % across * SIDE;
   for (int at = blockIdx.z; at < batch; at += gridDim.z) {
     wide_t<T> sum[PART][PART] = {};
     for (int k0 = 0; k0 < depth; k0 += DEPTH) {

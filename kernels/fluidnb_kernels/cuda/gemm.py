@@ -66,12 +66,12 @@ def launch(x: Array, y: Array, out: Array, tx: bool, ty: bool, alpha: float, bet
     (m, n), k = out.shape[-2:], x.shape[-2] if tx else x.shape[-1]
     batch = out.shape[0] if out.ndim == 3 else 1
     rows, steps = [_row(a) for a in (x, y, out)], [_step(a) for a in (x, y, out)]
-    if not isinstance(out, np.ndarray):
+    if not isinstance(out, np.ndarray) and k:
         addresses = [a.data.ptr for a in (x, y, out)]
         return cublas.gemm(out.dtype.name, addresses, (m, n, k), rows, steps, tx, ty, alpha, beta, batch)
-    addresses = [a.ctypes.data for a in (x, y, out)]
+    addresses = [a.ctypes.data if isinstance(a, np.ndarray) else a.data.ptr for a in (x, y, out)]
     call = call_of(out.dtype.name, addresses, (m, n, k), rows, steps, tx, ty, alpha, beta, batch)
-    return call.kernel.on("emulator")(call.grid, call.block, call.args)
+    return call.kernel.near(out)(call.grid, call.block, call.args)
 
 
 class Launch(NamedTuple):
@@ -107,7 +107,7 @@ def call_of(
     m, n, _ = sizes
     return Launch(
         CUDA[f"gemm<{CTYPES[dtype]}, {_FLAGS[tx]}, {_FLAGS[ty]}>"],
-        (-(-n // _SIDE), -(-m // _SIDE), min(batch, _MOST)), (_THREADS,),
+        (-(-n // _SIDE) * -(-m // _SIDE), 1, min(batch, _MOST)), (_THREADS,),
         (
             *map(np.uint64, addresses), *map(np.int32, sizes), *map(np.int64, rows), *map(np.int64, steps),
             np.float64(alpha), np.float64(beta), np.int32(batch),

@@ -108,11 +108,23 @@ class Function:
             found = self._compiled[backend] = backends[backend](self.source.text, self.source.path.name, self.name)
         return found
 
+    def near(self, array: Any) -> Any:
+        """It, compiled for where an array is.
+
+        Args:
+            array: of the host, for which the emulator serves, or of a device.
+
+        Returns:
+            Something with the call shape of ``cupy.RawKernel``.
+        """
+        on_host = isinstance(array, np.ndarray | np.generic | None)
+        return self.on("emulator" if on_host else f"{flags.values['cuda_backend']} device")
+
     def __call__(self, grid: tuple[int, ...], block: tuple[int, ...], shared: int, *args: Any) -> None:
-        if all(isinstance(a, (np.ndarray, np.generic, type(None))) for a in args):
-            return self.on("emulator")(grid, block, args, shared_mem=shared)
-        given = [_NULL if a is None else a for a in args]
-        return self.on(f"{flags.values['cuda_backend']} device")(grid, block, given, shared_mem=shared)
+        there = next((a for a in args if not isinstance(a, np.ndarray | np.generic | None)), None)
+        if there is not None:
+            args = tuple(_NULL if a is None else a for a in args)
+        self.near(there)(grid, block, args, shared_mem=shared)
 
     def __repr__(self) -> str:
         return f"<kernel {self.name} of {self.source.path.name}>"
