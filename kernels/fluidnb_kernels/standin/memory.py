@@ -30,6 +30,9 @@ _lock = threading.RLock()
 _regions: dict[int, int] = {}
 _starts: list[int] = []
 _open = 0
+_held = 0
+#: What is given back when nothing waits.
+_later: list[int] = []
 
 
 class CUDARuntimeError(RuntimeError):
@@ -74,7 +77,7 @@ def malloc(size: int) -> int:
 
 
 def free(ptr: int) -> None:
-    """Give device memory back.
+    """Give device memory back, when all work that waits is done.
 
     Args:
         ptr: what `malloc` gave.
@@ -84,14 +87,18 @@ def free(ptr: int) -> None:
     """
     if not ptr:
         return
+    if ptr not in _regions or ptr in _later:
+        raise CUDARuntimeError("cudaErrorInvalidValue: invalid argument")
+    _later.append(ptr)
+    if _held:  # the collector came by while a device works: what waits behind may be about it
+        return
     for finish in before_free:
         finish()
     with _lock:
-        size = _regions.pop(ptr, None)
-        if size is None:
-            raise CUDARuntimeError("cudaErrorInvalidValue: invalid argument")
-        _starts.remove(ptr)
-        _libc.munmap(ptr, -(-size // _PAGE) * _PAGE)
+        while _later:
+            start = _later.pop()
+            _starts.remove(start)
+            _libc.munmap(start, -(-_regions.pop(start) // _PAGE) * _PAGE)
 
 
 def used() -> int:
@@ -119,6 +126,17 @@ def touches_device(address: int, size: int) -> bool:
     """
     at = bisect_right(_starts, address + size - 1) - 1
     return at >= 0 and address < _starts[at] + _regions[_starts[at]]
+
+
+@contextmanager
+def holding() -> Iterator[None]:
+    """While the body runs, no memory is given back."""
+    global _held
+    _held += 1
+    try:
+        yield
+    finally:
+        _held -= 1
 
 
 @contextmanager

@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-from fluidnb_kernels.standin.memory import CUDARuntimeError, before_free, working
+from fluidnb_kernels.standin.memory import CUDARuntimeError, before_free, holding, working
 
 Work = Callable[[], None]
 
@@ -79,11 +79,12 @@ class Stream:
         Args:
             upto: how much work, since the stream was made, must be done; default all.
         """
-        while self._waiting and (upto is None or self._done < upto):
-            work = self._waiting.pop(0)
-            self._done += 1
-            with working():
-                work()
+        with holding():
+            while self._waiting and (upto is None or self._done < upto):
+                work = self._waiting.pop(0)
+                self._done += 1
+                with working():
+                    work()
 
     @property
     def mark(self) -> int:
