@@ -21,14 +21,12 @@ pytestmark = [pytest.mark.skipif(bool(emulator.missing()), reason=emulator.missi
 
 
 @pytest.mark.parametrize("module", sample(MODULES, 1), ids=lambda path: path.stem)
-def test_no_memory_error(module: Path, request: pytest.FixtureRequest) -> None:
+def test_no_memory_error(module: Path) -> None:
     try:
         environment = sanitized()
     except NotFound as error:
         pytest.skip(str(error))
     command = [sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", str(module)]
-    if request.config.getoption("--full"):
-        command.append("--full")
     environment |= {"FLUIDNB_SANITIZE": "1", "FLUIDNB_SEED": str(SEED)}
     done = subprocess.run(command, capture_output=True, text=True, env=environment, cwd=ROOT, timeout=1800)
     assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-6000:]
