@@ -9,6 +9,7 @@ import numpy as np
 from fluidnb.errors import EnforceNotMet
 from fluidnb.op import EMPTY, Binder
 from fluidnb.op.binder import Call
+from fluidnb.values.copies import on_host
 
 
 def checks(binder: Binder) -> list[Call]:
@@ -25,7 +26,7 @@ def checks(binder: Binder) -> list[Call]:
         for i, name in enumerate(names):
             arrays = binder._outputs.get(slot, [])
             array = arrays[i] if i < len(arrays) else None
-            if name != EMPTY and isinstance(array, np.ndarray) and array.dtype.kind == "f":
+            if name != EMPTY and array is not None and array.dtype.kind == "f":
                 calls.append((check, (array, name, binder), {}))
     return calls
 
@@ -36,13 +37,14 @@ def check(array: Any, name: str, binder: Binder) -> None:
     One sum tells: it is finite unless an element is not, or it overflows, and then each element is looked at.
 
     Args:
-        array: a floating array.
+        array: a floating array; one of a device comes to the host.
         name: the variable.
         binder: the operator that wrote it.
 
     Raises:
         EnforceNotMet: naming operator, variable, counts and the user's line.
     """
+    array = on_host(array)
     if np.isfinite(np.add.reduce(array, None)):
         return
     finite = np.isfinite(array)

@@ -15,7 +15,7 @@ from fluidnb.runtime.before import Before
 from fluidnb.runtime.bound import Bound, root
 from fluidnb.runtime.failure import failed
 from fluidnb.runtime.nan_check import checks
-from fluidnb.runtime.observe import observed, observers
+from fluidnb.runtime.observe import observed, observed_on_device, observers
 from fluidnb.runtime.plan import Plan, PlanBlock, PlanOp
 from fluidnb.runtime.scope import Scope
 from fluidnb.values.device_context import DeviceContext
@@ -228,8 +228,10 @@ def flat(calls: list[Any], ops: list[PlanOp], bound: Bound, scope: Scope) -> Cal
         left: Any = iter(made)
         push((left, made, of))
         try:
-            if observers:
+            if observers and bound.place_kind == "cpu":
                 observed(left, of)
+            elif observers:
+                observed_on_device(left, of, DeviceContext.get(bound.place))
             else:
                 for function, args in left:
                     function(*args)

@@ -11,6 +11,7 @@ from time import perf_counter_ns
 from typing import Any
 
 from fluidnb.runtime.plan import PlanOp
+from fluidnb.values.device_context import DeviceContext
 
 #: ``observer(op, start, end)`` with times in ns, after each operator; a control operator comes after those inside it.
 Observer = Callable[[PlanOp, int, int], None]
@@ -36,6 +37,26 @@ def observed(calls: Any, ops: list[PlanOp]) -> None:
             for observer in observers:
                 observer(ops[i], start, end)
             start = perf_counter_ns()
+
+
+def observed_on_device(calls: Any, ops: list[PlanOp], context: DeviceContext) -> None:
+    """The same for calls that ask a device for work: its own clock counts, and is read when all is done.
+
+    Args:
+        calls: iterator over functions with their arguments.
+        ops: the operator of each call.
+        context: the device.
+    """
+    marks, made, last = [context.mark()], [], len(ops) - 1
+    for i, (function, args) in enumerate(calls):
+        function(*args)
+        if i == last or ops[i + 1] is not ops[i]:
+            marks.append(context.mark())
+            made.append(ops[i])
+    times = context.times(marks)
+    for op, start, end in zip(made, times, times[1:], strict=False):
+        for observer in observers:
+            observer(op, start, end)
 
 
 def over(program: Any, scope: Any) -> None:

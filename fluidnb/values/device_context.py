@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Callable, Sequence
+from time import perf_counter_ns
 from typing import Any
 
 import numpy as np
@@ -148,6 +149,21 @@ class DeviceContext:
             Calls, and the (first) operator of each; on the host those given.
         """
         return calls, ops
+
+    def mark(self) -> Any:
+        """A point in the device's work, for `times`."""
+        return perf_counter_ns()
+
+    def times(self, marks: Sequence[Any]) -> list[int]:
+        """When points in its work came; waits for the last one.
+
+        Args:
+            marks: what `mark` gave, in order.
+
+        Returns:
+            Nanoseconds on the clock of ``time.perf_counter_ns``.
+        """
+        return list(marks)
 
     def wait(self) -> None:
         """Return when everything asked of the device is done; on the host that is now."""

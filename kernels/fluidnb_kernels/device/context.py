@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from math import prod
+from time import perf_counter_ns
 from typing import Any
 
 import numpy as np
@@ -71,6 +72,25 @@ class CUDADeviceContext(DeviceContext):
             Calls, and the first operator of each.
         """
         return graph.joined(calls, ops) if flags.values["cuda_graphs"] else (calls, ops)
+
+    def mark(self) -> Any:
+        """An event behind what the device has been asked for."""
+        event = backend.cupy().cuda.Event()
+        event.record()
+        return event
+
+    def times(self, marks: Sequence[Any]) -> list[int]:
+        """When events came, by the device's clock; waits for the last one.
+
+        Args:
+            marks: events, in order.
+
+        Returns:
+            Nanoseconds, those of the last one by the host's clock.
+        """
+        marks[-1].synchronize()
+        now, elapsed = perf_counter_ns(), backend.cupy().cuda.get_elapsed_time
+        return [now - round(elapsed(mark, marks[-1]) * 1e6) for mark in marks]
 
     def wait(self) -> None:
         """Return when everything asked of the device is done."""
