@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import platform
 from argparse import ArgumentParser, Namespace
 from importlib.metadata import PackageNotFoundError
@@ -56,20 +57,17 @@ def cuda() -> str:
         >>> cuda() != ""
         True
     """
-    if find_spec("cupy") is None:
+    if os.environ.get("FLAGS_cuda_backend") != "emulator" and find_spec("cupy") is None:
         return "no: cupy is not installed"
     from fluidnb.values import CUDAPlace
     from fluidnb.values.device_context import DeviceContext
 
     try:
-        DeviceContext.get(CUDAPlace(0))
+        first = DeviceContext.get(CUDAPlace(0))
+        names = [DeviceContext.get(CUDAPlace(i)).name for i in range(first.devices)]
     except FluidError as error:
         return f"no: {error.summary.rpartition(': ')[2].rstrip('.')}"
-    import cupy
-
-    count = cupy.cuda.runtime.getDeviceCount()
-    names = [cupy.cuda.runtime.getDeviceProperties(i)["name"].decode() for i in range(count)]
-    return f"cupy {cupy.__version__}, {', '.join(names)}"
+    return f"{first.backend}: {'; '.join(names)}"
 
 
 def _version(name: str) -> str:

@@ -91,13 +91,13 @@ def is_compiled_with_cuda() -> bool:
 
 
 def get_cuda_device_count() -> int:
-    """How many CUDA devices a script can share its work out to: the one that programs run on, or none.
+    """How many CUDA devices there are: numbers below it make a CUDAPlace that can be used.
 
     Example:
-        >>> get_cuda_device_count() == is_compiled_with_cuda()
+        >>> (get_cuda_device_count() > 0) == is_compiled_with_cuda()
         True
     """
-    return int(is_compiled_with_cuda())
+    return DeviceContext.get(CUDAPlace(0)).devices if is_compiled_with_cuda() else 0
 
 
 def is_compile_gpu() -> bool:

@@ -89,6 +89,22 @@ def on_host(array: Any) -> Any:
     return array if isinstance(array, np.ndarray) else array.get()
 
 
+def is_on_device(array: Any) -> bool:
+    """Whether something is an array in a device's memory, which numpy must not touch.
+
+    Args:
+        array: anything.
+
+    Returns:
+        True or False.
+
+    Example:
+        >>> is_on_device(np.ones(2)), is_on_device([1, 2])
+        (False, False)
+    """
+    return not isinstance(array, np.ndarray) and hasattr(getattr(array, "data", None), "mem")
+
+
 def put(target: Any, source: Any) -> None:
     """Copy between arrays of one shape and dtype, each of the host or of a device.
 

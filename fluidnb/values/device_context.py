@@ -24,6 +24,11 @@ class DeviceContext:
     Args:
         place: the device.
 
+    Attributes:
+        name: what the device is called; empty on the host.
+        backend: what drives it, with its version; empty on the host.
+        devices: how many devices of its kind there are.
+
     Source: Fluid's platform::DeviceContext.
 
     Example:
@@ -34,6 +39,7 @@ class DeviceContext:
 
     def __init__(self, place: Place) -> None:
         self.place = place
+        self.name, self.backend, self.devices = "", "", 1
 
     @staticmethod
     def create(place: Place) -> DeviceContext:

@@ -11,7 +11,7 @@ import numpy as np
 from fluidnb import memory
 from fluidnb.errors import EnforceNotMet, OpTypeError, OpValueError
 from fluidnb.values import declared, epoch
-from fluidnb.values.copies import copy_between
+from fluidnb.values.copies import copy_between, is_on_device, on_host, put
 from fluidnb.values.device_context import DeviceContext
 from fluidnb.values.dtypes import VarType, dtype_name, np_dtype, var_type
 from fluidnb.values.lod import (
@@ -109,7 +109,9 @@ class LoDTensor:
         """The value as a numpy array: np.asarray(t) shares memory where the host can reach it, np.array(t) copies."""
         array = self._held()
         if self.place is not _CPU:
-            array, copy = DeviceContext.get(self.place).to_host(array), False if copy is None else copy
+            if copy is False:
+                raise ValueError(f"a tensor on {self.place} reaches the host as a copy")
+            array, copy = DeviceContext.get(self.place).to_host(array), None
         if dtype is not None and array.dtype != dtype:
             if copy is False:
                 raise ValueError("a change of dtype needs a copy")
@@ -230,7 +232,7 @@ class LoDTensor:
         self._replace(None, self.place)
 
     def _alloc(self, dtype: Any, place: Place) -> None:
-        self._replace(memory.empty(place, self.shape(), dtype), place)
+        self._replace(DeviceContext.get(place).empty(self.shape(), dtype), place)
 
     def _dtype(self) -> VarType:
         """The VarType number of the elements."""
@@ -251,16 +253,16 @@ class LoDTensor:
     # One element at a time, as Fluid's gradient checkers do it; `i` counts in row-major order.
 
     def _set_float_element(self, i: int, value: float) -> None:
-        self._of(np.float32).flat[i] = value
+        self._set_element(np.float32, i, value)
 
     def _get_float_element(self, i: int) -> float:
-        return float(self._of(np.float32).flat[i])
+        return self._element(np.float32, i)
 
     def _set_double_element(self, i: int, value: float) -> None:
-        self._of(np.float64).flat[i] = value
+        self._set_element(np.float64, i, value)
 
     def _get_double_element(self, i: int) -> float:
-        return float(self._of(np.float64).flat[i])
+        return self._element(np.float64, i)
 
     # The same in version 0.11.
     dtype = _dtype
@@ -345,6 +347,17 @@ class LoDTensor:
         if self.array is None:
             self._no_value()
         return self.array
+
+    def _set_element(self, dtype: Any, i: int, value: float) -> None:
+        array = self._of(dtype)
+        if isinstance(array, np.ndarray):
+            array.flat[i] = value
+        else:
+            put(array.reshape(-1)[i], np.asarray(value, dtype))
+
+    def _element(self, dtype: Any, i: int) -> float:
+        array = self._of(dtype)
+        return float(array.flat[i] if isinstance(array, np.ndarray) else on_host(array.reshape(-1)[i]))
 
     def _of(self, dtype: Any) -> Array:
         array = self._held()
@@ -521,7 +534,7 @@ def _check_form(offsets: Offsets, height: int | None, name: str) -> None:
 
 
 def _numbers(array: Any, name: str) -> Array:
-    source = np.asarray(array)
+    source = np.asarray(on_host(array) if is_on_device(array) else array)
     if source.dtype == np.uint16:
         return source.view(np.float16)
     try:

@@ -86,4 +86,4 @@ def test_the_profiler_of_cuda_is_refused_with_what_to_use() -> None:
 
     with pytest.raises(NotBuiltYet, match="CUDA's profiler[\\s\\S]*fluid.profiler.profiler times every operator"):
         fluid.profiler.cuda_profiler("trace.txt")
-    assert fluid.core.get_cuda_device_count() == int(fluid.core.is_compiled_with_cuda())
+    assert bool(fluid.core.get_cuda_device_count()) == fluid.core.is_compiled_with_cuda()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import pickle
+import sys
 
 import numpy as np
 import pytest
@@ -38,7 +39,8 @@ def test_wrong_device_numbers_are_refused() -> None:
 
 
 def test_cuda_without_cupy_says_what_to_do(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(device_context.importlib.util, "find_spec", lambda name: None)
+    monkeypatch.setitem(sys.modules, "cupy", None)
+    monkeypatch.setattr(device_context, "_contexts", {})
     with pytest.raises(EnforceNotMet, match=r"Cannot run operator on place CUDAPlace\(0\): cupy is not installed") as e:
         DeviceContext.get(CUDAPlace(0))
     assert "fluid.CPUPlace()" in str(e.value)

@@ -61,11 +61,26 @@ def missing() -> str:
         count = cupy().cuda.runtime.getDeviceCount()
     except ImportError as error:
         return (
-            f"cupy is not installed ({error}): pip install fluidnb[cuda12] (or cuda13) on a machine with an NVIDIA GPU."
+            f"cupy is not installed ({_said(error)}): pip install fluidnb[cuda12] (or cuda13) on a machine with an NVIDIA GPU."
         )
     except Exception as error:  # cupy has a class of its own for what the driver says
-        return f"there is no CUDA device ({error}): FLAGS_cuda_backend=emulator runs CUDA kernels on the processor."
+        return f"there is no CUDA device ({_said(error)}): FLAGS_cuda_backend=emulator runs CUDA kernels on the processor."
     return "" if count else "there is no CUDA device: FLAGS_cuda_backend=emulator runs CUDA kernels on the processor."
+
+
+def _said(error: Exception) -> str:
+    """What an error says, without the mark that comes before the next step."""
+    return " ".join(str(error).replace(": ", ", ").split())
+
+
+def named() -> str:
+    """What stands between kernels and a device, for reports.
+
+    Returns:
+        cupy or the emulator, with the version of cupy.
+    """
+    said = f"cupy {cupy().__version__}"
+    return said if flags.values["cuda_backend"] == "cupy" else f"emulator in place of {said}"
 
 
 def device_name(device: int = 0) -> str:

@@ -31,7 +31,8 @@ class CUDADeviceContext(DeviceContext):
     def __init__(self, place: CUDAPlace) -> None:
         allocator.require(place.device)
         super().__init__(place)
-        self.name = backend.device_name(place.device)
+        self.name, self.backend = backend.device_name(place.device), backend.named()
+        self.devices = backend.cupy().cuda.runtime.getDeviceCount()
 
     def empty(self, shape: Sequence[int], dtype: Any, order: Sequence[int] | None = None) -> Any:
         """A new array on the device, in C order.
