@@ -283,19 +283,24 @@ class BuddyAllocator:
     def _out_of_memory(self, asked: int, why: str) -> OutOfMemory:
         top = sorted(self._live.items(), key=lambda kv: -kv[1][0])[:5]
         held = [f"{self.tags.get(p, hex(p))} {size_text(s)}" for p, (s, _) in top]
+        reserved = sum(size for size, _ in [*self._chunks.values(), *self._direct.values()])
+        largest = self._free[-1][0] if self._free else 0
         return OutOfMemory(
             f"Out of memory on {self.label}: cannot allocate {size_text(asked)}" + (f" ({why})." if why else "."),
-            expected=f"at most {size_text(max(self.system.total() - self.used, 0))}",
-            received=f"{size_text(asked)} while {size_text(self.used)} are in use"
-            + (f", the most by {', '.join(held)}" if held else ""),
+            expected=f"at most {size_text(max(self.system.total() - reserved, largest))}",
+            received=f"{size_text(asked)} while {size_text(self.used)} are in use and "
+            f"{size_text(reserved - self.used)} of the pool are free"
+            + (f"; the most is held by {', '.join(held)}" if held else ""),
             hint="use a smaller batch, drop scopes and tensors you no longer need, or raise "
             f"FLAGS_fraction_of_{'gpu' if self.system.use_gpu() else 'cpu'}_memory_to_use.",
         )
 
     def _free_left_behind(self) -> None:
         """Free what destructors queued while the lock was held; not under the lock."""
-        while self._dead and not self._lock.locked():
-            with self._lock:
+        while self._dead and self._lock.acquire(False):
+            try:
                 self._start()
                 self._free_dead()
                 self._busy = False
+            finally:
+                self._lock.release()

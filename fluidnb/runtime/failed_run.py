@@ -7,11 +7,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from fluidnb.program import Program
 from fluidnb.runtime.checkpoint import Checkpoint
 from fluidnb.runtime.feeding import Fed
 from fluidnb.runtime.plan import Plan
 from fluidnb.runtime.scope import Scope
+from fluidnb.values.copies import on_host
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,7 +28,7 @@ class FailedRun:
         place: where it ran.
         version: of the program; another one cannot be walked as it was.
         check_nan: whether it looked for NaN.
-        values: what was fed, copied.
+        values: what was fed, copied to the host.
         number: which run of the program it was.
         error: what it raised, as text; the exception itself would hold the user's variables.
         began: whether any operator may have run; if not, nothing has changed.
@@ -65,7 +68,11 @@ def note(
         before: copies of what the run changes, if there are any.
     """
     if isinstance(error, Exception):
-        copies = {name: (array.copy(), lod) for name, (array, lod) in values.items()}
+        _last.clear()
+        try:
+            copies = {name: (np.array(on_host(array), order="K"), lod) for name, (array, lod) in values.items()}
+        except Exception:  # a device that gives nothing any more; what the run raised says more
+            return
         _last[:] = [
             FailedRun(
                 weakref.ref(program), weakref.ref(scope), plan.fetches, plan.place, plan.version, plan.check_nan,

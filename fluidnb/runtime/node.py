@@ -9,13 +9,14 @@ from typing import Any
 import numpy as np
 
 from fluidnb import memory
+from fluidnb.memory import flags
 from fluidnb.op import Binder
 from fluidnb.runtime.arena import place
 from fluidnb.runtime.before import Before
 from fluidnb.runtime.bound import Bound, root
 from fluidnb.runtime.failure import failed
 from fluidnb.runtime.nan_check import checks
-from fluidnb.runtime.observe import observed, observed_on_device, observers
+from fluidnb.runtime.observe import awaited, observed, observed_on_device, observers
 from fluidnb.runtime.plan import Plan, PlanBlock, PlanOp
 from fluidnb.runtime.scope import Scope
 from fluidnb.values.device_context import DeviceContext
@@ -93,7 +94,8 @@ class Node:
         while index < len(ops):
             op = ops[index]
             if op.guard is not None and not (self.past_guard and index == self.start):
-                self.guard = partial(op.guard, Binder(op, bound, self.scope))
+                asked = Binder(op, bound, self.scope)
+                self.guard = partial(op.guard, asked) if bound.place_kind == "cpu" else partial(asked.ask, op.guard)
                 break
             before.note(op, len(calls))
             fold = self._is_constant(op, plan)
@@ -219,19 +221,21 @@ def flat(calls: list[Any], ops: list[PlanOp], bound: Bound, scope: Scope) -> Cal
     Returns:
         A function without arguments.
     """
-    run = bound.run
+    run, on_host = bound.run, bound.place_kind == "cpu"
     push, pop = run.stack.append, run.stack.pop
     joined: list[Any] = []  # the calls as the device makes them best, and their operators; known after the first run
 
     def replay() -> None:
-        made, of = joined if joined and not observers else (calls, ops)
+        made, of = joined if joined and not observers and (on_host or not flags.values["benchmark"]) else (calls, ops)
         left: Any = iter(made)
         push((left, made, of))
         try:
-            if observers and bound.place_kind == "cpu":
+            if on_host and observers:
                 observed(left, of)
             elif observers:
                 observed_on_device(left, of, DeviceContext.get(bound.place))
+            elif not on_host and flags.values["benchmark"]:
+                awaited(left, DeviceContext.get(bound.place))
             else:
                 for function, args in left:
                     function(*args)
@@ -240,7 +244,8 @@ def flat(calls: list[Any], ops: list[PlanOp], bound: Bound, scope: Scope) -> Cal
         except BaseException as e:
             run.at = len(made) - left.__length_hint__() - 1  # a list iterator knows how many items are left
             if isinstance(e, Exception):
-                raise failed(e, of[run.at], scope) from e
+                # several calls made as one know whose turn it was
+                raise failed(e, getattr(made[run.at][0], "under_way", of[run.at]), scope) from e
             raise
         finally:
             pop()

@@ -59,6 +59,18 @@ def observed_on_device(calls: Any, ops: list[PlanOp], context: DeviceContext) ->
             observer(op, start, end)
 
 
+def awaited(calls: Any, context: DeviceContext) -> None:
+    """Make the calls of a node and wait for the device after each, so that one that fails is found: FLAGS_benchmark.
+
+    Args:
+        calls: iterator over functions with their arguments.
+        context: the device.
+    """
+    for function, args in calls:
+        function(*args)
+        context.wait()
+
+
 def over(program: Any, scope: Any) -> None:
     """Tell those who look that a run is over; what they raise is printed, for the run itself went well.
 

@@ -48,6 +48,7 @@ class CUDAAllocator:
     def __init__(self, device: int) -> None:
         require(device)
         self.device = device
+        self._held = 0
 
     def _runtime(self) -> Any:
         cuda = backend.cupy().cuda
@@ -68,9 +69,11 @@ class CUDAAllocator:
         """
         runtime = self._runtime()
         try:
-            return int(runtime.malloc(size)), 0
+            address = int(runtime.malloc(size))
         except runtime.CUDARuntimeError as error:
             raise MemoryError(str(error)) from None
+        self._held += size
+        return address, 0
 
     def free(self, ptr: int, size: int, index: int) -> None:
         """Give memory back.
@@ -81,15 +84,16 @@ class CUDAAllocator:
             index: as `alloc` gave it.
         """
         self._runtime().free(ptr)
+        self._held -= size
 
     def use_gpu(self) -> bool:
         """True: this is a device's memory."""
         return True
 
     def total(self) -> int:
-        """Bytes to plan with: FLAGS_fraction_of_gpu_memory_to_use of the device, or what is left of it."""
+        """Bytes to plan with: FLAGS_fraction_of_gpu_memory_to_use of the device, or what others have left of it."""
         free, total = self._runtime().memGetInfo()
-        return int(min(free, total * flags.values["fraction_of_gpu_memory_to_use"]))
+        return int(min(free + self._held, total * flags.values["fraction_of_gpu_memory_to_use"]))
 
 
 register_allocator("cuda", CUDAAllocator, min_chunk=256, chunk_share=1)

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from fluidnb.errors import EnforceNotMet
 from fluidnb.op import register_copy
 from fluidnb_kernels.cuda import backend
 
@@ -26,11 +27,20 @@ def to_host(src: Any, dst: np.ndarray[Any, Any]) -> None:
     Args:
         src: an array of a device.
         dst: an array of the host, of its shape and dtype.
+
+    Raises:
+        EnforceNotMet: the device failed at what it had been asked for.
     """
-    if dst.flags.c_contiguous:
-        src.get(out=dst)
-    else:
-        dst[...] = src.get()
+    try:
+        if dst.flags.c_contiguous:
+            src.get(out=dst)
+        else:
+            dst[...] = src.get()
+    except RuntimeError as error:  # a device fails when it comes to its work, which is seen by those who wait
+        raise EnforceNotMet(
+            f"The device failed at work that it was given before: {error}",
+            hint="FLAGS_benchmark=True lets runs wait after each operator: the one that fails is then named.",
+        ) from error
 
 
 def within(src: Any, dst: Any) -> None:

@@ -22,27 +22,45 @@ _PURE = {gemm.launch, copies.within}
 class Captured:
     """Calls that are captured when they are made, and one graph from then on; their kernels have been compiled.
 
+    Where the device refuses the graph, nothing of it has been done: the calls are made one by one.
+
     Args:
         calls: functions with their arguments.
+        ops: the operator of each.
+
+    Attributes:
+        under_way: the operator whose call was made last, for errors.
     """
 
-    def __init__(self, calls: Sequence[Call]) -> None:
-        self.calls = calls
+    def __init__(self, calls: Sequence[Call], ops: Sequence[Any]) -> None:
+        self.calls, self.ops = calls, ops
+        self.under_way = ops[0]
         self._graph: Any = None
 
     def __call__(self) -> None:
         cuda = backend.cupy().cuda
-        if self._graph is None:
-            stream = cuda.Stream(non_blocking=True)
-            with stream:
-                stream.begin_capture(cuda.runtime.streamCaptureModeRelaxed)
-                try:
-                    for function, args in self.calls:
-                        function(*args)
-                finally:
-                    graph = stream.end_capture()
-            self._graph = graph
-        self._graph.launch(cuda.get_current_stream())
+        try:
+            if self._graph is None:
+                self._graph = self._captured(cuda)
+            self._graph.launch(cuda.get_current_stream())
+        except Exception:
+            self._graph = None
+            self._one_by_one()
+
+    def _captured(self, cuda: Any) -> Any:
+        stream = cuda.Stream(non_blocking=True)
+        with stream:
+            stream.begin_capture(cuda.runtime.streamCaptureModeRelaxed)
+            try:
+                self._one_by_one()
+            finally:
+                graph = stream.end_capture()
+        return graph
+
+    def _one_by_one(self) -> None:
+        for (function, args), op in zip(self.calls, self.ops, strict=True):
+            self.under_way = op
+            function(*args)
 
 
 def joined(calls: Sequence[Call], ops: Sequence[Any]) -> tuple[list[Call], list[Any]]:
@@ -63,7 +81,7 @@ def joined(calls: Sequence[Call], ops: Sequence[Any]) -> tuple[list[Call], list[
         while end < len(calls) and _is_pure(calls[end][0]):
             end += 1
         if end - at >= _LEAST:
-            made.append((Captured(calls[at:end]), ()))
+            made.append((Captured(calls[at:end], ops[at:end]), ()))
             of.append(ops[at])
             at = end
             continue

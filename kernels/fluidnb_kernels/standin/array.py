@@ -23,6 +23,7 @@ class _Own(UnownedMemory):
     """Memory of an array that was given none."""
 
     def __init__(self, size: int) -> None:
+        self.ptr = 0  # until there is some
         super().__init__(malloc(size), size, None)
 
     def __del__(self) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import threading
 
 from fluidnb_kernels.cuda.gemm import call_of
 from fluidnb_kernels.standin.memory import CUDARuntimeError, on_device
@@ -13,7 +14,15 @@ CUBLAS_OP_N, CUBLAS_OP_T = 0, 1
 CUBLAS_COMPUTE_32F, CUBLAS_COMPUTE_64F = 68, 70
 CUBLAS_GEMM_DEFAULT = -1
 _DTYPES = {CUDA_R_32F: "float32", CUDA_R_64F: "float64", CUDA_R_16F: "float16", CUDA_R_16BF: "bfloat16"}
-_stream = {1: 0}
+
+
+class _Handles(threading.local):
+    """Where the products of a thread go: each thread has a handle of its own."""
+
+    stream = 0
+
+
+_handles = _Handles()
 
 
 def setStream(handle: int, stream: int) -> None:
@@ -23,7 +32,7 @@ def setStream(handle: int, stream: int) -> None:
         handle: the handle.
         stream: number of the stream.
     """
-    _stream[handle] = stream
+    _handles.stream = stream
 
 
 def gemmStridedBatchedEx(
@@ -48,4 +57,4 @@ def gemmStridedBatchedEx(
         _DTYPES[Ctype], (B, A, C), (n, m, k), (ldb, lda, ldc), (strideB, strideA, strideC), bool(transb), bool(transa),
         by, plus, batchCount,
     )  # fmt: skip
-    streams[_stream[handle]].push(lambda: launch.kernel.on("emulator")(launch.grid, launch.block, launch.args))
+    streams[_handles.stream].push(lambda: launch.kernel.on("emulator")(launch.grid, launch.block, launch.args))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+import threading
 import time
 from collections.abc import Callable
 from typing import Any
@@ -79,7 +81,7 @@ class Stream:
         Args:
             upto: how much work, since the stream was made, must be done; default all.
         """
-        with holding():
+        with holding(), _draining:
             while self._waiting and (upto is None or self._done < upto):
                 work = self._waiting.pop(0)
                 self._done += 1
@@ -154,16 +156,16 @@ class Stream:
         self.push(event.reach)
 
     def use(self) -> Stream:
-        """Make it the current stream."""
-        _current[-1] = self
+        """Make it the current stream of this thread."""
+        _current.stack[-1] = self
         return self
 
     def __enter__(self) -> Stream:
-        _current.append(self)
+        _current.stack.append(self)
         return self
 
     def __exit__(self, *exc: object) -> None:
-        _current.pop()
+        _current.stack.pop()
 
 
 class Event:
@@ -219,24 +221,36 @@ def get_elapsed_time(start_event: Event, end_event: Event) -> float:
 
 
 def get_current_stream(device_id: int = -1) -> Any:
-    """The stream into which work goes.
+    """The stream into which work of this thread goes.
 
     Args:
         device_id: the device; there is one.
     """
-    return _current[-1]
+    return _current.stack[-1]
 
 
 def next_number() -> int:
     """A number that no stream has."""
-    return max(streams, default=0) + 1
+    return next(_numbers)
 
 
+_numbers = itertools.count(1)
 #: number -> stream
 streams: dict[int, Stream] = {}
-_current: list[Stream] = []
-_current.append(Stream(null=True))
-Stream.null = _current[0]  # type: ignore[attr-defined]
+#: Whoever does work of a stream; in another thread work goes on when this is done, so that its order holds.
+_draining = threading.RLock()
+_null = Stream(null=True)
+Stream.null = _null  # type: ignore[attr-defined]
+
+
+class _Current(threading.local):
+    """The streams that a thread has chosen, the current one last."""
+
+    def __init__(self) -> None:
+        self.stack = [_null]
+
+
+_current = _Current()
 
 
 def finish() -> None:
