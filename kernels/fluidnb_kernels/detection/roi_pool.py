@@ -118,7 +118,7 @@ def roi_pool(b: Binder) -> None:
     b(pool, b["X"], b["ROIs"], counts_of(b), b.attr("spatial_scale"), sizes, b["Out"], b["Argmax"])
 
 
-@grad_op("roi_pool_grad")
+@grad_op("roi_pool_grad", dtype_slot="Out@GRAD")
 def roi_pool_grad(b: Binder) -> None:
     """dX = the sum of dOut over the parts whose largest pixel it was."""
     b(pool_grad, b["Out@GRAD"], b["Argmax"], counts_of(b), b["X@GRAD"])

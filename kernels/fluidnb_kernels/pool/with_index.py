@@ -149,7 +149,7 @@ def _define(type: str, rank: int) -> None:
     def pool(b: Binder) -> None:
         b(largest, b["X"], _tables(b, b["X"].shape[2:]), b["Out"], b["Mask"])
 
-    @grad_op(type + "_grad")
+    @grad_op(type + "_grad", dtype_slot="Out@GRAD")
     def pool_grad(b: Binder) -> None:
         """dX = the sum of dOut over the windows whose largest element it was."""
         b(spread, b["Out@GRAD"], b["Mask"], b["X@GRAD"])

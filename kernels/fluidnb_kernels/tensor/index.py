@@ -8,6 +8,7 @@ import numpy as np
 
 from fluidnb.errors import EnforceNotMet
 from fluidnb.op import Attr, Binder, Context, default_grad, grad_op, kernel, op
+from fluidnb.values.copies import on_host
 from fluidnb_kernels.emit import zeros
 from fluidnb_kernels.rules import agree, one_axis, whole_numbers
 from fluidnb_kernels.tensor import picks
@@ -167,7 +168,7 @@ def index_sample_grad(b: Binder) -> None:
 
 def _chosen(c: Context) -> int:
     """How many elements the mask chooses."""
-    return int(np.count_nonzero(c["Mask"]))
+    return int(np.count_nonzero(on_host(c["Mask"])))
 
 
 def _mask_infer(c: Context) -> None:

@@ -75,7 +75,7 @@ def _in_order(c: Context) -> bool:
 def _many(c: Context) -> int:
     """How many different elements there are."""
     axis = _axis(c)
-    x = np.asarray(c["X"])
+    x = c["X"]
     return int(np.unique(x if axis is not None else x.reshape(-1), axis=axis).shape[axis or 0])
 
 

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from fluidnb.op import Binder, Context, default_grad, grad_op, kernel, op
+from fluidnb.values.copies import on_host
 from fluidnb_kernels.emit import made, zeros
 from fluidnb_kernels.rules import agree
 from fluidnb_kernels.tensor import picks
@@ -17,7 +18,7 @@ Array = Any
 
 def _hits(c: Context) -> int:
     """How many elements of Condition are true; nothing else that the binding depends on can change."""
-    return -1 if c.has("X") else int(np.count_nonzero(c["Condition"]))
+    return -1 if c.has("X") else int(np.count_nonzero(on_host(c["Condition"])))
 
 
 def _places_infer(c: Context) -> None:

@@ -57,6 +57,7 @@ def _points(c: Context, sizes: tuple[int, ...], dtype: Any) -> Array:
     infer=_infer,
     grad=default_grad("Theta", "OutputShape", "Output@GRAD", wrt=["Theta"]),
     guard=values_of("OutputShape"),
+    dtype_slot="Theta",
 )
 def affine_grid(b: Binder) -> None:
     """Output[n, h, w] = Theta[n] · (x, y, 1), with x and y evenly from -1 to 1.
@@ -75,7 +76,7 @@ def affine_grid(b: Binder) -> None:
     b(np.matmul, points, theta.transpose(0, 2, 1), out=out.reshape(len(out), -1, out.shape[-1]))
 
 
-@grad_op("affine_grid_grad", guard=values_of("OutputShape"))
+@grad_op("affine_grid_grad", guard=values_of("OutputShape"), dtype_slot="Output@GRAD")
 def affine_grid_grad(b: Binder) -> None:
     """dTheta[n] = Σ dOutput[n, h, w] ⊗ (x, y, 1)."""
     g, out = b["Output@GRAD"], b["Theta@GRAD"]

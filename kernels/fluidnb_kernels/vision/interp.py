@@ -255,6 +255,7 @@ def _define(type: str, what: str, result: str) -> None:
         infer=_infer,
         grad=default_grad("X", "OutSize", "SizeTensor", "Scale", "Out@GRAD", wrt=["X"]),
         guard=_VARIABLES,
+        dtype_slot="X",
         doc=_DOC.format(type=type, what=what, result=result),
     )
     def interp(b: Binder) -> None:
@@ -262,7 +263,7 @@ def _define(type: str, what: str, result: str) -> None:
         x, out = channel_first(b["X"], layout), channel_first(b["Out"], layout)
         b(resample, x, _axes(b, x.shape[2:], out.shape[2:]), out)
 
-    @grad_op(type + "_grad", guard=_VARIABLES)
+    @grad_op(type + "_grad", guard=_VARIABLES, dtype_slot="Out@GRAD")
     def interp_grad(b: Binder) -> None:
         """dX = the sum of what each element of X has given, by its share."""
         layout = b.attr("data_layout", "NCHW")
