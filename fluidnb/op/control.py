@@ -9,12 +9,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-import numpy as np
-
 from fluidnb.errors import EnforceNotMet
 from fluidnb.memory import flags
 from fluidnb.op.context import GRAD
 from fluidnb.values.copies import on_host, put
+from fluidnb.values.device_context import DeviceContext
 from fluidnb.values.selected_rows import SelectedRows
 from fluidnb.values.tensor import LoDTensor
 
@@ -76,6 +75,11 @@ class Control:
     def sets(self) -> Iterable[Any]:
         """The runtime variables to which `leave` gives other arrays."""
         return ()
+
+    @property
+    def context(self) -> DeviceContext:
+        """The device on which the block runs; the operator computes there what it computes itself."""
+        return DeviceContext.get(self.walker.place)
 
     def put(self, scope: Any, name: str, value: Any) -> Any:
         """Give a variable of an iteration's scope a copy of an array; its buffer stays the same over iterations.
@@ -184,7 +188,7 @@ class Backward(Control):
 
     def begin(self) -> None:
         for total, _ in self.sums:
-            total.fill(0)
+            self.context.clear(total)
 
     def enter(self, k: int) -> Any:
         n = len(self.steps)
@@ -200,22 +204,17 @@ class Backward(Control):
     def changes(self) -> Iterable[Any]:
         return [total for total, _ in self.sums]
 
-    @staticmethod
-    def add(total: Any, gradient: Any) -> None:
+    def add(self, total: Any, gradient: Any) -> None:
         """Add a gradient to a sum of gradients.
 
         Args:
             total: the sum, written.
             gradient: an array of as many elements, rows of it, or None for nothing.
-
-        Example:
-            >>> total = np.ones(2); Backward.add(total, np.ones(2)); Backward.add(total, None); total
-            array([2., 2.])
         """
         if isinstance(gradient, SelectedRows):
-            np.add.at(total, gradient.rows_, np.asarray(gradient.value))
+            self.context.add_rows(total, gradient)
         elif gradient is not None:
-            np.add(total, gradient.reshape(total.shape), total)
+            self.context.add(total, gradient.reshape(total.shape))
 
 
 def sums_of(b: Any, slots: Sequence[str]) -> list[tuple[Any, str]]:
@@ -236,6 +235,6 @@ def sums_of(b: Any, slots: Sequence[str]) -> list[tuple[Any, str]]:
     for slot in slots:
         for i, (x, lod) in enumerate(zip(b.all(slot) if b.has(slot) else (), b.lods(slot), strict=True)):
             name = b.inputs[slot][i] + GRAD
-            if b.wants(slot + GRAD, i) and isinstance(x, np.ndarray) and name in inside:
+            if b.wants(slot + GRAD, i) and isinstance(getattr(x, "shape", None), tuple) and name in inside:
                 found.append((b.set(slot + GRAD, x.shape, x.dtype, lod, i), name))
     return found

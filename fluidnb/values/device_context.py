@@ -144,6 +144,32 @@ class DeviceContext:
         else:
             copy_between(kind, kind)(source, target)
 
+    def clear(self, target: Array) -> None:
+        """Write zeros.
+
+        Args:
+            target: an array of the device, without gaps.
+        """
+        target.fill(0)
+
+    def add(self, total: Array, array: Array) -> None:
+        """Add an array to another one.
+
+        Args:
+            total: an array of the device, changed.
+            array: one of its shape and dtype.
+        """
+        np.add(total, array, total)
+
+    def add_rows(self, total: Array, rows: Any) -> None:
+        """Add SelectedRows to the array of which they are rows.
+
+        Args:
+            total: an array of the device, changed.
+            rows: the rows, of this device too.
+        """
+        np.add.at(total, rows.rows_, rows.value.array)
+
     def joined(self, calls: list[Any], ops: list[Any]) -> tuple[list[Any], list[Any]]:
         """The calls of a plan as this device makes them best, several of them as one where that is quicker.
 
@@ -155,6 +181,9 @@ class DeviceContext:
             Calls, and the (first) operator of each; on the host those given.
         """
         return calls, ops
+
+    def use(self) -> None:
+        """Let what this thread does next go to this device; on the host there is nothing to choose."""
 
     def mark(self) -> Any:
         """A point in the device's work, for `times`."""
@@ -228,6 +257,27 @@ def place_of(kind: str) -> Place:
         f"There is no place of kind {kind}.", expected=f"one of {', '.join(c.kind for c in _factories)}", received=kind,
         hint="fluidnb.values.register_place adds one.",
     )  # fmt: skip
+
+
+def copy_of(array: Any) -> Any:
+    """A copy of an array, where it is; that of a device lies in the pool of its place, as all that a run makes does.
+
+    Args:
+        array: of the host, or of a device.
+
+    Returns:
+        A new array.
+
+    Example:
+        >>> a = np.zeros(2); b = copy_of(a); b[0] = 1; a
+        array([0., 0.])
+    """
+    if isinstance(array, np.ndarray):
+        return array.copy()
+    context = DeviceContext.get(CUDAPlace(array.data.device_id))
+    made = context.empty(array.shape, array.dtype)
+    context.fill(made, array)
+    return made
 
 
 def _cuda(place: CUDAPlace) -> DeviceContext:

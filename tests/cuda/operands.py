@@ -29,7 +29,7 @@ def twins(
 
     Args:
         type: the operator.
-        inputs: slot -> array, or another value; its variable is called as the slot.
+        inputs: slot -> array, or another value; its variable is called as the slot. A list has one for each variable.
         attrs: attribute -> value.
         outputs: slots, or slot -> variable.
 
@@ -91,10 +91,13 @@ def _given(
     type: str, inputs: Mapping[str, Any], attrs: Mapping[str, Any] | None, outputs: Sequence[str] | Mapping[str, str]
 ) -> tuple[OpDesc, Scope]:
     wanted = dict(outputs) if isinstance(outputs, Mapping) else {slot: f"{slot}@out" for slot in outputs}
-    given = {slot: [slot] for slot in inputs}
+    given = {
+        slot: [f"{slot}{i}" for i in range(len(v))] if isinstance(v, list) else [slot] for slot, v in inputs.items()
+    }
     desc = OpDesc(type, given, {slot: [name] for slot, name in wanted.items()}, dict(attrs or {}))
     check_desc(get_op(type), desc)
     scope = Scope()
-    for slot, value in inputs.items():
-        scope.var(slot).value = LoDTensor(value.copy()) if isinstance(value, np.ndarray) else value
+    for slot, names in given.items():
+        for name, value in zip(names, inputs[slot] if isinstance(inputs[slot], list) else [inputs[slot]], strict=True):
+            scope.var(name).value = LoDTensor(value.copy()) if isinstance(value, np.ndarray) else value
     return desc, scope

@@ -47,3 +47,26 @@ def test_merged_rows(ids: list[int], dtype: Any) -> None:
 @pytest.mark.parametrize("ids", IDS)
 def test_values_of_rows(ids: list[int]) -> None:
     twins("get_tensor_from_selected_rows", {"X": rows(ids, np.float32, 2)}, {}, ["Out"])
+
+
+@pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64, np.int64])
+@pytest.mark.parametrize("ids", IDS)
+def test_sums_with_rows(ids: list[int], dtype: Any) -> None:
+    whole = (numbers(9, 2, 3) * 9).round().astype(dtype)
+    some, others = rows(ids, dtype, 2, 3), rows([8, 8, 0], dtype, 2, 3)
+    sums = [[some, others], [some], [whole, some, whole, others], [some, whole]]
+    for terms in sums[: 2 if dtype is np.float16 else 4]:  # numpy takes half a tensor as float32 here, but not rows
+        twins("sum", {"X": terms}, {}, ["Out"])
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("ids", IDS)
+def test_functions_of_rows(ids: list[int], dtype: Any) -> None:
+    bound, factor = np.array([2.5], dtype), np.array([-3.0], dtype)
+    for type, inputs, attrs in (
+        ("scale", {}, {"scale": 2.5}),
+        ("clip", {}, {"min": -1.0, "max": 1.5}),
+        ("clip", {"Max": bound}, {"min": -1.0, "max": 1.5}),
+        ("elementwise_mul", {"Y": factor}, {}),
+    ):
+        twins(type, {"X": rows(ids, dtype, 70), **inputs}, attrs, ["Out"])

@@ -90,6 +90,23 @@ def test_training_gives_the_same_numbers(name: str, cuda: fluid.CUDAPlace) -> No
     np.testing.assert_allclose(_losses(cuda, loss, feed), want, rtol=2e-4, atol=1e-5)
 
 
+def test_sparse_gradients_are_decayed(cuda: fluid.CUDAPlace) -> None:
+    x = layers.data("x", shape=[1], dtype="int64")
+    fluid.default_startup_program().random_seed = 3
+    loss = layers.mean(layers.embedding(x, [5, 2], is_sparse=True))
+    fluid.optimizer.SGD(1.0, regularization=fluid.regularizer.L2Decay(0.1)).minimize(loss)
+    fluid.default_main_program().random_seed = 3
+    got = []
+    for place in (fluid.CPUPlace(), cuda):
+        with fluid.scope_guard(fluid.Scope()):
+            exe = fluid.Executor(place)
+            exe.run(fluid.default_startup_program())
+            for _ in range(2):
+                exe.run(feed={"x": np.array([[1], [4], [1]])}, fetch_list=[loss])
+            got.append(np.array(fluid.global_scope().find_var("embedding_0.w_0").get_tensor()))
+    np.testing.assert_allclose(got[1], got[0], rtol=1e-5)
+
+
 def test_kernels_in_a_row_are_launched_as_a_graph(cuda: fluid.CUDAPlace, monkeypatch: pytest.MonkeyPatch) -> None:
     launched, launch = [], Graph.launch
     monkeypatch.setattr(Graph, "launch", lambda graph, stream=None: (launched.append(graph), launch(graph, stream)))

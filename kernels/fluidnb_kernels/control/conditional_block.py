@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from fluidnb.op import Attr, Binder, Branch, Context, Control, op
+from fluidnb.values.copies import on_host
 from fluidnb_kernels.control.while_grad import block_grad
 
 
@@ -40,7 +41,7 @@ class _Taken:
                 "The condition of conditional_block must have one element.",
                 expected="shape [1]",
             )
-            return bool(arrays[0].item())
+            return bool(on_host(arrays[0]).item())
         return all(a is not None and a.size > 0 for a in arrays)
 
     @staticmethod

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable
 from typing import Any
 
-import numpy as np
-
 from fluidnb.errors import EnforceNotMet
 from fluidnb.op import (
     GRAD,
@@ -24,6 +22,7 @@ from fluidnb.op import (
     sums_of,
 )
 from fluidnb.values import LoDTensor
+from fluidnb.values.copies import put
 
 Array = Any
 
@@ -63,7 +62,7 @@ class _Recurrent(Control):
     def begin(self) -> None:
         super().begin()
         for carried, start in zip(self.carried, self.starts, strict=True):
-            np.copyto(carried, start)
+            put(carried, start)
 
     def enter(self, k: int) -> Any:
         return self.scope if k < self.count else None
@@ -74,14 +73,14 @@ class _Recurrent(Control):
 
     def prepare(self, k: int, scope: Any) -> None:
         for name, sequence in self.sequences:
-            self.put(scope, name, sequence[self.at(k)])
+            self.put(scope, name, sequence[self.at(k), ...])
         for name, carried in zip(self.previous, self.carried, strict=True):
             self.put(scope, name, carried)
 
     def _made(self, scope: Any, name: str) -> Array:
         """What the step net has computed under a name."""
         value = self.held(scope, name)
-        if not isinstance(value, np.ndarray):
+        if not isinstance(getattr(value, "shape", None), tuple):
             raise EnforceNotMet(
                 f"The step net of a recurrent operator must compute {name}, which is one of its memories or outputs.",
                 op=self.text, where=self.where, expected=f"a tensor {name} in block {self.block_index}",
@@ -98,7 +97,7 @@ class _Recurrent(Control):
                     slots=[("states", name, str(value.dtype), value.shape)],
                     expected=f"shape {list(carried.shape)}, as it starts with", received=f"shape {list(value.shape)}",
                 )  # fmt: skip
-            np.copyto(carried, value)
+            put(carried, value)
         for name, variable in self.outputs:
             value = self._made(scope, name)
             tensor, shape = variable.value, (self.count, *value.shape)
@@ -106,8 +105,8 @@ class _Recurrent(Control):
                 tensor = variable.value = LoDTensor(place=self.walker.place)
             if tensor.array is None or tensor.array.shape != shape or tensor.array.dtype != value.dtype:
                 tensor.array = self.walker.real(shape, value.dtype)
-                tensor.array.fill(0)  # who looks between two steps sees no remains of other values
-            tensor.array[self.at(k)] = value
+                self.context.clear(tensor.array)  # who looks between two steps sees no remains of other values
+            put(tensor.array[self.at(k) : self.at(k) + 1], value[None])
 
     def changes(self) -> Iterable[Array]:
         arrays = [getattr(variable.value, "array", None) for _, variable in self.outputs]
@@ -201,17 +200,17 @@ class _Backward(Backward):
     def begin(self) -> None:
         super().begin()
         for array in (*(a for _, a in self.inputs), *self.carried):
-            array.fill(0)
+            self.context.clear(array)
 
     def at(self, k: int) -> int:
         """Which place of the sequences the ``k``-th gradient step is about."""
         return k if self.reverse else len(self.steps) - 1 - k
 
     def prepare(self, k: int, scope: Any) -> None:
-        arriving = {n: a[self.at(k)] for n, a in self.arriving.items()}
+        arriving = {n: a[self.at(k), ...] for n, a in self.arriving.items()}
         for name, carried in zip(self.states, self.carried, strict=True):
             if self.sum_states and name in arriving:
-                arriving[name] = arriving[name] + carried
+                self.context.add(self.put(scope, name + GRAD, arriving.pop(name)), carried)
             elif k or name not in arriving:  # Paddle's way: what the next step sends hides what comes from outside
                 arriving[name] = carried
         for name, gradient in arriving.items():
@@ -222,9 +221,9 @@ class _Backward(Backward):
         for name, array in self.inputs:
             gradient = self.held(scope, name + GRAD)
             if gradient is not None:
-                array[self.at(k)] = gradient
+                put(array[self.at(k) : self.at(k) + 1], gradient[None])
         for name, carried in zip(self.previous, self.carried, strict=True):
-            carried.fill(0)
+            self.context.clear(carried)
             self.add(carried, self.held(scope, name + GRAD))
 
     def changes(self) -> Iterable[Array]:

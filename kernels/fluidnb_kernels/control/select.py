@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from typing import Any
 
 import numpy as np
 
-from fluidnb.op import EMPTY, GRAD, Binder, Context, OpDef, OpDesc, grad_names, op
+from fluidnb.op import EMPTY, GRAD, Binder, Context, OpDef, OpDesc, grad_names, kernel, op
+from fluidnb.values.copies import on_host
+from fluidnb_kernels.tensor.moves import move
+
+Array = Any
+#: ``copy(b, out, x)``: emits a copy.
+Copy = Callable[[Binder, Array, Array], None]
 
 _MASK = {"Mask": "int32 of one element: which, from 0"}
 
@@ -23,11 +29,11 @@ def _check_mask(c: Context) -> None:
 def _which(b: Binder) -> int | None:
     """The guard: which way it goes."""
     mask = b["Mask"]
-    return None if mask is None or mask.size != 1 else int(mask.item())
+    return None if mask is None or mask.size != 1 else int(on_host(mask).item())
 
 
 def _chosen(b: Binder, slot: str, ways: int) -> int:
-    which = int(b["Mask"].item())
+    which = int(on_host(b["Mask"]).item())
     b.require(
         0 <= which < ways, f"The mask of {b.definition.type} names no {slot}.",
         expected=f"0 to {ways - 1}", received=which,
@@ -35,10 +41,26 @@ def _chosen(b: Binder, slot: str, ways: int) -> int:
     return which
 
 
-def _copy(b: Binder, x: Any, lod: Any, i: int = 0) -> None:
-    out = b.set("Out", x.shape, x.dtype, lod, i)
+def _by_numpy(b: Binder, out: Array, x: Array) -> None:
+    b(np.copyto, out, x)
+
+
+def _take(b: Binder, copy: Copy) -> None:
+    """Emit select_input."""
+    i = _chosen(b, "X", len(b.all("X")))
+    x = b.all("X")[i]
+    b.require(x is not None, f"{b.name('X', i)}, which select_input chooses, has no value.", expected="a value")
+    out = b.set("Out", x.shape, x.dtype, b.lod("X", i))
     if out is not None:
-        b(np.copyto, out, x)
+        copy(b, out, x)
+
+
+def _give(b: Binder, copy: Copy) -> None:
+    """Emit select_output."""
+    x, i = b["X"], _chosen(b, "Out", len(b.outputs["Out"]))
+    out = b.set("Out", x.shape, x.dtype, b.lod("X"), i)
+    if out is not None:
+        copy(b, out, x)
 
 
 def _input_infer(c: Context) -> None:
@@ -75,10 +97,7 @@ def select_input(b: Binder) -> None:
 
     Source: Paddle's select_input_op.
     """
-    i = _chosen(b, "X", len(b.all("X")))
-    x = b.all("X")[i]
-    b.require(x is not None, f"{b.name('X', i)}, which select_input chooses, has no value.", expected="a value")
-    _copy(b, x, b.lod("X", i))
+    _take(b, _by_numpy)
 
 
 def _output_infer(c: Context) -> None:
@@ -114,4 +133,16 @@ def select_output(b: Binder) -> None:
 
     Source: Paddle's select_output_op.
     """
-    _copy(b, b["X"], b.lod("X"), _chosen(b, "Out", len(b.outputs["Out"])))
+    _give(b, _by_numpy)
+
+
+@kernel("select_input", place="cuda")
+def select_input_on_cuda(b: Binder) -> None:
+    """A copy on the device of the one that is chosen."""
+    _take(b, move)
+
+
+@kernel("select_output", place="cuda")
+def select_output_on_cuda(b: Binder) -> None:
+    """A copy on the device to the one that is chosen."""
+    _give(b, move)

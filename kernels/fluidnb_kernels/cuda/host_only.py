@@ -20,7 +20,6 @@ _GROUPS: tuple[tuple[str, str], ...] = (
     (_DELETE, "delete_var"),
     (_CALL, "py_func"),
     (_CONTROL, "conditional_block conditional_block_grad while while_grad recurrent recurrent_grad"),
-    (_CONTROL, "select_input select_output"),
     (_LOD, "lod_rank_table max_sequence_len lod_array_length"),
     (_FILES, "save save_combine load load_combine"),
     (_METRIC, "chunk_eval edit_distance auc precision_recall positive_negative_pair"),

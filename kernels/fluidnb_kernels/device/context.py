@@ -11,9 +11,11 @@ import numpy as np
 
 from fluidnb.errors import OpValueError
 from fluidnb.memory import Block, flags, pool
-from fluidnb.values import CUDAPlace, DeviceContext, dtypes
+from fluidnb.values import CUDAPlace, DeviceContext, SelectedRows, dtypes
+from fluidnb_kernels.array.on_cuda import add_to
 from fluidnb_kernels.cuda import backend
 from fluidnb_kernels.device import allocator, graph
+from fluidnb_kernels.rows.on_cuda import add_on_device
 
 
 class CUDADeviceContext(DeviceContext):
@@ -32,6 +34,7 @@ class CUDADeviceContext(DeviceContext):
         allocator.require(place.device)
         super().__init__(place)
         self.name, self.backend = backend.device_name(place.device), backend.named()
+        self._device = backend.cupy().cuda.Device(place.device)
         self.devices = backend.cupy().cuda.runtime.getDeviceCount()
 
     def empty(self, shape: Sequence[int], dtype: Any, order: Sequence[int] | None = None) -> Any:
@@ -53,6 +56,7 @@ class CUDADeviceContext(DeviceContext):
         if shape and min(shape) < 0:
             raise OpValueError(f"Cannot make an array of shape {list(shape)}.", expected="sizes of 0 or more")
         nbytes = dtype.itemsize * prod(shape)
+        self.use()
         block = Block(pool(self.place), nbytes)
         cupy = backend.cupy()
         memory = cupy.cuda.UnownedMemory(block.ptr, nbytes, block, self.place.device)
@@ -61,6 +65,34 @@ class CUDADeviceContext(DeviceContext):
             value = 0xFF if np.dtype(dtype).kind in "fcV" else 0xAA
             cupy.cuda.runtime.memsetAsync(block.ptr, value, nbytes, cupy.cuda.get_current_stream().ptr)
         return array
+
+    def clear(self, target: Any) -> None:
+        """Write zeros.
+
+        Args:
+            target: an array of the device, without gaps.
+        """
+        if target.size:
+            cuda = backend.cupy().cuda
+            cuda.runtime.memsetAsync(target.data.ptr, 0, target.nbytes, cuda.get_current_stream().ptr)
+
+    def add(self, total: Any, array: Any) -> None:
+        """Add an array to another one.
+
+        Args:
+            total: an array of the device, changed.
+            array: one of its shape and dtype.
+        """
+        add_to(total, array)
+
+    def add_rows(self, total: Any, rows: SelectedRows) -> None:
+        """Add SelectedRows to the array of which they are rows.
+
+        Args:
+            total: an array of the device, changed.
+            rows: the rows, of this device too.
+        """
+        add_on_device(total, rows)
 
     def joined(self, calls: list[Any], ops: list[Any]) -> tuple[list[Any], list[Any]]:
         """Calls in a row that only launch kernels as graphs, where FLAGS_cuda_graphs is set.
@@ -73,6 +105,10 @@ class CUDADeviceContext(DeviceContext):
             Calls, and the first operator of each.
         """
         return graph.joined(calls, ops) if flags.values["cuda_graphs"] else (calls, ops)
+
+    def use(self) -> None:
+        """Let what this thread does next go to this device."""
+        self._device.use()
 
     def mark(self) -> Any:
         """An event behind what the device has been asked for."""
@@ -95,4 +131,4 @@ class CUDADeviceContext(DeviceContext):
 
     def wait(self) -> None:
         """Return when everything asked of the device is done."""
-        backend.cupy().cuda.Device(self.place.device).synchronize()
+        self._device.synchronize()

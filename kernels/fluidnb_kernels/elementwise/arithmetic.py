@@ -9,10 +9,13 @@ from typing import Any
 import numpy as np
 
 from fluidnb.op import Binder, default_grad, grad_op, kernel, op, second_grad
+from fluidnb_kernels.cuda.cast import of_dtype
+from fluidnb_kernels.cuda.wide import wide_dtype
 from fluidnb_kernels.elementwise.broadcast import AXIS, Shape, broadcast, joined, operands, summed
 from fluidnb_kernels.elementwise.on_cuda import CUDA, NUMBERS, binary, slopes
 from fluidnb_kernels.emit import FLOATS
-from fluidnb_kernels.rows.values import as_x, on_rows, or_rows
+from fluidnb_kernels.rows.on_cuda import on_rows_on_cuda, scale_values
+from fluidnb_kernels.rows.values import as_x, dtype_of, on_rows, or_rows
 
 Array = Any
 #: ``emit(b, x, y, out, g, to)`` emits the gradient of one operand, not yet summed, into ``to``.
@@ -163,7 +166,7 @@ def _define(name: str, row: Row) -> None:
     )
     def elementwise(b: Binder) -> None:
         if b.is_rows("X"):
-            return _times_number(b, name)
+            return on_rows(b, np.multiply, _number(b, name).reshape(()))
         x, y = operands(b)
         whole = row.ufunc is np.divide and x.dtype.kind in "iu"
         return b(truncated_quotient if whole else row.ufunc, x, y, out=b["Out"])
@@ -171,7 +174,8 @@ def _define(name: str, row: Row) -> None:
     @kernel("elementwise_" + name, place="cuda", dtypes=NUMBERS)
     def on_cuda(b: Binder) -> None:
         if b.is_rows("X"):
-            return _times_number(b, name)
+            factor = of_dtype(b, _number(b, name), dtype_of(b["X"]))
+            return on_rows_on_cuda(b, scale_values, factor, b.const(1, wide_dtype(factor.dtype))[()])
         return binary(b, CUDA, f"f::{name}", b["X"], b["Y"], b["Out"], joined(b))
 
     dx, dy = row.dx, row.dy
@@ -201,14 +205,14 @@ def _define(name: str, row: Row) -> None:
         slopes(b, name, read, (dx, dy), joined(b))
 
 
-def _times_number(b: Binder, name: str) -> None:
-    """Emit the product of SelectedRows and one number, as the clip by global norm needs it."""
+def _number(b: Binder, name: str) -> Array:
+    """The number with which SelectedRows are multiplied, as the clip by global norm needs it."""
     b.require(
         name == "mul" and b["Y"].size == 1, f"Input(X) of elementwise_{name} is SelectedRows.",
         expected="a tensor, or elementwise_mul with one number", received=f"Y of shape {list(b['Y'].shape)}",
         hint="get_tensor_from_selected_rows gives the values as a tensor.",
     )  # fmt: skip
-    on_rows(b, np.multiply, b["Y"].reshape(()))
+    return b["Y"]
 
 
 for _name, _row in ROWS.items():

@@ -10,7 +10,8 @@ import numpy as np
 from fluidnb.op import Attr, Binder, default_grad, grad_op, kernel, op, same
 from fluidnb_kernels.elementwise.on_cuda import NUMBERS
 from fluidnb_kernels.emit import FLOATS
-from fluidnb_kernels.math.plain import held_between
+from fluidnb_kernels.math.plain import bounds, held_between
+from fluidnb_kernels.rows.on_cuda import clip_values, on_rows_on_cuda
 from fluidnb_kernels.rows.values import as_x, dtype_of, on_rows, or_rows
 
 
@@ -72,7 +73,7 @@ def clip_grad(b: Binder) -> None:
 def clip_on_cuda(b: Binder) -> None:
     """Out = min(max(X, min), max), in one launch."""
     if b.is_rows("X"):
-        return clip(b)
+        return on_rows_on_cuda(b, clip_values, *bounds(b, dtype_of(b["X"])), merge=True)
     return held_between(b, "clip", b["X"], b["Out"])
 
 

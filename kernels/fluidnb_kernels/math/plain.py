@@ -32,8 +32,16 @@ def _kernels() -> Iterator[str]:
 CUDA = Source(__file__, "plain.cu", _kernels)
 
 
-def _emit(b: Binder, kernel: str, arrays: Sequence[Array], beside: Sequence[Any], *numbers: Any) -> None:
-    """Emit a launch over arrays of one size, the last of which is written; what stands beside them comes before it."""
+def launch(b: Binder, kernel: str, arrays: Sequence[Array], beside: Sequence[Any], *numbers: Any) -> None:
+    """Emit a launch of a kernel of ``plain.cu``.
+
+    Args:
+        b: the binder.
+        kernel: its name.
+        arrays: of one size, the last of which is written.
+        beside: what stands before it among the arguments.
+        numbers: numpy scalars behind it.
+    """
     *read, out = arrays
     width = vector(*arrays)
     name = f"{kernel}<{ctype(out.dtype)}, {width}>"
@@ -61,7 +69,22 @@ def scaled(
     """
     numbers = (b.const(n, wide_dtype(x.dtype))[()] for n in (factor, bias))
     beside = None if by is None else of_dtype(b, by, x.dtype)
-    _emit(b, "scale", [x, out], [beside], *numbers, np.int32(first))
+    launch(b, "scale", [x, out], [beside], *numbers, np.int32(first))
+
+
+def bounds(b: Binder, dtype: Any) -> tuple[list[Array | None], Any, Any]:
+    """The bounds of clip as its kernels take them.
+
+    Args:
+        b: the binder.
+        dtype: that of X.
+
+    Returns:
+        The inputs Min and Max in this dtype, None where there is none; the attributes min and max as numpy scalars.
+    """
+    given = [of_dtype(b, b[slot], dtype) if b.has(slot) else None for slot in ("Min", "Max")]
+    low, high = (b.const(b.attr(name), wide_dtype(dtype))[()] for name in ("min", "max"))
+    return given, low, high
 
 
 def held_between(b: Binder, kernel: str, *arrays: Array) -> None:
@@ -72,10 +95,8 @@ def held_between(b: Binder, kernel: str, *arrays: Array) -> None:
         kernel: ``clip`` or ``clip_grad``.
         arrays: what is read, then what is written.
     """
-    dtype = arrays[0].dtype
-    given = [of_dtype(b, b[slot], dtype) if b.has(slot) else None for slot in ("Min", "Max")]
-    numbers = [b.const(b.attr(name), wide_dtype(dtype))[()] for name in ("min", "max")]
-    _emit(b, kernel, arrays, given, *numbers)
+    given, *numbers = bounds(b, arrays[0].dtype)
+    launch(b, kernel, arrays, given, *numbers)
 
 
 def signs(b: Binder) -> None:
@@ -84,7 +105,7 @@ def signs(b: Binder) -> None:
     Args:
         b: the binder.
     """
-    _emit(b, "sign", [b["X"], b["Out"]], [])
+    launch(b, "sign", [b["X"], b["Out"]], [])
 
 
 def added(b: Binder, terms: Sequence[Array], out: Array) -> None:
@@ -99,5 +120,5 @@ def added(b: Binder, terms: Sequence[Array], out: Array) -> None:
     while left:
         some, left = left[:_TERMS], left[_TERMS:]
         target = between if left else out
-        _emit(b, "total", [*some, *[some[0]] * (_TERMS - len(some)), target], [], np.int32(len(some)))
+        launch(b, "total", [*some, *[some[0]] * (_TERMS - len(some)), target], [], np.int32(len(some)))
         left = [target, *left] if left else []

@@ -8,8 +8,10 @@ from typing import Any
 import numpy as np
 
 from fluidnb.op import Attr, Binder, OpDef, OpDesc, grad_names, kernel, op, same
+from fluidnb_kernels.cuda.wide import wide_dtype
 from fluidnb_kernels.elementwise.on_cuda import NUMBERS
 from fluidnb_kernels.math.plain import scaled
+from fluidnb_kernels.rows.on_cuda import on_rows_on_cuda, scale_values
 from fluidnb_kernels.rows.values import as_x, dtype_of, on_rows, or_rows
 
 
@@ -101,7 +103,10 @@ def scale(b: Binder) -> None:
 def scale_on_cuda(b: Binder) -> None:
     """Out = scale · X + bias, in one launch."""
     if b.is_rows("X"):
-        return scale(b)
+        b.require(b.attr("bias") == 0, "scale cannot add to SelectedRows.", expected="bias=0", received=b.attr("bias"))
+        dtype = dtype_of(b["X"])
+        factor = int(b.attr("scale")) if dtype.kind in "iu" else b.attr("scale")
+        return on_rows_on_cuda(b, scale_values, None, b.const(factor, wide_dtype(dtype))[()])
     x, out, by = b["X"], b["Out"], b["ScaleTensor"] if b.has("ScaleTensor") else None
     whole = x.dtype.kind in "iu"
     factor, bias = (int(v) if whole else v for v in (b.attr("scale"), b.attr("bias")))

@@ -8,9 +8,11 @@ import numpy as np
 
 from fluidnb.op import Binder, Context, OpDef, OpDesc, kernel, op
 from fluidnb.values import LoDTensor, LoDTensorArray, SelectedRows
+from fluidnb_kernels.array.on_cuda import add_arrays_on_cuda
 from fluidnb_kernels.elementwise.on_cuda import NUMBERS
 from fluidnb_kernels.math.plain import added
 from fluidnb_kernels.math.scale import scaled_gradients
+from fluidnb_kernels.rows.on_cuda import emit_sum_on_cuda
 from fluidnb_kernels.rows.sums import emit_sum
 from fluidnb_kernels.rows.values import as_x, dtype_of, or_rows, shape_of
 from fluidnb_kernels.rules import agree, joint
@@ -106,6 +108,8 @@ def sum(b: Binder) -> None:
 def sum_on_cuda(b: Binder) -> None:
     """Out = X₀ + X₁ + …, in launches of eight terms."""
     xs = b.all("X")
-    if any(isinstance(x, LoDTensorArray | SelectedRows) for x in xs):
-        return sum(b)
+    if any(isinstance(x, LoDTensorArray) for x in xs):
+        return b(add_arrays_on_cuda, b.array("Out"), [x for x in xs if x is not None], b.memory.place)
+    if any(isinstance(x, SelectedRows) for x in xs):
+        return emit_sum_on_cuda(b, xs)
     return None if len(xs) == 1 and xs[0] is b["Out"] else added(b, xs, b["Out"])

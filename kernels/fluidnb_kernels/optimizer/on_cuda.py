@@ -11,13 +11,13 @@ from fluidnb.errors import OpTypeError
 from fluidnb.op import Binder
 from fluidnb.values import SelectedRows
 from fluidnb.values.dtypes import np_dtype
-from fluidnb_kernels.cuda import Function, Source, ctype, vector, widths
+from fluidnb_kernels.cuda import Source, ctype, vector, widths
 from fluidnb_kernels.cuda.cast import of_dtype
-from fluidnb_kernels.cuda.grid import THREADS, each
-from fluidnb_kernels.cuda.upload import uploaded
+from fluidnb_kernels.cuda.grid import each
 from fluidnb_kernels.cuda.wide import wide_dtype, writing_as, written_as
 from fluidnb_kernels.emit import FLOATS
-from fluidnb_kernels.rows.values import dtype_of, held
+from fluidnb_kernels.rows.on_cuda import over_rows
+from fluidnb_kernels.rows.values import dtype_of
 
 Array = Any
 
@@ -200,31 +200,3 @@ def gradient(b: Binder) -> Array:
     each(b, CUDA, f"zero<{name}>", whole.size, whole)
     b(over_rows, CUDA[f"dense_rows<{name}>"], grad, whole)
     return whole
-
-
-def over_rows(function: Function, grad: SelectedRows, *args: Any) -> None:
-    """Launch a kernel with a block for each row that SelectedRows holds.
-
-    Args:
-        function: the kernel.
-        grad: the rows, whose numbers are sorted here; one that comes twice is summed in the order of its values.
-        args: its further arguments.
-
-    Example:
-        >>> from fluidnb.values import LoDTensor
-        >>> x, g = np.zeros((3, 2)), SelectedRows([1, 0, 1], 3, LoDTensor(np.ones((3, 2))))
-        >>> over_rows(CUDA["dense_rows<double>"], g, x); x
-        array([[1., 1.],
-               [2., 2.],
-               [0., 0.]])
-    """
-    values = held(grad)
-    if values.size == 0:
-        return
-    order = grad.rows_.argsort(kind="stable")
-    ordered = grad.rows_[order]
-    starts = np.flatnonzero(np.concatenate([[True], ordered[1:] != ordered[:-1]]))
-    ends = np.append(starts, len(order))
-    width = np.int64(values.size // len(values))
-    rows, order, ends = (uploaded(numbers, values) for numbers in (ordered[starts], order, ends))
-    function((len(starts),), (THREADS,), 0, rows, order, ends, values, *args, width)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -10,10 +9,9 @@ import numpy as np
 from fluidnb.op import Binder, Context, kernel, op
 from fluidnb.values import SelectedRows
 from fluidnb.values.copies import copy_between, on_host
-from fluidnb_kernels.cuda import CTYPES, Source, ctype
+from fluidnb_kernels.cuda import ctype
 from fluidnb_kernels.cuda.grid import BLOCKS, THREADS
-from fluidnb_kernels.cuda.upload import uploaded
-from fluidnb_kernels.emit import FLOATS
+from fluidnb_kernels.rows.on_cuda import CUDA, merge_on_device
 from fluidnb_kernels.rows.values import as_x, dtype_of, fill, held, merged, put_rows, shape_of
 
 Array = Any
@@ -118,42 +116,6 @@ def get_tensor_from_selected_rows(b: Binder) -> None:
     Source: Fluid's get_tensor_from_selected_rows_op.
     """
     b(take_values, b["X"], b["Out"])
-
-
-def _kernels() -> Iterator[str]:
-    for dtype in ("float16", "bfloat16", "float32", "float64", "int32", "int64"):
-        yield f"merged<{CTYPES[dtype]}>"
-    for dtype in FLOATS:
-        yield from (f"but_padding<{CTYPES[dtype]}, {CTYPES[ids]}>" for ids in ("int32", "int64"))
-
-
-CUDA = Source(__file__, "rows.cu", _kernels)
-
-
-def merge_on_device(source: SelectedRows, target: SelectedRows) -> None:
-    """Fill SelectedRows with those of another, each row once; the numbers of rows are sorted on the host.
-
-    Args:
-        source: what is read.
-        target: what is filled.
-
-    Example:
-        >>> from fluidnb.values import LoDTensor
-        >>> a, b = SelectedRows([1, 1], 2, LoDTensor(np.ones((2, 1)))), SelectedRows((), 2); merge_on_device(a, b)
-        >>> b.rows(), b.value.array.tolist()
-        ([1], [[2.0]])
-    """
-    ids, values = on_host(source.rows_), held(source)
-    order = ids.argsort(kind="stable")
-    ordered = ids[order]
-    starts = np.flatnonzero(np.diff(ordered, prepend=-1))
-    sums = type(values)((len(starts), *values.shape[1:]), values.dtype)
-    if sums.size:
-        numbers = [uploaded(n, values) for n in (order, np.append(starts, len(order)))]
-        sizes = np.int64(sums.size // len(starts)), np.int64(len(starts))
-        grid = (min(BLOCKS, len(starts)),)
-        CUDA[f"merged<{ctype(values.dtype)}>"](grid, (THREADS,), 0, *numbers, values, sums, *sizes)
-    fill(target, ordered[starts], sums)
 
 
 @kernel("merge_selected_rows", place="cuda")

@@ -8,6 +8,7 @@ import numpy as np
 
 from fluidnb.op import Attr, Binder, Context, OpDef, OpDesc, grad_names, kernel, op
 from fluidnb.values import LoDTensor, LoDTensorArray, dtypes
+from fluidnb_kernels.array.on_cuda import copy_array_on_cuda
 from fluidnb_kernels.cuda import CTYPES
 from fluidnb_kernels.cuda import cast as casts
 from fluidnb_kernels.tensor.moves import move
@@ -99,7 +100,7 @@ def assign_on_cuda(b: Binder) -> None:
     """Out = X."""
     x = b["X"]
     if isinstance(x, LoDTensorArray):
-        return assign(b)
+        return b(copy_array_on_cuda, x, b.array("Out"), b.memory.place)
     return None if b["Out"] is x else move(b, b["Out"], x)
 
 

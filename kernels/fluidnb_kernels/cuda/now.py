@@ -1,0 +1,17 @@
+"""Launches that are made at once, in a call of a run: what they are about is known only then."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+
+class _Now:
+    """Stands for a binder where nothing but launches is asked of it."""
+
+    def __call__(self, function: Callable[..., None], *args: Any) -> None:
+        function(*args)
+
+
+#: Give it to `elementwise` and the like instead of a binder.
+NOW: Any = _Now()

@@ -1,0 +1,251 @@
+"""What goes wrong on a device: no memory, kernels that fail, Ctrl-C; what it leaves behind, and what is said."""
+
+from __future__ import annotations
+
+import gc
+import signal
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+import pytest
+
+import fluidnb as fluid
+from fluidnb import layers
+from fluidnb.errors import EnforceNotMet, OpTypeError, OpValueError
+from fluidnb.memory import flags, pools
+from fluidnb.values import device_context
+from fluidnb_kernels.cuda.source import Function
+from fluidnb_kernels.standin import memory as device_memory
+from fluidnb_kernels.standin import runtime
+from fluidnb_kernels.standin.streams import Graph, Stream
+
+
+class Training:
+    """A small net that is trained.
+
+    Args:
+        place: where.
+        seed: of its parameters.
+        width: of its layers.
+    """
+
+    def __init__(self, place: Any, seed: int = 3, width: int = 8) -> None:
+        self.main, self.startup, self.scope = fluid.Program(), fluid.Program(), fluid.Scope()
+        self.main.random_seed = self.startup.random_seed = seed
+        self.width, self.place, self.exe = width, place, fluid.Executor(place)
+        with fluid.program_guard(self.main, self.startup), fluid.unique_name.guard():
+            hidden = layers.data("x", shape=[width])
+            for _ in range(2):
+                hidden = layers.fc(hidden, width, act="tanh")
+            self.loss = layers.mean(layers.square(hidden))
+            fluid.optimizer.Adam(0.01).minimize(self.loss)
+        self.exe.run(self.startup, scope=self.scope)
+
+    def step(self, rows: int = 2) -> float:
+        """One step; the loss."""
+        feed = {"x": np.linspace(-1, 1, rows * self.width, dtype="float32").reshape(rows, self.width)}
+        return float(self.exe.run(self.main, feed=feed, fetch_list=[self.loss], scope=self.scope)[0][0])
+
+    def values(self) -> dict[str, bytes]:
+        """What its scope holds."""
+        gc.collect()
+        return {name: np.array(v.value).tobytes() for name, v in self.scope.vars.items() if v.value is not None}
+
+
+@contextmanager
+def little_memory(place: fluid.CUDAPlace, left: int) -> Iterator[None]:
+    """A pool in which only so many bytes are free, on a device that has no more to give."""
+    gc.collect()
+    pool = pools.pool(place)
+    pool.release_idle()
+    pool.free(pool.alloc(1))  # a chunk is there
+    hogs = [pool.alloc(pool.stats().largest_free - left)]
+    pool.tags[hogs[0]] = "a large neighbour"
+    total = device_memory.TOTAL
+    device_memory.TOTAL = device_memory.used()
+    try:
+        yield
+    finally:
+        device_memory.TOTAL = total
+        for hog in hogs:
+            pool.free(hog)
+
+
+def live(place: fluid.CUDAPlace) -> int:
+    """Bytes in use on a place."""
+    gc.collect()
+    return fluid.memory.stats(place).used
+
+
+# ---- no memory
+
+
+def test_no_memory_leaves_everything_as_it_was(cuda: fluid.CUDAPlace) -> None:
+    net, twin = Training(cuda), Training(cuda)
+    assert net.step() == twin.step()
+    before, held = net.values(), live(cuda)
+    with little_memory(cuda, 64 << 10), pytest.raises(MemoryError) as told:
+        net.step(4096)
+    assert net.values() == before
+    assert live(cuda) <= held  # buffers of the last run may go
+    text = str(told.value)
+    for part in ("cannot allocate 128.0 KB", "of the pool are free", "a large neighbour", "use a smaller batch",
+                 "FLAGS_fraction_of_gpu_memory_to_use", "test_faults.py", "in block 0"):  # fmt: skip
+        assert part in text
+    assert net.step() == twin.step()
+    assert np.isfinite(net.step(4096))
+
+
+def test_no_memory_while_parameters_are_made(cuda: fluid.CUDAPlace) -> None:
+    main, startup, scope = fluid.Program(), fluid.Program(), fluid.Scope()
+    with fluid.program_guard(main, startup):
+        out = layers.fc(layers.data("x", shape=[256]), 256)
+    exe, held = fluid.Executor(cuda), live(cuda)
+    with little_memory(cuda, 4 << 10), pytest.raises(MemoryError, match="fc_0.w_0"):
+        exe.run(startup, scope=scope)
+    assert [name for name, v in scope.vars.items() if getattr(v.value, "array", None) is not None] == []
+    assert live(cuda) <= held
+    exe.run(startup, scope=scope)
+    (got,) = exe.run(main, feed={"x": np.zeros((1, 256), "float32")}, fetch_list=[out], scope=scope)
+    assert not got.any()
+
+
+def test_no_memory_behind_operators_that_have_run(cuda: fluid.CUDAPlace) -> None:
+    """A counter in the scope is counted up before a loop is entered that finds no memory."""
+    main, scope = fluid.Program(), fluid.Scope()
+    with fluid.program_guard(main):
+        total = layers.create_global_var([1], 0.0, "float32", persistable=True, name="total")
+        x = layers.data("x", shape=[4096])
+        layers.increment(total)
+        i, n = layers.fill_constant([1], "int64", 0), layers.fill_constant([1], "int64", 2)
+        more = layers.less_than(i, n)
+        with layers.While(more).block():
+            wide = layers.concat([x] * 16, axis=0)
+            layers.assign(layers.elementwise_add(total, layers.mean(wide)), total)
+            layers.increment(i)
+            layers.less_than(i, n, cond=more)
+    scope.var("total").get_tensor().set(np.zeros(1, "float32"), cuda)
+    exe, feed = fluid.Executor(cuda), {"x": np.ones((2, 4096), "float32")}
+    with little_memory(cuda, 100 << 10), pytest.raises(MemoryError, match="concat"):
+        exe.run(main, feed=feed, fetch_list=[total], scope=scope)
+    seen = np.array(scope.find_var("total").get_tensor())
+    assert seen.tolist() == [1.0]
+    assert exe.run(main, feed=feed, fetch_list=[total], scope=scope)[0].tolist() == [4.0]
+
+
+def test_the_pool_takes_the_share_that_the_flag_says(
+    cuda: fluid.CUDAPlace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(pools, "_pools", {})
+    monkeypatch.setitem(flags.values, "fraction_of_gpu_memory_to_use", 1 / 1024)
+    monkeypatch.setattr(device_memory, "TOTAL", device_memory.used() + (1 << 30))
+    context = fluid.values.DeviceContext.get(cuda)
+    first = context.empty((1000,), "float32")
+    assert fluid.memory.stats(cuda).reserved == pools.pool(cuda).max_chunk < 2 << 20
+    second = context.empty((1 << 20,), "float32")  # more than a chunk: the device still has it
+    assert fluid.memory.stats(cuda).used == first.nbytes // 256 * 256 + 256 + second.nbytes
+
+
+# ---- kernels that fail
+
+
+@contextmanager
+def failing(name: str, at: int = 0) -> Iterator[list[int]]:
+    """While the body runs, launches of a kernel raise, from a certain launch on."""
+    seen: list[int] = []
+    launch = Function.__call__
+
+    def refused(function: Function, *args: Any) -> None:
+        if function.name.startswith(name):
+            seen.append(1)
+            if len(seen) > at:
+                raise device_memory.CUDARuntimeError("cudaErrorLaunchOutOfResources: too many resources")
+        launch(function, *args)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Function, "__call__", refused)
+        yield seen
+
+
+def chain() -> tuple[Any, dict[str, Any]]:
+    """Operators in a row that one graph holds."""
+    x = layers.data("x", shape=[3])
+    out = layers.scale(layers.relu(layers.scale(layers.scale(x, scale=2.0), scale=3.0)), scale=0.5)
+    return layers.exp(out), {"x": np.ones((2, 3), "float32")}
+
+
+def test_a_kernel_that_cannot_be_launched_is_named(cuda: fluid.CUDAPlace) -> None:
+    out, feed = chain()
+    exe = fluid.Executor(cuda)
+    with failing("unary<f::exp"), pytest.raises(EnforceNotMet) as told:
+        exe.run(feed=feed, fetch_list=[out])
+    assert "op 4 (exp) in block 0" in str(told.value)
+    assert "too many resources" in str(told.value)
+    assert "return layers.exp(out)" in str(told.value)
+    np.testing.assert_allclose(exe.run(feed=feed, fetch_list=[out])[0], np.full((2, 3), np.exp(3.0)), rtol=1e-6)
+
+
+def test_inside_a_graph_the_operator_is_found(cuda: fluid.CUDAPlace) -> None:
+    out, feed = chain()
+    exe = fluid.Executor(cuda)
+    exe.run(feed=feed, fetch_list=[out])  # the next run captures
+    with failing("unary<f::relu"), pytest.raises(EnforceNotMet) as told:
+        exe.run(feed=feed, fetch_list=[out])
+    assert "op 2 (relu) in block 0" in str(told.value)
+    assert "layers.relu(layers.scale(layers.scale(x" in str(told.value)
+    for _ in range(3):
+        np.testing.assert_allclose(exe.run(feed=feed, fetch_list=[out])[0], np.full((2, 3), np.exp(3.0)), rtol=1e-6)
+
+
+def test_a_graph_that_the_device_refuses_is_done_without(
+    cuda: fluid.CUDAPlace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    out, feed = chain()
+    exe = fluid.Executor(cuda)
+    exe.run(feed=feed, fetch_list=[out])
+    refused = []
+
+    def refuse(*args: Any) -> None:
+        refused.append(args)
+        raise device_memory.CUDARuntimeError("cudaErrorStreamCaptureInvalidated: no")
+
+    for owner, name in ((Stream, "begin_capture"), (Graph, "launch")):
+        with monkeypatch.context() as patch:
+            patch.setattr(owner, name, refuse)
+            for number in (1.0, 2.0):
+                (got,) = exe.run(feed={"x": np.full((2, 3), number, "float32")}, fetch_list=[out])
+                np.testing.assert_allclose(got, np.full((2, 3), np.exp(3.0 * number)), rtol=1e-6)
+    assert len(refused) == 4
+
+
+def test_work_that_fails_later_is_told_by_whoever_waits(
+    cuda: fluid.CUDAPlace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A kernel that the device takes and cannot do: the fetch says how to find it, FLAGS_benchmark finds it."""
+    out, feed = chain()
+    exe = fluid.Executor(cuda)
+    exe.run(feed=feed, fetch_list=[out])
+    launch = Function.__call__
+
+    def broken(function: Function, *args: Any) -> None:
+        launch(function, *args)
+        if function.name.startswith("unary<f::relu"):
+
+            def work() -> None:
+                raise device_memory.CUDARuntimeError("cudaErrorIllegalAddress: an illegal memory access")
+
+            fluid_stream = runtime.streams[0] if not _capturing() else _capturing()
+            fluid_stream.push(work)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Function, "__call__", broken)
+        with pytest.raises(EnforceNotMet, match="illegal memory access") as told:
+            exe.run(feed=feed, fetch_list=[out])
+        assert "FLAGS_benchmark" in str(told.value)
+        patch.setitem(flags.values, "benchmark", True)
+        with pytest.raises(EnforceNotMet, match=r"op 2 \(relu\) in block 0"):
+            exe.run(feed=feed, fetch_list=[out])
