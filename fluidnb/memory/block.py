@@ -130,9 +130,8 @@ def owner(array: Any) -> Block | None:
     while array is not None:
         if type(array) is Block:
             return array
-        pointed = getattr(getattr(array, "data", None), "mem", None)  # an array of a device knows its memory
-        if pointed is not None:
-            held = getattr(pointed, "_owner", None)
+        if not isinstance(array, np.ndarray | memoryview) and hasattr(array, "data"):  # of a device
+            held = getattr(getattr(array.data, "mem", None), "_owner", None)
             return held if type(held) is Block else None
         # as_strided puts a helper with .base between; a memoryview calls it .obj
         array = array.obj if isinstance(array, memoryview) else getattr(array, "base", None)
