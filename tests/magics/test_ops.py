@@ -22,7 +22,7 @@ def test_what_of_an_lstm_is_shown(session: Session) -> None:
     shown = session.run("%fluid ops lstm")
     assert "    c' = f · c + i · candidate\n" in shown
     assert '  gate_activation       string = "sigmoid"; of the three gates; one of sigmoid, tanh,' in shown
-    assert "  cpu  float16, bfloat16, float32, float64\n" in shown
+    assert "  cpu   float16, bfloat16, float32, float64\n  cuda  float16, bfloat16, float32, float64\n" in shown
     assert "→ Bias@GRAD, C0@GRAD, H0@GRAD, Input@GRAD" in " ".join(shown.split())
 
 
