@@ -5,7 +5,6 @@ from __future__ import annotations
 import sys
 from collections.abc import Generator
 from typing import Any
-from unittest.mock import patch
 
 import numpy as np
 
@@ -66,8 +65,13 @@ def place_of_text() -> Steps:
 def place_without_a_device() -> Steps:
     regression()
     yield
-    with patch.dict(sys.modules, cupy=None):  # as if it were not installed
+    had = {name: sys.modules[name] for name in ["cupy"] if name in sys.modules}
+    sys.modules["cupy"] = None  # type: ignore[assignment]  # as if it were not installed
+    try:
         fluid.Executor(fluid.CUDAPlace(999))
+    finally:
+        del sys.modules["cupy"]
+        sys.modules.update(had)
 
 
 @mistake(OpTypeError, op=NO_OP, slots=NO_VARIABLE)
