@@ -15,6 +15,7 @@ from fluidnb.runtime.machine import Machine, Undo
 from fluidnb.runtime.plan import Plan
 from fluidnb.runtime.scope import Scope
 from fluidnb.values.copies import put
+from fluidnb.values.device_context import copy_of
 from fluidnb.values.tensor import LoDTensor
 
 
@@ -78,7 +79,7 @@ class SetTensor:
                 f'"{self.name}" has another shape.', slots=[("", self.name, str(array.dtype), array.shape)],
                 expected=f"{list(array.shape)}, or something that fills it", received=f"{list(self._value.shape)}",
             ) from None  # fmt: skip
-        undo = Undo(machine.stack, [], [(array, array.copy())], [])
+        undo = Undo(machine.stack, [], [(array, copy_of(array))], [])
         put(array, np.asarray(new, array.dtype))
         return undo
 

@@ -21,6 +21,7 @@ from fluidnb.runtime.feeding import Fed
 from fluidnb.runtime.machine import Machine, Undo
 from fluidnb.runtime.plan import Plan
 from fluidnb.runtime.scope import Scope
+from fluidnb.values.device_context import copy_of
 from fluidnb.values.tensor import LoDTensor
 
 
@@ -101,9 +102,7 @@ class Tape:
 
     # ---- forwards
 
-    def begin(
-        self, plan: Plan, scope: Scope, feeds: Mapping[str, Fed], number: int, ahead: Iterable[Run] = ()
-    ) -> None:
+    def begin(self, plan: Plan, scope: Scope, feeds: Mapping[str, Fed], number: int, ahead: Iterable[Run] = ()) -> None:
         """Put the machine at the start of a new run; one under way is left where it stands.
 
         Args:
@@ -113,7 +112,7 @@ class Tape:
             number: which run of the program it is.
             ahead: the runs that come after it, the next one last.
         """
-        feeds = {name: (array.copy(), lod) for name, (array, lod) in feeds.items()}
+        feeds = {name: (copy_of(array), lod) for name, (array, lod) in feeds.items()}
         start = Checkpoint(plan, scope)
         if self.runs:
             _hide(self.runs[-1])

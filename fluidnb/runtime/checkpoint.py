@@ -9,6 +9,7 @@ import numpy as np
 from fluidnb.runtime.plan import Plan
 from fluidnb.runtime.scope import Scope
 from fluidnb.values.copies import on_host, put
+from fluidnb.values.device_context import copy_of
 from fluidnb.values.selected_rows import SelectedRows
 from fluidnb.values.tensor import LoDTensor, LoDTensorArray
 from fluidnb.values.variable import Variable
@@ -86,7 +87,7 @@ def _copied(value: Any) -> tuple[Any, int]:
     if type(value) is LoDTensor:
         if value.array is None:
             return (None, value.lod_), 0
-        return (value.array, value.array.copy(), value.lod_), value.array.nbytes
+        return (value.array, copy_of(value.array), value.lod_), value.array.nbytes
     if isinstance(value, SelectedRows):
         inner, size = _copied(value.value)
         return (value.rows_.copy(), value.height_, inner), size + value.rows_.nbytes

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from fluidnb import memory
 from fluidnb.errors import EnforceNotMet
 from fluidnb.op.define import registry
 from fluidnb.runtime.bound import Bound, ordered
@@ -19,6 +20,7 @@ from fluidnb.runtime.plan import Plan
 from fluidnb.runtime.replay import root_node, walk
 from fluidnb.runtime.scope import Scope
 from fluidnb.values import epoch
+from fluidnb.values.device_context import DeviceContext
 from fluidnb.values.tensor import LoDTensor
 
 
@@ -51,6 +53,7 @@ class Entry:
         self.feeds: list[tuple[Any, str, Any]] = []
         for name, (array, lod) in values.items():
             buffer = ordered(self.bound.real, array.shape, array.dtype, order_of(plan.layout, name, array.shape))
+            memory.tag(buffer, name)
             self.local.var(name).value = LoDTensor(buffer, lod, plan.place, name)
             self.feeds.append((buffer, name, lod))
         self.node: Node = root_node(self.bound, plan.blocks[0], self.local)
@@ -73,6 +76,8 @@ class Entry:
             array.clear()
         plan.steps.start()
         plan.clock.run, plan.clock.path = run_number, 0
+        if self.bound.place_kind != "cpu":
+            DeviceContext.get(plan.place).use()
         token = mute()
         run.begin()
         try:
@@ -86,6 +91,28 @@ class Entry:
         if self.epoch < 0:
             self._settle(values)
         return values
+
+    def fill(self, values: Mapping[str, Fed]) -> None:
+        """Copy the feeds in.
+
+        Args:
+            values: the feeds.
+        """
+        context = DeviceContext.get(self.plan.place)
+        for buffer, name, _ in self.feeds:
+            context.fill(buffer, values[name][0])
+
+    def fed(self) -> dict[str, Fed]:
+        """What has been fed, by name, in the buffers of the run."""
+        return {name: (buffer, lod) for buffer, name, lod in self.feeds}
+
+    def drop(self) -> None:
+        """Let its buffers go now: a traceback may hold it for long, and who has no memory left tries again."""
+        self.feeds.clear()
+        self.local.vars.clear()
+        self.node = root_node(self.bound, self.plan.blocks[0], self.local)
+        for held in (self.bound.arenas, self.bound.buffers, self.bound.views):
+            held.clear()
 
     def _settle(self, values: Sequence[Any]) -> None:
         """After the first run: what the next one may rely on."""

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from traceback import clear_frames
 from typing import Any, NamedTuple, NoReturn
 
 import numpy as np
 
 from fluidnb.errors import EnforceNotMet, NotBuiltYet, NotFound, OpTypeError, near
-from fluidnb.memory import flags
+from fluidnb.memory import OutOfMemory, flags
 from fluidnb.op.define import registry
 from fluidnb.op.transform import copy_between
 from fluidnb.program import Program, default_main_program, hooks, origin
@@ -85,8 +86,8 @@ class Executor:
                 expected="fluid.CPUPlace() or fluid.CUDAPlace(0)", received=repr(place),
                 hint="left out, it is fluid.CPUPlace().",
             )  # fmt: skip
-        self._context = DeviceContext.get(self.place)
-        copy_between("cpu", self.place.kind)  # refused now, not at the first run
+        DeviceContext.get(self.place)  # refused now, not at the first run
+        copy_between("cpu", self.place.kind)
         hold()
         self._on_host = self.place.kind == "cpu"
         self._closed = False
@@ -205,9 +206,11 @@ class Executor:
             values = entry.run(number)
         except BaseException as error:
             self._hot = None
-            fed_values = {name: (buffer, lod) for buffer, name, lod in entry.feeds}
-            note(program, entry.scope, plan, fed_values, number, error, bool(entry.node.calls), before)
+            note(program, entry.scope, plan, entry.fed(), number, error, bool(entry.node.calls), before)
             plan.forget()
+            if isinstance(error, OutOfMemory):
+                clear_frames(error.__traceback__)
+                entry.drop()
             raise
         if return_numpy and entry.fetches is not None and self._on_host and declared.binding:
             out = []
@@ -245,8 +248,7 @@ class Executor:
                     note(program, scope, plan, values, coming_run(plan, program, scope), error, False)
                     raise
             plan.entries[key] = entry  # in the order of their last use
-            for buffer, name, _ in entry.feeds:
-                self._context.fill(buffer, values[name][0])
+            entry.fill(values)
             out = self._again(entry, program, return_numpy)
             if type(fetch_list) is list and entry.fetches is not None:
                 entry.fetch_key = tuple(map(id, fetch_list))

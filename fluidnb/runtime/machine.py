@@ -26,7 +26,7 @@ from fluidnb.runtime.plan import Plan, PlanBlock, PlanOp
 from fluidnb.runtime.scope import Scope
 from fluidnb.runtime.steps import keep
 from fluidnb.values.copies import put
-from fluidnb.values.device_context import DeviceContext, place_of
+from fluidnb.values.device_context import DeviceContext, copy_of, place_of
 from fluidnb.values.tensor import LoDTensor, LoDTensorArray
 from fluidnb.values.variable import Variable
 
@@ -235,6 +235,8 @@ class Machine:
         frame = self.stack[-1]
         undo = Undo(self.stack, [], [], [])
         self.clock.path = frame.path
+        if self.place_kind != "cpu":
+            DeviceContext.get(self.place).use()
         try:
             if frame.pc == len(frame.block.ops):
                 self._leave(frame, undo)
@@ -258,7 +260,7 @@ class Machine:
         control = frame.control
         assert control is not None, "stepped past the end"
         undo.lists.append((control.steps, list(control.steps)))
-        undo.arrays += [(a, a.copy()) for a in control.changes()]
+        undo.arrays += [(a, copy_of(a)) for a in control.changes()]
         for variable in control.sets():
             self._note(variable, undo)
         control.leave(frame.k, frame.scope)
@@ -277,7 +279,7 @@ class Machine:
         try:
             binder.bind()
             if binder.overwrites:
-                undo.arrays += [(a, a.copy()) for a in binder.overwrites if hasattr(a, "nbytes")]
+                undo.arrays += [(a, copy_of(a)) for a in binder.overwrites if hasattr(a, "nbytes")]
                 undo.lists += [(a, list(a)) for a in binder.overwrites if isinstance(a, list)]
             calls = binder.calls + checks(binder) if self.plan.check_nan else binder.calls
             token = mute()

@@ -19,7 +19,7 @@ from fluidnb.proto.framework_pb2 import VarType
 from fluidnb.runtime.arena import ALIGN
 from fluidnb.runtime.scope import Scope
 from fluidnb.values.copies import put
-from fluidnb.values.device_context import DeviceContext
+from fluidnb.values.device_context import DeviceContext, copy_of
 from fluidnb.values.rank_table import LoDRankTable
 from fluidnb.values.tensor import LoDTensor, LoDTensorArray
 from fluidnb.values.variable import Variable
@@ -108,7 +108,7 @@ def keep(scope: Scope, names: Iterable[str]) -> None:
     for name in names:
         value = scope.cell(name)[0].value
         if type(value) is LoDTensor and value.array is not None:
-            scope.kept[name] = Variable(name, LoDTensor(value.array.copy(), value.lod_, value.place, name))
+            scope.kept[name] = Variable(name, LoDTensor(copy_of(value.array), value.lod_, value.place, name))
 
 
 class Step:
@@ -200,7 +200,7 @@ def _alike(arrays: Sequence[Any], place: Any) -> list[Any]:
 
 def _copied(value: Any) -> Any:
     if isinstance(value, LoDTensorArray):
-        return [LoDTensor(None if t.array is None else t.array.copy(), t.lod_, t.place) for t in value]
+        return [LoDTensor(None if t.array is None else copy_of(t.array), t.lod_, t.place) for t in value]
     return copy.copy(value)
 
 

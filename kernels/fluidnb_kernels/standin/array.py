@@ -24,7 +24,7 @@ class _Own(UnownedMemory):
 
     def __init__(self, size: int) -> None:
         self.ptr = 0  # until there is some
-        super().__init__(malloc(size), size, None)
+        super().__init__(malloc(size), size, None, runtime.getDevice())
 
     def __del__(self) -> None:
         free(self.ptr)

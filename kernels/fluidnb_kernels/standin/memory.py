@@ -9,7 +9,7 @@ from bisect import bisect_right, insort
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-#: Bytes that a device has.
+#: Bytes that each device has.
 TOTAL = 2 << 30
 #: Called before memory is given back: work that waits may be about it.
 before_free: list[Callable[[], None]] = []
@@ -26,13 +26,23 @@ _libc.mprotect.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int]
 _FAILED = ctypes.c_void_p(-1).value
 
 _lock = threading.RLock()
-#: address -> bytes, and the addresses in order
+#: address -> bytes, address -> device, and the addresses in order
 _regions: dict[int, int] = {}
+_devices: dict[int, int] = {}
 _starts: list[int] = []
 _open = 0
 _held = 0
 #: What is given back when nothing waits.
 _later: list[int] = []
+
+
+class _Chosen(threading.local):
+    """The current device of a thread."""
+
+    device = 0
+
+
+chosen = _Chosen()
 
 
 class CUDARuntimeError(RuntimeError):
@@ -48,7 +58,7 @@ class CUDARuntimeError(RuntimeError):
 
 
 def malloc(size: int) -> int:
-    """Device memory.
+    """Memory of the current device.
 
     Args:
         size: bytes.
@@ -62,14 +72,14 @@ def malloc(size: int) -> int:
     if not size:
         return 0
     with _lock:
-        if size > TOTAL - used():
+        if size > TOTAL - used(chosen.device):
             raise CUDARuntimeError("cudaErrorMemoryAllocation: out of memory")
         whole = -(-size // _PAGE) * _PAGE
         start = _libc.mmap(None, whole, _READ_WRITE, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS, -1, 0)
         if start == _FAILED:
             raise CUDARuntimeError("cudaErrorMemoryAllocation: out of memory")
         ctypes.memset(start, _NEW, min(size, 1 << 20))  # all of a large one would take long
-        _regions[start] = size
+        _regions[start], _devices[start] = size, chosen.device
         insort(_starts, start)
         if not _open:
             _protect(start, size, _NONE)
@@ -98,12 +108,17 @@ def free(ptr: int) -> None:
         while _later:
             start = _later.pop()
             _starts.remove(start)
+            del _devices[start]
             _libc.munmap(start, -(-_regions.pop(start) // _PAGE) * _PAGE)
 
 
-def used() -> int:
-    """Bytes that are allocated."""
-    return sum(_regions.values())
+def used(device: int = 0) -> int:
+    """Bytes that are allocated.
+
+    Args:
+        device: of which device.
+    """
+    return sum(size for start, size in _regions.items() if _devices[start] == device)
 
 
 def on_device(address: int, size: int = 0) -> bool:

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from fluidnb_kernels.emulator import raw
+from fluidnb_kernels.standin import runtime
 from fluidnb_kernels.standin.array import ndarray
 from fluidnb_kernels.standin.memory import CUDARuntimeError, on_device
 from fluidnb_kernels.standin.streams import get_current_stream
@@ -83,6 +84,10 @@ class RawKernel:
             raise TypeError(f"Unsupported type {type(given)}")
         pointer = place < len(self._kernel.signature) and self._kernel.signature[place][0] == "P"
         if isinstance(given, ndarray):
+            if given.size and given.data.device_id != runtime.getDevice():
+                raise CUDARuntimeError(
+                    f"cudaErrorIllegalAddress: argument {place} of {self.name} is in another device's memory"
+                )
             address, given = given.data.ptr, given._lies
         else:
             address = int(given) if pointer and given is not None else 0

@@ -17,21 +17,22 @@ eventDisableTiming = 2
 CUDA_R_32F, CUDA_R_64F, CUDA_R_16F, CUDA_R_16BF = 0, 1, 2, 14
 #: kind of copy -> whether the target and the source are a device's
 _ENDS = {memcpyHostToDevice: (True, False), memcpyDeviceToHost: (False, True), memcpyDeviceToDevice: (True, True)}
-_device = 0
+#: How many devices there are.
+_devices = 1
 
 
 def getDeviceCount() -> int:
     """How many devices there are."""
-    return 1
+    return _devices
 
 
 def getDevice() -> int:
-    """The current device."""
-    return _device
+    """The current device of this thread."""
+    return memory.chosen.device
 
 
 def setDevice(device: int) -> None:
-    """Choose a device.
+    """Choose a device for this thread.
 
     Args:
         device: its number.
@@ -39,8 +40,8 @@ def setDevice(device: int) -> None:
     Raises:
         CUDARuntimeError: there is none.
     """
-    if device != 0:
-        raise CUDARuntimeError("cudaErrorInvalidDevice: invalid device ordinal")
+    _known(device)
+    memory.chosen.device = device
 
 
 def getDeviceProperties(device: int) -> dict[str, Any]:
@@ -49,7 +50,7 @@ def getDeviceProperties(device: int) -> dict[str, Any]:
     Args:
         device: its number.
     """
-    setDevice(device)
+    _known(device)
     return {
         "name": b"emulator", "totalGlobalMem": memory.TOTAL, "major": 9, "minor": 0, "warpSize": 32,
         "multiProcessorCount": 1, "maxThreadsPerBlock": 1024, "sharedMemPerBlock": 48 << 10,
@@ -57,9 +58,14 @@ def getDeviceProperties(device: int) -> dict[str, Any]:
     }  # fmt: skip
 
 
+def _known(device: int) -> None:
+    if not 0 <= device < _devices:
+        raise CUDARuntimeError("cudaErrorInvalidDevice: invalid device ordinal")
+
+
 def memGetInfo() -> tuple[int, int]:
     """Free bytes, and all."""
-    return memory.TOTAL - memory.used(), memory.TOTAL
+    return memory.TOTAL - memory.used(memory.chosen.device), memory.TOTAL
 
 
 def deviceSynchronize() -> None:
