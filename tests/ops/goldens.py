@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from fluidnb.values import CPUPlace, LoDTensor, LoDTensorArray
+from fluidnb.values import CPUPlace, LoDTensor, LoDTensorArray, Place
 
 FOLDER = Path(__file__).parents[1] / "golden" / "ops"
 
@@ -46,12 +46,12 @@ class Case:
         """One of its arrays."""
         return _arrays(self._bundle)[f"{self.id}/{key}"]
 
-    def feed(self) -> dict[str, LoDTensor]:
-        """What to feed."""
+    def feed(self, place: Place = CPUPlace()) -> dict[str, LoDTensor]:  # noqa: B008  (there is one)
+        """What to feed, on a place."""
         out = {}
         for row in self.feeds:
             tensor = LoDTensor()
-            tensor.set(self.array(row["key"]), CPUPlace())
+            tensor.set(self.array(row["key"]), place)
             tensor.set_lod(row.get("lod") or [])
             out[row["var"]] = tensor
         return out
