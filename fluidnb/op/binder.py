@@ -7,12 +7,12 @@ and never hide in a closure.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from fluidnb.errors import EnforceNotMet
+from fluidnb.op.asking import ask, is_array
 from fluidnb.op.check import missing
 from fluidnb.op.context import EMPTY, Context, Lod
 from fluidnb.op.memory_policy import Memory
@@ -23,7 +23,6 @@ from fluidnb.op.select import select
 from fluidnb.op.transform import LAYOUT_COPIES, copy, copy_between, cross, layout_shape
 from fluidnb.op.ufuncs import ufunc_calls
 from fluidnb.values import dtypes
-from fluidnb.values.copies import on_host
 from fluidnb.values.place import CPUPlace
 from fluidnb.values.selected_rows import SelectedRows
 from fluidnb.values.tensor import LoDTensor, LoDTensorArray
@@ -43,11 +42,6 @@ _names: dict[Any, str] = {}
 def _point(tensor: LoDTensor, array: Array, lod: Lod) -> None:
     """Let a variable's tensor have another buffer."""
     tensor.array, tensor.lod_ = array, lod
-
-
-def _is_array(value: Any) -> bool:
-    """Whether an operand is an array, of whatever place."""
-    return isinstance(getattr(value, "shape", None), tuple)
 
 
 class Binder(Context):
@@ -351,7 +345,7 @@ class Binder(Context):
         dtype = self._dtype()
         choice = select(definition, dtype, self.memory.place_kind, self.attrs)
         if definition.infer is not None:
-            self.ask(definition.infer)
+            ask(definition.infer, self)
         kernel = choice.kernel
         if choice.cast or kernel.layout not in ("ANY_LAYOUT", "NCHW") or kernel.place != self.memory.place_kind:
             if not definition.control:
@@ -361,26 +355,6 @@ class Binder(Context):
             self.control = result
         self.calls += self._post
         return self.calls
-
-    def ask(self, function: Callable[[Context], Any]) -> Any:
-        """Ask the operator's guard, or its shape rule; where the host computes for a device, they see values there.
-
-        Args:
-            function: the guard or the rule.
-
-        Returns:
-            What it gives.
-        """
-        held, here = self._inputs, self.memory.place_kind
-        if here == "cpu" or self.definition.guard is None:
-            return function(self)
-        if select(self.definition, self._dtype(), here, self.attrs).kernel.place == here:
-            return function(self)
-        self._inputs = {s: [(on_host(v) if _is_array(v) else v, lod) for v, lod in row] for s, row in held.items()}
-        try:
-            return function(self)
-        finally:
-            self._inputs = held
 
     def _dtype(self) -> str:
         slot = self.definition.dtype_slot
@@ -442,7 +416,7 @@ class Binder(Context):
             self.transforms.append(f"place {here} -> {place}")
         for row in self._inputs.values():
             for i, (value, lod) in enumerate(row):
-                if _is_array(value):
+                if is_array(value):
                     row[i] = (self._bring(value, layout, cast, here, place), lod)
                 elif isinstance(value, SelectedRows) and place != here and (held := value.value.array) is not None:
                     there = SelectedRows((), value.height_, LoDTensor(np.empty((0, *held.shape[1:]), held.dtype)))
@@ -454,7 +428,7 @@ class Binder(Context):
 
         for outs in self._outputs.values():
             for i, array in enumerate(outs):
-                if _is_array(array):
+                if is_array(array):
                     outs[i] = target(array)
         self._target, self._kernel_place = target, place
 

@@ -23,6 +23,7 @@ from fluidnb.runtime.plan import Plan, PlanOp
 from fluidnb.runtime.run_numbers import next_run
 from fluidnb.runtime.scope import Scope
 from fluidnb.values import epoch
+from fluidnb.values.bring import bring
 from fluidnb.values.device_context import DeviceContext
 from fluidnb.values.dtypes import var_type
 from fluidnb.values.place import CPUPlace, Place
@@ -276,13 +277,8 @@ def _bring(op: PlanOp, scope: Scope, place: Place) -> None:
     """Move what an operator reads and writes to the place where it runs."""
     for name in (*op.reads(), *op.writes()):
         variable = scope.find_var(name)
-        tensor = None if variable is None else variable.value
-        if type(tensor) is not LoDTensor or tensor.place == place:
-            continue
-        if tensor.array is None:
-            tensor.place = place
-        else:
-            tensor.set(np.asarray(tensor), place)
+        if variable is not None:
+            bring(variable.value, place)
 
 
 def _needed(block: Block, names: tuple[str, ...]) -> Block:

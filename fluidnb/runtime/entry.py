@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-import numpy as np
-
 from fluidnb import memory
 from fluidnb.errors import EnforceNotMet
 from fluidnb.op.define import registry
@@ -20,7 +18,9 @@ from fluidnb.runtime.plan import Plan
 from fluidnb.runtime.replay import root_node, walk
 from fluidnb.runtime.scope import Scope
 from fluidnb.values import epoch
+from fluidnb.values.bring import bring
 from fluidnb.values.device_context import DeviceContext
+from fluidnb.values.selected_rows import SelectedRows
 from fluidnb.values.tensor import LoDTensor
 
 
@@ -41,7 +41,7 @@ class Entry:
 
     __slots__ = (
         "bound", "desc", "epoch", "feeds", "fetch_key", "fetches", "local", "node", "outside", "plan",
-        "registry_version", "scope", "version",
+        "registry_version", "rows", "scope", "version",
     )  # fmt: skip
 
     def __init__(self, plan: Plan, scope: Scope, values: Mapping[str, Fed]) -> None:
@@ -61,6 +61,7 @@ class Entry:
         self.fetch_key: tuple[int, ...] = ()
         self.epoch = -1
         self.outside: list[tuple[Any, LoDTensor, Any, Any]] = []
+        self.rows: list[Any] = []
 
     def run(self, run_number: int) -> list[Any]:
         """Make the calls.
@@ -124,6 +125,9 @@ class Entry:
                 tensor = variable.value
                 tensor.bound = True
                 self.outside.append((variable, tensor, tensor.array, tensor.lod_))
+            elif variable is not None and isinstance(variable.value, SelectedRows):
+                variable.value.value.bound = True
+                self.rows.append(variable)
         scope: Scope | None = self.scope
         while scope is not None:
             scope.bound = True
@@ -146,12 +150,14 @@ class Entry:
                     or scope.find_var(variable.name) is not variable
                 ):
                     return False
+            for variable in self.rows:  # these are looked up in each run, wherever their values were put
+                bring(variable.value, self.plan.place)
             self.epoch = epoch.value
         return True
 
 
 def bring_here(plan: Plan, scope: Scope) -> None:
-    """Move tensors of the user's scope that a plan touches, and that are on another place, to the plan's place.
+    """Move what the user's scope holds for a plan, and what is on another place, to the plan's place.
 
     Args:
         plan: the plan.
@@ -159,9 +165,8 @@ def bring_here(plan: Plan, scope: Scope) -> None:
     """
     for name in {n for row in plan.outer.values() for n in row}:
         variable = scope.find_var(name)
-        tensor = None if variable is None else variable.value
-        if type(tensor) is LoDTensor and tensor.array is not None and tensor.place is not plan.place:
-            tensor.set(np.asarray(tensor), plan.place)
+        if variable is not None:
+            bring(variable.value, plan.place)
 
 
 def _fetched(scope: Scope, name: str) -> Any:

@@ -11,6 +11,7 @@ import numpy as np
 from fluidnb import memory
 from fluidnb.memory import flags
 from fluidnb.op import Binder
+from fluidnb.op.asking import ask
 from fluidnb.runtime.arena import place
 from fluidnb.runtime.before import Before
 from fluidnb.runtime.bound import Bound, root
@@ -95,7 +96,7 @@ class Node:
             op = ops[index]
             if op.guard is not None and not (self.past_guard and index == self.start):
                 asked = Binder(op, bound, self.scope)
-                self.guard = partial(op.guard, asked) if bound.place_kind == "cpu" else partial(asked.ask, op.guard)
+                self.guard = partial(op.guard, asked) if bound.place_kind == "cpu" else partial(ask, op.guard, asked)
                 break
             before.note(op, len(calls))
             fold = self._is_constant(op, plan)

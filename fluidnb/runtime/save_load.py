@@ -105,7 +105,7 @@ def _program_of(vars: Sequence[Variable]) -> Program:
     for v in vars:
         program.global_block().create_var(
             name=v.name, shape=v.shape if v.type != VarType.SELECTED_ROWS else None, dtype=v.dtype, type=v.type,
-            lod_level=v.lod_level or None, persistable=True,
+            lod_level=None if v.type == VarType.SELECTED_ROWS else v.lod_level or None, persistable=True,
         )  # fmt: skip
     return program
 

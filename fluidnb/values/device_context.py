@@ -11,7 +11,7 @@ import numpy as np
 
 from fluidnb import memory
 from fluidnb.errors import EnforceNotMet, OpTypeError
-from fluidnb.values.copies import copy_between, on_host
+from fluidnb.values.copies import copy_between, is_on_device, on_host
 from fluidnb.values.dtypes import np_dtype
 from fluidnb.values.place import CPUPlace, CUDAPinnedPlace, CUDAPlace, Place
 
@@ -272,7 +272,7 @@ def copy_of(array: Any) -> Any:
         >>> a = np.zeros(2); b = copy_of(a); b[0] = 1; a
         array([0., 0.])
     """
-    if isinstance(array, np.ndarray):
+    if not is_on_device(array):
         return array.copy()
     context = DeviceContext.get(CUDAPlace(array.data.device_id))
     made = context.empty(array.shape, array.dtype)

@@ -1,0 +1,43 @@
+"""Asking guards and shape rules, which may look at the values of operands."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from fluidnb.op.select import select
+from fluidnb.values.copies import on_host
+
+if TYPE_CHECKING:
+    from fluidnb.op.binder import Binder
+
+
+def is_array(value: Any) -> bool:
+    """Whether an operand is an array, of whatever place.
+
+    Args:
+        value: the operand.
+    """
+    return isinstance(getattr(value, "shape", None), tuple)
+
+
+def ask(function: Callable[[Any], Any], binder: Binder) -> Any:
+    """Ask an operator's guard, or its shape rule; where the host computes for a device, they see values there.
+
+    Args:
+        function: the guard or the rule.
+        binder: what it asks about.
+
+    Returns:
+        What it gives.
+    """
+    held, here = binder._inputs, binder.memory.place_kind
+    if here == "cpu" or binder.definition.guard is None:
+        return function(binder)
+    if select(binder.definition, binder._dtype(), here, binder.attrs).kernel.place == here:
+        return function(binder)
+    binder._inputs = {s: [(on_host(v) if is_array(v) else v, lod) for v, lod in row] for s, row in held.items()}
+    try:
+        return function(binder)
+    finally:
+        binder._inputs = held
