@@ -12,7 +12,6 @@ from fluidnb.debug.look import View, frozen, holds
 from fluidnb.debug.walker import Walker
 from fluidnb.errors import EnforceNotMet, NotFound, OpTypeError, OpValueError
 from fluidnb.program import Variable
-from fluidnb.values.tensor import LoDTensor
 
 
 def evaluate(walker: Walker, depth: int, text: str, around: Mapping[str, Any]) -> Any:
@@ -83,7 +82,7 @@ def assign(walker: Walker, depth: int, name: str, index: tuple[Any, ...], text: 
 
 def _with(whole: Any, index: tuple[Any, ...], value: Any, name: str) -> Any:
     """An array with another value at a place."""
-    array = np.array(whole.array if isinstance(whole, LoDTensor) else whole)
+    array = np.array(whole)
     if np.asarray(value).dtype.kind == "f" and array.dtype.kind in "iub":
         raise OpTypeError(
             f'"{name}" cannot hold this value.', expected=str(array.dtype), received=str(np.asarray(value).dtype)

@@ -244,7 +244,7 @@ def expression(name: str) -> str:
 def _length(value: Any) -> int:
     if type(value) is LoDTensor:
         value = value.array
-    if isinstance(value, np.ndarray):
+    if hasattr(value, "ndim"):
         return len(value) if value.ndim else 0
     if isinstance(value, list | tuple):
         return len(value)

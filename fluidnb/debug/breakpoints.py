@@ -19,7 +19,7 @@ from fluidnb.errors import NotFound, OpValueError
 from fluidnb.runtime.machine import Frame, Undo
 from fluidnb.runtime.plan import PlanOp
 from fluidnb.values.selected_rows import SelectedRows
-from fluidnb.values.tensor import LoDTensor
+from fluidnb.values.tensor import array_of
 
 #: What stops before an operator, and what stops after a step.
 BEFORE, AFTER = ("op", "line", "block", "at"), ("var", "nan", "when")
@@ -209,8 +209,8 @@ def has_nan(variable: Any, limit: float = np.inf) -> bool:
     value = None if variable is None else variable.value
     if isinstance(value, SelectedRows):
         value = value.value
-    array = value.array if type(value) is LoDTensor else None
-    if not isinstance(array, np.ndarray) or array.dtype.kind != "f":
+    array = array_of(value)
+    if array is None or array.dtype.kind != "f":
         return False
     if limit < np.inf:
         return bool(array.size) and not (-limit <= array.min() and array.max() <= limit)

@@ -19,6 +19,7 @@ from fluidnb.program import Program, default_main_program
 from fluidnb.program.roles import role_of
 from fluidnb.runtime.plan import PlanOp
 from fluidnb.runtime.scope import Scope
+from fluidnb.values.place import Place
 
 #: A gradient is small or large when it is that share of its parameter (of 1 where the parameter is 0).
 SMALL, LARGE = 1e-6, 1e3
@@ -66,7 +67,10 @@ class Flow:
 
 
 def gradient_flow(
-    program: Program | None = None, feed: Mapping[str, Any] | None = None, scope: Scope | None = None
+    program: Program | None = None,
+    feed: Mapping[str, Any] | None = None,
+    scope: Scope | None = None,
+    place: Place | None = None,
 ) -> list[Flow]:
     """Walk one run and look at the gradient of each parameter.
 
@@ -76,6 +80,7 @@ def gradient_flow(
         program: a program with backward; default the main program.
         feed: what to feed.
         scope: where parameters live; default the global scope.
+        place: where to run; default the CPU.
 
     Returns:
         One for each parameter that may be trained, in the program's order.
@@ -102,7 +107,7 @@ def gradient_flow(
             "This program has no backward.", expected="gradients of a loss", received="forward operators only",
             hint="append_backward(loss), or an optimizer's minimize(loss).",
         )  # fmt: skip
-    session = Session(program, feed or {}, scope=scope)
+    session = Session(program, feed or {}, scope=scope, place=place)
     try:
         return session.do("call", flows, program)  # type: ignore[no-any-return]
     finally:

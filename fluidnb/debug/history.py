@@ -13,7 +13,7 @@ from fluidnb.debug.writes import wrote
 from fluidnb.op import GRAD
 from fluidnb.program.roles import role_of
 from fluidnb.runtime.machine import Undo
-from fluidnb.values.tensor import LoDTensor
+from fluidnb.values.tensor import LoDTensor, array_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +78,7 @@ def touches(walker: Walker, name: str) -> list[Touch]:
                     tape.at, spot_of(op), role_of(op.desc), touched, how,
                     tuple(f.control.iteration(f.k) for f in undo.stack if f.control is not None),
                     None if array is None else tuple(array.shape),
-                    _norm(array),
+                    _norm(array_of(variable.value)),
                 )
             )  # fmt: skip
 
@@ -87,6 +87,6 @@ def touches(walker: Walker, name: str) -> list[Touch]:
 
 
 def _norm(array: Any) -> float | None:
-    if not isinstance(array, np.ndarray) or array.dtype.kind not in "fiu":
+    if array is None or array.dtype.kind not in "fiu":
         return None
     return float(np.sqrt(np.sum(np.square(array, dtype=np.float64))))

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections import deque
 
-import numpy as np
-
 from fluidnb.runtime.machine import Undo
 from fluidnb.values.selected_rows import SelectedRows
 from fluidnb.values.tensor import LoDTensor
@@ -124,4 +122,4 @@ def _size(value: object) -> int:
     """The bytes of what is no tensor, as far as it holds arrays."""
     if isinstance(value, SelectedRows):
         value = value.value.array
-    return value.nbytes if isinstance(value, np.ndarray) else 0
+    return int(getattr(value, "nbytes", 0))

@@ -15,6 +15,7 @@ from fluidnb.errors import EnforceNotMet
 from fluidnb.program import Program
 from fluidnb.runtime.plan import Plan, PlanOp
 from fluidnb.runtime.scope import Scope
+from fluidnb.values.place import Place
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -58,6 +59,7 @@ def find_nan(
     feed: Mapping[str, Any] | None = None,
     scope: Scope | None = None,
     limit: float | None = None,
+    place: Place | None = None,
 ) -> Finding | None:
     """Walk one run and find the first operator that writes NaN, infinity, or a number beyond a limit.
 
@@ -68,6 +70,7 @@ def find_nan(
         feed: what to feed.
         scope: where persistable variables live; default the global scope.
         limit: the largest size of a number that is still good; None for any finite one.
+        place: where to run; default the CPU.
 
     Returns:
         What was found, or None.
@@ -83,7 +86,7 @@ def find_nan(
           reads   relu_0.tmp_0  float32[1, 2]  0 … 1
           writes  log_0.tmp_0  float32[1, 2]  1 infinite  0
     """
-    session = Session(program, feed or {}, scope=scope)
+    session = Session(program, feed or {}, scope=scope, place=place)
     try:
         return session.do("call", hunt, "" if limit is None else str(limit))  # type: ignore[no-any-return]
     finally:

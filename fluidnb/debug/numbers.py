@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from fluidnb.values.selected_rows import SelectedRows
-from fluidnb.values.tensor import LoDTensor
+from fluidnb.values.tensor import array_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,10 +64,9 @@ def numbers_of(name: str, value: Any) -> Numbers:
     """
     if isinstance(value, SelectedRows):
         value = value.value
-    array = value.array if type(value) is LoDTensor else None
+    array = array_of(value)
     if array is None:
         return Numbers(name)
-    array = np.asarray(array)
     dtype, shape = str(array.dtype), tuple(array.shape)
     if array.dtype.kind not in "biuf" or not array.size:
         return Numbers(name, dtype, shape)

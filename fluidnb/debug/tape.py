@@ -11,8 +11,6 @@ import io
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
-import numpy as np
-
 from fluidnb.debug.change import Change
 from fluidnb.debug.journal import Journal
 from fluidnb.runtime.checkpoint import Checkpoint
@@ -293,7 +291,7 @@ def _hide(run: Run) -> None:
 def _bytes_in(scope: Scope) -> int:
     """The bytes of the tensors in a scope and those inside it."""
     own = (v.value for v in scope.vars.values())
-    total = sum(t.array.nbytes for t in own if type(t) is LoDTensor and isinstance(t.array, np.ndarray))
+    total = sum(t.array.nbytes for t in own if type(t) is LoDTensor and t.array is not None)
     return total + sum(map(_bytes_in, scope.kids))
 
 

@@ -518,6 +518,23 @@ class LoDTensorArray(list[LoDTensor]):
         return f"LoDTensorArray({super().__repr__() if len(self) < 10 else f'{len(self)} tensors'})"
 
 
+def array_of(value: Any) -> Array | None:
+    """The array of a tensor for those who look at it; that of a device comes to the host, whole.
+
+    Args:
+        value: what a variable holds.
+
+    Returns:
+        The array; None of what is no tensor, and of one without a value.
+
+    Example:
+        >>> array_of(LoDTensor(np.ones(2))), array_of(3) is None
+        (array([1., 1.]), True)
+    """
+    array = value.array if isinstance(value, LoDTensor) else None
+    return None if array is None else on_host(array)
+
+
 def _tensor(value: Any) -> LoDTensor:
     if isinstance(value, LoDTensor):
         return value

@@ -15,7 +15,7 @@ from fluidnb.program import Program, default_main_program, hooks
 from fluidnb.runtime import Executor
 from fluidnb.runtime.scope import Scope, global_scope
 from fluidnb.values.selected_rows import SelectedRows
-from fluidnb.values.tensor import LoDTensor
+from fluidnb.values.tensor import array_of
 from fluidnb.viz.curves import Curve
 from fluidnb.viz.model import plural
 from fluidnb.viz.spans import Line, columns, cut
@@ -148,7 +148,7 @@ class Gradients:
     def _value(self, name: str) -> Any:
         variable = self._scope.find_var(name)
         held = None if variable is None else variable.value
-        array = held.array if isinstance(held, LoDTensor) else None
+        array = array_of(held)
         return np.zeros(1) if array is None else np.array(array, np.float64)
 
 

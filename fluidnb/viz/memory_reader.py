@@ -56,8 +56,8 @@ def read_memory(program: Any = None) -> MemoryPicture:
     bodies: dict[int, Node] = {key[0]: node for key, node in plan.bodies.items() if node.ops or node.next}
     maps += [arena for arena in (read_arena(bodies[index]) for index in sorted(bodies)) if arena.buffers]
     earlier = [read_arena(_root(p)) for p in plans[:-1] if p.version != plan.version]
-    pool = memory.stats(plan.place) if plan.place.kind == "cpu" else None
-    held = () if pool is None else tuple(holders(program, pool))
+    pool = memory.stats(plan.place)
+    held = tuple(holders(program, pool))
     return MemoryPicture(tuple(maps), held, pool, tuple(earlier), plan.version != program.desc.version)
 
 

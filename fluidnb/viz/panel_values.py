@@ -6,12 +6,10 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Any
 
-import numpy as np
-
 from fluidnb.debug.look import holds
 from fluidnb.debug.walker import Walker
 from fluidnb.op import EMPTY
-from fluidnb.values.tensor import LoDTensor
+from fluidnb.values.tensor import array_of
 from fluidnb.viz.model import Held
 from fluidnb.viz.preview_html import lod_html, preview_url
 from fluidnb.viz.text import lod_text
@@ -176,8 +174,8 @@ def read_opened(walker: Walker, name: str, frame: int, view: View | None = None)
         return Opened(ValueLine(name, "holds nothing here"), frame, gone=True)
     held = read_held(name, value)
     line = _line(held)
-    array = value.array if isinstance(value, LoDTensor) else None
-    if not isinstance(value, LoDTensor) or not isinstance(array, np.ndarray):
+    array = array_of(value)
+    if array is None:
         return Opened(line, frame, parts=tuple(_line(part) for part in held.parts))
     if view is not None and view.axes is not None and max(view.axes) >= array.ndim:
         view = replace(view, axes=None)  # chosen while it had another shape

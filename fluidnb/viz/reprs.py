@@ -12,7 +12,7 @@ from fluidnb.program.program import Program
 from fluidnb.program.variable import Variable
 from fluidnb.runtime.latest import latest_array
 from fluidnb.runtime.scope import Scope
-from fluidnb.values.tensor import LoDTensor
+from fluidnb.values.tensor import LoDTensor, array_of
 from fluidnb.viz.html import SHOWN, lines_html, program_html
 from fluidnb.viz.model import ProgramPicture
 from fluidnb.viz.preview import read_preview
@@ -40,7 +40,7 @@ def repr_html(thing: Any) -> str | None:
     if isinstance(thing, Variable):
         return lines_html(variable_lines(thing))
     if isinstance(thing, LoDTensor):
-        summary, preview = read_tensor(thing), read_preview(thing.array)
+        summary, preview = read_tensor(thing), read_preview(array_of(thing))
         return tensor_html(summary, preview) if preview or summary.lod else lines_html(tensor_lines(summary))
     if isinstance(thing, Scope):
         return scope_html(read_scope(thing, previews=True))

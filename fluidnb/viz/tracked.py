@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from fluidnb.values.selected_rows import SelectedRows
-from fluidnb.values.tensor import LoDTensor
+from fluidnb.values.tensor import LoDTensor, array_of
 from fluidnb.viz.curves import Curve
 from fluidnb.viz.model import TensorSummary
 
@@ -105,9 +105,9 @@ class Tracked:
 def _mark(value: Any) -> Hashable:
     """What is different when a value is."""
     if isinstance(value, LoDTensor):
-        array = value.array
-        if not isinstance(array, np.ndarray):
-            return id(array)
+        array = array_of(value)
+        if array is None:
+            return None
         flat = array.reshape(-1)[:: -(-array.size // _SAMPLE) or 1]
         return array.shape, value.lod_, zlib.crc32(flat.tobytes())
     if isinstance(value, SelectedRows):
@@ -121,8 +121,8 @@ def _moments(value: Any, summary: TensorSummary | None) -> tuple[float, float] |
     """Mean and deviation of a tensor, from the summary where it has them."""
     if summary is not None and summary.mean is not None and summary.std is not None:
         return summary.mean, summary.std
-    array = value.array if isinstance(value, LoDTensor) else None
-    if not isinstance(array, np.ndarray) or not array.size or array.dtype.kind not in "fiub":
+    array = array_of(value)
+    if array is None or not array.size or array.dtype.kind not in "fiub":
         return None
     few = array.reshape(-1)[:: -(-array.size // _SAMPLE)].astype(np.float64)
     return float(few.mean()), float(few.std())

@@ -11,7 +11,7 @@ import numpy as np
 from fluidnb.values.dtypes import dtype_name
 from fluidnb.values.rank_table import LoDRankTable
 from fluidnb.values.selected_rows import SelectedRows
-from fluidnb.values.tensor import LoDTensor
+from fluidnb.values.tensor import LoDTensor, array_of
 from fluidnb.viz.model import Held, ScopeRow, TensorSummary, plural
 from fluidnb.viz.preview import read_preview
 
@@ -43,11 +43,9 @@ def read_tensor(tensor: Any, name: str = "", sample: int = _SAMPLE) -> TensorSum
     lod = tuple(getattr(tensor, "lod_", ()))
     place = getattr(tensor, "place", None)
     where = "" if place is None or place.kind == "cpu" else repr(place)
-    array = tensor.array if hasattr(tensor, "lod_") else np.asarray(tensor)
+    array = array_of(tensor) if hasattr(tensor, "lod_") else np.asarray(tensor)
     if array is None:
         return TensorSummary(name, "", (), lod, where)
-    if not isinstance(array, np.ndarray):  # memory of another device
-        return TensorSummary(name, dtype_name(array.dtype), tuple(array.shape), lod, where, int(array.nbytes))
     facts = (name, _dtype(array), array.shape, lod, where, int(array.nbytes))
     if array.size <= _FEW:
         nan, inf = _holes(array)
@@ -101,14 +99,14 @@ def levels(value: Any, count: int = 32, high: int = 20) -> list[int | None]:
         high: the height of the largest one; the smallest is at 0.
 
     Returns:
-        A height each, None for what is not finite; none of a tensor that is not of numbers, or not on the host.
+        A height each, None for what is not finite; none of a tensor that is not of numbers.
 
     Example:
         >>> levels(LoDTensor(np.array([1.0, 2.0, np.nan, 3.0], "float32")))
         [0, 10, None, 20]
     """
-    array = value.array if isinstance(value, LoDTensor) else None
-    if not isinstance(array, np.ndarray) or not array.size or array.dtype.kind not in "fiub":
+    array = array_of(value)
+    if array is None or not array.size or array.dtype.kind not in "fiub":
         return []
     picked = np.linspace(0, array.size - 1, min(count, array.size)).round().astype(np.int64)
     few = array[np.unravel_index(picked, array.shape)].astype(np.float64)
@@ -160,7 +158,7 @@ def read_held(name: str, value: Any, previews: bool = False, sample: int = _SAMP
     """
     if isinstance(value, LoDTensor):
         return Held(
-            name, "LoDTensor", read_tensor(value, name, sample), read_preview(value.array) if previews else None
+            name, "LoDTensor", read_tensor(value, name, sample), read_preview(array_of(value)) if previews else None
         )
     if isinstance(value, SelectedRows):
         kind = f"SelectedRows: {plural(len(value.rows_), 'row')} of {value.height_:,}"

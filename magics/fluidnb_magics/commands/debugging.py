@@ -57,7 +57,7 @@ def debug(bench: Workbench, line: str) -> None:
     feed = {name: evaluate(text, names) for name, text in pairs(chain(*args.feed)).items()}
     session = current()
     if args.what == "flow":
-        show(bench.shell, flow_lines(gradient_flow(program, feed), width(bench.shell)))
+        show(bench.shell, flow_lines(gradient_flow(program, feed, place=bench.place), width(bench.shell)))
         return
     if args.what == "off":
         if session is not None:
@@ -68,7 +68,7 @@ def debug(bench: Workbench, line: str) -> None:
         session = Session(program).__enter__()
     elif args.feed or args.fetch or args.program or args.startup or (session is None and last_failed() is None):
         _end(session)
-        session = Session(program, feed, variables(chain(*args.fetch), program, names) or None)
+        session = Session(program, feed, variables(chain(*args.fetch), program, names) or None, place=bench.place)
     elif session is None or (last_failed() is not None and session.snapshot.state in ("idle", "done")):
         _end(session)
         session = post_mortem()
@@ -107,7 +107,7 @@ def nan(bench: Workbench, line: str) -> None:
         limit = float(args.what) if args.what else None
     except ValueError:
         raise UsageError(f"%fluid nan takes on, off or a number, not {args.what}.") from None
-    show(bench.shell, finding_lines(find_nan(bench.existing(args.program)[0], feed, limit=limit)))
+    show(bench.shell, finding_lines(find_nan(bench.existing(args.program)[0], feed, limit=limit, place=bench.place)))
 
 
 def _end(session: Session | None) -> None:

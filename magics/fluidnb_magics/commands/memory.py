@@ -36,7 +36,7 @@ def memory(bench: Workbench, line: str) -> None:
     program = bench.existing(args.program)[0]
     if args.growth:
         run = _runner(bench, program, args)
-        growth = Growth()
+        growth = Growth(place=bench.place)
         for _ in range(args.growth):
             run()
             growth.add()

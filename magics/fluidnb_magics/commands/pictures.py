@@ -9,6 +9,7 @@ from IPython.core.magic_arguments import argument, magic_arguments, parse_argstr
 
 from fluidnb.errors import NotFound, near
 from fluidnb.runtime import global_scope
+from fluidnb.values.tensor import array_of
 from fluidnb.viz import (
     card_lines,
     lines_html,
@@ -99,8 +100,9 @@ def scope(bench: Workbench, line: str) -> None:
         display(bench.shell, [[(args.name, "name"), (f"  {value!r}", "")]])
         return
     summary = read_tensor(value, args.name)
-    rows: list[Line] = [[("  " + row, "")] for row in ([] if value.array is None else str(value.array).splitlines())]
-    html = tensor_html(summary, read_preview(value.array)) + lines_html(rows)
+    array = array_of(value)
+    rows: list[Line] = [[("  " + row, "")] for row in ([] if array is None else str(array).splitlines())]
+    html = tensor_html(summary, read_preview(array)) + lines_html(rows)
     display(bench.shell, [*tensor_lines(summary), *rows], lambda: html)
 
 

@@ -12,7 +12,6 @@ from fluidnb import memory
 from fluidnb.errors import NotFound
 from fluidnb.memory import size_text
 from fluidnb.program import Program
-from fluidnb.values import CPUPlace
 from fluidnb.viz.curves import Curve
 from fluidnb.viz.memory_model import ArenaMap
 from fluidnb.viz.memory_reader import arena_mark, holders, read_memory
@@ -108,7 +107,7 @@ class MemoryExplorer(Live):
             self.push(arenas=[_arena(each) for each in picture.maps], state=changed)
         elif mark is None:
             self.push(state="this program has not run yet")
-        stats = memory.stats(CPUPlace())
+        stats = memory.stats(self.bench.place)
         if self.runs != self._added:
             self._added = self.runs
             self._used.add(self.runs, stats.used)
@@ -116,8 +115,9 @@ class MemoryExplorer(Live):
         self.push(
             pool={
                 "points": [[step, used] for step, used in self._used.points], "used": stats.used, "peak": stats.peak,
-                "words": f"{size_text(stats.used)} used, peak {size_text(stats.peak)}, {size_text(stats.reserved)} "
-                f"reserved, {plural(len(stats.live), 'block')}, {stats.fragmentation:.0%} fragmented",
+                "words": f"{stats.place}: {size_text(stats.used)} used, peak {size_text(stats.peak)}, "
+                f"{size_text(stats.reserved)} reserved, {plural(len(stats.live), 'block')}, "
+                f"{stats.fragmentation:.0%} fragmented",
                 "runs": self.runs,
             },
             holders=[[h.name, h.bytes, h.count, h.kind] for h in held],

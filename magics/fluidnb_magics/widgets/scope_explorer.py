@@ -14,7 +14,7 @@ from fluidnb.memory import size_text
 from fluidnb.program import Program
 from fluidnb.runtime import Scope
 from fluidnb.values.selected_rows import SelectedRows
-from fluidnb.values.tensor import LoDTensor
+from fluidnb.values.tensor import array_of
 from fluidnb.viz.curves import Curve
 from fluidnb.viz.growth import held_bytes
 from fluidnb.viz.model import Held, plural
@@ -211,8 +211,9 @@ class ScopeExplorer(Live):
         found["changed"] = self._tracked.add(self._open, value, self._updates, self.runs, held.tensor)
         track = self._tracked[self._open]
         found["history"] = [[step, _fine(m), _fine(d)] for step, m, d in _even(track.points)]
-        if isinstance(value, LoDTensor) and isinstance(value.array, np.ndarray):
-            found |= self._window(value.array)
+        array = array_of(value)
+        if array is not None:
+            found |= self._window(array)
         self.push(opened=found)
 
     def _window(self, array: np.ndarray[Any, Any]) -> dict[str, Any]:
