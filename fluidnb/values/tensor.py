@@ -349,14 +349,14 @@ class LoDTensor:
         return self.array
 
     def _set_element(self, dtype: Any, i: int, value: float) -> None:
-        array = self._of(dtype)
+        array: Any = self._of(dtype)
         if isinstance(array, np.ndarray):
             array.flat[i] = value
         else:
             put(array.reshape(-1)[i], np.asarray(value, dtype))
 
     def _element(self, dtype: Any, i: int) -> float:
-        array = self._of(dtype)
+        array: Any = self._of(dtype)
         return float(array.flat[i] if isinstance(array, np.ndarray) else on_host(array.reshape(-1)[i]))
 
     def _of(self, dtype: Any) -> Array:

@@ -9,7 +9,7 @@ from typing import Any
 from fluidnb.debug.look import holds
 from fluidnb.debug.walker import Walker
 from fluidnb.op import EMPTY
-from fluidnb.values.tensor import array_of
+from fluidnb.values.tensor import LoDTensor, array_of
 from fluidnb.viz.model import Held
 from fluidnb.viz.preview_html import lod_html, preview_url
 from fluidnb.viz.text import lod_text
@@ -175,7 +175,7 @@ def read_opened(walker: Walker, name: str, frame: int, view: View | None = None)
     held = read_held(name, value)
     line = _line(held)
     array = array_of(value)
-    if array is None:
+    if array is None or not isinstance(value, LoDTensor):
         return Opened(line, frame, parts=tuple(_line(part) for part in held.parts))
     if view is not None and view.axes is not None and max(view.axes) >= array.ndim:
         view = replace(view, axes=None)  # chosen while it had another shape

@@ -15,7 +15,7 @@ NOTEBOOKS = sorted([*(ROOT / "notebooks").glob("*.ipynb"), *(ROOT / "notebooks" 
 
 
 #: Pages that run CUDA kernels on the emulator.
-EMULATED = ("kernels", "16_kernel_lab")
+EMULATED = ("kernels", "16_kernel_lab", "18_devices")
 
 
 def shape(nb: nbformat.NotebookNode) -> list[list[tuple[str, tuple[str, ...]]]]:
