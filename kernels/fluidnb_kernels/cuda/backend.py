@@ -61,10 +61,14 @@ def missing() -> str:
         count = cupy().cuda.runtime.getDeviceCount()
     except ImportError as error:
         return (
-            f"cupy is not installed ({_said(error)}): pip install fluidnb[cuda12] (or cuda13) on a machine with an NVIDIA GPU."
+            f"cupy is not installed ({_said(error)}): pip install fluidnb[cuda12] (or cuda13) on a machine with an "
+            "NVIDIA GPU."
         )
     except Exception as error:  # cupy has a class of its own for what the driver says
-        return f"there is no CUDA device ({_said(error)}): FLAGS_cuda_backend=emulator runs CUDA kernels on the processor."
+        return (
+            f"there is no CUDA device ({_said(error)}): FLAGS_cuda_backend=emulator runs CUDA kernels on the "
+            "processor."
+        )
     return "" if count else "there is no CUDA device: FLAGS_cuda_backend=emulator runs CUDA kernels on the processor."
 
 
