@@ -171,7 +171,9 @@ def test_the_command_in_processes_of_its_own(tmp_path: Path) -> None:
 
 
 def test_version_imports_nothing_slow() -> None:
-    code = "import sys; sys.modules['cupy'] = None\nfrom fluidnb.cli import main; main(['version']); print(*sys.modules)"
+    code = (
+        "import sys; sys.modules['cupy'] = None\nfrom fluidnb.cli import main; main(['version']); print(*sys.modules)"
+    )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     seen = set(done.stdout.splitlines()[-1].split())
     assert "fluidnb.cli" in seen

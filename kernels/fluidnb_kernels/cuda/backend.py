@@ -66,8 +66,7 @@ def missing() -> str:
         )
     except Exception as error:  # cupy has a class of its own for what the driver says
         return (
-            f"there is no CUDA device ({_said(error)}): FLAGS_cuda_backend=emulator runs CUDA kernels on the "
-            "processor."
+            f"there is no CUDA device ({_said(error)}): FLAGS_cuda_backend=emulator runs CUDA kernels on the processor."
         )
     return "" if count else "there is no CUDA device: FLAGS_cuda_backend=emulator runs CUDA kernels on the processor."
 
