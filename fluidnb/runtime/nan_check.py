@@ -26,7 +26,8 @@ def checks(binder: Binder) -> list[Call]:
         for i, name in enumerate(names):
             arrays = binder._outputs.get(slot, [])
             array = arrays[i] if i < len(arrays) else None
-            if name != EMPTY and array is not None and array.dtype.kind == "f":
+            kind = getattr(getattr(array, "dtype", None), "kind", "")  # step scopes and rows have none
+            if name != EMPTY and kind == "f":
                 calls.append((check, (array, name, binder), {}))
     return calls
 
