@@ -23,13 +23,17 @@ def arrays(path: Path) -> Arrays:
         return dict(file)
 
 
-def train(name: str, keep_scopes: bool) -> tuple[list[list[bytes]], Arrays, list[list[float]]]:
-    """Make the recorded steps: the bytes fetched in each, the parameters in the end, the first numbers fetched."""
+def train(name: str, keep_scopes: bool, place: Any = None) -> tuple[list[list[bytes]], Arrays, list[list[float]]]:
+    """Make the recorded steps, by default on the host.
+
+    Returns:
+        The bytes fetched in each, the parameters in the end, the first numbers fetched.
+    """
     folder = FOLDER / name
     meta, feeds = json.loads((folder / "meta.json").read_text()), arrays(folder / "feeds.npz")
     program = fluid.Program.parse_from_string((folder / "main.pb").read_bytes())
-    scope, place = fluid.Scope(), fluid.CPUPlace()
-    exe = fluid.Executor(place)
+    place = place or fluid.CPUPlace()
+    scope, exe = fluid.Scope(), fluid.Executor(place)
     start = arrays(folder / "init_params.npz")
     for key, array in start.items():
         scope.var(key).get_tensor().set(array, place)
@@ -46,15 +50,20 @@ def train(name: str, keep_scopes: bool) -> tuple[list[list[bytes]], Arrays, list
     return seen, {key: np.array(scope.find_var(key).get_tensor()) for key in start}, firsts
 
 
-@pytest.mark.parametrize("name", MODELS)
-def test_like_paddle_and_the_same_bits_by_both_walkers(name: str) -> None:
-    replayed, after, firsts = train(name, keep_scopes=False)
-    walked, walked_after, _ = train(name, keep_scopes=True)
+def compare(name: str, place: Any) -> None:
+    """Train a model by both walkers on a place, and assert that it is like the recorded one."""
+    replayed, after, firsts = train(name, False, place)
+    walked, walked_after, _ = train(name, True, place)
     assert replayed == walked
     assert {k: a.tobytes() for k, a in after.items()} == {k: a.tobytes() for k, a in walked_after.items()}
     np.testing.assert_allclose(firsts, json.loads((FOLDER / name / "meta.json").read_text())["values"], 2e-3, 2e-3)
     for key, want in arrays(FOLDER / name / "final_params.npz").items():
         np.testing.assert_allclose(after[key].ravel(), want.ravel(), 2e-2, 2e-3, err_msg=key)
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_like_paddle_and_the_same_bits_by_both_walkers(name: str) -> None:
+    compare(name, fluid.CPUPlace())
 
 
 def test_there_are_enough() -> None:
