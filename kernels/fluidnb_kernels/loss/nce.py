@@ -298,7 +298,7 @@ def draw_up(stream: Stream, kind: int, classes: int, custom: Array | None, sampl
 
 def _law(b: Binder) -> tuple[list[Array], list[Any]]:
     """What the kernels of costs read of the sampler: arrays, and numbers."""
-    x, kind, classes = b["Input"], b.attr("sampler"), b.attr("num_total_classes")
+    x, kind, classes = b["Input"], b.attr("sampler", 0), b.attr("num_total_classes")
     custom = of_dtype(b, b["CustomDistProbs"], x.dtype) if kind == CUSTOM else NOTHING
     weights = of_dtype(b, b["SampleWeight"], x.dtype) if b.has("SampleWeight") else NOTHING
     scale = np.log(classes) if kind == LOG_UNIFORM else classes
