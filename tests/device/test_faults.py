@@ -365,22 +365,24 @@ def test_parameters_that_a_script_sets(cuda: fluid.CUDAPlace) -> None:
 
 
 def test_two_devices_do_not_meet(cuda: fluid.CUDAPlace, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(runtime, "_devices", 2)
-    monkeypatch.setattr(device_context, "_contexts", {})
-    assert fluid.core.get_cuda_device_count() == 2
-    nets = [Training(fluid.CUDAPlace(number)) for number in (0, 1)]
-    for _ in range(4):
-        assert nets[0].step() == nets[1].step()
-    moved = Training(fluid.CUDAPlace(1))
-    moved.exe = fluid.Executor(fluid.CUDAPlace(0))
-    for _ in range(4):
-        moved.step()
-    assert moved.values() == nets[0].values()
-    tensor = fluid.LoDTensor()
-    tensor.set(np.ones((2, 8), "float32"), fluid.CUDAPlace(1))
-    given = nets[0].exe.run(nets[0].main, {"x": tensor}, [nets[0].loss], scope=nets[0].scope)
-    again = nets[1].exe.run(nets[1].main, {"x": tensor}, [nets[1].loss], scope=nets[1].scope)
-    assert given[0] == again[0]
+    with monkeypatch.context() as patch:  # what is made here is not what the fixture keeps for other tests
+        patch.setattr(runtime, "_devices", 2)
+        patch.setattr(device_context, "_contexts", {})
+        patch.setattr(pools, "_pools", {**pools._pools})
+        assert fluid.core.get_cuda_device_count() == 2
+        nets = [Training(fluid.CUDAPlace(number)) for number in (0, 1)]
+        for _ in range(4):
+            assert nets[0].step() == nets[1].step()
+        moved = Training(fluid.CUDAPlace(1))
+        moved.exe = fluid.Executor(fluid.CUDAPlace(0))
+        for _ in range(4):
+            moved.step()
+        assert moved.values() == nets[0].values()
+        tensor = fluid.LoDTensor()
+        tensor.set(np.ones((2, 8), "float32"), fluid.CUDAPlace(1))
+        given = nets[0].exe.run(nets[0].main, {"x": tensor}, [nets[0].loss], scope=nets[0].scope)
+        again = nets[1].exe.run(nets[1].main, {"x": tensor}, [nets[1].loss], scope=nets[1].scope)
+        assert given[0] == again[0]
 
 
 def test_threads_do_not_disturb_each_other(cuda: fluid.CUDAPlace) -> None:
