@@ -222,36 +222,65 @@ def flat(calls: list[Any], ops: list[PlanOp], bound: Bound, scope: Scope) -> Cal
     Returns:
         A function without arguments.
     """
-    run, on_host = bound.run, bound.place_kind == "cpu"
+    if bound.place_kind != "cpu":
+        return _flat_on_device(calls, ops, bound, scope)
+    run = bound.run
     push, pop = run.stack.append, run.stack.pop
-    joined: list[Any] = []  # the calls as the device makes them best, and their operators; known after the first run
 
     def replay() -> None:
-        made, of = joined if joined and not observers and (on_host or not flags.values["benchmark"]) else (calls, ops)
-        left: Any = iter(made)
-        push((left, made, of))
+        left: Any = iter(calls)
+        push((left, calls, ops))
         try:
-            if on_host and observers:
-                observed(left, of)
-            elif observers:
-                observed_on_device(left, of, DeviceContext.get(bound.place))
-            elif not on_host and flags.values["benchmark"]:
-                awaited(left, DeviceContext.get(bound.place))
+            if observers:
+                observed(left, ops)
             else:
                 for function, args in left:
                     function(*args)
-                if not joined:
-                    joined.extend(DeviceContext.get(bound.place).joined(calls, ops))
         except BaseException as e:
-            run.at = len(made) - left.__length_hint__() - 1  # a list iterator knows how many items are left
-            if isinstance(e, Exception):
-                # several calls made as one know whose turn it was
-                raise failed(e, getattr(made[run.at][0], "under_way", of[run.at]), scope) from e
+            _stopped(e, left, calls, ops, run, scope)
             raise
         finally:
             pop()
 
     return replay
+
+
+def _flat_on_device(calls: list[Any], ops: list[PlanOp], bound: Bound, scope: Scope) -> Callable[[], None]:
+    """The same on a device, which may put calls together once the first run has shown that they can be made."""
+    run, context = bound.run, DeviceContext.get(bound.place)
+    apart = best = calls, ops
+
+    def replay() -> None:
+        nonlocal best
+        watched = observers or flags.values["benchmark"]
+        made, of = apart if watched else best
+        left: Any = iter(made)
+        run.stack.append((left, made, of))
+        try:
+            if observers:
+                observed_on_device(left, of, context)
+            elif watched:
+                awaited(left, context)
+            else:
+                for function, args in left:
+                    function(*args)
+                if best is apart:
+                    best = context.joined(calls, ops)
+        except BaseException as e:
+            _stopped(e, left, made, of, run, scope)
+            raise
+        finally:
+            run.stack.pop()
+
+    return replay
+
+
+def _stopped(e: BaseException, left: Any, calls: list[Any], ops: list[PlanOp], run: Any, scope: Scope) -> None:
+    """Note at which call a node has stopped, and raise an error of its operator where it is one."""
+    run.at = len(calls) - left.__length_hint__() - 1  # a list iterator knows how many items are left
+    if isinstance(e, Exception):
+        # several calls made as one know whose turn it was
+        raise failed(e, getattr(calls[run.at][0], "under_way", ops[run.at]), scope) from e
 
 
 def first_call(ops: list[PlanOp], at: int) -> int:
