@@ -27,7 +27,7 @@ class Numbers:
         zeros: how many are 0.
 
     Example:
-        >>> tensor = LoDTensor(); tensor.set(np.array([3.0, -4.0, np.nan]))
+        >>> tensor = fluid.LoDTensor(); tensor.set(np.array([3.0, -4.0, np.nan]))
         >>> numbers_of("x", tensor).text
         'x  float64[3]  1 NaN  -4 … 3'
     """

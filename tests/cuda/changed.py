@@ -39,7 +39,8 @@ from tests.cuda.twins import has_kernel, run_twins
 ROOT = Path(fluidnb_kernels.__file__).parent
 #: How a process ends in which a case failed, and one whose text did not compile.
 NOTICED, REFUSED = 3, 4
-_QUIETLY = ("-q", "--tb=no", "--assert=plain", "-p", "no:cacheprovider")
+#: How pytest is called: with all there is, and apart from the run around it.
+_QUIETLY = ("-q", "--tb=no", "--assert=plain", "-p", "no:cacheprovider", "-p", "no:resume", "--full")
 #: Processor seconds after which a launch counts as endless; seconds for all of a process, and for a survey.
 _LAUNCH, _PROCESS, _SURVEY = 20, 240, 3000
 
@@ -127,7 +128,7 @@ def survey(whole: bool) -> dict[str, list[tuple[str, str]]]:
             run_case(case, lambda error: None)
         found[case] = sorted(recorder.seen)
     if whole:
-        others = [f"--ignore=tests/cuda/test_{name}.py" for name in ("mutants", "compile")]
+        others = [f"--ignore=tests/cuda/test_{name}.py" for name in ("mutants", "compile", "sanitized")]
         pytest.main([*_QUIETLY, *others, "tests/cuda"], plugins=[recorder])
     return {case: launched for case, launched in found.items() if launched}
 

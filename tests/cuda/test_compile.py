@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
 import fluidnb_kernels
@@ -13,12 +15,18 @@ assert fluidnb_kernels.__name__, "importing it makes all sources known"
 pytestmark = pytest.mark.skipif(bool(nvrtc.missing()), reason=nvrtc.missing())
 
 
+#: What is said of constants that none of the chosen kernels uses.
+UNUSED = re.compile(r"warning #177-D: variable .* was declared but never referenced|^Remark: ")
+
+
 @pytest.mark.parametrize("architecture", sample(ARCHITECTURES, 2))
 @pytest.mark.parametrize("source", sources, ids=lambda source: source.path.stem)
 def test_a_file_compiles(source: Source, architecture: int) -> None:
     names = sample(list(source.kernels), 8)
     made = compile_for(architecture, source.text, source.path.name, names)
-    assert made.warnings == () and made.spilled == 0
+    whole = len(names) == len(source.kernels)
+    assert [w for w in made.warnings if whole or not UNUSED.search(w)] == []
+    assert made.spilled == 0
     assert made.cubin.startswith(b"\x7fELF") and 0 < made.registers <= 255
 
 

@@ -48,6 +48,30 @@ def test_other_resolutions_dtypes_and_outputs() -> None:
     twins("generate_mask_labels", image(8), {"num_classes": 4, "resolution": 1}, OUTPUTS)
 
 
+def box(left: float, top: float, right: float, bottom: float) -> list[list[float]]:
+    """The corners of a box; the last one is not on its upper side."""
+    return [[left, top], [right, top], [right, bottom], [left, bottom]]
+
+
+def test_the_first_region_of_no_class_learns_and_objects_are_measured_in_their_own_image() -> None:
+    """Of the second image's objects the last but one is the region; each image has another scale."""
+    upright = [[0, 10], [10, 10], [5, 0]]
+    corners = np.array([*box(0, 0, 4, 4), *box(0, 4, 9, 10), *upright, *box(0, 0, 10, 6)], np.float32)
+    ends = ((0, 1, 4, 4), (0, 1, 2, 3, 4), (0, 4, 8, 11, 15))
+    given = {
+        "ImInfo": np.array([[40, 30, 1], [20, 30, 2], [7, 9, 1]], np.float32),
+        "GtClasses": LoDTensor(np.array([[1], [1], [1], [2]], np.int32), ends[:1]),
+        "IsCrowd": LoDTensor(np.array([[0], [1], [0], [0]], np.int32), ends[:1]),
+        "GtSegms": LoDTensor(corners, ends),
+        "Rois": LoDTensor(np.array([[1, 1, 5, 5], [2, 2, 6, 6], [0, 0, 20, 20]], np.float32), ((0, 2, 3, 3),)),
+        "LabelsInt32": LoDTensor(np.array([[0], [0], [1]], np.int32), ((0, 2, 3, 3),)),
+    }
+    scope = twins("generate_mask_labels", given, {"num_classes": 2, "resolution": 6}, OUTPUTS)
+    assert np.asarray(scope.find_var("RoiHasMaskInt32@out").value).ravel().tolist() == [0, 0]
+    triangle = np.asarray(scope.find_var("MaskInt32@out").value)[1, 36:].reshape(6, 6)
+    assert triangle.sum(1).tolist() == sorted(triangle.sum(1).tolist()) and triangle[0].sum() < triangle[5].sum()
+
+
 def test_no_regions() -> None:
     given = image(9)
     for slot in ("Rois", "LabelsInt32"):

@@ -118,6 +118,7 @@ def test_what_is_not_taken_gives_no_gradient_whatever_it_is() -> None:
         ("scatter", {"X": np.zeros(3), "Ids": np.array([3]), "Updates": np.zeros(1)}, {}),
         ("gather_nd", {"X": np.zeros((3, 2)), "Index": np.array([[0, 2]])}, {}),
         ("one_hot", {"X": np.array([[4]])}, {"depth": 4}),
+        ("index_sample", {"X": np.zeros((1, 3)), "Index": np.array([[-1]])}, {}),
     ],
 )
 def test_a_number_that_names_no_row_stops_the_kernel(type: str, inputs: dict[str, Any], attrs: dict[str, Any]) -> None:
@@ -146,6 +147,12 @@ def test_the_largest_in_order(shape: tuple[int, ...], k: int, dtype: Any) -> Non
     both("top_k_grad", {"X": x, "Indices": found["Indices"][0], "Out@GRAD": g}, ["X@GRAD"], k=k)
     for largest in (True, False):
         both("top_k_v2", {"X": x}, ["Out", "Indices"], k=3, axis=0 if shape[0] >= 3 else 1, largest=largest)
+
+
+def test_a_line_in_order_is_taken_whole() -> None:
+    """The thread of the first element has the one that comes 32 places after it, too."""
+    for x in (np.arange(70.0), np.arange(70.0)[::-1]):
+        both("top_k", {"X": x[None].copy()}, ["Out", "Indices"], k=70)
 
 
 def test_the_smallest_integer_comes_last() -> None:
