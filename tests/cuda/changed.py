@@ -211,7 +211,7 @@ def _run(job: dict[str, Any]) -> int:
         except CompileError as error:
             print(error)
             return REFUSED
-        except Exception as error:
+        except (Exception, pytest.fail.Exception) as error:
             print(f"{type(error).__name__}: {' '.join(str(error).split())[:200]}")
             return NOTICED
     return 0
