@@ -6,7 +6,7 @@ import pytest
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """What fails twice has failed; each try is told."""
+    """What fails three times has failed; each try is told."""
     for item in items:
         if item.get_closest_marker("browser") or item.get_closest_marker("live"):
-            item.add_marker(pytest.mark.flaky(reruns=1))
+            item.add_marker(pytest.mark.flaky(reruns=2))
