@@ -78,12 +78,12 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     """A worker leaves out what it was told to (`tests.tools.resume`), and puts files with few tests first.
 
     A test that takes long is seldom among many; so at the end there are short ones to hand out, and all workers end at
-    the same time.
+    the same time. What one worker gets whole takes longest of all, and starts before the rest.
     """
     if is_worker(config):
         leave_out(set(config.workerinput.get("passed_before", ())), config, items)
         sizes = Counter(unit(item.nodeid) for item in items)
-        items.sort(key=lambda item: sizes[unit(item.nodeid)])
+        items.sort(key=lambda item: (unit(item.nodeid) not in TOGETHER, sizes[unit(item.nodeid)]))
 
 
 @pytest.hookimpl(optionalhook=True)
