@@ -51,6 +51,32 @@ def test_streams_do_not_wait_for_each_other_but_by_events():
     assert x.get(stream=other).tolist() == [12.0]
 
 
+def test_the_default_stream_and_those_that_block_wait_for_each_other():
+    one, other, apart = standin.cuda.Stream(), standin.cuda.Stream(), standin.cuda.Stream(non_blocking=True)
+    x = device(1.0)
+    with one:
+        add(x, 1.0)
+    assert x.get(stream=other).tolist() == [1.0]
+    assert x.get().tolist() == [2.0]
+    add(x, 10.0)
+    assert x.get(stream=apart).tolist() == [2.0]
+    assert x.get(stream=other).tolist() == [12.0]
+    with one:
+        add(x, 100.0)
+    add(x, 1000.0)
+    with one:
+        add(x, 10000.0)
+    assert x.get(stream=one).tolist() == [11112.0]
+
+
+def test_work_of_a_stream_that_nobody_holds_is_done():
+    known, x = len(standin.cuda.runtime.streams), device(1.0)
+    with standin.cuda.Stream():
+        add(x, 1.0)
+    assert x.get().tolist() == [2.0]
+    assert len(standin.cuda.runtime.streams) == known
+
+
 def test_captured_work_is_done_at_each_launch():
     stream, x = standin.cuda.Stream(non_blocking=True), device(0.0)
     with stream:

@@ -5,7 +5,9 @@ from __future__ import annotations
 import itertools
 import threading
 import time
+import weakref
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from fluidnb_kernels.standin.memory import CUDARuntimeError, before_free, holding, working
@@ -57,6 +59,7 @@ class Stream:
         self, null: bool = False, non_blocking: bool = False, ptds: bool = False, priority: int | None = None
     ) -> None:
         self.ptr = 0 if null else next_number()
+        self._apart = non_blocking
         self._waiting: list[Work] = []
         self._captured: list[Work] | None = None
         self._done = 0  # how much work is done, since the stream was made
@@ -72,8 +75,16 @@ class Stream:
         """
         if self._captured is not None:
             self._captured.append(work)
+            return
+        if self.ptr == 0:  # the default stream waits for those that block, and these for it
+            before = [s for s in list(streams.values()) if s is not self and not s._apart]
         else:
-            self._waiting.append(work)
+            before = [] if self._apart else [_null]
+        for stream in before:
+            if stream._waiting:
+                self._waiting.append(partial(stream.drain, stream.mark))
+        self._waiting.append(work)
+        _busy.add(self)
 
     def drain(self, upto: int | None = None) -> None:
         """Do the work that waits.
@@ -87,6 +98,9 @@ class Stream:
                 self._done += 1
                 with working():
                     work()
+            _busy.discard(self)
+            if self._waiting:  # more came, from another thread
+                _busy.add(self)
 
     @property
     def mark(self) -> int:
@@ -236,7 +250,9 @@ def next_number() -> int:
 
 _numbers = itertools.count(1)
 #: number -> stream
-streams: dict[int, Stream] = {}
+streams: weakref.WeakValueDictionary[int, Stream] = weakref.WeakValueDictionary()
+#: Those with work that waits: it is done although nobody holds the stream any more.
+_busy: set[Stream] = set()
 #: Whoever does work of a stream; in another thread work goes on when this is done, so that its order holds.
 _draining = threading.RLock()
 _null = Stream(null=True)
