@@ -99,6 +99,18 @@ class DeviceContext:
         """
         return memory.empty(self.place, shape, np_dtype(dtype), order)
 
+    def sketch(self, shape: tuple[int, ...], dtype: Any) -> Any:
+        """A stand-in for an array of a run, which gets its place in a region of memory before it is used.
+
+        Args:
+            shape: its sizes.
+            dtype: numpy dtype.
+
+        Returns:
+            An array without memory; None where each array of a device has memory of its own.
+        """
+        return None
+
     def from_host(self, array: Any) -> Array:
         """Copy a host array to the device.
 

@@ -17,6 +17,9 @@ from fluidnb_kernels.cuda import backend
 from fluidnb_kernels.device import allocator, graph
 from fluidnb_kernels.rows.on_cuda import add_on_device
 
+#: An address that no machine uses, aligned as memory of a pool is.
+_NOWHERE = 1 << 60
+
 
 class CUDADeviceContext(DeviceContext):
     """A CUDA device: its arrays are cupy's, in memory of the place's pool; an array that a user holds keeps its block.
@@ -65,6 +68,20 @@ class CUDADeviceContext(DeviceContext):
             value = 0xFF if np.dtype(dtype).kind in "fcV" else 0xAA
             cupy.cuda.runtime.memsetAsync(block.ptr, value, nbytes, cupy.cuda.get_current_stream().ptr)
         return array
+
+    def sketch(self, shape: tuple[int, ...], dtype: Any) -> Any:
+        """A stand-in for an array that has no place yet, over an address where no device has memory.
+
+        Args:
+            shape: its sizes.
+            dtype: numpy dtype.
+
+        Returns:
+            An array that nobody may touch; its memory is an object of its own.
+        """
+        cupy = backend.cupy()
+        memory = cupy.cuda.UnownedMemory(_NOWHERE, dtype.itemsize * prod(shape), None, self.place.device)
+        return cupy.ndarray(shape, dtype, cupy.cuda.MemoryPointer(memory, 0))
 
     def clear(self, target: Any) -> None:
         """Write zeros.
