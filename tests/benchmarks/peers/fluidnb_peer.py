@@ -18,15 +18,20 @@ def data(fluid, *names, shape=(1,), dtype="float32"):
     return [fluid.layers.data(name, list(shape), append_batch_size=False, dtype=dtype) for name in names]
 
 
+def tiny(fluid, count=200):
+    """Elementwise operators on shape [1]: what they are fed, the result."""
+    x, c = data(fluid, "x", "c")
+    v = x
+    for i in range(count):
+        v = fluid.layers.elementwise_add(v, c) if i % 2 else fluid.layers.elementwise_mul(v, c)
+    return {"x": np.ones(1, "float32"), "c": np.ones(1, "float32")}, v
+
+
 def a():
     """200 elementwise operators on shape [1]."""
     fluid, exe = start()
-    x, c = data(fluid, "x", "c")
-    v = x
-    for i in range(200):
-        v = fluid.layers.elementwise_add(v, c) if i % 2 else fluid.layers.elementwise_mul(v, c)
+    feed, v = tiny(fluid)
     main = fluid.default_main_program()
-    feed = {"x": np.ones(1, "float32"), "c": np.ones(1, "float32")}
     assert exe.run(main, feed=feed, fetch_list=[v])[0].item() == 101
 
     def step(n):
@@ -87,9 +92,8 @@ def f():
     return step
 
 
-def classifier(shape, net, optimizer):
-    """A classifier of 10 classes on a batch of noise: a function that makes one step and returns the loss."""
-    fluid, exe = start()
+def classifier(fluid, shape, net, optimizer):
+    """A classifier of 10 classes on a batch of noise: what it is fed, the loss."""
     rng = np.random.RandomState(0)
     feed = {"x": rng.randn(*shape).astype("float32"), "label": rng.randint(0, 10, (shape[0], 1))}
     x, label = fluid.layers.data("x", list(shape[1:])), fluid.layers.data("label", [1], dtype="int64")
@@ -99,18 +103,29 @@ def classifier(shape, net, optimizer):
     block.append_op("softmax_with_cross_entropy", inputs, outputs)
     loss = fluid.layers.mean(cost)
     optimizer(fluid.optimizer).minimize(loss)
+    return feed, loss
+
+
+def training(fluid, exe, feed, loss):
+    """A function that makes one step of training and returns the loss."""
     exe.run(fluid.default_startup_program())
     main = fluid.default_main_program()
     return lambda: exe.run(main, feed=feed, fetch_list=[loss])[0].item()
 
 
-def c():
-    """A step of an MLP 784-200-200-10 with Adam, batch 64."""
+def mlp(fluid, rows=64, width=200):
+    """An MLP 784-200-200-10 with Adam: what it is fed, the loss."""
 
     def net(layers, x):
-        return layers.fc(layers.fc(layers.fc(x, 200, act="relu"), 200, act="relu"), 10)
+        return layers.fc(layers.fc(layers.fc(x, width, act="relu"), width, act="relu"), 10)
 
-    run = classifier((64, 784), net, lambda optimizer: optimizer.Adam(1e-3))
+    return classifier(fluid, (rows, 784), net, lambda optimizer: optimizer.Adam(1e-3))
+
+
+def c():
+    """A step of an MLP 784-200-200-10 with Adam, batch 64."""
+    fluid, exe = start()
+    run = training(fluid, exe, *mlp(fluid))
     losses = [run() for _ in range(20)]
     assert losses[-1] < losses[0]
 
@@ -121,20 +136,21 @@ def c():
     return step
 
 
-def lenet():
-    """LeNet with momentum, batch 64: a function that makes one step and returns the loss."""
+def lenet(fluid, rows=64, filters=(20, 50), width=500):
+    """LeNet with momentum: what it is fed, the loss."""
 
     def net(layers, x):
-        for filters in (20, 50):
-            x = layers.pool2d(layers.conv2d(x, filters, 5, act="relu"), 2, "max", 2)
-        return layers.fc(layers.fc(x, 500, act="relu"), 10)
+        for count in filters:
+            x = layers.pool2d(layers.conv2d(x, count, 5, act="relu"), 2, "max", 2)
+        return layers.fc(layers.fc(x, width, act="relu"), 10)
 
-    return classifier((64, 1, 28, 28), net, lambda optimizer: optimizer.Momentum(0.01, 0.9))
+    return classifier(fluid, (rows, 1, 28, 28), net, lambda optimizer: optimizer.Momentum(0.01, 0.9))
 
 
 def d():
     """A step of LeNet with momentum, batch 64."""
-    run = lenet()
+    fluid, exe = start()
+    run = training(fluid, exe, *lenet(fluid))
     losses = [run() for _ in range(20)]
     assert losses[-1] < losses[0]
 
@@ -145,17 +161,17 @@ def d():
     return step
 
 
-def noise():
-    """Lengths of 32 sequences, their rows [32, 50, 128], and labels of two classes [32, 1]."""
+def noise(rows=32, longest=50, width=128):
+    """Lengths of sequences, from 5 on, their rows [rows, longest, width], and labels of two classes [rows, 1]."""
     rng = np.random.RandomState(0)
-    lengths = rng.randint(5, 51, 32)
-    lengths[:2] = 50, 5
-    return lengths, rng.randn(32, 50, 128).astype("float32") * 0.5, rng.randint(0, 2, (32, 1))
+    lengths = rng.randint(5, longest + 1, rows)
+    lengths[:2] = longest, 5
+    return lengths, rng.randn(rows, longest, width).astype("float32") * 0.5, rng.randint(0, 2, (rows, 1))
 
 
-def learn(fluid, state):
+def learn(fluid, state, rows=32):
     """Put two classes and Adam behind the last state of an LSTM; gives the loss."""
-    label = fluid.layers.data("label", [32, 1], append_batch_size=False, dtype="int64")
+    label = fluid.layers.data("label", [rows, 1], append_batch_size=False, dtype="int64")
     cost = fluid.layers.softmax_with_cross_entropy(fluid.layers.fc(state, 2), label)
     loss = fluid.layers.mean(cost)
     fluid.optimizer.Adam(1e-3).minimize(loss)
@@ -186,11 +202,18 @@ def static_lstm(fluid):
     return learn(fluid, fluid.layers.reshape(last, [32, 128]))
 
 
-def lod_lstm(fluid):
+def lod_lstm(fluid, rows=32, width=128):
     """The LSTM over sequences of several lengths: the loss."""
-    x = fluid.layers.data("x", [128], lod_level=1)
-    hidden, _ = fluid.layers.dynamic_lstm(fluid.layers.fc(x, 512, bias_attr=False), 512, use_peepholes=False)
-    return learn(fluid, fluid.layers.sequence_last_step(hidden))
+    x = fluid.layers.data("x", [width], lod_level=1)
+    z = fluid.layers.fc(x, 4 * width, bias_attr=False)
+    hidden, _ = fluid.layers.dynamic_lstm(z, 4 * width, use_peepholes=False)
+    return learn(fluid, fluid.layers.sequence_last_step(hidden), rows)
+
+
+def packed(fluid, lengths, x):
+    """Rows of sequences one behind the other, with where each begins, of x [rows, longest, width]."""
+    rows = np.concatenate([row[:n] for row, n in zip(x, lengths, strict=True)])
+    return fluid.create_lod_tensor(rows, [lengths.tolist()], fluid.CPUPlace())
 
 
 def program_of(lstm):
@@ -216,15 +239,13 @@ def trained(lstm, x):
     """A function that makes steps of training of an LSTM; `x` makes what it is fed."""
     fluid, exe = start()
     loss = lstm(fluid)
-    exe.run(fluid.default_startup_program())
-    main = fluid.default_main_program()
-    feed = {"x": x(fluid), "label": noise()[2]}
-    losses = [exe.run(main, feed=feed, fetch_list=[loss])[0].item() for _ in range(20)]
+    run = training(fluid, exe, {"x": x(fluid), "label": noise()[2]}, loss)
+    losses = [run() for _ in range(20)]
     assert losses[-1] < losses[0]
 
     def step(n):
         for _ in range(n):
-            exe.run(main, feed=feed, fetch_list=[loss])
+            run()
 
     return step
 
@@ -236,13 +257,7 @@ def e_static():
 
 def e():
     """A step of an LSTM over sequences of several lengths."""
-
-    def rows(fluid):
-        lengths, x, _ = noise()
-        packed = np.concatenate([row[:n] for row, n in zip(x, lengths, strict=True)])
-        return fluid.create_lod_tensor(packed, [lengths.tolist()], fluid.CPUPlace())
-
-    return trained(lod_lstm, rows)
+    return trained(lod_lstm, lambda fluid: packed(fluid, *noise()[:2]))
 
 
 def h():
@@ -329,9 +344,8 @@ def back():
 
 def nan():
     """A step of LeNet with the check for NaN, as a multiple of one without."""
-    run = lenet()
-    import fluidnb as fluid
-
+    fluid, exe = start()
+    run = training(fluid, exe, *lenet(fluid))
     times = {False: [], True: []}
     for _ in range(12):
         for check in times:

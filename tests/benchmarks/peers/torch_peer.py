@@ -118,15 +118,16 @@ def training(torch, model, optimizer, data, labels, order):
     return run
 
 
+def mlp(nn, width=200):
+    """An MLP 784-200-200-10."""
+    return nn.Sequential(
+        nn.Linear(784, width), nn.ReLU(), nn.Linear(width, width), nn.ReLU(), nn.Linear(width, 10)
+    )  # fmt: skip
+
+
 def c():
     """A step of an MLP 784-200-200-10 with Adam, batch 64."""
-
-    def net(nn):
-        return nn.Sequential(
-            nn.Linear(784, 200), nn.ReLU(), nn.Linear(200, 200), nn.ReLU(), nn.Linear(200, 10)
-        )  # fmt: skip
-
-    run = classifier((64, 784), net, lambda optim, params: optim.Adam(params, 1e-3))
+    run = classifier((64, 784), mlp, lambda optim, params: optim.Adam(params, 1e-3))
     losses = [run() for _ in range(20)]
     assert losses[-1] < losses[0]
 
@@ -137,17 +138,19 @@ def c():
     return step
 
 
+def lenet(nn, filters=(20, 50), width=500):
+    """LeNet."""
+    first, second = filters
+    return nn.Sequential(
+        nn.Conv2d(1, first, 5), nn.ReLU(), nn.MaxPool2d(2), nn.Conv2d(first, second, 5), nn.ReLU(), nn.MaxPool2d(2),
+        nn.Flatten(), nn.Linear(16 * second, width), nn.ReLU(), nn.Linear(width, 10),
+    )  # fmt: skip
+
+
 def d():
     """A step of LeNet with momentum, batch 64, in the quicker memory format."""
-
-    def net(nn):
-        return nn.Sequential(
-            nn.Conv2d(1, 20, 5), nn.ReLU(), nn.MaxPool2d(2), nn.Conv2d(20, 50, 5), nn.ReLU(), nn.MaxPool2d(2),
-            nn.Flatten(), nn.Linear(800, 500), nn.ReLU(), nn.Linear(500, 10),
-        )  # fmt: skip
-
     formats = ("contiguous_format", "channels_last")
-    run = classifier((64, 1, 28, 28), net, lambda optim, params: optim.SGD(params, 0.01, 0.9), formats)
+    run = classifier((64, 1, 28, 28), lenet, lambda optim, params: optim.SGD(params, 0.01, 0.9), formats)
     losses = [run() for _ in range(20)]
     assert losses[-1] < losses[0]
 
