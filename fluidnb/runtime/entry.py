@@ -99,9 +99,7 @@ class Entry:
         Args:
             values: the feeds.
         """
-        context = DeviceContext.get(self.plan.place)
-        for buffer, name, _ in self.feeds:
-            context.fill(buffer, values[name][0])
+        DeviceContext.get(self.plan.place).fill_all([(buffer, values[name][0]) for buffer, name, _ in self.feeds])
 
     def fed(self) -> dict[str, Fed]:
         """What has been fed, by name, in the buffers of the run."""

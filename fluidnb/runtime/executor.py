@@ -168,7 +168,6 @@ class Executor:
             and origin.recorder is None
             and entry.scope is scope
             and entry.epoch == epoch.value
-            and self._on_host
             and entry.registry_version == registry.version
             and entry.plan.check_nan is flags.values["check_nan_inf"]
             and type(program) is Program
@@ -182,11 +181,15 @@ class Executor:
                 value = feed.get(name)
                 if type(value) is not np.ndarray or lod or value.shape != buffer.shape or value.dtype != buffer.dtype:
                     break
-                np.copyto(buffer, value)
+                if self._on_host:
+                    np.copyto(buffer, value)
             else:
                 if entry.plan.lock.acquire(False):
                     try:
-                        out = self._again(entry, program, return_numpy)
+                        if self._on_host:
+                            out = self._again(entry, program, return_numpy)
+                        else:
+                            out = self._again_there(entry, {n: (feed[n], ()) for n in feed}, program, return_numpy)
                     finally:
                         entry.plan.lock.release()
                     if after_run:
@@ -223,6 +226,14 @@ class Executor:
         plan.latest = out
         return out
 
+    def _again_there(
+        self, entry: Entry, values: Mapping[str, Fed], program: Program, return_numpy: bool
+    ) -> list[Any]:
+        """The same on a device, in the turn of this thread."""
+        with DeviceContext.get(self.place).turn(entry.plan, entry.scope.outermost()):
+            entry.fill(values)
+            return self._again(entry, program, return_numpy)
+
     def _run(
         self, program: Any, feed: Any, fetch_list: Any, scope: Any, return_numpy: bool, keep_scopes: bool, unknown: Any
     ) -> list[Any]:
@@ -236,20 +247,10 @@ class Executor:
             plan = Plan(plan.desc, plan.feeds, plan.fetches, self.place, program.random_seed)
             plan.lock.acquire()
         try:
-            plan.make_room()
-            key = (id(scope), *((a.shape, a.dtype, lod) for a, lod in values.values()))
-            entry = plan.entries.pop(key, None)
-            if entry is None or not entry.is_good(scope):
-                if entry is not None:
-                    plan.forget()
-                try:
-                    entry = Entry(plan, scope, values)
-                except Exception as error:
-                    note(program, scope, plan, values, coming_run(plan, program, scope), error, False)
-                    raise
-            plan.entries[key] = entry  # in the order of their last use
-            entry.fill(values)
-            out = self._again(entry, program, return_numpy)
+            with DeviceContext.get(self.place).turn(plan, scope.outermost()):
+                entry = self._entry(plan, program, scope, values)
+                entry.fill(values)
+                out = self._again(entry, program, return_numpy)
             if type(fetch_list) is list and entry.fetches is not None:
                 entry.fetch_key = tuple(map(id, fetch_list))
                 plan.fetch_list = fetch_list[:]  # keeps the identities in fetch_key
@@ -258,6 +259,23 @@ class Executor:
             return out
         finally:
             plan.lock.release()
+
+    @staticmethod
+    def _entry(plan: Plan, program: Program, scope: Scope, values: Mapping[str, Fed]) -> Entry:
+        """The plan bound for a scope and what is fed: as it was before, or anew."""
+        plan.make_room()
+        key = (id(scope), *((a.shape, a.dtype, lod) for a, lod in values.values()))
+        entry = plan.entries.pop(key, None)
+        if entry is None or not entry.is_good(scope):
+            if entry is not None:
+                plan.forget()
+            try:
+                entry = Entry(plan, scope, values)
+            except Exception as error:
+                note(program, scope, plan, values, coming_run(plan, program, scope), error, False)
+                raise
+        plan.entries[key] = entry  # in the order of their last use
+        return entry
 
     def prepare(
         self, program: Any, feed: Any, fetch_list: Any, scope: Any, unknown: Mapping[str, Any] | None = None

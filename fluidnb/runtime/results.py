@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from fluidnb.errors import EnforceNotMet
+from fluidnb.errors import EnforceNotMet, FluidError
 from fluidnb.runtime.old_array import OldArray
 from fluidnb.runtime.plan import Plan
 from fluidnb.runtime.scope import Scope
@@ -47,14 +47,12 @@ def results(values: list[Any], plan: Plan, return_numpy: bool) -> list[Any]:
         EnforceNotMet: a value has LoD, and ``return_numpy`` is True.
     """
     out: list[Any] = []
-    to_host = DeviceContext.get(plan.place).to_host
+    arrays = iter(_arrays(values, plan))
     for name, value in zip(plan.fetches, values, strict=True):
         if not isinstance(value, tuple):
             out.append(_copied(value))
             continue
-        array, lod = value
-        if plan.place.kind != "cpu":
-            array = to_host(array)
+        array, lod = next(arrays), value[1]
         if not return_numpy:
             tensor = LoDTensor(name=name)
             tensor.set(array)
@@ -69,9 +67,23 @@ def results(values: list[Any], plan: Plan, return_numpy: bool) -> list[Any]:
                 hint="exe.run(..., return_numpy=False) gives LoDTensors; np.array(tensor) drops the LoD.",
             )
         else:
-            copy = np.array(array, order="C")
+            copy = np.array(array, order="C") if plan.place.kind == "cpu" else array
             out.append(copy if declared.binding else copy.view(OldArray))
     return out
+
+
+def _arrays(values: list[Any], plan: Plan) -> list[Any]:
+    """The arrays of fetched tensors where numpy reads them: those of a device are copied, all at once."""
+    arrays = [value[0] for value in values if isinstance(value, tuple)]
+    if plan.place.kind == "cpu":
+        return arrays
+    try:
+        return DeviceContext.get(plan.place).fetch_all(arrays)
+    except FluidError as e:
+        names = [n for n, value in zip(plan.fetches, values, strict=True) if isinstance(value, tuple)]
+        slots = [("fetched", n, str(a.dtype), a.shape) for n, a in zip(names, arrays, strict=True)]
+        e.with_context(slots=slots)
+        raise
 
 
 def _copied(value: Any) -> Any:

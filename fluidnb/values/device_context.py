@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from time import perf_counter_ns
 from typing import Any
 
@@ -156,6 +157,37 @@ class DeviceContext:
         else:
             copy_between(kind, kind)(source, target)
 
+    def fill_all(self, pairs: Sequence[tuple[Array, Any]]) -> None:
+        """Copy into arrays of the device, in a run's turn.
+
+        Args:
+            pairs: (target, source), as for `fill`.
+        """
+        for target, source in pairs:
+            self.fill(target, source)
+
+    def fetch_all(self, arrays: Sequence[Array]) -> list[Array]:
+        """Arrays of the device as new ones of numpy's, when all is done that they wait for.
+
+        Args:
+            arrays: arrays of the device.
+
+        Returns:
+            Copies.
+        """
+        return [np.array(self.to_host(array), order="C") for array in arrays]
+
+    def turn(self, *about: Any) -> AbstractContextManager[Any]:
+        """What a run enters while it gives the device its work; runs of two threads may go on at the same time there.
+
+        Args:
+            about: what the run works on (its plan, its scope): it comes after runs of other threads about the same.
+
+        Returns:
+            A context manager; on the host it does nothing.
+        """
+        return _NOTHING
+
     def clear(self, target: Array) -> None:
         """Write zeros.
 
@@ -219,6 +251,7 @@ class DeviceContext:
         return f"{type(self).__name__}({self.place})"
 
 
+_NOTHING = nullcontext()
 _factories: dict[type[Place], Callable[[Any], DeviceContext]] = {}
 _contexts: dict[Place, DeviceContext] = {}
 

@@ -18,9 +18,8 @@ from fluidnb import layers
 from fluidnb.errors import EnforceNotMet, OpTypeError, OpValueError
 from fluidnb.memory import flags, pools
 from fluidnb.values import device_context
-from fluidnb_kernels.cuda.source import Function
+from fluidnb_kernels.standin import RawKernel, runtime
 from fluidnb_kernels.standin import memory as device_memory
-from fluidnb_kernels.standin import runtime
 from fluidnb_kernels.standin.streams import Graph, Stream, get_current_stream
 
 
@@ -162,17 +161,17 @@ def test_the_pool_takes_the_share_that_the_flag_says(cuda: fluid.CUDAPlace, monk
 def failing(name: str, at: int = 0) -> Iterator[list[int]]:
     """While the body runs, launches of a kernel raise, from a certain launch on."""
     seen: list[int] = []
-    launch = Function.__call__
+    launch = RawKernel.__call__
 
-    def refused(function: Function, *args: Any) -> None:
-        if function.name.startswith(name):
+    def refused(kernel: RawKernel, *args: Any, **kw: Any) -> None:
+        if kernel.name.startswith(name):
             seen.append(1)
             if len(seen) > at:
                 raise device_memory.CUDARuntimeError("cudaErrorLaunchOutOfResources: too many resources")
-        launch(function, *args)
+        launch(kernel, *args, **kw)
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(Function, "__call__", refused)
+        patch.setattr(RawKernel, "__call__", refused)
         yield seen
 
 
@@ -232,18 +231,18 @@ def test_work_that_fails_later_is_told_by_whoever_waits(cuda: fluid.CUDAPlace, m
     out, feed = chain()
     exe = fluid.Executor(cuda)
     exe.run(feed=feed, fetch_list=[out])
-    launch = Function.__call__
+    launch = RawKernel.__call__
 
-    def broken(function: Function, *args: Any) -> None:
-        launch(function, *args)
-        if function.name.startswith("unary<f::relu"):
+    def broken(kernel: RawKernel, *args: Any, **kw: Any) -> None:
+        launch(kernel, *args, **kw)
+        if kernel.name.startswith("unary<f::relu"):
             get_current_stream().push(lose)
 
     def lose() -> None:
         raise device_memory.CUDARuntimeError("cudaErrorIllegalAddress: an illegal memory access")
 
     with monkeypatch.context() as patch:
-        patch.setattr(Function, "__call__", broken)
+        patch.setattr(RawKernel, "__call__", broken)
         with pytest.raises(EnforceNotMet, match="illegal memory access") as told:
             exe.run(feed=feed, fetch_list=[out])
         assert "FLAGS_benchmark" in str(told.value)
@@ -262,15 +261,15 @@ def test_ctrl_c_comes_between_operators(cuda: fluid.CUDAPlace, at: int, monkeypa
     monkeypatch.setitem(flags.values, "cuda_graphs", False)
     net, twin = Training(cuda), Training(cuda)
     net.step(), twin.step()
-    launch, seen, press = Function.__call__, [], [0]
+    launch, seen, press = RawKernel.__call__, [], [0]
 
-    def pressed(function: Function, *args: Any) -> None:
-        seen.append(function.name)
+    def pressed(kernel: RawKernel, *args: Any, **kw: Any) -> None:
+        seen.append(kernel.name)
         if len(seen) == press[0]:
             signal.raise_signal(signal.SIGINT)
-        launch(function, *args)
+        launch(kernel, *args, **kw)
 
-    monkeypatch.setattr(Function, "__call__", pressed)
+    monkeypatch.setattr(RawKernel, "__call__", pressed)
     assert net.step() == twin.step()
     held, whole = live(cuda), len(seen) // 2
     seen.clear()

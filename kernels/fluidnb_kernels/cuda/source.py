@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
 
@@ -121,10 +121,26 @@ class Function:
         return self.on("emulator" if on_host else f"{flags.values['cuda_backend']} device")
 
     def __call__(self, grid: tuple[int, ...], block: tuple[int, ...], shared: int, *args: Any) -> None:
+        function, given = self.launch(grid, block, shared, *args)
+        function(*given)
+
+    def launch(self, grid: tuple[int, ...], block: tuple[int, ...], shared: int, *args: Any) -> tuple[Any, Any]:
+        """Its launch as a plain call, to be made again and again: nothing is looked up or converted any more.
+
+        Args:
+            grid: blocks along one to three axes.
+            block: threads along one to three axes.
+            shared: bytes of dynamic shared memory.
+            args: arrays, None for a pointer to nothing, numpy scalars.
+
+        Returns:
+            (function, its arguments).
+        """
         there = next((a for a in args if not isinstance(a, np.ndarray | np.generic | None)), None)
         if there is not None:
             args = tuple(_NULL if a is None else a for a in args)
-        self.near(there)(grid, block, args, shared_mem=shared)
+        kernel = self.near(there)
+        return partial(kernel, shared_mem=shared) if shared else kernel, (grid, block, args)
 
     def __repr__(self) -> str:
         return f"<kernel {self.name} of {self.source.path.name}>"

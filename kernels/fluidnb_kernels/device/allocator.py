@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from fluidnb.errors import EnforceNotMet
-from fluidnb.memory import flags, register_allocator
+from fluidnb.memory import CPUAllocator, flags, register_allocator
 from fluidnb_kernels.cuda import backend
 
 
@@ -96,4 +96,52 @@ class CUDAAllocator:
         return int(min(free + self._held, total * flags.values["fraction_of_gpu_memory_to_use"]))
 
 
+class CUDAPinnedAllocator(CPUAllocator):
+    """Memory of the host that devices read and write by themselves, while the host does other things.
+
+    Raises:
+        EnforceNotMet: there is no device.
+
+    Source: Fluid's CUDAPinnedAllocator.
+    """
+
+    def __init__(self) -> None:
+        require(0)
+        super().__init__(pinned=True)
+
+    def alloc(self, size: int) -> tuple[int, int]:
+        """Take memory.
+
+        Args:
+            size: bytes.
+
+        Returns:
+            (address, PINNED).
+
+        Raises:
+            MemoryError: the system refuses.
+        """
+        runtime = backend.cupy().cuda.runtime
+        try:
+            return int(runtime.hostAlloc(size, 0)), self.PINNED
+        except runtime.CUDARuntimeError as error:
+            raise MemoryError(str(error)) from None
+
+    def free(self, ptr: int, size: int, index: int) -> None:
+        """Give memory back.
+
+        Args:
+            ptr: its address.
+            size: its bytes.
+            index: as `alloc` gave it.
+        """
+        backend.cupy().cuda.runtime.freeHost(ptr)
+
+
+def _pinned(device: int) -> CPUAllocator:
+    """Pages that are locked, where there is no device."""
+    return CPUAllocator(pinned=True) if backend.missing() else CUDAPinnedAllocator()
+
+
+register_allocator("cuda_pinned", _pinned, chunk_share=1024)
 register_allocator("cuda", CUDAAllocator, min_chunk=256, chunk_share=1)

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Sequence
 from math import prod
 from time import perf_counter_ns
 from typing import Any
+from weakref import WeakKeyDictionary, WeakSet
 
 import numpy as np
 
@@ -15,6 +17,7 @@ from fluidnb.values import CUDAPlace, DeviceContext, SelectedRows, dtypes
 from fluidnb_kernels.array.on_cuda import add_to
 from fluidnb_kernels.cuda import backend
 from fluidnb_kernels.device import allocator, graph
+from fluidnb_kernels.device.lane import Lane
 from fluidnb_kernels.rows.on_cuda import add_on_device
 
 #: An address that no machine uses, aligned as memory of a pool is.
@@ -39,6 +42,9 @@ class CUDADeviceContext(DeviceContext):
         self.name, self.backend = backend.device_name(place.device), backend.named()
         self._device = backend.cupy().cuda.Device(place.device)
         self.devices = backend.cupy().cuda.runtime.getDeviceCount()
+        self._here = threading.local()
+        self._lanes: WeakSet[Lane] = WeakSet()
+        self._last: WeakKeyDictionary[Any, Lane] = WeakKeyDictionary()
 
     def empty(self, shape: Sequence[int], dtype: Any, order: Sequence[int] | None = None) -> Any:
         """A new array on the device, in C order.
@@ -61,6 +67,9 @@ class CUDADeviceContext(DeviceContext):
         nbytes = dtype.itemsize * prod(shape)
         self.use()
         block = Block(pool(self.place), nbytes)
+        lane = getattr(self._here, "lane", None)
+        if lane is not None and lane.deep and len(self._lanes) > 1:
+            lane.take_memory()
         cupy = backend.cupy()
         memory = cupy.cuda.UnownedMemory(block.ptr, nbytes, block, self.place.device)
         array = cupy.ndarray(shape, dtype, cupy.cuda.MemoryPointer(memory, 0))
@@ -112,7 +121,7 @@ class CUDADeviceContext(DeviceContext):
         add_on_device(total, rows)
 
     def joined(self, calls: list[Any], ops: list[Any]) -> tuple[list[Any], list[Any]]:
-        """Calls in a row that only launch kernels as graphs, where FLAGS_cuda_graphs is set.
+        """Calls with the arguments of launches made ready; several in a row as a graph, where FLAGS_cuda_graphs is set.
 
         Args:
             calls: (function, arguments) one after the other.
@@ -121,7 +130,60 @@ class CUDADeviceContext(DeviceContext):
         Returns:
             Calls, and the first operator of each.
         """
-        return graph.joined(calls, ops) if flags.values["cuda_graphs"] else (calls, ops)
+        if flags.values["cuda_graphs"]:
+            calls, ops = graph.joined(calls, ops)
+        return graph.launches(calls), ops
+
+    def turn(self, *about: Any) -> Lane:
+        """The lane of this thread, to be entered for a run.
+
+        Args:
+            about: what the run works on (its plan, its scope): it comes after runs of other threads about the same.
+
+        Returns:
+            A context manager.
+        """
+        lane = self._lane()
+        for thing in about:
+            last = self._last.get(thing)
+            if last is not lane:
+                if last is not None:
+                    lane.come_after(last)
+                self._last[thing] = lane
+        return lane
+
+    def _lane(self) -> Lane:
+        """The lane of this thread."""
+        self.use()
+        found: Lane | None = getattr(self._here, "lane", None)
+        if found is None:
+            found = self._here.lane = Lane(self._lanes)
+        return found
+
+    def fill_all(self, pairs: Sequence[tuple[Any, Any]]) -> None:
+        """Copy into arrays of the device, by way of pinned memory; called in a run's turn.
+
+        Args:
+            pairs: (target, source), each source of the host or of a device.
+        """
+        self._lane().fill([(target, source) for target, source in pairs if isinstance(source, np.ndarray)])
+        for target, source in pairs:
+            if not isinstance(source, np.ndarray):
+                self.fill(target, source)
+
+    def fetch_all(self, arrays: Sequence[Any]) -> list[Any]:
+        """Arrays of the device as numpy's, when all is done that they wait for.
+
+        Args:
+            arrays: arrays of the device, without gaps.
+
+        Returns:
+            Copies.
+
+        Raises:
+            EnforceNotMet: the device failed at what it had been asked for.
+        """
+        return self._lane().fetch(arrays)
 
     def use(self) -> None:
         """Let what this thread does next go to this device."""

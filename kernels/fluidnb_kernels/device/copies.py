@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -31,12 +33,23 @@ def to_host(src: Any, dst: np.ndarray[Any, Any]) -> None:
     Raises:
         EnforceNotMet: the device failed at what it had been asked for.
     """
-    try:
+    with told():
         if dst.flags.c_contiguous:
             src.get(out=dst)
         else:
             dst[...] = src.get()
-    except RuntimeError as error:  # a device fails when it comes to its work, which is seen by those who wait
+
+
+@contextmanager
+def told() -> Iterator[None]:
+    """Where somebody waits for a device: it fails when it comes to its work, which is seen here.
+
+    Raises:
+        EnforceNotMet: the device failed.
+    """
+    try:
+        yield
+    except RuntimeError as error:
         raise EnforceNotMet(
             f"The device failed at work that it was given before: {error}",
             hint="FLAGS_benchmark=True lets runs wait after each operator: the one that fails is then named.",

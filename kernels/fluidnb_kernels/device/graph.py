@@ -33,7 +33,7 @@ class Captured:
     """
 
     def __init__(self, calls: Sequence[Call], ops: Sequence[Any]) -> None:
-        self.calls, self.ops = calls, ops
+        self.calls, self.ops = launches(calls), ops
         self.under_way = ops[0]
         self._graph: Any = None
 
@@ -90,6 +90,18 @@ def joined(calls: Sequence[Call], ops: Sequence[Any]) -> tuple[list[Call], list[
         of += ops[at:end]
         at = end
     return made, of
+
+
+def launches(calls: Sequence[Call]) -> list[Call]:
+    """Calls with those of kernels as launches whose arguments are ready.
+
+    Args:
+        calls: functions with their arguments.
+
+    Returns:
+        As many calls.
+    """
+    return [f.launch(*args) if isinstance(f, Function) else (f, args) for f, args in calls]
 
 
 def _is_pure(function: Any) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import mmap
 from typing import Any
 
 from fluidnb_kernels.standin import memory
@@ -19,6 +20,8 @@ CUDA_R_32F, CUDA_R_64F, CUDA_R_16F, CUDA_R_16BF = 0, 1, 2, 14
 _ENDS = {memcpyHostToDevice: (True, False), memcpyDeviceToHost: (False, True), memcpyDeviceToDevice: (True, True)}
 #: How many devices there are.
 _devices = 1
+#: address -> pinned memory of the host
+_pinned: dict[int, mmap.mmap] = {}
 
 
 def getDeviceCount() -> int:
@@ -66,6 +69,37 @@ def _known(device: int) -> None:
 def memGetInfo() -> tuple[int, int]:
     """Free bytes, and all."""
     return memory.TOTAL - memory.used(memory.chosen.device), memory.TOTAL
+
+
+def hostAlloc(size: int, flags: int) -> int:
+    """Pinned memory of the host.
+
+    Args:
+        size: bytes.
+        flags: as in CUDA.
+
+    Returns:
+        Its address.
+    """
+    pages = mmap.mmap(-1, size, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+    address = ctypes.addressof(ctypes.c_char.from_buffer(pages))
+    _pinned[address] = pages
+    return address
+
+
+def freeHost(ptr: int) -> None:
+    """Give pinned memory back.
+
+    Args:
+        ptr: what `hostAlloc` gave.
+
+    Raises:
+        CUDARuntimeError: no such memory begins there.
+    """
+    if ptr not in _pinned:
+        raise CUDARuntimeError("cudaErrorInvalidValue: invalid argument")
+    deviceSynchronize()
+    _pinned.pop(ptr).close()
 
 
 def deviceSynchronize() -> None:

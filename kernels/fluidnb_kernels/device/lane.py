@@ -1,0 +1,143 @@
+"""The stream of a thread: runs of one thread come one after the other, those of two go on at the same time."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable, Sequence
+from typing import Any
+from weakref import WeakKeyDictionary, WeakSet
+
+import numpy as np
+
+from fluidnb_kernels.cuda import backend
+from fluidnb_kernels.device.copies import told
+from fluidnb_kernels.device.desk import Desk
+
+#: Larger arrays go straight to where they are wanted: pinned memory is scarce.
+_LARGE = 1 << 24
+
+
+class Lane:
+    """A stream with what belongs to it, entered for each run.
+
+    Its stream is one that blocks: what is done outside of runs goes into the default stream, and so comes after all
+    runs that were begun before, and before those that are begun later.
+
+    Args:
+        lanes: all lanes of the device.
+
+    Attributes:
+        stream: cupy's.
+        turns: how many runs it has been given.
+        deep: how many of them are under way, one inside the other.
+    """
+
+    def __init__(self, lanes: WeakSet[Lane]) -> None:
+        cuda = backend.cupy().cuda
+        self.stream = cuda.Stream()
+        self.turns = self.deep = 0
+        self._lanes, self._desk = lanes, Desk()
+        self._read, self._reading = cuda.Event(disable_timing=True), False
+        self._seen: WeakKeyDictionary[Lane, int] = WeakKeyDictionary()
+        self._callers: list[Any] = []
+        lanes.add(self)
+
+    def __del__(self) -> None:
+        if getattr(self, "_reading", False) and not sys.is_finalizing():
+            self._read.synchronize()  # the desk goes to somebody else now
+
+    def __enter__(self) -> Lane:
+        if not self.deep and self._reading:
+            self._read.synchronize()
+            self._reading = False
+            self._desk.clear()
+        self.deep += 1
+        self.turns += 1
+        caller = backend.cupy().cuda.get_current_stream()
+        self._callers.append(caller if caller.ptr not in (0, self.stream.ptr) else None)
+        if self._callers[-1] is not None:  # what the user has asked of a stream of his own comes before
+            self._after(caller)
+        self.stream.__enter__()
+        return self
+
+    def __exit__(self, *error: Any) -> None:
+        self.stream.__exit__(*error)
+        caller = self._callers.pop()
+        if caller is not None:
+            caller.wait_event(self._event(self.stream))
+        self.deep -= 1
+
+    def fill(self, pairs: Iterable[tuple[Any, Any]]) -> None:
+        """Copy to the device; the sources may change as soon as this returns.
+
+        Args:
+            pairs: (array of the device, array of its shape and dtype of the host).
+        """
+        runtime = backend.cupy().cuda.runtime
+        for target, source in pairs:
+            if source.nbytes > _LARGE or not target.flags.c_contiguous:
+                target.set(np.asarray(source, order="C"))
+            elif source.nbytes:
+                held = self._desk.room(source.shape, source.dtype)
+                np.copyto(held, source)
+                kind = runtime.memcpyHostToDevice
+                runtime.memcpyAsync(target.data.ptr, held.ctypes.data, held.nbytes, kind, self.stream.ptr)
+                self._reading = True
+        if self._reading:
+            self._read.record(self.stream)
+
+    def fetch(self, arrays: Sequence[Any]) -> list[Any]:
+        """Copy to the host, and wait until all is there.
+
+        Args:
+            arrays: of the device, without gaps.
+
+        Returns:
+            New arrays.
+        """
+        runtime = backend.cupy().cuda.runtime
+        made: list[Any] = []
+        for array in arrays:
+            out = np.empty(array.shape, array.dtype)
+            if array.nbytes > _LARGE:
+                with told():
+                    array.get(stream=self.stream, out=out)
+            elif array.nbytes:
+                held, kind = self._desk.room(array.shape, array.dtype), runtime.memcpyDeviceToHost
+                runtime.memcpyAsync(held.ctypes.data, array.data.ptr, array.nbytes, kind, self.stream.ptr)
+                made.append((out, held))
+                continue
+            made.append((out, out))
+        with told():
+            self.stream.synchronize()
+        for out, held in made:
+            if out is not held:
+                np.copyto(out, held)
+        if self.deep <= 1:  # nothing is under way
+            self._reading = False
+            self._desk.clear()
+        return [out for out, _ in made]
+
+    def come_after(self, other: Lane) -> None:
+        """Let what comes here wait for all that another lane has been given.
+
+        Args:
+            other: the lane.
+        """
+        self._seen[other] = other.turns
+        self._after(other.stream)
+
+    def take_memory(self) -> None:
+        """Wait for every lane that may still use memory which has been given back, before it is used here."""
+        for other in list(self._lanes):
+            if other is not self and (other.deep or self._seen.get(other) != other.turns):
+                self.come_after(other)
+
+    def _after(self, stream: Any) -> None:
+        self.stream.wait_event(self._event(stream))
+
+    @staticmethod
+    def _event(stream: Any) -> Any:
+        event = backend.cupy().cuda.Event(disable_timing=True)
+        event.record(stream)
+        return event
