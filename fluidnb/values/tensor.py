@@ -9,7 +9,7 @@ from typing import Any, NoReturn
 import numpy as np
 
 from fluidnb import memory
-from fluidnb.errors import EnforceNotMet, OpTypeError, OpValueError
+from fluidnb.errors import EnforceNotMet, FluidError, OpTypeError, OpValueError
 from fluidnb.values import declared, epoch
 from fluidnb.values.copies import copy_between, is_on_device, on_host, put
 from fluidnb.values.device_context import DeviceContext
@@ -100,7 +100,11 @@ class LoDTensor:
         source = _numbers(array, self.name)
         old = self.array
         if old is None or old.shape != source.shape or old.dtype != source.dtype or self.place is not place:
-            self._replace(DeviceContext.get(place).empty(source.shape, source.dtype), place)
+            try:
+                made = DeviceContext.get(place).empty(source.shape, source.dtype)
+            except FluidError as e:
+                raise e.with_context(slots=[("tensor", self.name or "without a name", str(source.dtype), source.shape)])
+            self._replace(made, place)
             if self.name:
                 memory.tag(self.array, self.name)
         copy_between(_CPU.kind, place.kind)(source, self._held())

@@ -1,0 +1,66 @@
+"""Faults at the n-th call of something, and what must be as before when one is over."""
+
+from __future__ import annotations
+
+import gc
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import pytest
+
+import fluidnb as fluid
+from fluidnb.memory.buddy import BuddyAllocator
+
+
+class Count:
+    """How often something was called.
+
+    Attributes:
+        made: the number of calls.
+    """
+
+    def __init__(self) -> None:
+        self.made = 0
+
+
+@contextmanager
+def nth(owner: Any, name: str, at: int, fault: Callable[..., Any]) -> Iterator[Count]:
+    """While the body runs, one call of a function goes wrong.
+
+    Args:
+        owner: the class or module.
+        name: the function's name there.
+        at: which call, from 0; -1 counts them only.
+        fault: called in its place, with its arguments.
+    """
+    count, function = Count(), getattr(owner, name)
+
+    def called(*args: Any, **kw: Any) -> Any:
+        count.made += 1
+        if count.made - 1 == at:
+            return fault(*args, **kw)
+        return function(*args, **kw)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(owner, name, called)
+        yield count
+
+
+def no_memory(at: int) -> Any:
+    """While the body runs, one of the pools has no memory at a certain call.
+
+    Args:
+        at: which call, from 0; -1 counts them only.
+    """
+
+    def refuse(pool: BuddyAllocator, rounded: int, asked: int) -> int:
+        raise pool._out_of_memory(asked, "by a test")
+
+    return nth(BuddyAllocator, "_take", at, refuse)
+
+
+def live(place: Any) -> int:
+    """Bytes in use on a place."""
+    gc.collect()
+    return fluid.memory.stats(place).used
