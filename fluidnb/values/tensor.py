@@ -103,7 +103,8 @@ class LoDTensor:
             try:
                 made = DeviceContext.get(place).empty(source.shape, source.dtype)
             except FluidError as e:
-                raise e.with_context(slots=[("tensor", self.name or "without a name", str(source.dtype), source.shape)])
+                e.with_context(slots=[("tensor", self.name or "without a name", str(source.dtype), source.shape)])
+                raise
             self._replace(made, place)
             if self.name:
                 memory.tag(self.array, self.name)
