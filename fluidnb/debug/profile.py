@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import json
 from collections import defaultdict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from fluidnb.errors import OpValueError, near
 from fluidnb.program.roles import role_of
 from fluidnb.runtime.observe import observers
 from fluidnb.runtime.plan import PlanOp
+from fluidnb.values.place import CPUPlace, Place
+
+_HOST = CPUPlace()
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,6 +29,7 @@ class Event:
         end: when it ended, ns.
         role: ``forward``, ``backward`` or ``optimizer``.
         index: its index in its block; -1 if unknown.
+        place: where it ran; the clock of a device gives the times of what runs there.
     """
 
     type: str
@@ -36,6 +40,7 @@ class Event:
     end: int
     role: str = "forward"
     index: int = -1
+    place: Place = _HOST
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,17 +102,25 @@ class Profile:
 
     events: list[Event] = field(default_factory=list)
 
-    def record(self, op: PlanOp, start: int, end: int) -> None:
+    @property
+    def places(self) -> list[Place]:
+        """Where the operators ran: the host first, if any ran there, then devices."""
+        found = dict.fromkeys(event.place for event in self.events)
+        return sorted(found, key=lambda place: (place is not _HOST, str(place)))
+
+    def record(self, op: PlanOp, start: int, end: int, place: Place) -> None:
         """Add an operator that ran.
 
         Args:
             op: the operator.
             start: when it began, ns.
             end: when it ended, ns.
+            place: where it ran.
         """
         where = op.where()
         cell = "" if where is None else where.short()
-        self.events.append(Event(op.desc.optype, op.text(), op.block, cell, start, end, role_of(op.desc), op.index))
+        role = role_of(op.desc)
+        self.events.append(Event(op.desc.optype, op.text(), op.block, cell, start, end, role, op.index, place))
 
     def rows(self, by: str = "type", sorted_key: str | None = None) -> list[Row]:
         """The table.
@@ -145,7 +158,9 @@ class Profile:
         rows = self.rows(by, sorted_key)
         width = max([24, *(len(r.event) for r in rows)]) + 2
         head = f"{'Event':<{width}}{'Calls':>8}{'Total':>12}{'Min.':>12}{'Max.':>12}{'Ave.':>12}{'Ratio':>9}"
-        lines = [f"Profile: {len(self.events)} operators run, times in ms", head]
+        devices = ", ".join(str(place) for place in self.places if place is not _HOST)
+        clock = f"; those on {devices} by the device's clock" if devices else ""
+        lines = [f"Profile: {len(self.events)} operators run, times in ms{clock}", head]
         lines += [
             f"{r.event:<{width}}{r.calls:>8}{r.total:>12.4f}{r.min:>12.4f}{r.max:>12.4f}{r.ave:>12.4f}{r.ratio:>9.2%}"
             for r in rows
@@ -153,11 +168,16 @@ class Profile:
         return "\n".join(lines)
 
     def chrome_trace(self) -> str:
-        """The events as JSON for chrome://tracing and Perfetto: a row for each block."""
-        begin = min((e.start for e in self.events), default=0)
-        rows: Sequence[dict[str, object]] = [
+        """The events as JSON for chrome://tracing and Perfetto: a group for each place, in it a row for each block."""
+        begin, places = min((e.start for e in self.events), default=0), self.places
+        rows: list[dict[str, object]] = [
+            {"name": "process_name", "ph": "M", "pid": i, "args": {"name": str(place)}}
+            for i, place in enumerate(places)
+            if places != [_HOST]
+        ]
+        rows += [
             {
-                "name": e.type, "cat": "op", "ph": "X", "pid": 0, "tid": e.block,
+                "name": e.type, "cat": "op", "ph": "X", "pid": places.index(e.place), "tid": e.block,
                 "ts": (e.start - begin) / 1e3, "dur": (e.end - e.start) / 1e3,
                 "args": {"op": e.label, "cell": e.cell},
             }

@@ -173,6 +173,20 @@ def stats(place: PlaceLike) -> Stats:
     return pool(place).stats()
 
 
+def places() -> list[PlaceLike]:
+    """The places whose pool has been made.
+
+    Returns:
+        The places, in the order in which their pools were made.
+
+    Example:
+        >>> from fluidnb.values import CPUPlace
+        >>> stats(CPUPlace()).place, CPUPlace() in places()
+        ('CPUPlace', True)
+    """
+    return list(_pools)
+
+
 def arena_map(place: PlaceLike) -> list[Chunk]:
     """The memory of a place as it lies, for drawing.
 

@@ -12,9 +12,13 @@ from typing import Any
 
 from fluidnb.runtime.plan import PlanOp
 from fluidnb.values.device_context import DeviceContext
+from fluidnb.values.place import CPUPlace, Place
 
-#: ``observer(op, start, end)`` with times in ns, after each operator; a control operator comes after those inside it.
-Observer = Callable[[PlanOp, int, int], None]
+#: ``observer(op, start, end, place)`` with times in ns, after each operator, and where it ran; a control operator comes
+#: after those inside it.
+Observer = Callable[[PlanOp, int, int, Place], None]
+
+_HOST = CPUPlace()
 
 observers: list[Observer] = []
 
@@ -35,7 +39,7 @@ def observed(calls: Any, ops: list[PlanOp]) -> None:
         if i == last or ops[i + 1] is not ops[i]:
             end = perf_counter_ns()
             for observer in observers:
-                observer(ops[i], start, end)
+                observer(ops[i], start, end, _HOST)
             start = perf_counter_ns()
 
 
@@ -55,8 +59,9 @@ def observed_on_device(calls: Any, ops: list[PlanOp], context: DeviceContext) ->
             made.append(ops[i])
     times = context.times(marks)
     for op, start, end in zip(made, times, times[1:], strict=False):
+        place = context.place if any(k.place == context.place.kind for k in op.definition.kernels) else _HOST
         for observer in observers:
-            observer(op, start, end)
+            observer(op, start, end, place)
 
 
 def awaited(calls: Any, context: DeviceContext) -> None:

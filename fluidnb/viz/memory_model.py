@@ -171,19 +171,44 @@ class Holder:
 
 
 @dataclass(frozen=True, slots=True)
+class PoolPicture:
+    """The pool of one place.
+
+    Args:
+        stats: its numbers.
+        holders: who holds its blocks, the largest first.
+        device: the name of the device and what drives it; empty for the host.
+        limit: bytes that the pool may take from the system in all.
+    """
+
+    stats: Stats
+    holders: tuple[Holder, ...] = ()
+    device: str = ""
+    limit: int = 0
+
+
+@dataclass(frozen=True, slots=True)
 class MemoryPicture:
     """The memory of a program that has run.
 
     Args:
         maps: the arenas, that of block 0 first.
-        holders: who holds the pool's blocks, the largest first.
-        pool: numbers of the pool, or None.
+        pools: the pool of the place on which it ran, then those of other places that hold something.
         earlier: the arena of block 0 as it was in runs before the program was changed, the oldest first.
         changed: whether the program was changed since it ran.
     """
 
     maps: tuple[ArenaMap, ...]
-    holders: tuple[Holder, ...] = ()
-    pool: Stats | None = None
+    pools: tuple[PoolPicture, ...] = ()
     earlier: tuple[ArenaMap, ...] = ()
     changed: bool = False
+
+    @property
+    def pool(self) -> Stats | None:
+        """Numbers of the pool of the place on which it ran."""
+        return self.pools[0].stats if self.pools else None
+
+    @property
+    def holders(self) -> tuple[Holder, ...]:
+        """Who holds blocks there, the largest first."""
+        return self.pools[0].holders if self.pools else ()

@@ -16,12 +16,11 @@ from fluidnb.program import default_main_program
 from fluidnb.program.roles import role_of
 from fluidnb.runtime.node import Node
 from fluidnb.runtime.plan import Plan, PlanOp
+from fluidnb.values.place import Place
 from fluidnb.values.tensor import LoDTensor
 from fluidnb.viz.buffer_groups import Groups
-from fluidnb.viz.memory_model import ArenaMap, Buffer, Holder, MemoryPicture, Step
-
-#: How `Node` tags an arena; behind it stands the number of the block.
-_ARENA = "arena of block "
+from fluidnb.viz.memory_model import ArenaMap, Buffer, MemoryPicture, Step
+from fluidnb.viz.pools import ARENA, read_pools
 
 
 def read_memory(program: Any = None) -> MemoryPicture:
@@ -56,9 +55,8 @@ def read_memory(program: Any = None) -> MemoryPicture:
     bodies: dict[int, Node] = {key[0]: node for key, node in plan.bodies.items() if node.ops or node.next}
     maps += [arena for arena in (read_arena(bodies[index]) for index in sorted(bodies)) if arena.buffers]
     earlier = [read_arena(_root(p)) for p in plans[:-1] if p.version != plan.version]
-    pool = memory.stats(plan.place)
-    held = tuple(holders(program, pool))
-    return MemoryPicture(tuple(maps), held, pool, tuple(earlier), plan.version != program.desc.version)
+    pools = read_pools(program, plan.place)
+    return MemoryPicture(tuple(maps), pools, tuple(earlier), plan.version != program.desc.version)
 
 
 def arena_mark(program: Any) -> Hashable:
@@ -79,6 +77,23 @@ def arena_mark(program: Any) -> Hashable:
         return None
     plan = plans[-1]
     return program.desc.version, id(plan), id(_root(plan)), tuple(map(id, plan.bodies.values()))
+
+
+def last_place(program: Any) -> Place | None:
+    """Where a program ran last.
+
+    Args:
+        program: the program.
+
+    Returns:
+        The place; None when it has not run yet.
+
+    Example:
+        >>> last_place(fluid.Program()) is None
+        True
+    """
+    plans: list[Plan] = [p for p in program.desc.prepared.get("recent", []) if p.entries]
+    return plans[-1].place if plans else None
 
 
 def read_arena(node: Node | None) -> ArenaMap:
@@ -105,33 +120,6 @@ def read_arena(node: Node | None) -> ArenaMap:
         base += len(node.ops)
         node = next(reversed(node.next.values())) if node.next else None
     return ArenaMap(block, size, tuple(steps), tuple(buffers))
-
-
-def holders(program: Any, pool: memory.Stats) -> list[Holder]:
-    """Who holds the blocks of a pool.
-
-    Args:
-        program: says which variables are persistable.
-        pool: the pool at one moment.
-
-    Returns:
-        The largest first; blocks without a name are put together.
-    """
-    persistable = {n for b in program.desc.blocks for n, v in b.vars.items() if v.persistable()}
-    declared = {n for b in program.desc.blocks for n in b.vars}
-    found: dict[tuple[str, str], tuple[int, int]] = {}
-    for span in pool.live:
-        kind = "other"
-        if span.tag.startswith(_ARENA):
-            kind = "arena"
-        elif span.tag in persistable:
-            kind = "persistable"
-        elif span.tag in declared:
-            kind = "own buffer"
-        held, count = found.get((kind, span.tag), (0, 0))
-        found[kind, span.tag] = held + span.size, count + 1
-    rows = [Holder(kind, name or "without a name", *row) for (kind, name), row in found.items()]
-    return sorted(rows, key=lambda h: -h.bytes)
 
 
 def _root(plan: Plan) -> Node:
@@ -192,7 +180,7 @@ class _NodeReader:
             self._kept.append(array)
             block = memory.owner(array)
             found = None
-            if block is not None and block.tag.startswith(_ARENA) and array.size:
+            if block is not None and block.tag.startswith(ARENA) and array.size:
                 self.size = max(self.size, block.nbytes)
                 low, high = byte_bounds(array)
                 found = low - block.ptr, high - block.ptr

@@ -11,6 +11,8 @@ from fluidnb.viz.spans import COLOURS
 from fluidnb.viz.svg import CHAR, FONT, new_uid
 
 _WIDTH, _HEIGHT, _LEFT, _TOP, _BOTTOM = 860, 280, 84, 42, 34
+#: Height where there is nothing to draw.
+_EMPTY = 24
 #: Boxes drawn at most; the largest are.
 _MOST = 1500
 #: Width of a character by font size 10.
@@ -38,10 +40,12 @@ def arena_svg(arena: ArenaMap, uid: str = "") -> str:
     """
     uid = uid or new_uid()
     width = _LEFT + _WIDTH + 12
-    height = _TOP + _HEIGHT + _BOTTOM
+    height = _TOP + _HEIGHT + _BOTTOM if arena.buffers else _EMPTY
     title = f"memory of block {arena.block}"
     gaps = f"{arena.fragmentation:.0%} lost to gaps and rounding"
     words = f"arena {size_text(arena.size)}, at most {size_text(arena.peak)} held, {gaps}"
+    if not arena.buffers:
+        words = "nothing in the arena"
     parts = [
         f'<svg xmlns="http://www.w3.org/2000/svg" id="{uid}memory" role="img" '
         f'aria-label="{escape(f"{title}: {words}")}" width="{width}" height="{height}" '

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
+from html import escape
 
 from fluidnb.memory import size_text
 from fluidnb.viz.html import lines_html
-from fluidnb.viz.memory_model import ArenaMap, Buffer, Holder, MemoryPicture
+from fluidnb.viz.memory_model import ArenaMap, Buffer, MemoryPicture
 from fluidnb.viz.memory_svg import arena_svg
 from fluidnb.viz.model import plural
+from fluidnb.viz.pools import pool_lines
 from fluidnb.viz.spans import Line, columns, cut
 from fluidnb.viz.values_reader import sparkline
 
@@ -63,20 +64,10 @@ def holder_lines(picture: MemoryPicture, width: int = 0, top: int = _TOP) -> lis
     Returns:
         The lines; none without a pool.
     """
-    if picture.pool is None:
-        return []
-    rows: list[list[Line]] = [
-        [[("  " + h.name, "name")], [(size_text(h.bytes), "")], [(_holder(h), "dim")]] for h in picture.holders[:top]
-    ]
-    rest = picture.holders[top:]
-    if rest:
-        kinds: dict[str, int] = defaultdict(int)
-        for h in rest:
-            kinds[h.kind] += h.count
-        words = ", ".join(f"{n} {kind}" for kind, n in kinds.items())
-        size = size_text(sum(h.bytes for h in rest))
-        rows.append([[(f"  {len(rest)} more", "dim")], [(size, "")], [(words, "dim")]])
-    return [[("who holds memory  ", "bold"), (str(picture.pool), "dim")], *columns(rows, width)]
+    lines: list[Line] = []
+    for i, pool in enumerate(picture.pools):
+        lines += pool_lines(pool, "and beside it" if i else "who holds memory", width, max(top // 2, 1) if i else top)
+    return lines
 
 
 def memory_html(picture: MemoryPicture, uid: str = "") -> str:
@@ -92,14 +83,17 @@ def memory_html(picture: MemoryPicture, uid: str = "") -> str:
     parts = []
     for i, arena in enumerate(picture.maps):
         parts.append(f'<div style="overflow:auto">{arena_svg(arena, f"{uid}{i}_" if uid else "")}</div>')
+        if not arena.buffers:
+            continue
         count = plural(len(arena.at_peak), "buffer")
         table = lines_html(_alive(arena, 40))
         parts.append(f"<details><summary>{count} alive at the peak</summary>{table}</details>")
-    words = memory_lines(MemoryPicture((), (), None, picture.earlier, picture.changed))
-    parts += [lines_html(words)] if words else []
-    holders = holder_lines(picture, 0, 40)
-    if holders:
-        parts.append(f"<details><summary>who holds memory</summary>{lines_html(holders)}</details>")
+    lines = memory_lines(MemoryPicture((), (), picture.earlier, picture.changed))
+    parts += [lines_html(lines)] if lines else []
+    for pool in picture.pools:
+        where = ", ".join(filter(None, (pool.stats.place, pool.device)))
+        words = escape(f"who holds memory of {where}: {size_text(pool.stats.used)} used")
+        parts.append(f"<details><summary>{words}</summary>{lines_html(pool_lines(pool, 'pool', 0, 40))}</details>")
     return f'<div class="fluidnb" style="line-height:normal">{"".join(parts)}</div>'
 
 
@@ -152,11 +146,6 @@ def _buffer(arena: ArenaMap, buffer: Buffer) -> list[Line]:
         name.append((f" = {', '.join(buffer.names[1:3])}" + (" …" if len(buffer.names) > 3 else ""), "dim"))
     span = f"ops {maker.index}–{last.index}" if last is not maker else f"op {maker.index}"
     return [name, [(size_text(buffer.size), "")], [(span, "dim")], [(maker.type, maker.role)], [(maker.place, "place")]]
-
-
-def _holder(holder: Holder) -> str:
-    count = f"{holder.count} blocks" if holder.count > 1 else ""
-    return "  ".join(filter(None, ("" if holder.kind in ("arena", "other") else holder.kind, count)))
 
 
 def _bars(arena: ArenaMap, size: int) -> Line:

@@ -7,6 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from fluidnb.debug.profile import Event, Profile
+from fluidnb.values.place import CPUPlace, Place
+from fluidnb.viz.devices import device_name
 from fluidnb.viz.model import plural
 from fluidnb.viz.spans import Line, columns, cut
 
@@ -75,9 +77,27 @@ class Timeline:
         return sum(bar.own for bar in self.bars)
 
     @property
-    def depth(self) -> int:
-        """How many lanes there are."""
-        return max((bar.depth + 1 for bar in self.bars), default=0)
+    def places(self) -> list[Place]:
+        """Where operators ran, the host first."""
+        return Profile([bar.event for bar in self.bars]).places
+
+    @property
+    def lanes(self) -> list[tuple[Place, int]]:
+        """Place and depth of each lane; what ran on the host has lanes of its own, above those of devices."""
+        order = self.places
+        return sorted({(b.event.place, b.depth) for b in self.bars}, key=lambda lane: (order.index(lane[0]), lane[1]))
+
+    def label(self, lane: tuple[Place, int]) -> str:
+        """What a lane is called: its depth, with the place where there is another one than the host."""
+        place, depth = lane
+        if self.places == [CPUPlace()]:
+            return str(depth)
+        return f"{'host' if place is CPUPlace() else place} {depth}"
+
+    @property
+    def clocks(self) -> list[str]:
+        """A sentence for each device: whose clock gave its times."""
+        return [f"device time by CUDA events: {p}, {device_name(p)}" for p in self.places if p.kind == "cuda"]
 
     @property
     def shares(self) -> list[Share]:
@@ -151,9 +171,12 @@ def timeline_lines(timeline: Timeline, width: int = 0, top: int = 12) -> list[Li
     gaps = timeline.length - timeline.busy
     if gaps > timeline.length / 100:
         words += f", {time_text(gaps)} of it between operators"
-    size = max(min(_LANE, width - 4), 8) if width else _LANE
+    labels = [(timeline.label(lane), lane) for lane in timeline.lanes]
+    wide = max((len(name) for name, _ in labels), default=0)
+    size = max(min(_LANE, width - wide - 3), 8) if width else _LANE
     lines: list[Line] = [[("timeline  ", "bold"), (words, "dim")]]
-    lines += [[(f"{depth}  ", "dim"), *_lane(timeline, depth, size)] for depth in range(timeline.depth)]
+    lines += [[(clock, "dim")] for clock in timeline.clocks]
+    lines += [[(f"{name:<{wide}}  ", "dim"), *_lane(timeline, lane, size)] for name, lane in labels]
     shares, whole = timeline.shares, timeline.busy or 1
     rows: list[list[Line]] = []
     for share in shares[:top]:
@@ -193,12 +216,12 @@ def _stretches(starts: Sequence[int], count: int) -> list[tuple[int, int]]:
     return [(a, b) for a, b in zip(starts, [*starts[1:], count], strict=False) if a < b]
 
 
-def _lane(timeline: Timeline, depth: int, size: int) -> Line:
+def _lane(timeline: Timeline, lane: tuple[Place, int], size: int) -> Line:
     """One lane: for each character, the role that takes the most of its time; lighter where less than half is taken."""
     whole = timeline.length or 1
     taken: list[dict[str, float]] = [defaultdict(float) for _ in range(size)]
     for bar in timeline.bars:
-        if bar.depth == depth:
+        if (bar.event.place, bar.depth) == lane:
             first, last = bar.start * size / whole, bar.end * size / whole
             for i in range(int(first), min(int(last) + 1, size)):
                 taken[i][bar.event.role] += max(min(last, i + 1) - max(first, i), 0)

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from html import escape
 
+from fluidnb.values.place import CPUPlace, Place
 from fluidnb.viz.html import lines_html
 from fluidnb.viz.spans import COLOURS
 from fluidnb.viz.svg import CHAR, FONT, new_uid
 from fluidnb.viz.timeline import Bar, Timeline, time_text, timeline_lines
 
-_WIDTH, _LEFT, _TOP, _LANE, _BOTTOM = 900, 24, 28, 30, 24
+_WIDTH, _TOP, _LANE, _BOTTOM = 900, 28, 30, 24
 _SMALL = CHAR * 10 / 12
 #: Boxes narrower than this run together with their neighbours of the same role.
 _NARROW = 0.7
@@ -33,29 +34,34 @@ def timeline_svg(timeline: Timeline, uid: str = "") -> str:
         (True, True)
     """
     uid = uid or new_uid()
-    width, height = _LEFT + _WIDTH + 12, _TOP + max(timeline.depth, 1) * _LANE + _BOTTOM
+    names = [timeline.label(lane) for lane in timeline.lanes]
+    left = round(18 + max(map(len, names), default=1) * _SMALL)
+    width, height = left + _WIDTH + 12, _TOP + max(len(names), 1) * _LANE + _BOTTOM
     words = f"{len(timeline.bars)} operators in {time_text(timeline.length)}"
+    if timeline.clocks:
+        words += "; " + "; ".join(timeline.clocks)
     parts = [
-        f'<svg xmlns="http://www.w3.org/2000/svg" id="{uid}timeline" role="img" aria-label="timeline: {words}" '
+        f'<svg xmlns="http://www.w3.org/2000/svg" id="{uid}timeline" role="img" aria-label="timeline: {escape(words)}" '
         f'width="{width}" height="{height}" viewBox="0 0 {width} {height}" font-family="{FONT}" font-size="12" '
         f'fill="currentColor" style="white-space:pre"><text x="1" y="16"><tspan font-weight="700">timeline</tspan>'
-        f'<tspan fill-opacity=".6">  {words}</tspan></text>'
+        f'<tspan fill-opacity=".6">  {escape(words)}</tspan></text>'
     ]
     scale = _WIDTH / (timeline.length or 1)
-    for depth in range(timeline.depth):
-        y = _TOP + depth * _LANE
-        parts.append(f'<text x="1" y="{y + 17}" font-size="10" fill-opacity=".6">{depth}</text>')
+    for row, name in enumerate(names):
+        y = _TOP + row * _LANE
+        parts.append(f'<text x="1" y="{y + 17}" font-size="10" fill-opacity=".6">{escape(name)}</text>')
+    rows = {lane: _TOP + row * _LANE for row, lane in enumerate(timeline.lanes)}
     for i, group in enumerate(_groups(timeline, scale)):
-        parts.append(f'<g id="{uid}bar_{i}">{_box(group, scale)}</g>')
-    base = _TOP + timeline.depth * _LANE
+        parts.append(f'<g id="{uid}bar_{i}">{_box(group, scale, left, rows[_lane(group[0])])}</g>')
+    base = _TOP + len(names) * _LANE
     for n, start in enumerate(timeline.runs[1:], 2):
-        x = _LEFT + start * scale
+        x = left + start * scale
         parts.append(
             f'<g><title>run {n}</title><path d="M{x:.1f} {_TOP - 4}V{base}" stroke="currentColor" '
             f'stroke-opacity=".6" stroke-dasharray="3 3"/></g>'
         )
     for k in range(5):
-        x, anchor = _LEFT + k * _WIDTH / 4, ("start", "middle", "middle", "middle", "end")[k]
+        x, anchor = left + k * _WIDTH / 4, ("start", "middle", "middle", "middle", "end")[k]
         parts.append(
             f'<path d="M{x:.1f} {base}v4" stroke="currentColor" stroke-opacity=".5"/><text x="{x:.1f}" y="{base + 16}" '
             f'text-anchor="{anchor}" font-size="10" fill-opacity=".6">{time_text(k * timeline.length / 4)}</text>'
@@ -73,7 +79,7 @@ def timeline_html(timeline: Timeline, uid: str = "") -> str:
     Returns:
         One element.
     """
-    table = timeline_lines(timeline)[1 + timeline.depth :]
+    table = timeline_lines(timeline)[1 + len(timeline.clocks) + len(timeline.lanes) :]
     return (
         f'<div class="fluidnb" style="line-height:normal"><div style="overflow:auto">'
         f"{timeline_svg(timeline, uid)}</div>{lines_html(table)}</div>"
@@ -83,27 +89,32 @@ def timeline_html(timeline: Timeline, uid: str = "") -> str:
 def _groups(timeline: Timeline, scale: float) -> list[list[Bar]]:
     """Operators that get a box of their own, and rows of those too narrow for one."""
     groups: list[list[Bar]] = []
-    open_: dict[int, list[Bar]] = {}
+    open_: dict[tuple[Place, int], list[Bar]] = {}
     for bar in timeline.bars:
         narrow = (bar.end - bar.start) * scale < _NARROW
-        near = open_.get(bar.depth)
+        near = open_.get(_lane(bar))
         if narrow and near and near[-1].event.role == bar.event.role and (bar.start - near[-1].end) * scale < _NARROW:
             near.append(bar)
             continue
         group = [bar]
         groups.append(group)
-        open_[bar.depth] = group if narrow else []
+        open_[_lane(bar)] = group if narrow else []
     return groups
 
 
-def _box(group: list[Bar], scale: float) -> str:
+def _lane(bar: Bar) -> tuple[Place, int]:
+    return bar.event.place, bar.depth
+
+
+def _box(group: list[Bar], scale: float, left: int, y: int) -> str:
     first, last = group[0], group[-1]
-    x, wide = _LEFT + first.start * scale, max((last.end - first.start) * scale, 0.5)
-    y, colour = _TOP + first.depth * _LANE, COLOURS[first.event.role]
+    x, wide = left + first.start * scale, max((last.end - first.start) * scale, 0.5)
+    colour = COLOURS[first.event.role]
     if len(group) > 1:
         hover = f"{len(group)} operators from {first.event.label} to {last.event.label}"
     else:
-        hover = f"{first.event.label}\n{time_text(first.end - first.start)}\n{first.event.cell}"
+        place = "" if first.event.place is CPUPlace() else f" on {first.event.place}"
+        hover = f"{first.event.label}\n{time_text(first.end - first.start)}{place}\n{first.event.cell}"
     edge = f' stroke="{colour}" stroke-width=".7"' if wide > 2 else ""
     room = int((wide - 6) / _SMALL)
     name = first.event.type

@@ -297,7 +297,8 @@ def test_memory_before_and_after_the_first_run_and_after_a_change(session: Sessi
     arena = face.arenas[0]
     assert arena["starts"][-1] == len(arena["live"]) and max(arena["live"]) == arena["peak"] and face.state == ""
     assert any("net.fc_0.w_0@GRAD" in buffer[0] for buffer in arena["buffers"])
-    assert face.holders and "used, peak" in face.pool["words"]
+    pool = face.pools[0]
+    assert pool["holders"] and "used, peak" in pool["words"] and pool["place"] == "CPUPlace" and not pool["device"]
     again = face.arenas
     run(3)
     face.update()
@@ -306,7 +307,8 @@ def test_memory_before_and_after_the_first_run_and_after_a_change(session: Sessi
     assert face.state == "the program was changed since it ran"
     session.run(f"%fluid run {FEED} --fetch extra")
     assert face.state == "" and len(face.arenas[0]["steps"]) > len(arena["steps"])
-    assert [point[0] for point in face.pool["points"]] == sorted({point[0] for point in face.pool["points"]})
+    steps = [point[0] for point in face.pools[0]["points"]]
+    assert steps == sorted(set(steps))
     face.close()
 
 

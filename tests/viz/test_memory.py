@@ -13,10 +13,11 @@ import pytest
 
 import fluidnb as fluid
 from fluidnb import viz
+from fluidnb.memory import Stats
 from fluidnb.runtime import node
 from fluidnb.runtime.arena import place
 from fluidnb.viz.buffer_groups import Groups
-from fluidnb.viz.memory_model import ArenaMap, Buffer, Holder, MemoryPicture, Step
+from fluidnb.viz.memory_model import ArenaMap, Buffer, Holder, MemoryPicture, PoolPicture, Step
 from tests.viz import memory_models
 from tests.viz.conftest import same_as_golden
 
@@ -194,7 +195,8 @@ def plain_picture() -> MemoryPicture:
         Buffer(("h@GRAD",), 0, 4096, 3, 4),
     )  # fmt: skip
     holders = (Holder("arena", "arena of block 0", 8192), Holder("persistable", "w", 4096), Holder("other", "?", 64, 2))
-    return MemoryPicture((ArenaMap(0, 8256, steps, buffers),), holders)
+    pool = PoolPicture(Stats("CPUPlace", 12352, 16448, 65536, 53184, 53184, 9), holders)
+    return MemoryPicture((ArenaMap(0, 8256, steps, buffers),), (pool,))
 
 
 def test_a_picture_made_by_hand() -> None:

@@ -49,9 +49,9 @@ def test_nothing_is_lost() -> None:
     assert sorted(id(b.event) for b in timeline.bars) == sorted(map(id, TWO))
     assert sum(s.calls for s in timeline.shares) == len(TWO)
     assert sum(s.own for s in timeline.shares) == timeline.busy == 360_000
-    assert (timeline.length, timeline.depth, timeline.runs) == (450_000, 3, (0, 250_000))
+    assert (timeline.length, len(timeline.lanes), timeline.runs) == (450_000, 3, (0, 250_000))
     assert [s.type for s in timeline.shares[:2]] == ["while", "mul"]
-    for lane in range(timeline.depth):
+    for _, lane in timeline.lanes:
         bars = [b for b in timeline.bars if b.depth == lane]
         assert all(a.end <= b.start for a, b in zip(bars, bars[1:], strict=False))
 

@@ -8,15 +8,15 @@ from typing import Any
 
 import traitlets
 
-from fluidnb import memory
 from fluidnb.errors import NotFound
 from fluidnb.memory import size_text
 from fluidnb.program import Program
 from fluidnb.viz.curves import Curve
-from fluidnb.viz.memory_model import ArenaMap
-from fluidnb.viz.memory_reader import arena_mark, holders, read_memory
+from fluidnb.viz.memory_model import ArenaMap, PoolPicture
+from fluidnb.viz.memory_reader import arena_mark, last_place, read_memory
 from fluidnb.viz.memory_view import memory_html, memory_lines
 from fluidnb.viz.model import plural
+from fluidnb.viz.pools import read_pools
 from fluidnb.viz.spans import Line
 from fluidnb_magics.selection import Chosen
 from fluidnb_magics.widgets.face import script, style
@@ -36,8 +36,7 @@ class MemoryExplorer(Live):
 
     Attributes:
         arenas: the arena of each block over time.
-        pool: the pool over the runs.
-        holders: who holds it.
+        pools: the pool of each place over the runs and who holds it; first where the program ran.
         picked_things: the names and operators that are selected.
         state: what there is to know besides.
     """
@@ -45,15 +44,15 @@ class MemoryExplorer(Live):
     _esm = script("chart", "canvas", "memory")
     _css = style("chart", "canvas", "memory")
     arenas: traitlets.List[Any] = traitlets.List().tag(sync=True)
-    pool = traitlets.Dict().tag(sync=True)
-    holders: traitlets.List[Any] = traitlets.List().tag(sync=True)
+    pools: traitlets.List[Any] = traitlets.List().tag(sync=True)
     picked_things = traitlets.Dict().tag(sync=True)
     state = traitlets.Unicode().tag(sync=True)
 
     def __init__(self, bench: Workbench, program: Program) -> None:
         self._program = weakref.ref(program)
         self._mark: Hashable = None
-        self._used, self._added = Curve("used"), -1
+        self._used: dict[str, Curve] = {}
+        self._added = -1
         super().__init__(bench)
         self.update()
 
@@ -107,21 +106,26 @@ class MemoryExplorer(Live):
             self.push(arenas=[_arena(each) for each in picture.maps], state=changed)
         elif mark is None:
             self.push(state="this program has not run yet")
-        stats = memory.stats(self.bench.place)
+        pools = read_pools(program, last_place(program) or self.bench.place)
         if self.runs != self._added:
             self._added = self.runs
-            self._used.add(self.runs, stats.used)
-        held = holders(program, stats)[:_MOST]
-        self.push(
-            pool={
-                "points": [[step, used] for step, used in self._used.points], "used": stats.used, "peak": stats.peak,
-                "words": f"{stats.place}: {size_text(stats.used)} used, peak {size_text(stats.peak)}, "
-                f"{size_text(stats.reserved)} reserved, {plural(len(stats.live), 'block')}, "
-                f"{stats.fragmentation:.0%} fragmented",
-                "runs": self.runs,
-            },
-            holders=[[h.name, h.bytes, h.count, h.kind] for h in held],
-        )  # fmt: skip
+            for pool in pools:
+                self._used.setdefault(pool.stats.place, Curve("used")).add(self.runs, pool.stats.used)
+        self.push(pools=[self._pool(pool) for pool in pools])
+
+    def _pool(self, pool: PoolPicture) -> dict[str, Any]:
+        """A pool as the page draws it."""
+        stats, curve = pool.stats, self._used.get(pool.stats.place, Curve("used"))
+        reserved = f"{size_text(stats.reserved)} reserved"
+        if pool.limit:
+            reserved += f" of at most {size_text(pool.limit)}"
+        return {
+            "place": stats.place, "device": pool.device, "runs": self.runs, "used": stats.used, "peak": stats.peak,
+            "points": [[step, used] for step, used in curve.points],
+            "words": f"{size_text(stats.used)} used, peak {size_text(stats.peak)}, {reserved}, "
+            f"{plural(len(stats.live), 'block')}, {stats.fragmentation:.0%} fragmented",
+            "holders": [[h.name, h.bytes, h.count, h.kind] for h in pool.holders[:_MOST]],
+        }  # fmt: skip
 
 
 def _arena(arena: ArenaMap) -> dict[str, Any]:

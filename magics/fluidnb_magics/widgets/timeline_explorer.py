@@ -9,6 +9,7 @@ from typing import Any
 import traitlets
 
 from fluidnb.program import Program
+from fluidnb.values import CPUPlace
 from fluidnb.viz.spans import Line
 from fluidnb.viz.timeline import Timeline
 from fluidnb.viz.timeline_svg import timeline_html
@@ -78,19 +79,21 @@ def _columns(timeline: Timeline, program: Program) -> dict[str, Any]:
     ops: dict[Any, int] = {}
     rows: list[list[Any]] = []
     blocks = program.desc.blocks
-    which = []
+    which, lanes = [], {lane: i for i, lane in enumerate(timeline.lanes)}
     for bar in timeline.bars:
         e = bar.event
-        key = (e.block, e.index, e.label)
+        key = (e.block, e.index, e.label, e.place)
         if key not in ops:
             ops[key] = len(rows)
             known = 0 <= e.block < len(blocks) and 0 <= e.index < len(blocks[e.block].ops)
             op = blocks[e.block].ops[e.index] if known else None
             names = [] if op is None else [*op.output_arg_names(), *op.input_arg_names()]
-            rows.append([e.type, e.role, e.block, e.index, e.label, e.cell, names])
+            place = "host" if e.place is CPUPlace() else str(e.place)
+            rows.append([e.type, e.role, e.block, e.index, e.label, e.cell, names, place])
         which.append(ops[key])
     return {
         "ops": rows, "op": which, "start": [b.start for b in timeline.bars], "end": [b.end for b in timeline.bars],
-        "depth": [b.depth for b in timeline.bars], "own": [b.own for b in timeline.bars],
-        "runs": list(timeline.runs), "length": timeline.length,
+        "lane": [lanes[b.event.place, b.depth] for b in timeline.bars], "own": [b.own for b in timeline.bars],
+        "lanes": [timeline.label(lane) if timeline.clocks else f"depth {lane[1]}" for lane in lanes],
+        "runs": list(timeline.runs), "length": timeline.length, "clocks": timeline.clocks,
     }  # fmt: skip

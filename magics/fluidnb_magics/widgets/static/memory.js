@@ -60,12 +60,16 @@ function render({ model, el }) {
   );
   const pool = plot("the pool over the runs", 132);
   const poolWords = tag("div", { class: "fm-pool-words p-dim" });
-  const empty = tag("div", { class: "fm-empty p-dim", hidden: true }, "The map comes with the first run.");
+  const device = tag("div", { class: "fm-pool-words fm-device p-dim", hidden: true });
+  const places = tag("select", { "data-local": true, "aria-label": "place" });
+  let place = ""; // the one that somebody chose; else where the program ran
+  places.onchange = () => ((place = places.value), held());
+  const empty = tag("div", { class: "fm-empty p-dim", hidden: true });
   frame.body.append(
     tag("div", { class: "fm-bar" }, tag("b", {}, "memory"), choice, words, state, zoomButtons(canvas)),
     canvas.element,
     empty,
-    tag("div", { class: "fm-below" }, tag("section", {}, buffers.element), tag("section", {}, tag("div", { class: "fm-pool" }, tag("b", {}, "pool"), poolWords, pool.element), holders.element)),
+    tag("div", { class: "fm-below" }, tag("section", {}, buffers.element), tag("section", {}, tag("div", { class: "fm-pool" }, tag("label", { class: "fm-place" }, tag("b", {}, "pool"), places), device, poolWords, pool.element), holders.element)),
   );
 
   function isPicked(buffer) {
@@ -196,8 +200,10 @@ function render({ model, el }) {
   function draw() {
     const all = model.get("arenas");
     arena = all[Math.min(at, all.length - 1)] || null;
-    canvas.element.hidden = !arena;
-    empty.hidden = Boolean(arena);
+    const drawn = Boolean(arena && arena.buffers.length);
+    canvas.element.hidden = !drawn;
+    empty.hidden = drawn;
+    empty.textContent = arena ? "Nothing lies in the arena of this block." : "The map comes with the first run.";
     choice.hidden = all.length < 2;
     choice.replaceChildren(...all.map((one, i) => tag("option", { value: i, selected: i === at }, `block ${one.block}`)));
     words.textContent = arena ? arena.words : "";
@@ -214,19 +220,25 @@ function render({ model, el }) {
     canvas.redraw();
   }
   const held = () => {
-    const { points = [], peak = 0, words: text = "" } = model.get("pool");
+    const all = model.get("pools");
+    const { points = [], peak = 0, words: text = "", device: named = "", holders: rows = [], ...one } = all.find((p) => p.place === place) || all[0] || {};
+    const options = all.map((p) => tag("option", { value: p.place, selected: p.place === one.place }, p.place));
+    if (all.map((p) => p.place).join() !== [...places.options].map((o) => o.value).join()) places.replaceChildren(...options);
+    places.value = one.place || "";
+    device.textContent = named;
+    device.hidden = !named;
     poolWords.textContent = text;
     const top = points.map((p) => [p[0], peak]);
     pool.show([{ name: "used", points, kind: "p-forward" }, { name: "peak", points: top, kind: "fc-thin" }], { text: bytesText, zero: true });
+    holders.show(rows);
   };
-  const listed = () => holders.show(model.get("holders"));
   const picked = () => {
     canvas.redraw();
     if (arena) buffers.reveal(isPicked);
     holders.redraw();
   };
   const said = () => (state.textContent = model.get("state"));
-  const heard = { arenas: draw, pool: held, holders: listed, picked_things: picked, state: said };
+  const heard = { arenas: draw, pools: held, picked_things: picked, state: said };
   for (const [what, hear] of Object.entries(heard)) {
     model.on(`change:${what}`, hear);
     hear();

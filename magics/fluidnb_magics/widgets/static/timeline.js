@@ -3,11 +3,12 @@
 const LANE = 26;
 const MOST_LANES = 14;
 const GROUPS = {
-  depth: { title: "nothing", of: (op, depth) => `depth ${depth}` },
+  depth: { title: "nothing", of: (op, lane) => lane },
   type: { title: "type", of: (op) => op[0] },
   role: { title: "role", of: (op) => op[1] },
   cell: { title: "cell", of: (op) => op[5].replace(/^cell /, "") || "no cell" },
   block: { title: "block", of: (op) => `block ${op[2]}` },
+  place: { title: "place", of: (op) => op[7] },
 };
 
 function render({ model, el }) {
@@ -64,6 +65,7 @@ function render({ model, el }) {
   const total = tag("span", { class: "ft-total p-dim", "aria-live": "polite" });
   frame.body.append(
     tag("div", { class: "ft-bar" }, tag("b", {}, "timeline"), words, tag("label", {}, "group by ", groups), total, zoomButtons(canvas)),
+    ...data.clocks.map((clock) => tag("div", { class: "ft-clock p-dim" }, clock)),
     canvas.element,
     tag("div", { class: "ft-below" }, sums.element),
   );
@@ -71,10 +73,11 @@ function render({ model, el }) {
   function layOut() {
     const group = GROUPS[by].of;
     const times = new Map();
-    const names = Array.from({ length: count }, (_, i) => group(data.ops[data.op[i]], data.depth[i]));
+    const names = Array.from({ length: count }, (_, i) => group(data.ops[data.op[i]], data.lanes[data.lane[i]]));
     names.forEach((name, i) => times.set(name, (times.get(name) || 0) + data.own[i]));
     const all = [...times.keys()];
-    all.sort(by === "depth" || by === "block" ? (a, b) => a.localeCompare(b, "en", { numeric: true }) : (a, b) => times.get(b) - times.get(a));
+    if (by === "depth") all.sort((a, b) => data.lanes.indexOf(a) - data.lanes.indexOf(b));
+    else all.sort(by === "block" ? (a, b) => a.localeCompare(b, "en", { numeric: true }) : (a, b) => times.get(b) - times.get(a));
     lanes = all.slice(0, MOST_LANES);
     hidden = all.length - lanes.length;
     const places = new Map(lanes.map((name, i) => [name, i]));
@@ -97,7 +100,8 @@ function render({ model, el }) {
     const op = data.ops[data.op[i]];
     const whole = data.end[i] - data.start[i];
     const own = data.own[i] < whole ? `, ${timeText(data.own[i])} of it its own` : "";
-    return [op[4], timeText(whole) + own, `at ${timeText(data.start[i])}`, op[5]].filter(Boolean);
+    const where = data.clocks.length ? ` on ${op[7] === "host" ? "the host" : op[7]}` : "";
+    return [op[4], timeText(whole) + where + own, `at ${timeText(data.start[i])}`, op[5]].filter(Boolean);
   }
   /** The first operator that may end after a moment; they are in the order in which they began. */
   function from(moment) {
@@ -209,7 +213,7 @@ function render({ model, el }) {
       const took = data.end[i] - data.start[i];
       const own = data.own[i] * (took ? inside / took : 1);
       const op = data.ops[data.op[i]];
-      const name = group(op, data.depth[i]);
+      const name = group(op, data.lanes[data.lane[i]]);
       const row = rows.get(name) || { name, own: 0, calls: 0, longest: i, role: op[1], picked: false };
       row.own += own;
       row.calls += 1;

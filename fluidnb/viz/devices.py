@@ -1,0 +1,43 @@
+"""What a place is called for people, and which places there are."""
+
+from __future__ import annotations
+
+from fluidnb.errors import EnforceNotMet
+from fluidnb.values import CPUPlace, CUDAPlace, DeviceContext, Place
+
+
+def device_name(place: Place) -> str:
+    """What the device of a place is called, and what drives it.
+
+    Args:
+        place: the place.
+
+    Returns:
+        For example ``NVIDIA H100, sm_90, cupy 14.0.1``; empty for the host, and for a place that cannot be used here.
+
+    Example:
+        >>> device_name(CPUPlace())
+        ''
+    """
+    try:
+        context = DeviceContext.get(place)
+    except EnforceNotMet:
+        return ""
+    return ", ".join(filter(None, (context.name, context.backend)))
+
+
+def places_here() -> tuple[list[Place], str]:
+    """The places on which programs can run here.
+
+    Returns:
+        The host and each CUDA device; and why there is no device, empty if there is one.
+
+    Example:
+        >>> places_here()[0][0]
+        CPUPlace
+    """
+    try:
+        count = DeviceContext.get(CUDAPlace(0)).devices
+    except EnforceNotMet as error:
+        return [CPUPlace()], str(error.summary.rpartition(": ")[2])
+    return [CPUPlace(), *(CUDAPlace(i) for i in range(count))], ""
