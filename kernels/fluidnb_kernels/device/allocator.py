@@ -9,6 +9,10 @@ from fluidnb.memory import CPUAllocator, flags, register_allocator
 from fluidnb_kernels.cuda import backend
 
 
+#: Bytes that are left to libraries.
+_RESERVE = 512 << 20
+
+
 def require(device: int) -> None:
     """Require that a device can be used here.
 
@@ -91,9 +95,13 @@ class CUDAAllocator:
         return True
 
     def total(self) -> int:
-        """Bytes to plan with: FLAGS_fraction_of_gpu_memory_to_use of the device, or what others have left of it."""
+        """Bytes to plan with: FLAGS_fraction_of_gpu_memory_to_use of the device, or what others have left of it.
+
+        Kernels and libraries take memory of their own, which the pool must not have taken before.
+        """
         free, total = self._runtime().memGetInfo()
-        return int(min(free + self._held, total * flags.values["fraction_of_gpu_memory_to_use"]))
+        left = free + self._held - min(_RESERVE, total // 16)
+        return int(max(min(left, total * flags.values["fraction_of_gpu_memory_to_use"]), 0))
 
 
 class CUDAPinnedAllocator(CPUAllocator):

@@ -33,11 +33,13 @@ def to_host(src: Any, dst: np.ndarray[Any, Any]) -> None:
     Raises:
         EnforceNotMet: the device failed at what it had been asked for.
     """
-    with told():
+    cuda = backend.cupy().cuda
+    with told(), cuda.Device(src.data.device_id):  # whose current stream is not that of another device
+        stream = cuda.get_current_stream()
         if dst.flags.c_contiguous:
-            src.get(out=dst)
+            src.get(stream=stream, out=dst)
         else:
-            dst[...] = src.get()
+            dst[...] = src.get(stream=stream)
 
 
 @contextmanager

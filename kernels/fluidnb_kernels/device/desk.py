@@ -19,7 +19,8 @@ _FIRST, _ALIGN = 1 << 16, 64
 class Desk:
     """Room for what goes to a device or comes from it.
 
-    Copies of pinned memory go on while the host does other things. It is handed out piece by piece, and all at once free again.
+    Copies of pinned memory go on while the host does other things. It is handed out piece by piece, and is free again
+    all at once.
 
     Source: design document on memory, section on pinned memory.
     """

@@ -15,6 +15,8 @@ Call = tuple[Callable[..., Any], tuple[Any, ...]]
 
 #: Fewer calls than these are not worth a graph.
 _LEAST = 4
+#: How often a device may refuse a graph before it is not asked any more.
+_TRIES = 3
 #: Functions that put work into the current stream, always the same, and neither wait nor look at the host.
 _PURE = {gemm.launch, copies.within}
 
@@ -22,7 +24,8 @@ _PURE = {gemm.launch, copies.within}
 class Captured:
     """Calls that are captured when they are made, and one graph from then on; their kernels have been compiled.
 
-    Where the device refuses the graph, nothing of it has been done: the calls are made one by one.
+    Where the device refuses the graph, nothing of it has been done: the calls are made one by one, and from then on if
+    it does so again.
 
     Args:
         calls: functions with their arguments.
@@ -36,8 +39,11 @@ class Captured:
         self.calls, self.ops = launches(calls), ops
         self.under_way = ops[0]
         self._graph: Any = None
+        self._refused = 0
 
     def __call__(self) -> None:
+        if self._refused == _TRIES:
+            return self._one_by_one()
         cuda = backend.cupy().cuda
         try:
             if self._graph is None:
@@ -45,6 +51,7 @@ class Captured:
             self._graph.launch(cuda.get_current_stream())
         except Exception:
             self._graph = None
+            self._refused += 1
             self._one_by_one()
 
     def _captured(self, cuda: Any) -> Any:

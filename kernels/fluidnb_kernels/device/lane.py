@@ -108,6 +108,8 @@ class Lane:
                 made.append((out, held))
                 continue
             made.append((out, out))
+        if not made:
+            return []
         with told():
             self.stream.synchronize()
         for out, held in made:
