@@ -6,6 +6,7 @@ import heapq
 from bisect import insort
 from collections import defaultdict
 from collections.abc import Sequence
+from itertools import accumulate
 
 #: (first call, last call, bytes, key) of one buffer.
 Life = tuple[int, int, int, int]
@@ -29,6 +30,28 @@ def place(lives: Sequence[Life]) -> tuple[dict[int, int], int]:
         ({1: 0, 2: 0}, 64)
     """
     return _linear(lives) if len(lives) > _MANY else _first_fit(lives)
+
+
+def fullest(lives: Sequence[Life], calls: int) -> int:
+    """The first call at which buffers take the most bytes.
+
+    Args:
+        lives: as for `place`.
+        calls: how many calls there are.
+
+    Returns:
+        Its number.
+
+    Example:
+        >>> fullest([(0, 1, 64, 1), (1, 2, 64, 2)], 3)
+        1
+    """
+    change = [0] * (calls + 2)
+    for first, last, size, _ in lives:
+        change[first] += size
+        change[last + 1] -= size
+    held = list(accumulate(change[:calls]))
+    return held.index(max(held))
 
 
 def _rounded(size: int) -> int:

@@ -20,16 +20,18 @@ Array = Any
 
 
 def root(array: Array) -> Array:
-    """The array object that owns an array's memory.
+    """What owns an array's memory.
 
     Args:
-        array: any ndarray.
+        array: any ndarray, or an array of a device.
 
     Returns:
-        Itself or the array at the end of its chain of bases.
+        Itself or the array at the end of its chain of bases; under an array of a device, the memory.
     """
+    if not isinstance(array, np.ndarray):
+        return array.data.mem
     while True:
-        base = array.base
+        base: Any = array.base
         if type(base).__name__ == "DummyArray":  # as_strided hides the owner behind one
             base = base.base
         if not isinstance(base, np.ndarray):
@@ -83,18 +85,31 @@ class Bound:
 
     Args:
         plan: the plan.
+        run: the run under way.
+
+    Attributes:
+        buffers: owner's identity -> (owner, bytes) of the stand-ins of the node that is being bound.
+        arenas: number of a block -> the memory in which its buffers are placed.
+        kind: the class of the arrays that are placed there.
     """
 
-    __slots__ = ("arenas", "buffers", "clock", "pin", "place", "place_kind", "plan", "run", "shared", "views")
+    __slots__ = (
+        "arenas", "buffers", "clock", "kind", "pin", "place", "place_kind", "plan", "run", "shared", "sketch", "views",
+    )  # fmt: skip
 
     def __init__(self, plan: Plan, run: Any) -> None:
         self.plan, self.run = plan, run
         self.place = plan.place
         self.place_kind: str = plan.place.kind
         self.clock: Clock = plan.clock
+        self.sketch: Any = _sketch
+        self.kind: Any = np.ndarray
+        if self.place_kind != "cpu":
+            self.sketch = DeviceContext.get(self.place).sketch
+            self.kind = type(self.sketch((0,), np.dtype(np.uint8)))
         self.shared: set[int] = set()
         self.pin = False
-        self.buffers: dict[int, Array] = {}
+        self.buffers: dict[int, tuple[Any, int]] = {}
         self.arenas: dict[int, Array] = {}
         self.views: dict[Any, tuple[Scope, Any]] = {}
 
@@ -121,14 +136,15 @@ class Bound:
             return found
         if name is not None and not outer:
             order = order_of(plan.layout, name, shape)
-        if self.pin or outer or name in plan.pinned or name in plan.persistable or self.place_kind != "cpu":
-            kept = ordered(self.real, shape, dtype, order)
-            memory.tag(kept, name or "workspace")
-            return kept
-        array = ordered(_sketch, shape, dtype, order)
-        owner = root(array)
-        self.buffers[id(owner)] = owner
-        return array
+        if not (self.pin or outer or name in plan.pinned or name in plan.persistable):
+            array = ordered(self.sketch, shape, dtype, order)
+            if array is not None:  # not every device has stand-ins
+                owner = root(array)
+                self.buffers[id(owner)] = owner, array.nbytes
+                return array
+        kept = ordered(self.real, shape, dtype, order)
+        memory.tag(kept, name or "workspace")
+        return kept
 
     def alloc_on(self, kind: str, shape: tuple[int, ...], dtype: Any) -> Array:
         """See `fluidnb.op.memory_policy.Memory`."""
@@ -137,16 +153,16 @@ class Bound:
 
     def is_shared(self, array: Array) -> bool:
         """See `fluidnb.op.memory_policy.Memory`."""
-        return id(root(array)) in self.shared if isinstance(array, np.ndarray) else True
+        return id(root(array)) in self.shared if isinstance(array, self.kind) else True
 
     def share(self, array: Array) -> None:
         """See `fluidnb.op.memory_policy.Memory`."""
-        if isinstance(array, np.ndarray):
+        if isinstance(array, self.kind):
             self.shared.add(id(root(array)))
 
     def may_alias(self, array: Array, name: str) -> bool:
         """See `fluidnb.op.memory_policy.Memory`: over this node's own buffers, in the variable's order."""
-        if not isinstance(array, np.ndarray) or id(root(array)) not in self.buffers or name in self.plan.pinned:
+        if not isinstance(array, self.kind) or id(root(array)) not in self.buffers or name in self.plan.pinned:
             return False
         return has_order(array, order_of(self.plan.layout, name, array.shape))
 

@@ -6,18 +6,15 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
-import numpy as np
-
-from fluidnb import memory
 from fluidnb.memory import flags
 from fluidnb.op import Binder
 from fluidnb.op.asking import ask
-from fluidnb.runtime.arena import place
 from fluidnb.runtime.before import Before
-from fluidnb.runtime.bound import Bound, root
+from fluidnb.runtime.bound import Bound
 from fluidnb.runtime.failure import failed
 from fluidnb.runtime.nan_check import checks
 from fluidnb.runtime.observe import awaited, observed, observed_on_device, observers
+from fluidnb.runtime.placing import placed
 from fluidnb.runtime.plan import Plan, PlanBlock, PlanOp
 from fluidnb.runtime.scope import Scope
 from fluidnb.values.device_context import DeviceContext
@@ -78,7 +75,7 @@ class Node:
         try:
             calls = self._bind(before)
             if self.bound.buffers:
-                calls = self._place(calls)
+                calls = placed(calls, self.ops, self.bound, self.block.index, self.scope)
             self.calls = [(partial(f, **kw) if kw else f, args) for f, args, kw in calls]
             self.run = flat(self.calls, self.ops, self.bound, self.scope)
             run.check()  # binding may have taken a while
@@ -138,76 +135,6 @@ class Node:
             return False
         names = list(op.writes())
         return bool(names) and all(plan.writes[n] == 1 and n not in plan.persistable for n in names)
-
-    def _place(self, calls: list[Any]) -> list[Any]:
-        """Move the node's buffers into the arena of its block and give back the calls over the moved arrays."""
-        buffers = self.bound.buffers
-        lives: dict[int, tuple[int, int]] = {}
-        owners: dict[int, int] = {}
-
-        def meet(x: Any, t: int) -> None:
-            if isinstance(x, np.ndarray):
-                key = owners.get(id(x))
-                if key is None:
-                    key = owners[id(x)] = id(root(x))
-                if key in buffers:
-                    lives[key] = (lives[key][0] if key in lives else t, t)
-            elif type(x) in (tuple, list):
-                for y in x:
-                    meet(y, t)
-
-        for t, (function, args, kw) in enumerate(calls):
-            meet(getattr(function, "__self__", None), t)
-            meet(args, t)
-            if kw:
-                meet(list(kw.values()), t)
-        offsets, size = place([(first, last, buffers[k].nbytes, k) for k, (first, last) in lives.items()])
-        arena = self.bound.arenas.get(self.block.index)
-        if arena is None or arena.nbytes < size:
-            arena = self.bound.arenas[self.block.index] = memory.raw(self.bound.place, max(size, 64))
-            memory.tag(arena, f"arena of block {self.block.index}")
-        mover = _Mover(arena, offsets)
-        moved = [
-            (mover.function(f), tuple(map(mover, args)), {k: mover(v) for k, v in kw.items()} if kw else kw)
-            for f, args, kw in calls
-        ]
-        for variable in self.scope.vars.values():
-            if type(variable.value) is LoDTensor and isinstance(variable.value.array, np.ndarray):
-                variable.value.array = mover(variable.value.array)
-        self.bound.buffers = {}
-        return moved
-
-
-class _Mover:
-    """Gives arrays their place in an arena, keeping shape, strides and the offset from their owner."""
-
-    def __init__(self, arena: Array, offsets: dict[int, int]) -> None:
-        self._arena, self._offsets = arena, offsets
-        self._moved: dict[int, Array] = {}
-        self._kept: list[Any] = []
-
-    def __call__(self, x: Any) -> Any:
-        if isinstance(x, np.ndarray):
-            found = self._moved.get(id(x))
-            if found is None:
-                owner = root(x)
-                start = self._offsets.get(id(owner))
-                if start is None:
-                    return x
-                if owner is not x:
-                    start += x.__array_interface__["data"][0] - owner.__array_interface__["data"][0]
-                found = np.ndarray(x.shape, x.dtype, self._arena, start, x.strides)
-                self._moved[id(x)] = found
-                self._kept.append(x)
-            return found
-        if type(x) in (tuple, list):
-            return type(x)(map(self, x))
-        return x
-
-    def function(self, f: Any) -> Any:
-        """A bound method of an array moves with it."""
-        owner = getattr(f, "__self__", None)
-        return getattr(self(owner), f.__name__) if isinstance(owner, np.ndarray) else f
 
 
 def flat(calls: list[Any], ops: list[PlanOp], bound: Bound, scope: Scope) -> Callable[[], None]:

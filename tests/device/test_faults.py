@@ -96,7 +96,7 @@ def test_no_memory_leaves_everything_as_it_was(cuda: fluid.CUDAPlace) -> None:
     assert live(cuda) <= held  # although the traceback is still there; buffers of the last run may go
     text = str(told.value)
     for part in ("cannot allocate 768.0 KB", "of the pool are free", "a large neighbour", "use a smaller batch",
-                 "FLAGS_fraction_of_gpu_memory_to_use", "test_faults.py", "op 10 (square_grad) in block 0"):  # fmt: skip
+                 "FLAGS_fraction_of_gpu_memory_to_use", "test_faults.py", "op 10 (square_grad) in block"):  # fmt: skip
         assert part in text
     assert net.step() == twin.step()
     assert np.isfinite(net.step(4096))
@@ -205,9 +205,8 @@ def test_inside_a_graph_the_operator_is_found(cuda: fluid.CUDAPlace) -> None:
         np.testing.assert_allclose(exe.run(feed=feed, fetch_list=[out])[0], np.full((2, 3), np.exp(3.0)), rtol=1e-6)
 
 
-@pytest.mark.parametrize(("owner", "name"), [(Stream, "begin_capture"), (Graph, "launch")])
 def test_a_graph_that_the_device_refuses_is_done_without(
-    owner: Any, name: str, cuda: fluid.CUDAPlace, monkeypatch: pytest.MonkeyPatch
+    cuda: fluid.CUDAPlace, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     out, feed = chain()
     exe = fluid.Executor(cuda)
@@ -218,11 +217,13 @@ def test_a_graph_that_the_device_refuses_is_done_without(
         refused.append(args)
         raise device_memory.CUDARuntimeError("cudaErrorStreamCaptureInvalidated: no")
 
-    monkeypatch.setattr(owner, name, refuse)
-    for number in (1.0, 2.0, 3.0, 4.0, 5.0):
-        (got,) = exe.run(feed={"x": np.full((2, 3), number, "float32")}, fetch_list=[out])
-        np.testing.assert_allclose(got, np.full((2, 3), np.exp(3.0 * number)), rtol=1e-6)
-    assert len(refused) == 3
+    for owner, name in ((Stream, "begin_capture"), (Graph, "launch")):
+        with monkeypatch.context() as patch:
+            patch.setattr(owner, name, refuse)
+            for number in (1.0, 2.0):
+                (got,) = exe.run(feed={"x": np.full((2, 3), number, "float32")}, fetch_list=[out])
+                np.testing.assert_allclose(got, np.full((2, 3), np.exp(3.0 * number)), rtol=1e-6)
+    assert len(refused) == 4
 
 
 def test_work_that_fails_later_is_told_by_whoever_waits(cuda: fluid.CUDAPlace, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -203,7 +203,8 @@ def _define(type: str, ids: str, example: str) -> None:
         w, ids, g = b["W"], b["Ids"], b["Out@GRAD"]
         if b.attr("is_sparse", False):
             rows, g = put_rows(b, "W@GRAD", w.shape, w.dtype), g.reshape(-1, w.shape[1])
-            return b(take_gradient_on_device, rows, ids.reshape(-1), g, b.tmp(g.shape, g.dtype), _padding(b))
+            values = b.memory.alloc_on("cuda", g.shape, g.dtype)  # the rows hold it longer than a workspace lives
+            return b(take_gradient_on_device, rows, ids.reshape(-1), g, values, _padding(b))
         dw = b.set("W@GRAD", w.shape, w.dtype)
         fill_all(b, dw)
         return picks.add(b, g, ids, dw, (1, *w.shape), padding=_padding(b))
