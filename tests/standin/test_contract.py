@@ -6,6 +6,7 @@ import inspect
 import re
 import types
 from collections.abc import Iterator
+from contextlib import suppress
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -13,11 +14,15 @@ from typing import Any
 import pytest
 
 from fluidnb_kernels import standin
+from fluidnb_kernels.cuda import libcublas
 
 cupy = pytest.importorskip("cupy", reason="cupy is not installed")
 
 #: Public names that are the stand-in's own: how its streams are looked into.
-OWN = {"Stream.push", "Stream.drain", "Stream.mark", "Event.time", "Event.reach", "runtime.streams"}
+OWN = {
+    "Stream.push", "Stream.drain", "Stream.keep", "Stream.mark", "Event.time", "Event.upto", "Event.recorded",
+    "runtime.streams", "runtime.is_pinned",
+}  # fmt: skip
 
 
 def members(owner: Any) -> Iterator[tuple[str, Any]]:
@@ -67,14 +72,44 @@ def parameters(function: Any) -> list[str]:
         return [n for n in names if n and n != "self"]
 
 
-def test_cublas_is_called_by_its_arguments() -> None:
+def linked_with_cublas() -> bytes:
+    """cupy's module that is linked with cuBLAS; it loads with cuBLAS only."""
     spec = find_spec("cupy_backends.cuda.libs")
     assert spec is not None and spec.submodule_search_locations
     (file,) = Path(next(iter(spec.submodule_search_locations))).glob("cublas*.so")
-    found = re.search(rb"gemmStridedBatchedEx\(([^)]*)\)", file.read_bytes())  # it loads with cuBLAS only
+    return file.read_bytes()
+
+
+def test_cublas_is_called_by_its_arguments() -> None:
+    found = re.search(rb"gemmStridedBatchedEx\(([^)]*)\)", linked_with_cublas())
     assert found is not None
     theirs = [part.split()[-1] for part in found[1].decode().split(",")]
-    assert list(inspect.signature(standin.cublas.gemmStridedBatchedEx).parameters) == theirs
+    assert list(inspect.signature(libcublas.gemmStridedBatchedEx).parameters) == theirs
+    assert len(libcublas.ARGUMENTS["cublasGemmStridedBatchedEx"]) == len(theirs)
+    assert len(libcublas.ARGUMENTS["cublasSetStream_v2"]) == 2
+
+
+@pytest.mark.parametrize("name", libcublas.ARGUMENTS)
+def test_what_cupy_is_linked_with_has_the_functions(name: str) -> None:
+    assert b"\0%s\0" % name.encode() in linked_with_cublas()
+
+
+def test_the_stand_in_of_cublas_has_its_names() -> None:
+    for name, function in inspect.getmembers(libcublas, inspect.isfunction):
+        if function.__module__ == libcublas.__name__ and not name.startswith("_"):
+            assert inspect.signature(getattr(standin.cublas, name)) == inspect.signature(function)
+    for name in (n for n in dir(libcublas) if n.startswith("CUBLAS_")):
+        assert getattr(standin.cublas, name) == getattr(libcublas, name)
+
+
+def test_cublas_is_asked_for_in_a_way_that_finds_it_in_wheels() -> None:
+    with suppress(ImportError):  # cuBLAS is not installed
+        theirs = cupy.cuda.cublas
+        assert theirs.CUBLAS_COMPUTE_32F == libcublas.CUBLAS_COMPUTE_32F
+        assert theirs.CUBLAS_COMPUTE_64F == libcublas.CUBLAS_COMPUTE_64F
+        assert theirs.CUBLAS_GEMM_DEFAULT == libcublas.CUBLAS_GEMM_DEFAULT
+        with pytest.raises(RuntimeError, match="CUBLAS_STATUS_NOT_INITIALIZED"):
+            libcublas.setStream(0, 0)
 
 
 def test_it_says_which_cupy_it_follows() -> None:

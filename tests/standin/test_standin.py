@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import subprocess
 import sys
 
@@ -9,6 +10,8 @@ import numpy as np
 import pytest
 
 from fluidnb_kernels import emulator, standin
+from fluidnb_kernels.emulator import EmulatorError
+from fluidnb_kernels.standin import cublas
 from fluidnb_kernels.standin.memory import CUDARuntimeError, used
 
 pytestmark = pytest.mark.skipif(bool(emulator.missing()), reason=emulator.missing())
@@ -19,6 +22,7 @@ ADD = 'extern "C" __global__ void add(float* x, float by) { x[threadIdx.x] += by
 def device(*numbers: float) -> standin.ndarray:
     made = standin.ndarray(len(numbers), np.float32)
     made.set(np.array(numbers, np.float32))
+    standin.cuda.get_current_stream().synchronize()  # streams that do not block would not wait for it
     return made
 
 
@@ -149,3 +153,100 @@ def test_views_share_memory():
     add(x[1])
     assert x.get().tolist() == [[0.0, 1.0, 2.0], [4.0, 5.0, 6.0]]
     assert x.copy().get().tolist() == x.get().tolist()
+
+
+def test_the_host_may_change_what_was_copied_unless_it_is_pinned():
+    x, runtime = standin.ndarray(2, np.float32), standin.cuda.runtime
+    host = np.array([1.0, 2.0], np.float32)
+    x.set(host)
+    host[:] = 5.0
+    assert x.get().tolist() == [1.0, 2.0]
+    address = runtime.hostAlloc(8, 0)
+    pinned = np.frombuffer((ctypes.c_float * 2).from_address(address), np.float32)
+    pinned[:] = 1.0
+    x.set(pinned)
+    pinned[:] = 5.0
+    assert x.get().tolist() == [5.0, 5.0]
+    runtime.freeHost(address)
+
+
+def test_arrays_of_other_dtypes_and_shapes_are_not_copied():
+    x = device(1.0, 2.0)
+    for wrong, error in ((np.zeros(2), TypeError), (np.zeros(3, np.float32), ValueError), ([1.0, 2.0], TypeError)):
+        with pytest.raises(error):
+            x.set(wrong)
+    with pytest.raises(TypeError, match="float64 array"):
+        x.get(out=np.zeros(2))
+    with pytest.raises(RuntimeError, match="non-contiguous"):
+        x.get(out=np.zeros(4, np.float32)[::2])
+    with pytest.raises(ValueError, match="Unsupported dtype"):
+        standin.ndarray(2, "datetime64[s]")
+
+
+def test_the_host_is_not_reached_while_a_stream_is_captured():
+    stream, x = standin.cuda.Stream(non_blocking=True), device(1.0)
+    with stream:
+        stream.begin_capture()
+        for copy in (lambda: x.set(np.zeros(1, np.float32)), x.get):
+            with pytest.raises(RuntimeError, match="is capturing"):
+                copy()
+        event = stream.record()
+        stream.end_capture()
+    with pytest.raises(CUDARuntimeError, match="Captured"):
+        event.synchronize()
+
+
+def test_an_event_is_waited_for_as_it_was():
+    one, other, x = standin.cuda.Stream(non_blocking=True), standin.cuda.Stream(non_blocking=True), device(1.0)
+    with one:
+        add(x, 1.0)
+        event = one.record()
+        other.wait_event(event)
+        add(x, 10.0)
+        event.record()
+    assert x.get(stream=other).tolist() == [2.0]
+    one.synchronize()
+
+
+def test_times_are_those_of_events_that_have_come():
+    begin, end, x = standin.cuda.Event(), standin.cuda.Event(), device(1.0)
+    elapsed = standin.cuda.get_elapsed_time
+    begin.record()
+    with pytest.raises(CUDARuntimeError, match="InvalidResourceHandle"):
+        elapsed(begin, end)
+    add(x)
+    end.record()
+    with pytest.raises(CUDARuntimeError, match="NotReady"):
+        elapsed(begin, end)
+    end.synchronize()
+    assert elapsed(begin, end) > 0
+    silent = standin.cuda.Event(disable_timing=True)
+    silent.record()
+    silent.synchronize()
+    with pytest.raises(CUDARuntimeError, match="InvalidResourceHandle"):
+        elapsed(begin, silent)
+
+
+def test_sizes_are_checked_when_a_kernel_is_launched():
+    kernel, x = standin.RawKernel(ADD, "add"), device(1.0)
+    for grid, block, shared in (((0,), (1,), 0), ((1, 70000), (1,), 0), ((1,), (2048,), 0), ((1,), (1,), 49 << 10)):
+        with pytest.raises(EmulatorError, match="INVALID_VALUE"):
+            kernel(grid, block, (x, np.float32(1)), shared_mem=shared)
+    with pytest.raises(TypeError, match="expected tuple"):
+        kernel([1], (1,), (x, np.float32(1)))
+
+
+def test_products_go_where_the_handle_was_told():
+    cuda, x = standin.cuda, device(3.0)
+    stream, numbers = cuda.Stream(non_blocking=True), np.array([2.0, 0.0], np.float32)
+    handle, at, out = cuda.device.get_cublas_handle(), numbers.ctypes.data, device(0.0)
+    cublas.setStream(handle, stream.ptr)
+    matrix = (x.data.ptr, 0, 1, 0)
+    cublas.gemmStridedBatchedEx(
+        handle, 0, 0, 1, 1, 1, at, *matrix, *matrix, at + 4, out.data.ptr, 0, 1, 0, 1, cublas.CUBLAS_COMPUTE_32F, -1
+    )
+    assert not stream.done
+    assert out.get().tolist() == [0.0]
+    stream.synchronize()
+    assert out.get().tolist() == [18.0]
+    cublas.setStream(handle, 0)

@@ -14,7 +14,7 @@ flags.define_flag(
 
 #: FLAGS_cuda_backend -> the module that is cupy, and the one that is its cuBLAS
 _MODULES = {
-    "cupy": ("cupy", "cupy_backends.cuda.libs.cublas"),
+    "cupy": ("cupy", "fluidnb_kernels.cuda.libcublas"),
     "emulator": ("fluidnb_kernels.standin", "fluidnb_kernels.standin.cublas"),
 }
 
@@ -35,7 +35,7 @@ def cublas() -> Any:
     """The module with cuBLAS's functions.
 
     Returns:
-        cupy's, or the stand-in's.
+        The one that calls cuBLAS, or the stand-in's.
 
     Raises:
         ImportError: it is not installed.

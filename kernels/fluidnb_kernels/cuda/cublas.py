@@ -30,8 +30,9 @@ def gemm(
         beta: number.
         batch: how many products.
     """
-    library = backend.cublas()
-    handle = backend.cupy().cuda.device.get_cublas_handle()
+    library, cuda = backend.cublas(), backend.cupy().cuda
+    handle = cuda.device.get_cublas_handle()
+    library.setStream(handle, cuda.get_current_stream().ptr)
     (m, n, k), (x, y, out), type_ = sizes, addresses, _TYPES[dtype]
     wide = dtype == "float64"
     numbers = np.array([alpha, beta], np.float64 if wide else np.float32)

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -176,6 +177,27 @@ class RawKernel:
             self._signature = text.value.decode().split(",")[:-1]
         return self._signature
 
+    def check(self, grid: Sequence[int], block: Sequence[int], shared_mem: int) -> tuple[Sequence[int], Sequence[int]]:
+        """Require sizes with which CUDA launches a kernel.
+
+        Args:
+            grid: blocks along one to three axes.
+            block: threads along one to three axes.
+            shared_mem: bytes of dynamic shared memory.
+
+        Returns:
+            Three sizes of the grid, and three of the block.
+
+        Raises:
+            EmulatorError: a launch that CUDA refuses.
+        """
+        sizes = _sizes(self.name, grid, _GRID), _sizes(self.name, block, _BLOCK)
+        if prod(sizes[1]) > _THREADS:
+            raise _refused(self.name, "block", block, f"at most {_THREADS} threads")
+        if not 0 <= shared_mem <= self._most:
+            raise _refused(self.name, "shared_mem", shared_mem, f"at most {self._most} bytes")
+        return sizes
+
     def __call__(
         self, grid: Sequence[int], block: Sequence[int], args: Sequence[Any], *, shared_mem: int = 0,
         stream: Any = None, enable_cooperative_groups: bool = False,
@@ -194,11 +216,7 @@ class RawKernel:
             OpTypeError: an argument that cupy would pass with other bits than the kernel reads.
             EmulatorError: a launch that CUDA refuses, or a mistake in the kernel, with its line.
         """
-        sizes = _sizes(self.name, grid, _GRID), _sizes(self.name, block, _BLOCK)
-        if np.prod(sizes[1]) > _THREADS:
-            raise _refused(self.name, "block", block, f"at most {_THREADS} threads")
-        if not 0 <= shared_mem <= self._most:
-            raise _refused(self.name, "shared_mem", shared_mem, f"at most {self._most} bytes")
+        sizes = self.check(grid, block, shared_mem)
         if len(args) != len(self.signature):
             raise OpTypeError(
                 f"Kernel {self.name} takes {len(self.signature)} arguments.", received=f"{len(args)} arguments"

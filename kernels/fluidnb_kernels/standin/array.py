@@ -10,6 +10,9 @@ from fluidnb_kernels.standin import runtime
 from fluidnb_kernels.standin.memory import MemoryPointer, UnownedMemory, free, malloc
 from fluidnb_kernels.standin.streams import get_current_stream
 
+#: Dtypes that cupy has, but for bfloat16.
+_CHARS = "?bhilqBHILQefdFDV"
+
 
 class _Bytes:
     """Bytes at an address, as numpy takes them; nothing is read."""
@@ -49,6 +52,8 @@ class ndarray:  # noqa: N801  (cupy's name)
     ) -> None:
         shape = (shape,) if isinstance(shape, int) else tuple(shape)
         dtype = np.dtype(dtype)
+        if memptr is None and dtype.char not in _CHARS and dtype.name != "bfloat16":
+            raise ValueError(f"Unsupported dtype {dtype}")
         size = int(np.prod(shape, dtype=np.int64)) * dtype.itemsize
         self.data = MemoryPointer(_Own(size), 0) if memptr is None else memptr
         there = self.data.mem.ptr + self.data.mem.size - self.data.ptr
@@ -133,8 +138,11 @@ class ndarray:  # noqa: N801  (cupy's name)
             raise TypeError("the stand-in of cupy copies contiguous arrays alone")
         stream = get_current_stream() if stream is None else stream
         out = np.empty(self.shape, self.dtype) if out is None else out
-        if out.shape != self.shape or out.dtype != self.dtype:
-            raise ValueError("shape or dtype mismatch")
+        self._check(out)
+        if not out.flags.c_contiguous:
+            raise RuntimeError("`out` cannot be specified when copying to non-contiguous ndarray")
+        if stream.is_capturing():
+            raise RuntimeError("the current stream is capturing, so D2H transfers are disallowed")
         if self.size:
             kind = runtime.memcpyDeviceToHost
             runtime.memcpyAsync(out.ctypes.data, self.data.ptr, self.nbytes, kind, stream.ptr)
@@ -152,22 +160,36 @@ class ndarray:  # noqa: N801  (cupy's name)
         return made
 
     def set(self, arr: np.ndarray[Any, Any], stream: Any = None) -> None:
-        """Copy from the host.
+        """Copy from the host, when the stream comes to it.
+
+        Memory that is not pinned may change as soon as this returns: CUDA has put its content aside. Pinned memory is
+        read later.
 
         Args:
             arr: an array of its shape and dtype.
             stream: where; default the current stream.
         """
-        if arr.shape != self.shape or arr.dtype != self.dtype:
-            raise ValueError("shape or dtype mismatch")
+        self._check(arr)
         if not self.flags.c_contiguous:
             raise RuntimeError("Cannot set to non-contiguous array")
         stream = get_current_stream() if stream is None else stream
-        arr = np.asarray(arr, order="C")
+        if stream.is_capturing():
+            raise RuntimeError("the current stream is capturing, so H2D transfers are disallowed")
         if self.size:
-            kind = runtime.memcpyHostToDevice
+            kind, arr = runtime.memcpyHostToDevice, np.asarray(arr, order="C")
+            if not runtime.is_pinned(arr.ctypes.data):
+                arr = arr.copy()
             runtime.memcpyAsync(self.data.ptr, arr.ctypes.data, self.nbytes, kind, stream.ptr)
-        stream.synchronize()
+            stream.keep(arr)
+
+    def _check(self, array: Any) -> None:
+        """Refuse what cannot be the host's copy of it, as cupy does."""
+        if not isinstance(array, np.ndarray):
+            raise TypeError("Only numpy.ndarray can be set to cupy.ndarray")
+        if array.dtype != self.dtype:
+            raise TypeError(f"{array.dtype} array cannot be set to {self.dtype} array")
+        if array.shape != self.shape:
+            raise ValueError(f"Shape mismatch. Old shape: {self.shape}, new shape: {array.shape}")
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
         raise TypeError(

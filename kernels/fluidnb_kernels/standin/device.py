@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from fluidnb_kernels.standin import runtime, streams
+from fluidnb_kernels.standin import runtime
 
 
 class Device:
@@ -16,6 +16,7 @@ class Device:
 
     def __init__(self, device: int | None = None) -> None:
         self.id = runtime.getDevice() if device is None else int(device)
+        self._before: list[int] = []
 
     def use(self) -> None:
         """Make it the current one."""
@@ -36,16 +37,14 @@ class Device:
         return "90"
 
     def __enter__(self) -> Device:
+        self._before.append(runtime.getDevice())
         self.use()
         return self
 
     def __exit__(self, *exc: object) -> None:
-        pass
+        runtime.setDevice(self._before.pop())
 
 
 def get_cublas_handle() -> Any:
-    """The handle of cuBLAS for the current device, set to the current stream."""
-    from fluidnb_kernels.standin import cublas
-
-    cublas.setStream(1, streams.get_current_stream().ptr)
+    """The handle of cuBLAS for the current device and thread; it keeps whatever stream it was given."""
     return 1

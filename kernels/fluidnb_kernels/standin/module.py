@@ -73,9 +73,14 @@ class RawKernel:
             shared_mem: bytes of dynamic shared memory.
 
         Raises:
-            TypeError: an array of the host, or None.
+            TypeError: an array of the host, or None; a grid or a block that is no tuple.
             CUDARuntimeError: an address that is not a device's.
+            EmulatorError: a launch that CUDA refuses; a grid of no blocks, of which cupy would make one block.
         """
+        for sizes in (grid, block):
+            if not isinstance(sizes, tuple):
+                raise TypeError(f"Argument has incorrect type (expected tuple, got {type(sizes).__name__})")
+        self._kernel.check(grid, block, shared_mem)
         given = [self._argument(i, a) for i, a in enumerate(args)]
         get_current_stream().push(lambda: self._kernel(grid, block, given, shared_mem=shared_mem))
 

@@ -87,6 +87,15 @@ def hostAlloc(size: int, flags: int) -> int:
     return address
 
 
+def is_pinned(address: int) -> bool:
+    """Whether an address lies in pinned memory of the host.
+
+    Args:
+        address: the address.
+    """
+    return any(start <= address < start + len(pages) for start, pages in list(_pinned.items()))
+
+
 def freeHost(ptr: int) -> None:
     """Give pinned memory back.
 

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
-from fluidnb_kernels.standin.memory import CUDARuntimeError, before_free, holding, working
+from fluidnb_kernels.standin.memory import CUDARuntimeError, before_free, chosen, holding, working
 
 Work = Callable[[], None]
 
@@ -85,6 +85,14 @@ class Stream:
                 self._waiting.append(partial(stream.drain, stream.mark))
         self._waiting.append(work)
         _busy.add(self)
+
+    def keep(self, thing: object) -> None:
+        """Let something live until the work so far is done.
+
+        Args:
+            thing: what the work is about.
+        """
+        self.push(partial(id, thing))
 
     def drain(self, upto: int | None = None) -> None:
         """Do the work that waits.
@@ -167,19 +175,22 @@ class Stream:
         Args:
             event: the event.
         """
-        self.push(event.reach)
+        stream = event.recorded()
+        if stream is not None:
+            self.push(partial(stream.drain, event.upto))  # what it is recorded behind later is no matter
 
     def use(self) -> Stream:
         """Make it the current stream of this thread."""
-        _current.stack[-1] = self
+        _current.of()[-1] = self
         return self
 
     def __enter__(self) -> Stream:
-        _current.stack.append(self)
+        _current.entered.append(_current.of())
+        _current.entered[-1].append(self)
         return self
 
     def __exit__(self, *exc: object) -> None:
-        _current.stack.pop()
+        _current.entered.pop().pop()
 
 
 class Event:
@@ -189,12 +200,17 @@ class Event:
         block: as in cupy.
         disable_timing: whether it takes no time.
         interprocess: as in cupy.
+
+    Attributes:
+        time: when it came last, in seconds; None where it takes no time.
+        upto: how much work of its stream lies before it.
     """
 
     def __init__(self, block: bool = False, disable_timing: bool = False, interprocess: bool = False) -> None:
         self._stream: Stream | None = None
-        self._mark = 0
-        self.time = 0.0
+        self._captured = False
+        self.upto = 0
+        self.time = None if disable_timing else 0.0
 
     def record(self, stream: Stream | None = None) -> None:
         """Come when the work so far of a stream is done.
@@ -204,24 +220,36 @@ class Event:
         """
         stream = get_current_stream() if stream is None else stream
         stream.push(self._come)
-        self._stream, self._mark = stream, stream.mark
+        self._stream, self.upto, self._captured = stream, stream.mark, stream.is_capturing()
 
     def _come(self) -> None:
-        self.time = time.perf_counter()
+        if self.time is not None:
+            self.time = time.perf_counter()
 
-    def reach(self) -> None:
-        """Do what lies before it."""
-        if self._stream is not None:
-            self._stream.drain(self._mark)
+    def recorded(self) -> Stream | None:
+        """The stream in which it comes; None before it is recorded.
+
+        Raises:
+            CUDARuntimeError: it is part of a graph.
+        """
+        if self._captured:
+            raise CUDARuntimeError("cudaErrorCapturedEvent: the event was last recorded in a capturing stream")
+        return self._stream
 
     def synchronize(self) -> None:
-        """Wait until it has come."""
-        self.reach()
+        """Wait until it has come.
+
+        Raises:
+            CUDARuntimeError: it is part of a graph.
+        """
+        stream = self.recorded()
+        if stream is not None:
+            stream.drain(self.upto)
 
     @property
     def done(self) -> bool:
         """Whether it has come."""
-        return self._stream is None or self._stream.mark - len(self._stream._waiting) >= self._mark
+        return self._stream is None or self._stream.mark - len(self._stream._waiting) >= self.upto
 
 
 def get_elapsed_time(start_event: Event, end_event: Event) -> float:
@@ -230,17 +258,24 @@ def get_elapsed_time(start_event: Event, end_event: Event) -> float:
     Args:
         start_event: the first.
         end_event: the second.
+
+    Raises:
+        CUDARuntimeError: one has not come, was not recorded, or takes no time.
     """
-    return (end_event.time - start_event.time) * 1e3
+    if any(event.recorded() is None or event.time is None for event in (start_event, end_event)):
+        raise CUDARuntimeError("cudaErrorInvalidResourceHandle: invalid resource handle")
+    if not (start_event.done and end_event.done):
+        raise CUDARuntimeError("cudaErrorNotReady: device not ready")
+    return float(end_event.time - start_event.time) * 1e3
 
 
 def get_current_stream(device_id: int = -1) -> Any:
     """The stream into which work of this thread goes.
 
     Args:
-        device_id: the device; there is one.
+        device_id: the device; default the current one.
     """
-    return _current.stack[-1]
+    return _current.of(device_id)[-1]
 
 
 def next_number() -> int:
@@ -260,10 +295,19 @@ Stream.null = _null  # type: ignore[attr-defined]
 
 
 class _Current(threading.local):
-    """The streams that a thread has chosen, the current one last."""
+    """The streams that a thread has chosen for each device, the current one last."""
 
     def __init__(self) -> None:
-        self.stack = [_null]
+        self._stacks: dict[int, list[Stream]] = {}
+        self.entered: list[list[Stream]] = []  # which of them grew, the last one last
+
+    def of(self, device: int = -1) -> list[Stream]:
+        """Those of a device.
+
+        Args:
+            device: its number; -1 is the current one.
+        """
+        return self._stacks.setdefault(chosen.device if device < 0 else device, [_null])
 
 
 _current = _Current()
