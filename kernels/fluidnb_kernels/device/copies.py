@@ -21,6 +21,7 @@ def to_device(src: np.ndarray[Any, Any], dst: Any) -> None:
         dst: an array of a device, of its shape and dtype.
     """
     dst.set(np.asarray(src, order="C"))
+    backend.cupy().cuda.get_current_stream().synchronize()  # pinned memory is read when the stream comes to it
 
 
 def to_host(src: Any, dst: np.ndarray[Any, Any]) -> None:

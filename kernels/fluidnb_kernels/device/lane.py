@@ -10,7 +10,7 @@ from weakref import WeakKeyDictionary, WeakSet
 import numpy as np
 
 from fluidnb_kernels.cuda import backend
-from fluidnb_kernels.device.copies import told
+from fluidnb_kernels.device.copies import to_device, told
 from fluidnb_kernels.device.desk import Desk
 
 #: Larger arrays go straight to where they are wanted: pinned memory is scarce.
@@ -33,7 +33,7 @@ class Lane:
     """
 
     def __init__(self, lanes: WeakSet[Lane]) -> None:
-        cuda = backend.cupy().cuda
+        self._cuda = cuda = backend.cupy().cuda
         self.stream = cuda.Stream()
         self.turns = self.deep = 0
         self._lanes, self._desk = lanes, Desk()
@@ -53,7 +53,7 @@ class Lane:
             self._desk.clear()
         self.deep += 1
         self.turns += 1
-        caller = backend.cupy().cuda.get_current_stream()
+        caller = self._cuda.get_current_stream()
         self._callers.append(caller if caller.ptr not in (0, self.stream.ptr) else None)
         if self._callers[-1] is not None:  # what the user has asked of a stream of his own comes before
             self._after(caller)
@@ -73,10 +73,10 @@ class Lane:
         Args:
             pairs: (array of the device, array of its shape and dtype of the host).
         """
-        runtime = backend.cupy().cuda.runtime
+        runtime = self._cuda.runtime
         for target, source in pairs:
             if source.nbytes > _LARGE or not target.flags.c_contiguous:
-                target.set(np.asarray(source, order="C"))
+                to_device(source, target)
             elif source.nbytes:
                 held = self._desk.room(source.shape, source.dtype)
                 np.copyto(held, source)
@@ -95,7 +95,7 @@ class Lane:
         Returns:
             New arrays.
         """
-        runtime = backend.cupy().cuda.runtime
+        runtime = self._cuda.runtime
         made: list[Any] = []
         for array in arrays:
             out = np.empty(array.shape, array.dtype)
@@ -138,8 +138,7 @@ class Lane:
     def _after(self, stream: Any) -> None:
         self.stream.wait_event(self._event(stream))
 
-    @staticmethod
-    def _event(stream: Any) -> Any:
-        event = backend.cupy().cuda.Event(disable_timing=True)
+    def _event(self, stream: Any) -> Any:
+        event = self._cuda.Event(disable_timing=True)
         event.record(stream)
         return event
