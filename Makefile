@@ -50,8 +50,8 @@ test-full: $(VENV)/.ready-test paddle kernels-of-jupyter node ## run every test 
 test-gpu: ## run the operators' tests on a GPU, from a plain checkout: numpy, protobuf, pytest and cupy are enough
 	@$(PYTHON) -m pytest -c tests/gpu/gpu.ini --rootdir . --full $(PYTEST_ARGS) tests/ops tests/cuda
 
-bench-gpu: ## measure bandwidths of CUDA kernels on a GPU, from a plain checkout
-	@PYTHONPATH=.:kernels:magics $(PYTHON) -m tests.gpu.bandwidth $(ARGS)
+bench-gpu: ## measure bandwidths, training steps beside torch and launches on a GPU; ARGS="bandwidth|models|launches" chooses
+	@PYTHONPATH=.:kernels:magics $(PYTHON) -m tests.gpu.bench $(ARGS)
 
 bench: $(VENV)/.ready-test paddle $(VENVS)/torch/.ready $(VENVS)/jax/.ready ## measure beside PaddlePaddle, PyTorch and JAX
 	@$(BIN)/python -m tests.benchmarks $(ARGS)

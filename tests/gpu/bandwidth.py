@@ -1,4 +1,4 @@
-"""`make bench-gpu`: how much of a device's copy bandwidth the kernels that are bound by it reach.
+"""How much of a device's copy bandwidth the kernels that are bound by it reach.
 
 Each operator works on tensors of a given size in float32; what it moves at least (every operand read once, every result
 written once) by its time, as a share of what a copy on the device reaches between the same two clocks.
@@ -6,8 +6,6 @@ written once) by its time, as a share of what a copy on the device reaches betwe
 
 from __future__ import annotations
 
-import argparse
-import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -141,20 +139,15 @@ def table(megabytes: int, repeat: int) -> list[tuple[str, float, float]]:
     return made
 
 
-def main() -> None:
-    """Print the table."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--megabytes", type=int, default=256, help="size of the large tensors (256)")
-    parser.add_argument("--repeat", type=int, default=20, help="how often each is timed (20)")
-    args = parser.parse_args()
-    missing = backend.missing()
-    if missing:
-        sys.exit(f"make bench-gpu: {missing}")
-    print(f"{backend.device_name()}, float32 tensors of {args.megabytes} MB; goal {GOAL:.0%} of a copy's bandwidth\n")
-    print("| operator | GB/s | of a copy |\n|---|---:|---:|")
-    for name, speed, share in table(args.megabytes, args.repeat):
-        print(f"| {name} | {speed:.1f} | {share:.0%} |")
+def lines(rows: Sequence[tuple[str, float, float]], judged: bool) -> list[str]:
+    """The table of bandwidths.
 
-
-if __name__ == "__main__":
-    main()
+    Args:
+        rows: what was measured.
+        judged: whether the times mean anything.
+    """
+    made = [f"| operator | GB/s | of a copy (goal {GOAL:.0%}) |", "|---|---:|---:|"]
+    for name, speed, share in rows:
+        said = f", {'met' if share >= GOAL else 'MISSED'}" if judged else ""
+        made.append(f"| {name} | {speed:.1f} | {share:.0%}{said} |")
+    return made
