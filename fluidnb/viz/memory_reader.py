@@ -16,6 +16,7 @@ from fluidnb.program import default_main_program
 from fluidnb.program.roles import role_of
 from fluidnb.runtime.node import Node
 from fluidnb.runtime.plan import Plan, PlanOp
+from fluidnb.values.copies import is_on_device
 from fluidnb.values.place import Place
 from fluidnb.values.tensor import LoDTensor
 from fluidnb.viz.buffer_groups import Groups
@@ -144,7 +145,7 @@ class _NodeReader:
         self._owners: dict[int, str] = {}
         for name, variable in node.scope.vars.items():
             array = variable.value.array if type(variable.value) is LoDTensor else None
-            extent = self._extent(array) if isinstance(array, np.ndarray) else None
+            extent = self._extent(array) if _is_array(array) else None
             if extent is not None:
                 self._vars[name] = extent
                 self._owners[id(array)] = name
@@ -182,7 +183,7 @@ class _NodeReader:
             found = None
             if block is not None and block.tag.startswith(ARENA) and array.size:
                 self.size = max(self.size, block.nbytes)
-                low, high = byte_bounds(array)
+                low, high = _bounds(array)
                 found = low - block.ptr, high - block.ptr
             self._where[id(array)] = found
         return self._where[id(array)]
@@ -205,8 +206,21 @@ def _arrays(function: Any, args: Any) -> Iterator[Any]:
     yield from _inside(args)
 
 
+def _is_array(x: Any) -> bool:
+    return isinstance(x, np.ndarray) or is_on_device(x)
+
+
+def _bounds(array: Any) -> tuple[int, int]:
+    """The address of an array's first byte, and that behind its last one."""
+    if isinstance(array, np.ndarray):
+        return byte_bounds(array)
+    steps = [(n - 1) * stride for n, stride in zip(array.shape, array.strides, strict=True)]
+    first = array.data.ptr
+    return first + sum(n for n in steps if n < 0), first + sum(n for n in steps if n > 0) + array.itemsize
+
+
 def _inside(x: Any) -> Iterator[Any]:
-    if isinstance(x, np.ndarray):
+    if _is_array(x):
         yield x
     elif type(x) in (tuple, list):
         for y in x:

@@ -14,7 +14,7 @@ import pytest
 import fluidnb as fluid
 from fluidnb import viz
 from fluidnb.memory import Stats
-from fluidnb.runtime import node
+from fluidnb.runtime import placing
 from fluidnb.runtime.arena import place
 from fluidnb.viz.buffer_groups import Groups
 from fluidnb.viz.memory_model import ArenaMap, Buffer, Holder, MemoryPicture, PoolPicture, Step
@@ -34,7 +34,7 @@ def placed(monkeypatch: pytest.MonkeyPatch) -> list[tuple[list[Life], int]]:
         found.append((list(lives), made[1]))
         return made
 
-    monkeypatch.setattr(node, "place", watched)
+    monkeypatch.setattr(placing, "place", watched)
     return found
 
 
