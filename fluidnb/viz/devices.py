@@ -26,11 +26,11 @@ def device_name(place: Place) -> str:
     return ", ".join(filter(None, (context.name, context.backend)))
 
 
-def places_here() -> tuple[list[Place], str]:
+def places_here() -> tuple[list[Place], tuple[str, str]]:
     """The places on which programs can run here.
 
     Returns:
-        The host and each CUDA device; and why there is no device, empty if there is one.
+        The host and each CUDA device; and where there is none, why that is so and what to do, else empty texts.
 
     Example:
         >>> places_here()[0][0]
@@ -39,5 +39,5 @@ def places_here() -> tuple[list[Place], str]:
     try:
         count = DeviceContext.get(CUDAPlace(0)).devices
     except EnforceNotMet as error:
-        return [CPUPlace()], str(error.summary.rpartition(": ")[2])
-    return [CPUPlace(), *(CUDAPlace(i) for i in range(count))], ""
+        return [CPUPlace()], (error.summary.rpartition(": ")[2], error.hint or "")
+    return [CPUPlace(), *(CUDAPlace(i) for i in range(count))], ("", "")

@@ -43,10 +43,12 @@ class GrowthPicture:
     Args:
         samples: one after each step.
         grown: who holds more after the last step than after the first; bytes and blocks are what was added.
+        place: whose pool it is; empty if unknown.
     """
 
     samples: tuple[Sample, ...] = ()
     grown: tuple[Holder, ...] = ()
+    place: str = ""
 
     @property
     def steady_since(self) -> int | None:
@@ -117,7 +119,7 @@ class Growth:
             before, blocks = self._first.get(name, (0, 0))
             if size > before:
                 grown.append(Holder("other", name or "without a name", size - before, count - blocks))
-        return GrowthPicture(tuple(self._samples), tuple(sorted(grown, key=lambda h: -h.bytes)))
+        return GrowthPicture(tuple(self._samples), tuple(sorted(grown, key=lambda h: -h.bytes)), str(self._place))
 
 
 def growth_lines(picture: GrowthPicture, width: int = 0, top: int = 8) -> list[Line]:
@@ -143,6 +145,8 @@ def growth_lines(picture: GrowthPicture, width: int = 0, top: int = 8) -> list[L
     """
     style = "" if picture.steady_since is not None else "warn" if len(picture.samples) > 2 else "dim"
     lines: list[Line] = [[(plural(len(picture.samples), "step"), "bold"), ("  " + picture.verdict, style)]]
+    if picture.place:
+        lines[0].append((f"  pool of {picture.place}", "dim"))
     if not picture.samples:
         return lines
     first, last = picture.samples[0], picture.samples[-1]

@@ -91,6 +91,8 @@ class OpRow:
         blocks: the blocks that it runs.
         folded: the blocks that it runs and that are not shown.
         hides: the operators of a run; its ``ins`` and ``outs`` are what the run takes from outside and what it makes.
+        took: how long it took, in words; empty if nobody has measured that.
+        share: its part of the time of all operators.
 
     Example:
         >>> x, y = VarRow("x"), VarRow("y")
@@ -110,6 +112,8 @@ class OpRow:
     blocks: tuple[BlockRow, ...] = ()
     folded: tuple[BlockRow, ...] = ()
     hides: tuple[OpRow, ...] = ()
+    took: str = ""
+    share: float = 0.0
 
     @property
     def reads(self) -> tuple[VarRow, ...]:

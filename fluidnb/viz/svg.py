@@ -20,10 +20,11 @@ FONT = "ui-monospace, SFMono-Regular, Menlo, Consolas, 'DejaVu Sans Mono', monos
 #: Width of a character, by font size 12, and the height of a row.
 CHAR, ROW = 7.23, 26
 _INDENT, _LEFT, _LANE = 30, 30, 7
-_CODE, _FACTS, _PLACE = 62, 30, 26
+_CODE, _FACTS, _PLACE, _BAR = 62, 30, 26, 72
 #: Style of a piece -> attributes.
 _LOOKS = {
-    "dim": ' fill-opacity=".6"', **{role: f' fill="{colour}" font-weight="700"' for role, colour in COLOURS.items()}
+    "dim": ' fill-opacity=".6"',
+    **{role: f' fill="{colour}" font-weight="700"' for role, colour in COLOURS.items()},
 }
 
 
@@ -69,13 +70,17 @@ def program_svg(picture: ProgramPicture, uid: str = "", limit: int = 400) -> str
     deep = max((row.depth for row in rows), default=0) * _INDENT
     right = _LEFT + deep + code * CHAR + 20
     drawn = lanes(ops)
-    x_facts = right + 14 + (max((e.lane for e in drawn), default=-1) + 1) * _LANE
+    x_took = right + 14 + (max((e.lane for e in drawn), default=-1) + 1) * _LANE
+    took = max((len(op.took) for _, op in ops), default=0)
+    x_facts = x_took + (max(took * CHAR, _BAR) + 16 if took else 0)
     x_place = x_facts + facts * CHAR + 16
-    size = (x_place + place * CHAR + 8, 30 + len(rows) * ROW + 6)
+    head = (len(picture.title) + len(picture.counts) + 2) * CHAR
+    size = (max(x_place + place * CHAR, head) + 8, 30 + len(rows) * ROW + 6)
     parts = [_head(picture, uid, *size)]
     parts += [_box(uid, block, first, last, depth, right) for block, first, last, depth in boxes]
     parts += [_edge(edge, right) for edge in drawn]
     parts += [_row(uid, i, row, right, x_facts, x_place, code) for i, row in enumerate(rows)]
+    parts += [_took(i, op, x_took, x_facts - 16) for i, op in ops if op.took]
     return "".join([*parts, "</svg>"])
 
 
@@ -155,6 +160,16 @@ def _row(uid: str, i: int, row: _Row, right: float, x_facts: float, x_place: flo
         f'<text x="{x + 7}" y="{y + 16}">{"".join(_code(op, room))}</text>'
         f'<text x="{x_facts:.0f}" y="{y + 16}" fill-opacity=".75">{escape(_cut(_facts(op), _FACTS))}</text>'
         f'<text x="{x_place:.0f}" y="{y + 16}" fill-opacity=".5">{escape(_cut(op.place, _PLACE))}</text></g>'
+    )
+
+
+def _took(i: int, op: OpRow, left: float, right: float) -> str:
+    """How long an operator took, over a bar that is its share."""
+    y, colour = _top(i), COLOURS[op.role]
+    return (
+        f'<rect x="{left:.0f}" y="{y + 1}" width="{max(op.share * (right - left), 1):.1f}" height="{ROW - 5}" '
+        f'fill="{colour}" fill-opacity=".35"/>'
+        f'<text x="{right:.0f}" y="{y + 16}" text-anchor="end">{escape(op.took)}</text>'
     )
 
 

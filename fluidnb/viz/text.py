@@ -12,6 +12,9 @@ from fluidnb.viz.values_reader import sparkline
 #: Data and parameters named above the operators, at most.
 _NAMED = 12
 
+#: Characters of the bar of an operator's time, where it is all of it.
+_BAR = 10
+
 #: Rows of cells, each with a mark.
 Rows = Iterator[tuple[str, list[Line]]]
 
@@ -37,10 +40,11 @@ def program_lines(picture: ProgramPicture, width: int = 0, limit: int = 0) -> li
     """
     head: Line = [(picture.title, "bold"), ("  " + picture.counts, "dim")]
     rows = [[[("  ", ""), (v.name, "name")], [(v.facts, "")], [(_part(v), "dim")]] for v in _named(picture.root)]
-    body = list(_block_rows(picture.root, limit or 1 << 30))
+    timed = max((len(op.took) for op in picture.each()), default=0)
+    body = list(_block_rows(picture.root, limit or 1 << 30, timed))
     for block in picture.loose:
         body.append([[(f"block {block.index}", "bold"), ("  no operator runs it", "dim")]])
-        body += _block_rows(block, limit or 1 << 30)
+        body += _block_rows(block, limit or 1 << 30, timed)
     return [head, *columns(rows, width), *columns(body, width)]
 
 
@@ -125,8 +129,8 @@ def _part(variable: VarRow) -> str:
     return "data" if variable.data else "parameter" if variable.parameter else ""
 
 
-def _block_rows(block: BlockRow, limit: int) -> Iterator[list[Line]]:
-    """A row an operator; a heading where the role of the outermost ones changes."""
+def _block_rows(block: BlockRow, limit: int, timed: int = 0) -> Iterator[list[Line]]:
+    """A row an operator; a heading where the role of the outermost ones changes; times of so many characters in front."""
     role, shown = "", 0
     total = sum(1 for _ in block.walk()) + sum(b.left for b in block.inside())
     entered: set[int] = {block.index}
@@ -140,7 +144,8 @@ def _block_rows(block: BlockRow, limit: int) -> Iterator[list[Line]]:
             entered.add(op.block)
             yield [[("  " + "     " * (depth - 1) + "   ", ""), (f"block {op.block}", "dim")]]
         shown += 1
-        yield [_op_line(op, depth), _facts(op), [(op.place, "place")]]
+        took: list[Line] = [[(f"{op.took:>{timed}}  {'█' * round(_BAR * op.share):<{_BAR}}", op.role)]] if timed else []
+        yield [*took, _op_line(op, depth), _facts(op), [(op.place, "place")]]
     if total > shown:
         yield [[("  ", ""), (f"… {plural(total - shown, 'more op')}", "dim")]]
 

@@ -69,17 +69,18 @@ def timeline_svg(timeline: Timeline, uid: str = "") -> str:
     return "".join([*parts, "</svg>"])
 
 
-def timeline_html(timeline: Timeline, uid: str = "") -> str:
+def timeline_html(timeline: Timeline, uid: str = "", top: int = 12) -> str:
     """The HTML face: the picture, and the table of where the time went.
 
     Args:
         timeline: the timeline.
         uid: start of all ids; unique by default.
+        top: rows of the table at most.
 
     Returns:
         One element.
     """
-    table = timeline_lines(timeline)[1 + len(timeline.clocks) + len(timeline.lanes) :]
+    table = timeline_lines(timeline, 0, top)[1 + len(timeline.clocks) + len(timeline.lanes) :]
     return (
         f'<div class="fluidnb" style="line-height:normal"><div style="overflow:auto">'
         f"{timeline_svg(timeline, uid)}</div>{lines_html(table)}</div>"

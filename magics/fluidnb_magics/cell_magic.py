@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from argparse import Namespace
 from collections.abc import Hashable
+from contextlib import nullcontext
 from typing import Any
 
 from IPython.core.magic import Magics, cell_magic, magics_class
 from IPython.core.magic_arguments import argument, magic_arguments, parse_argstring
 
 from fluidnb.program import Variable
+from fluidnb.viz.devices import device_name
 from fluidnb.viz.spans import Line
 from fluidnb_magics import running
 from fluidnb_magics.cells import Cell
@@ -79,13 +81,14 @@ class FluidCells(Magics):
             source: the text below it.
         """
         bench = self._bench
-        if args.place is not None:
-            bench.use(place_named(args.place))
-        cell = self._cell(args, source)
-        report = bench.run_cell(cell)
+        with nullcontext() if args.place is None else bench.switching(place_named(args.place)):
+            cell = self._cell(args, source)
+            report = bench.run_cell(cell)
         placed = bench.placed(cell.key)
         assert placed is not None
         lines = report_lines(bench, report, placed)
+        if args.place is not None:
+            lines.append([(f"  programs run on {bench.place}, {device_name(bench.place)}".rstrip(", "), "dim")])
         if self._front_end.cell_id is None and args.name is None:
             lines.append(_advice(cell))
         show(self.shell, lines)

@@ -32,18 +32,19 @@ _OPTIONS = {
     "debug": ("on", "off", "prompt", "flow", "--feed", "--fetch", "--startup", "--program"),
     "diff": ("--around", "--program"),
     "nan": ("on", "off", "--feed", "--program"),
-    "memory": ("--growth", "--feed", "--fetch", "--top", "--program"),
-    "profile": ("--feed", "--fetch", "--steps", "--top", "--trace", "--program"),
+    "memory": ("--growth", "--feed", "--fetch", "--top", "--live", "--program"),
+    "profile": ("--feed", "--fetch", "--steps", "--top", "--listing", "--live", "--trace", "--program"),
+    "place": ("cpu", "cuda:0"),
     "break": ("op", "var", "line", "block", "at", "nan", "when"),
 }
 #: option -> what may stand behind it
-_WORDS = {"--role": ROLES, "--fold": FOLDS}
+_WORDS = {"--role": ROLES, "--fold": FOLDS, "--place": ("cpu", "cuda:0")}
 #: cell magic of the kernel lab -> its options
 _LAB = {
     "%%kernel": ("--device", "--grad", "--dtype", "--grid", "--block", "--shared", "--input", "--attr", "--force"),
     "%%op": ("--input", "--attr", "--force"),
 }
-_CELL_OPTIONS = ("--program", "--in", "--append", "--show", "--run", "--help")
+_CELL_OPTIONS = ("--program", "--in", "--append", "--place", "--show", "--run", "--help")
 
 
 class Completion:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import weakref
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from fluidnb.errors import NotFound, near
@@ -98,6 +100,24 @@ class SessionPrograms:
         """
         self._executor = Executor(place)
         self.place = place
+
+    @contextmanager
+    def switching(self, place: Place) -> Iterator[None]:
+        """Run programs on another place from now on, unless what is done inside fails.
+
+        Args:
+            place: the place.
+
+        Raises:
+            EnforceNotMet: it cannot be used here.
+        """
+        before = self._executor, self.place
+        self.use(place)
+        try:
+            yield
+        except BaseException:
+            self._executor, self.place = before
+            raise
 
     def before_run(self, program: Program, scope: Scope) -> None:
         """The hook of executors: give parameters that have none their first values.

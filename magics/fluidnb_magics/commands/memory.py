@@ -10,9 +10,11 @@ from IPython.core.error import UsageError
 from IPython.core.magic_arguments import argument, magic_arguments, parse_argstring
 
 from fluidnb.debug.profile import profile_steps
+from fluidnb.viz import program_html, program_lines, read_program
 from fluidnb.viz.growth import Growth, growth_html, growth_lines
 from fluidnb.viz.memory_reader import read_memory
 from fluidnb.viz.memory_view import memory_html, memory_lines
+from fluidnb.viz.op_times import timed
 from fluidnb.viz.timeline import read_timeline, timeline_lines
 from fluidnb.viz.timeline_svg import timeline_html
 from fluidnb_magics.expressions import evaluate, pairs, positive, variables
@@ -60,16 +62,24 @@ def memory(bench: Workbench, line: str) -> None:
 @argument("--fetch", nargs="+", action="append", default=[], metavar="NAME", help="variables fetched in each run")
 @argument("--steps", type=positive, default=1, help="how often to run (1); the first run binds loops, too")
 @argument("--top", type=positive, default=12, help="rows of the table at most (12)")
+@argument("--listing", action="store_true", help="the program, with the time of each operator in its row")
 @argument("--live", action="store_true", help="a widget to zoom in, with sums of what is in view")
 @argument("--trace", metavar="FILE", help="also write a trace for chrome://tracing and Perfetto")
 @argument("--program", help="a program of this session")
 def profile(bench: Workbench, line: str) -> None:
-    """Run a program and show where the time goes: a timeline of its operators, and a table."""
+    """Run a program and show where the time goes: a timeline of its operators, and a table.
+
+    What runs on a device is timed by the device's own clock: its rows are device time.
+    """
     args = parse_argstring(profile, line)
     program = bench.existing(args.program)[0]
     found, runs = profile_steps(_runner(bench, program, args), args.steps)
     timeline = read_timeline(found, runs)
-    lines = timeline_lines(timeline, width(bench.shell), args.top)
+    listing = timed(read_program(program), timeline) if args.listing else None
+    if listing is None:
+        lines = timeline_lines(timeline, width(bench.shell), args.top)
+    else:
+        lines = program_lines(listing, width(bench.shell))
     if args.trace:
         Path(args.trace).write_text(found.chrome_trace(), encoding="utf-8")
         lines.append([(f"{args.trace} is for chrome://tracing and Perfetto", "dim")])
@@ -79,7 +89,8 @@ def profile(bench: Workbench, line: str) -> None:
 
         show_live(bench, TimelineExplorer(bench, program, timeline, lines))
         return
-    show(bench.shell, lines, lambda: timeline_html(timeline))
+    picture = timeline_html(timeline, "", args.top) if listing is None else program_html(listing)
+    show(bench.shell, lines, lambda: picture)
 
 
 def _runner(bench: Workbench, program: Any, args: Any) -> Any:

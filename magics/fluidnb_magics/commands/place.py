@@ -8,9 +8,10 @@ from IPython.core.error import UsageError
 from IPython.core.magic_arguments import argument, magic_arguments, parse_argstring
 
 from fluidnb import memory
-from fluidnb.errors import EnforceNotMet
 from fluidnb.memory import size_text
-from fluidnb.values import CPUPlace, CUDAPlace, DeviceContext, Place
+from fluidnb.memory.pools import places
+from fluidnb.values import CPUPlace, CUDAPlace, Place
+from fluidnb.viz.devices import device_name, places_here
 from fluidnb.viz.spans import Line
 from fluidnb_magics.showing import show
 from fluidnb_magics.workbench import Workbench
@@ -41,26 +42,24 @@ def place_named(text: str) -> Place:
 @magic_arguments("fluid place")
 @argument("place", nargs="?", help="cpu, cuda, or cuda:1 for the second device; left out, what there is is shown")
 def place(bench: Workbench, line: str) -> None:
-    """Choose where %fluid run, %fluid train and %%fluid --run run programs, or show where that can be."""
+    """Choose where %fluid run, %fluid train and %%fluid --run run programs, or show where that can be.
+
+    The choice holds for the debugger, the profiler and the widgets, too. Parameters go there at the next run.
+    """
     args = parse_argstring(place, line)
     if args.place is not None:
         bench.use(place_named(args.place))
-    show(bench.shell, [_row(bench, CPUPlace()), _row(bench, CUDAPlace(0)), *_others(bench)])
-
-
-def _others(bench: Workbench) -> list[Line]:
-    return [] if bench.place in (CPUPlace(), CUDAPlace(0)) else [_row(bench, bench.place)]
+    here, (why, hint) = places_here()
+    others = [] if bench.place in here else [bench.place]
+    lines = [_row(bench, there) for there in (*here, *others)]
+    if why:
+        lines += [[("  CUDAPlace(0)  ", ""), (why, "warn")], [(f"    {hint}", "dim")]]
+    show(bench.shell, lines)
 
 
 def _row(bench: Workbench, there: Place) -> Line:
     mark = "> " if there == bench.place else "  "
-    try:
-        context = DeviceContext.get(there)
-    except EnforceNotMet as error:
-        return [(f"{mark}{there}  ", ""), (error.summary.rpartition(": ")[2], "warn")]
-    name = getattr(context, "name", "")
-    return [
-        (f"{mark}{there}", "name"),
-        (f"  {name}" if name else "", ""),
-        (f"  {size_text(memory.used(there))} in use", "dim"),
-    ]
+    name = device_name(there)
+    # a look at a device's pool would wake the device
+    used = f"{size_text(memory.used(there))} in use" if there in places() else "not used yet"
+    return [(f"{mark}{there}", "name"), (f"  {name}" if name else "", ""), (f"  {used}", "dim")]
