@@ -1,4 +1,4 @@
-"""CUDAPlace on the stand-in of cupy, for the tests of this folder alone."""
+"""CUDAPlace for the tests of this folder alone: on the stand-in of cupy, or on what `make test-gpu` runs on."""
 
 from __future__ import annotations
 
@@ -12,16 +12,17 @@ from fluidnb.memory import flags, pools
 from fluidnb.values import device_context
 from fluidnb_kernels import emulator
 
-#: The stand-in's device and its pool, the same for all tests.
+#: The device and its pool, the same for all tests.
 _known: dict[str, dict[Any, Any]] = {"contexts": {}, "pools": {}}
 
 
 @pytest.fixture
-def cuda(monkeypatch: pytest.MonkeyPatch) -> Iterator[fluid.CUDAPlace]:
+def cuda(monkeypatch: pytest.MonkeyPatch, pytestconfig: pytest.Config) -> Iterator[fluid.CUDAPlace]:
     """The first device; what was known of devices before is known again afterwards."""
-    if emulator.missing():
-        pytest.skip(emulator.missing())
-    monkeypatch.setitem(flags.values, "cuda_backend", "emulator")
+    if not pytestconfig.pluginmanager.hasplugin("tests.gpu.plugin"):
+        if emulator.missing():
+            pytest.skip(emulator.missing())
+        monkeypatch.setitem(flags.values, "cuda_backend", "emulator")
     monkeypatch.setattr(device_context, "_contexts", {**device_context._contexts, **_known["contexts"]})
     monkeypatch.setattr(pools, "_pools", {**pools._pools, **_known["pools"]})
     yield fluid.CUDAPlace(0)

@@ -1,25 +1,36 @@
-"""The pytest plugin of `make test-gpu`: CUDA kernels run on a GPU beside their numpy twins.
+"""The pytest plugin of `make test-gpu`: CUDAPlace is a GPU, and CUDA kernels run there beside their numpy twins.
 
-It needs numpy, protobuf, pytest and cupy, and runs in a checkout where nothing is installed; modules of tests that ask
-for more are left out, and told.
+It needs numpy, protobuf, pytest and cupy, and runs in a checkout where nothing is installed. What is left out is told:
+modules of tests that need other packages, modules that need no device, and tests that look into cupy's stand-in.
 """
 
 from __future__ import annotations
 
-import importlib.util
+import importlib
 import os
 from pathlib import Path
 
 import pytest
 
+from tests.gpu.standin_tests import is_about_the_standin
+
+# Flags are read when fluidnb is imported, which the plugins below do. Processes beside each other share the device.
+_WORKERS = int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1"))
+os.environ.setdefault("FLAGS_cuda_backend", "cupy")
+os.environ.setdefault("FLAGS_fraction_of_gpu_memory_to_use", str(0.5 / _WORKERS))
+#: Tests count on one device.
+os.environ["CUDA_VISIBLE_DEVICES"] = os.environ.get("CUDA_VISIBLE_DEVICES", "0").partition(",")[0]
+
 pytest_plugins = ["tests.tools.sampling", "tests.tools.apart"]
 
+#: Modules of tests/cuda that compile for every architecture, or emulate: a device adds nothing to them.
+_NO_DEVICE = ("test_compile", "test_mutants", "test_sanitized")
 _REPORT = pytest.StashKey[list[str]]()
 
 
 def pytest_configure(config: pytest.Config) -> None:
     """Choose the device; without one there is nothing to run."""
-    os.environ.setdefault("FLAGS_cuda_backend", "cupy")
+    from fluidnb_kernels import emulator
     from fluidnb_kernels.cuda import backend
     from tests.cuda import twins
     from tests.cuda.devices import OnCupy
@@ -28,7 +39,9 @@ def pytest_configure(config: pytest.Config) -> None:
     if missing:
         pytest.exit(f"make test-gpu: {missing}", 2)
     twins.device = OnCupy
-    config.stash[_REPORT] = [f"device: {backend.device_name()}"]
+    config.stash[_REPORT] = [f"device: {backend.device_name()}, {backend.named()}"]
+    if emulator.missing():
+        config.stash[_REPORT].append(f"tests of kernels beside OpTests are skipped: {emulator.missing()}")
 
 
 def pytest_report_header(config: pytest.Config) -> list[str]:
@@ -37,13 +50,39 @@ def pytest_report_header(config: pytest.Config) -> list[str]:
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
-    """Leave out modules that need packages which are not there."""
-    if collection_path.suffix != ".py":
+    """Leave out modules that need no device, or packages which are not there."""
+    if collection_path.suffix != ".py" or not collection_path.name.startswith("test_"):
         return None
-    lines = collection_path.read_text().splitlines()
-    words = [line.split() for line in lines if line.startswith(("import ", "from "))]
-    missing = [w[1].split(".")[0] for w in words if importlib.util.find_spec(w[1].split(".")[0]) is None]
-    if missing:
-        config.stash[_REPORT].append(f"left out: {collection_path.name} (needs {', '.join(missing)})")
-        return True
+    if collection_path.stem in _NO_DEVICE:
+        return _left_out(config, f"{collection_path.name} (needs no device)")
+    parts = collection_path.relative_to(config.rootpath).with_suffix("").parts
+    try:
+        importlib.import_module(".".join(parts))
+    except ModuleNotFoundError as error:
+        return _left_out(config, f"{collection_path.name} (needs {error.name})")
     return None
+
+
+def _left_out(config: pytest.Config, what: str) -> bool:
+    config.stash[_REPORT].append(f"left out: {what}")
+    return True
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Leave out, on a GPU, tests that are about its stand-in."""
+    from fluidnb.memory import flags
+
+    if flags.values["cuda_backend"] == "emulator":
+        return
+    left = [item for item in items if isinstance(item, pytest.Function) and is_about_the_standin(item)]
+    if left:
+        config.stash[_REPORT].append(f"left out: {len(left)} tests that are about the stand-in of cupy")
+        config.hook.pytest_deselected(items=left)
+        gone = set(left)
+        items[:] = [item for item in items if item not in gone]
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
+    """Tell the device, and what was left out."""
+    for line in config.stash[_REPORT]:
+        terminalreporter.write_line(line)

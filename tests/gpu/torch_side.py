@@ -1,4 +1,4 @@
-"""PyTorch beside fluidnb in one process, on the same device: the same nets, the same numbers to begin with, one batch."""
+"""PyTorch beside fluidnb in one process, on the same device: the same nets, numbers to begin with, and batch."""
 
 from __future__ import annotations
 

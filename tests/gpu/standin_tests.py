@@ -1,0 +1,71 @@
+"""Which tests are about the stand-in of cupy: they look into it, count on how it works, or expect its name."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Iterator
+from types import CodeType, FunctionType, ModuleType
+from typing import Any
+
+import pytest
+
+_STANDIN = "fluidnb_kernels.standin"
+_NAME = "emulator"
+
+
+def is_about_the_standin(item: pytest.Function) -> bool:
+    """Whether a test, its parameters or a helper of the tests that it calls names something of the stand-in.
+
+    Args:
+        item: the test.
+
+    Returns:
+        True where it would fail on a GPU, or show nothing.
+    """
+    given = item.callspec.params.values() if hasattr(item, "callspec") else ()
+    return any(map(_is_of_the_standin, given)) or any(_names_it(function) for function in _reached(item.function))
+
+
+def _is_of_the_standin(value: Any) -> bool:
+    name = value.__name__ if isinstance(value, ModuleType) else getattr(value, "__module__", None)
+    return isinstance(name, str) and (name + ".").startswith(_STANDIN + ".")
+
+
+def _names_it(function: FunctionType) -> bool:
+    for code in _codes(function.__code__):
+        if any(isinstance(const, str) and _NAME in const for const in code.co_consts[_has_docstring(code) :]):
+            return True
+        if any(_is_of_the_standin(function.__globals__.get(name)) for name in code.co_names):
+            return True
+    return False
+
+
+def _has_docstring(code: CodeType) -> bool:
+    """Whether the first constant of a function is what is said of it."""
+    return bool(code.co_flags & inspect.CO_NEWLOCALS) and len(code.co_consts) > 0 and isinstance(code.co_consts[0], str)
+
+
+def _codes(code: CodeType) -> Iterator[CodeType]:
+    """A function's code, and that of what is defined in it."""
+    yield code
+    for const in code.co_consts:
+        if isinstance(const, CodeType):
+            yield from _codes(const)
+
+
+def _reached(function: Any) -> Iterator[FunctionType]:
+    """A function, and the functions of tests that it names, directly or not."""
+    seen: set[Any] = set()
+    open_ = [function]
+    while open_:
+        found = inspect.unwrap(open_.pop())
+        if found in seen or not getattr(found, "__module__", "").startswith("tests."):
+            continue
+        seen.add(found)
+        if inspect.isclass(found):
+            open_ += [member for member in vars(found).values() if inspect.isfunction(member)]
+        elif inspect.isfunction(found):
+            yield found
+            names = {name for code in _codes(found.__code__) for name in code.co_names}
+            held = [found.__globals__.get(name) for name in names]
+            open_ += [value for value in held if inspect.isclass(value) or inspect.isroutine(value)]
