@@ -12,6 +12,7 @@ from fluidnb.debug.look import View, frozen, holds
 from fluidnb.debug.walker import Walker
 from fluidnb.errors import EnforceNotMet, NotFound, OpTypeError, OpValueError
 from fluidnb.program import Variable
+from fluidnb.values.far import FarArray
 
 
 def evaluate(walker: Walker, depth: int, text: str, around: Mapping[str, Any]) -> Any:
@@ -44,7 +45,7 @@ def evaluate(walker: Walker, depth: int, text: str, around: Mapping[str, Any]) -
             f"{text} cannot be evaluated here.", expected="a Python expression over the variables",
             received=f"{type(error).__name__}: {error}",
         ) from None  # fmt: skip
-    return found.copy() if isinstance(found, np.ndarray) else found
+    return found.copy() if isinstance(found, np.ndarray | FarArray) else found
 
 
 def assign(walker: Walker, depth: int, name: str, index: tuple[Any, ...], text: str, around: Mapping[str, Any]) -> Any:

@@ -18,6 +18,7 @@ from fluidnb.debug.look import View
 from fluidnb.errors import NotFound, OpValueError
 from fluidnb.runtime.machine import Frame, Undo
 from fluidnb.runtime.plan import PlanOp
+from fluidnb.values.gauge import gauge_of
 from fluidnb.values.selected_rows import SelectedRows
 from fluidnb.values.tensor import array_of
 
@@ -210,11 +211,7 @@ def has_nan(variable: Any, limit: float = np.inf) -> bool:
     if isinstance(value, SelectedRows):
         value = value.value
     array = array_of(value)
-    if array is None or array.dtype.kind != "f":
-        return False
-    if limit < np.inf:
-        return bool(array.size) and not (-limit <= array.min() and array.max() <= limit)
-    return not (np.isfinite(np.add.reduce(array, None)) or np.isfinite(array).all())
+    return array is not None and array.dtype.kind == "f" and gauge_of(array).beyond(array, limit)
 
 
 def op_first(op: PlanOp) -> int:

@@ -5,14 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-
 from fluidnb.debug.snapshot import OpSpot, spot_of
 from fluidnb.debug.walker import Walker
 from fluidnb.debug.writes import wrote
 from fluidnb.op import GRAD
 from fluidnb.program.roles import role_of
 from fluidnb.runtime.machine import Undo
+from fluidnb.values.gauge import gauge_of
 from fluidnb.values.tensor import LoDTensor, array_of
 
 
@@ -89,4 +88,4 @@ def touches(walker: Walker, name: str) -> list[Touch]:
 def _norm(array: Any) -> float | None:
     if array is None or array.dtype.kind not in "fiu":
         return None
-    return float(np.sqrt(np.sum(np.square(array, dtype=np.float64))))
+    return gauge_of(array).norm(array)

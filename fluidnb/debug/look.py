@@ -11,6 +11,8 @@ import numpy as np
 from fluidnb.errors import NotFound, near
 from fluidnb.program import Variable
 from fluidnb.runtime.scope import Scope
+from fluidnb.values.copies import is_on_device
+from fluidnb.values.far import FarArray
 from fluidnb.values.selected_rows import SelectedRows
 from fluidnb.values.tensor import LoDTensor, LoDTensorArray
 
@@ -131,13 +133,15 @@ def shown(value: Any) -> Any:
         value: a LoDTensor, SelectedRows, LoDTensorArray or anything else.
 
     Returns:
-        An ndarray, a list of them, or the value itself.
+        An ndarray, a list of them, or the value itself; of a device, a `FarArray`, which copies what is asked of it.
 
     Example:
         >>> shown(LoDTensorArray())
         []
     """
     if type(value) is LoDTensor:
+        if is_on_device(value.array):
+            return FarArray(value.array)
         array = np.asarray(value).view()
         array.flags.writeable = False
         return array

@@ -5,8 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-
+from fluidnb.values.gauge import gauge_of
 from fluidnb.values.selected_rows import SelectedRows
 from fluidnb.values.tensor import array_of
 
@@ -70,12 +69,4 @@ def numbers_of(name: str, value: Any) -> Numbers:
     dtype, shape = str(array.dtype), tuple(array.shape)
     if array.dtype.kind not in "biuf" or not array.size:
         return Numbers(name, dtype, shape)
-    wide = array.astype(np.float64)
-    nan, inf = int(np.isnan(wide).sum()), int(np.isinf(wide).sum())
-    finite = wide[np.isfinite(wide)] if nan or inf else wide
-    if not finite.size:
-        return Numbers(name, dtype, shape, nan, inf)
-    return Numbers(
-        name, dtype, shape, nan, inf, float(finite.min()), float(finite.max()),
-        float(np.sqrt(np.square(finite).sum())), int((finite == 0).sum()),
-    )  # fmt: skip
+    return Numbers(name, dtype, shape, *gauge_of(array).numbers(array))

@@ -23,6 +23,7 @@ from fluidnb.runtime.failed_run import FailedRun
 from fluidnb.runtime.plan import Plan, PlanOp
 from fluidnb.runtime.results import fetched
 from fluidnb.runtime.run_numbers import next_run
+from fluidnb.values.far import FarArray
 
 
 class Walker(Teller):
@@ -105,14 +106,16 @@ class Walker(Teller):
     def next(self) -> Snapshot:
         """Run one operator whole."""
         run, depth = self._depth()
-        return self._forward(lambda: len(self.tape.runs) != run or len(self.tape.machine.stack) <= depth,
-                             walked="one operator on")
+        return self._forward(
+            lambda: len(self.tape.runs) != run or len(self.tape.machine.stack) <= depth, walked="one operator on"
+        )
 
     def out(self) -> Snapshot:
         """Run to the end of this block."""
         run, depth = self._depth()
-        return self._forward(lambda: len(self.tape.runs) != run or len(self.tape.machine.stack) < depth,
-                             walked="out of the block")
+        return self._forward(
+            lambda: len(self.tape.runs) != run or len(self.tape.machine.stack) < depth, walked="out of the block"
+        )
 
     def go_on(self, fresh: bool = False) -> Snapshot:
         """Run to the next breakpoint; ``fresh``: also one before the very first operator."""
@@ -243,7 +246,7 @@ class Walker(Teller):
                 f"{text} cannot be evaluated here.", expected="a Python expression over the variables",
                 received=f"{type(error).__name__}: {error}",
             ) from None  # fmt: skip
-        return found.copy() if isinstance(found, np.ndarray) else found
+        return found.copy() if isinstance(found, np.ndarray | FarArray) else found
 
     def _writer_of(self, name: str) -> str:
         """Where a variable is written first, as a hint; empty if nowhere."""

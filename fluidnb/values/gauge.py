@@ -1,4 +1,4 @@
-"""What is asked of the numbers of an array, wherever it lies: on a device they are looked at there, and answers come."""
+"""What is asked of the numbers of an array, wherever it lies: of a device's, answers alone come to the host."""
 
 from __future__ import annotations
 
@@ -242,7 +242,7 @@ class Gauge:
         """Which of some arrays hold NaN or infinity.
 
         Args:
-            arrays: of floating numbers.
+            arrays: of floating numbers, all of this place.
 
         Returns:
             For each, whether it does.

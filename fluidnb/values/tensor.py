@@ -14,6 +14,7 @@ from fluidnb.values import declared, epoch
 from fluidnb.values.copies import copy_between, is_on_device, on_host, put
 from fluidnb.values.device_context import DeviceContext
 from fluidnb.values.dtypes import VarType, dtype_name, np_dtype, var_type
+from fluidnb.values.far import part_of, printed
 from fluidnb.values.lod import (
     LoD,
     Offsets,
@@ -136,7 +137,7 @@ class LoDTensor:
             OpValueError: outside the value.
         """
         try:
-            part = np.asarray(self)[index]
+            part = part_of(self.array, index) if is_on_device(self.array) else np.asarray(self)[index]
         except IndexError as e:
             raise OpValueError(
                 f"Cannot index {self._who()} with {index!r}.", expected=f"within shape {self.shape()}", received=str(e)
@@ -392,7 +393,10 @@ class LoDTensor:
         return f"LoDTensor(shape={self.shape()}, dtype={self.array.dtype}{levels}, place={self.place})"
 
     def __str__(self) -> str:
-        return repr(self) if self.array is None else f"{self!r}\n{np.array2string(np.asarray(self), threshold=100)}"
+        if self.array is None:
+            return repr(self)
+        shown = printed(self.array, threshold=100) if is_on_device(self.array) else np.asarray(self)
+        return f"{self!r}\n{np.array2string(shown, threshold=100)}"
 
 
 class LoDTensorArray(list[LoDTensor]):
@@ -524,7 +528,7 @@ class LoDTensorArray(list[LoDTensor]):
 
 
 def array_of(value: Any) -> Array | None:
-    """The array of a tensor for those who look at it; that of a device comes to the host, whole.
+    """The array of a tensor for those who look at it, where it is: `gauge_of` and `part_of` look at a device's, too.
 
     Args:
         value: what a variable holds.
@@ -536,8 +540,7 @@ def array_of(value: Any) -> Array | None:
         >>> array_of(LoDTensor(np.ones(2))), array_of(3) is None
         (array([1., 1.]), True)
     """
-    array = value.array if isinstance(value, LoDTensor) else None
-    return None if array is None else on_host(array)
+    return value.array if isinstance(value, LoDTensor) else None
 
 
 def _tensor(value: Any) -> LoDTensor:

@@ -14,6 +14,8 @@ from fluidnb.op import GRAD
 from fluidnb.program import Program, default_main_program, hooks
 from fluidnb.runtime import Executor
 from fluidnb.runtime.scope import Scope, global_scope
+from fluidnb.values.device_context import copy_of
+from fluidnb.values.gauge import gauge_of
 from fluidnb.values.selected_rows import SelectedRows
 from fluidnb.values.tensor import array_of
 from fluidnb.viz.curves import Curve
@@ -130,13 +132,14 @@ class Gradients:
         """
         if hooks.before_run is not None:  # a session gives parameters their first values now
             hooks.before_run(self._program, self._scope)
-        before = {n: self._value(n) for n in self._names}
+        before = {n: copy_of(self._value(n)) for n in self._names}
         fetches = [*fetch_list, *(n + GRAD for n in self._names)]
         out = executor.run(self._program, feed, fetches, scope=self._scope, return_numpy=return_numpy)
         wanted = len(fetch_list)
         for name, gradient in zip(self._names, out[wanted:], strict=True):
             self._gradients[name].add(self._steps, norm(gradient))
-            self._updates[name].add(self._steps, norm(self._value(name) - before[name]))
+            now = self._value(name)
+            self._updates[name].add(self._steps, gauge_of(now).norm(now, before[name]))
         self._steps += 1
         return out[:wanted]
 
@@ -149,7 +152,7 @@ class Gradients:
         variable = self._scope.find_var(name)
         held = None if variable is None else variable.value
         array = array_of(held)
-        return np.zeros(1) if array is None else np.array(array, np.float64)
+        return np.zeros(1) if array is None else array
 
 
 def norm(value: Any) -> float:
@@ -167,8 +170,8 @@ def norm(value: Any) -> float:
     """
     if isinstance(value, SelectedRows):
         value = value.value
-    array = np.asarray(value, np.float64)
-    return float(np.sqrt(np.square(array).sum()))
+    array = value if array_of(value) is None else array_of(value)
+    return gauge_of(array).norm(array)
 
 
 def gradient_lines(picture: GradientPicture, width: int = 0) -> list[Line]:

@@ -8,6 +8,9 @@ from typing import Any
 
 import numpy as np
 
+from fluidnb.values.copies import is_on_device
+from fluidnb.values.gauge import gauge_of
+
 #: A plane of a preview: rows of numbers.
 Plane = tuple[tuple[float, ...], ...]
 
@@ -53,12 +56,12 @@ def read_preview(array: Any, side: int = _FIELD) -> Preview | None:
     """A sample of an array.
 
     Args:
-        array: an array of numbers. [N, 1 or 3, H, W] and [1 or 3, H, W] with sides from 8 up are images; of other
-            arrays with more than two dimensions, the first matrix is shown.
+        array: an array of numbers, of the host or of a device. [N, 1 or 3, H, W] and [1 or 3, H, W] with sides from 8
+            up are images; of other arrays with more than two dimensions, the first matrix is shown.
         side: rows and columns of a field, at most.
 
     Returns:
-        The sample, or None where there is little to see: no array of the host's, no numbers, 8 elements or fewer.
+        The sample, or None where there is little to see: no array, no numbers, 8 elements or fewer.
 
     Example:
         >>> p = read_preview(np.arange(6400.0).reshape(80, 80))
@@ -67,13 +70,13 @@ def read_preview(array: Any, side: int = _FIELD) -> Preview | None:
         >>> read_preview(np.zeros((5, 3, 28, 28))).what
         'first of 5'
     """
-    if not isinstance(array, np.ndarray) or array.size <= _FEW:
+    if not (isinstance(array, np.ndarray) or is_on_device(array)) or array.size <= _FEW:
         return None
     if array.dtype.kind not in "fiub" and array.dtype.name != "bfloat16":
         return None
     if array.ndim in (3, 4) and array.shape[-3] in (1, 3) and min(array.shape[-2:]) >= _SMALLEST:
         first = array if array.ndim == 3 else array[0]
-        planes = tuple(_sampled(plane, _IMAGE, _IMAGE) for plane in first)
+        planes = tuple(_sampled(first[i], _IMAGE, _IMAGE) for i in range(len(first)))
         count = array.shape[0] if array.ndim == 4 else 1
         return Preview("image", planes, f"first of {count}" if count > 1 else "")
     flat = array.reshape(array.shape or (1,))
@@ -86,8 +89,9 @@ def read_preview(array: Any, side: int = _FIELD) -> Preview | None:
     return Preview("field", (_sampled(matrix, side, side),), ", ".join(filter(None, words)))
 
 
-def _sampled(matrix: np.ndarray[Any, Any], rows: int, wide: int) -> Plane:
-    picked = matrix[np.ix_(*(_even(n, most) for n, most in zip(matrix.shape, (rows, wide), strict=True)))]
+def _sampled(matrix: Any, rows: int, wide: int) -> Plane:
+    places = (_even(n, most) for n, most in zip(matrix.shape, (rows, wide), strict=True))
+    picked = gauge_of(matrix).picked(matrix, *places)
     return tuple(tuple(row) for row in picked.astype(np.float64).tolist())
 
 

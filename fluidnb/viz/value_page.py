@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from fluidnb.errors import OpValueError
+from fluidnb.values.gauge import gauge_of
 from fluidnb.viz.preview import Preview, read_preview
 
 #: Elements to a row when there is one axis only.
@@ -57,11 +58,11 @@ class ValuePage:
     wraps: bool = False
 
 
-def read_page(array: np.ndarray[Any, Any], view: View | None = None) -> ValuePage:
+def read_page(array: Any, view: View | None = None) -> ValuePage:
     """A window of a tensor.
 
     Args:
-        array: the tensor's elements.
+        array: the tensor's elements, on the host or on a device.
         view: what to look at; the upper left corner of the first plane by default.
 
     Returns:
@@ -87,15 +88,16 @@ def read_page(array: np.ndarray[Any, Any], view: View | None = None) -> ValuePag
     columns = max(0, min(view.columns, _MOST, width - column))
     seen = View(view.axes, view.at, row, column, rows, columns)
     if wraps:
-        flat = plane.reshape(-1)
-        lines = [flat[r * _WRAP : (r + 1) * _WRAP][column : column + columns] for r in range(row, row + rows)]
+        places = range(row * _WRAP, min((row + rows) * _WRAP, plane.size))
+        flat = gauge_of(plane).picked(plane, places)
+        lines = [flat[r * _WRAP : (r + 1) * _WRAP][column : column + columns] for r in range(rows)]
     else:
-        lines = list(plane[row : row + rows, column : column + columns])
+        lines = list(gauge_of(plane).picked(plane, range(row, row + rows), range(column, column + columns)))
     cells = tuple(tuple(_text(v) for v in line.tolist()) for line in lines)
     return ValuePage(seen, (height, width), cells, wraps)
 
 
-def plane_picture(array: np.ndarray[Any, Any], view: View | None = None) -> Preview | None:
+def plane_picture(array: Any, view: View | None = None) -> Preview | None:
     """The whole plane that a view looks at, as a field.
 
     Args:
@@ -116,7 +118,7 @@ def plane_picture(array: np.ndarray[Any, Any], view: View | None = None) -> Prev
     return read_preview(plane, _SIDE)
 
 
-def plane_image(array: np.ndarray[Any, Any], view: View | None = None) -> Preview | None:
+def plane_image(array: Any, view: View | None = None) -> Preview | None:
     """The image of which the plane that a view looks at is a channel.
 
     Args:
@@ -139,7 +141,7 @@ def plane_image(array: np.ndarray[Any, Any], view: View | None = None) -> Previe
     return found if found is not None and found.kind == "image" else None
 
 
-def _plane(array: np.ndarray[Any, Any], view: View) -> tuple[np.ndarray[Any, Any], View]:
+def _plane(array: Any, view: View) -> tuple[Any, View]:
     """The plane, and the view with its axes and indices spelt out."""
     if array.ndim < 2:
         return array.reshape(-1), View(None, (), view.row, view.column, view.rows, view.columns)

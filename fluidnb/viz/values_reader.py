@@ -8,7 +8,9 @@ from typing import Any
 
 import numpy as np
 
+from fluidnb.values.copies import is_on_device, on_host
 from fluidnb.values.dtypes import dtype_name
+from fluidnb.values.gauge import gauge_of
 from fluidnb.values.rank_table import LoDRankTable
 from fluidnb.values.selected_rows import SelectedRows
 from fluidnb.values.tensor import LoDTensor, array_of
@@ -43,13 +45,14 @@ def read_tensor(tensor: Any, name: str = "", sample: int = _SAMPLE) -> TensorSum
     lod = tuple(getattr(tensor, "lod_", ()))
     place = getattr(tensor, "place", None)
     where = "" if place is None or place.kind == "cpu" else repr(place)
-    array = array_of(tensor) if hasattr(tensor, "lod_") else np.asarray(tensor)
+    array = array_of(tensor) if hasattr(tensor, "lod_") else tensor if is_on_device(tensor) else np.asarray(tensor)
     if array is None:
         return TensorSummary(name, "", (), lod, where)
     facts = (name, _dtype(array), array.shape, lod, where, int(array.nbytes))
     if array.size <= _FEW:
-        nan, inf = _holes(array)
-        return TensorSummary(*facts, nan=nan, inf=inf, values=_elements(array))
+        few = on_host(array)
+        nan, inf = _holes(few)
+        return TensorSummary(*facts, nan=nan, inf=inf, values=_elements(few))
     return TensorSummary(*facts, **_statistics(array, sample))
 
 
@@ -109,7 +112,7 @@ def levels(value: Any, count: int = 32, high: int = 20) -> list[int | None]:
     if array is None or not array.size or array.dtype.kind not in "fiub":
         return []
     picked = np.linspace(0, array.size - 1, min(count, array.size)).round().astype(np.int64)
-    few = array[np.unravel_index(picked, array.shape)].astype(np.float64)
+    few = gauge_of(array).picked(array.reshape(-1), picked).astype(np.float64)
     fine = np.isfinite(few)
     low, top = (few[fine].min(), few[fine].max()) if fine.any() else (0.0, 0.0)
     scaled = (few - low) * (high / ((top - low) or 1.0))
@@ -181,7 +184,7 @@ def _more(count: int) -> list[str]:
     return [f"… {count - _FEW} more"] if count > _FEW else []
 
 
-def _dtype(array: np.ndarray[Any, Any]) -> str:
+def _dtype(array: Any) -> str:
     try:
         return dtype_name(array.dtype)
     except Exception:  # a dtype that Fluid has no name for, in an array of the user's own
@@ -201,19 +204,7 @@ def _holes(array: np.ndarray[Any, Any]) -> tuple[int, int]:
     return int(np.isnan(array).sum()), int(np.isinf(array).sum())
 
 
-def _statistics(array: np.ndarray[Any, Any], sample: int) -> dict[str, Any]:
+def _statistics(array: Any, sample: int) -> dict[str, Any]:
     if array.dtype.kind not in "fiub" and array.dtype.name != "bfloat16":
         return {}
-    flat = array.reshape(-1)[:: -(-array.size // sample)].astype(np.float64)
-    fine = np.isfinite(flat)
-    nan, inf = (0, 0) if fine.all() else _holes(flat)
-    holes = {"nan": nan, "inf": inf}
-    flat = flat[fine]
-    if not flat.size:
-        return holes
-    low, high = float(flat.min()), float(flat.max())
-    counts = np.histogram(flat, bins=16, range=(low, high) if high > low else (low - 0.5, high + 0.5))[0]
-    return {
-        **holes, "low": low, "high": high, "mean": float(flat.mean()), "std": float(flat.std()),
-        "histogram": tuple(counts.tolist()),
-    }  # fmt: skip
+    return gauge_of(array).spread(array, sample)._asdict()

@@ -92,6 +92,8 @@ class DeviceGauge(Gauge):
         """See `Gauge`."""
         if not array.size:
             return 0.0
+        if less is not None and (less.shape, less.dtype) != (array.shape, array.dtype):
+            return super().norm(_host(array), less)
         if isinstance(less, np.ndarray) and not isinstance(array, np.ndarray):
             less = _context(array).from_host(less)
         known = self.totals(array, less)

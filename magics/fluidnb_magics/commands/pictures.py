@@ -9,6 +9,7 @@ from IPython.core.magic_arguments import argument, magic_arguments, parse_argstr
 
 from fluidnb.errors import NotFound, near
 from fluidnb.runtime import global_scope
+from fluidnb.values.far import printed
 from fluidnb.values.tensor import array_of
 from fluidnb.viz import (
     card_lines,
@@ -101,7 +102,7 @@ def scope(bench: Workbench, line: str) -> None:
         return
     summary = read_tensor(value, args.name)
     array = array_of(value)
-    rows: list[Line] = [[("  " + row, "")] for row in ([] if array is None else str(array).splitlines())]
+    rows: list[Line] = [[("  " + row, "")] for row in ([] if array is None else str(printed(array)).splitlines())]
     html = tensor_html(summary, read_preview(array)) + lines_html(rows)
     display(bench.shell, [*tensor_lines(summary), *rows], lambda: html)
 

@@ -7,7 +7,6 @@ import weakref
 from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
 import traitlets
 
 from fluidnb.memory import size_text
@@ -216,7 +215,7 @@ class ScopeExplorer(Live):
             found |= self._window(array)
         self.push(opened=found)
 
-    def _window(self, array: np.ndarray[Any, Any]) -> dict[str, Any]:
+    def _window(self, array: Any) -> dict[str, Any]:
         """The part of a tensor that is seen, and pictures of the plane in which it lies."""
         page = read_page(array, self._view)
         pictures = {}
