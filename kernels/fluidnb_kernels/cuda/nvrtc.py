@@ -79,12 +79,13 @@ def compile_for(architecture: int, text: str, name: str, kernels: Sequence[str])
                 _value(nvrtc.nvrtcAddNameExpression(program, kernel.encode()))
         flags = [f"--gpu-architecture=sm_{architecture}", *_FLAGS, *(f"-I{folder}" for folder in _headers())]
         (result,) = nvrtc.nvrtcCompileProgram(program, len(flags), [flag.encode() for flag in flags])
-        log = _text(nvrtc.nvrtcGetProgramLogSize, nvrtc.nvrtcGetProgramLog, program).decode(errors="replace")
+        said = _bytes(nvrtc.nvrtcGetProgramLogSize, nvrtc.nvrtcGetProgramLog, program)
+        log = said.rstrip(b"\0").decode(errors="replace")
         if result != nvrtc.nvrtcResult.NVRTC_SUCCESS:
             refused = CompileError(f"{name} cannot be compiled for sm_{architecture}.", received=_errors(log))
             refused.log = log
             raise refused
-        cubin = _text(nvrtc.nvrtcGetCUBINSize, nvrtc.nvrtcGetCUBIN, program)
+        cubin = _bytes(nvrtc.nvrtcGetCUBINSize, nvrtc.nvrtcGetCUBIN, program)
     finally:
         nvrtc.nvrtcDestroyProgram(program)
     return Compiled(
@@ -125,10 +126,10 @@ def _value(answer: Any) -> Any:
     return rest[0] if rest else None
 
 
-def _text(size: Any, get: Any, program: Any) -> bytes:
+def _bytes(size: Any, get: Any, program: Any) -> bytes:
     buffer = b" " * _value(size(program))
     _value(get(program, buffer))
-    return buffer.rstrip(b"\0")
+    return buffer
 
 
 def _errors(log: str) -> str:
