@@ -66,6 +66,7 @@ class Snapshot:
         problems: what observers raised, as text.
         reached: steps from the beginning to the furthest place that is known.
         closed: whether the session has ended there.
+        device: the device on which it runs, with its name; empty on the host.
 
     Example:
         >>> Snapshot("idle", "nothing to walk yet").op is None
@@ -85,6 +86,7 @@ class Snapshot:
     problems: tuple[str, ...] = ()
     reached: int = 0
     closed: bool = False
+    device: str = ""
 
     @property
     def op(self) -> OpSpot | None:

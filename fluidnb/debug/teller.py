@@ -17,6 +17,7 @@ from fluidnb.debug.look import View
 from fluidnb.debug.snapshot import Snapshot, frames_of
 from fluidnb.debug.tape import Tape
 from fluidnb.errors import FluidError
+from fluidnb.values import CPUPlace, DeviceContext
 
 #: Seconds between two snapshots of a program that runs.
 _OFTEN = 0.1
@@ -124,7 +125,13 @@ class Teller:
         return self._show(Snapshot(
             state, reason, tape.at, max(0, len(tape.runs) - 1), frames, self.wrote,
             self._all_watched(), tape.can_back, self.error, tape.journal.nbytes, self._problems, self._reached,
+            device=self._device(),
         ))  # fmt: skip
+
+    def _device(self) -> str:
+        """What it runs on, where that is not the host."""
+        place = self.tape.machine.plan.place if self.tape.runs else CPUPlace()
+        return "" if place.kind == "cpu" else f"{place}, {DeviceContext.get(place).name}"
 
     def _show(self, snapshot: Snapshot) -> Snapshot:
         self.snapshot = snapshot

@@ -93,6 +93,7 @@ class Stand:
         place: the user's line.
         error: what went wrong in the operator that comes next.
         can_back: whether there is a step to take back.
+        device: the device on which it runs, with its name; empty on the host.
     """
 
     state: str = "idle"
@@ -109,6 +110,7 @@ class Stand:
     place: str = ""
     error: tuple[Line, ...] = ()
     can_back: bool = False
+    device: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -215,12 +217,12 @@ def read_stand(walker: Walker, snapshot: Snapshot) -> Stand:
     here = snapshot.op
     spot = None if here is None else (here.block, here.index)
     if snapshot.state == "running" or not tape.runs:
-        return Stand(*told, runs, spot, frames=frames, can_back=snapshot.can_back)
+        return Stand(*told, runs, spot, frames=frames, can_back=snapshot.can_back, device=snapshot.device)
     ran, written = _last_step(walker)
     machine = tape.machine
     return Stand(
         *told, runs, spot, ran, written, () if machine.here is None else tuple(dict.fromkeys(machine.here.reads())),
-        frames, _words(here), tuple(error_lines(snapshot)), snapshot.can_back,
+        frames, _words(here), tuple(error_lines(snapshot)), snapshot.can_back, snapshot.device,
     )  # fmt: skip
 
 

@@ -74,7 +74,7 @@ def head_line(snapshot: Snapshot) -> Line:
     line: Line = [(snapshot.state, style), (f"  step {snapshot.at:,}", "")]
     if snapshot.run:
         line.append((f"  run {snapshot.run}", ""))
-    return [*line, ("  " + snapshot.reason, "dim")]
+    return [*line, ("  " + snapshot.reason, "dim"), (f"  on {snapshot.device}" if snapshot.device else "", "dim")]
 
 
 def place_lines(snapshot: Snapshot, program: Any) -> list[Line]:

@@ -208,6 +208,7 @@ def _scope_rows(scope: ScopeRow, depth: int) -> Iterator[list[Line]]:
         facts = held.kind if t is None else (t.facts + (" " + lod_text(t.lod) if t.lod else "") if t.dtype else "empty")
         stats: Line = []
         if t is not None:
+            facts += f"  on {t.where}" if t.where else ""
             stats = [(t.statistics, "warn" if t.nan or t.inf else ""), ("  " + sparkline(t.histogram), "forward")]
         yield [[(f"{pad}  ", ""), (held.name, "name")], [(facts, "")], stats]
     for count, what in ((scope.more, "more variable"), (scope.more_kids, "more scope")):

@@ -128,7 +128,7 @@ function render({ model, el }) {
     root.dataset.state = word;
     state.textContent = word;
     count.textContent = s.state === "idle" ? "" : `step ${s.at.toLocaleString("en")}`;
-    reason.textContent = running ? s.reason : [s.reason, s.place].filter(Boolean).join("  ·  ");
+    reason.textContent = running ? s.reason : [s.reason, s.place, s.device && `on ${s.device}`].filter(Boolean).join("  ·  ");
     for (const [move, button] of buttons) button.setAttribute("aria-disabled", String(!can(move)));
     slider.min = s.first;
     slider.max = Math.max(s.reached, s.at);

@@ -93,7 +93,7 @@ function render({ model, el }) {
       "div",
       { class: "fs-row fs-var", role: "treeitem", id, "aria-level": item.depth + 1, title: item.name, "data-key": item.key },
       tag("span", { class: "fs-name" }, item.name),
-      tag("span", { class: "fs-facts" }, held.facts || ""),
+      tag("span", { class: "fs-facts" }, [held.facts, held.where && `on ${held.where}`].filter(Boolean).join("  ")),
       tag("span", { class: "fs-spark" }, held.line && held.line.length > 1 ? sparkLine(held.line) : null),
       tag("span", { class: "fs-histogram" }, held.histogram && held.histogram.length ? histogramBars(held.histogram) : null),
       tag("span", { class: "fs-statistics" + (held.warn ? " p-warn" : "") }, held.statistics ? (held.about ? "≈ " : "") + held.statistics : ""),
