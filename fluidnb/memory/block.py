@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import sys
+from collections.abc import Callable, Sequence
 from math import prod
 from typing import Any, TypeAlias
 
@@ -37,9 +38,9 @@ class Block:
         self.ptr = pool.alloc(nbytes)
         self.__array_interface__ = {"version": 3, "shape": (nbytes,), "typestr": "|u1", "data": (self.ptr, False)}
 
-    def __del__(self) -> None:
+    def __del__(self, over: Callable[[], bool] = sys.is_finalizing) -> None:
         ptr = getattr(self, "ptr", None)  # missing when alloc failed
-        if ptr is not None:
+        if ptr is not None and not over():  # the pool's own module may be gone when the interpreter ends
             self.pool.free_later(ptr)
 
     @property

@@ -265,7 +265,7 @@ class Executor:
         """The plan bound for a scope and what is fed: as it was before, or anew."""
         plan.make_room()
         key = (id(scope), *((a.shape, a.dtype, lod) for a, lod in values.values()))
-        entry = plan.entries.pop(key, None)
+        entry: Entry | None = plan.entries.pop(key, None)
         if entry is None or not entry.is_good(scope):
             if entry is not None:
                 plan.forget()
