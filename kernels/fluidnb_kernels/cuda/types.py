@@ -56,9 +56,20 @@ def vector(*arrays: Any) -> int:
         [1, 4]
     """
     one, wide = widths(arrays[0].dtype)
-    return one if any(_address(a) % _WIDE for a in arrays) else wide
+    return one if any(address_of(a) % _WIDE for a in arrays) else wide
 
 
-def _address(array: Any) -> int:
-    """Where an array begins: of the host's memory or of a device's."""
+def address_of(array: Any) -> int:
+    """Where an array begins.
+
+    Args:
+        array: of the host's memory, or of a device's.
+
+    Returns:
+        The address.
+
+    Example:
+        >>> a = np.zeros(2); address_of(a[1:]) - address_of(a)
+        8
+    """
     return int(array.ctypes.data if isinstance(array, np.ndarray) else array.data.ptr)

@@ -9,7 +9,7 @@ import numpy as np
 
 from fluidnb.op import Attr, Binder, Context, Stream, default_grad, grad_op, kernel, op, unit
 from fluidnb.values.dtypes import np_dtype
-from fluidnb_kernels.cuda import Function, Source, ctype, vector, widths
+from fluidnb_kernels.cuda import Function, Source, address_of, ctype, vector, widths
 from fluidnb_kernels.cuda.grid import BLOCKS, THREADS, each
 from fluidnb_kernels.emit import FLOATS
 from fluidnb_kernels.random.words import words_of
@@ -101,8 +101,7 @@ def dropout_grad(b: Binder) -> None:
 def _kernels() -> Iterator[str]:
     yield "ones"
     for dtype in map(np_dtype, FLOATS):
-        yield from (f"{name}<{ctype(dtype)}>" for name in ("dropout", "masked"))
-        yield from (f"scaled<{ctype(dtype)}, {width}>" for width in widths(dtype))
+        yield from (f"{name}<{ctype(dtype)}, {n}>" for name in ("dropout", "masked", "scaled") for n in widths(dtype))
 
 
 CUDA = Source(__file__, "dropout.cu", _kernels)
@@ -123,12 +122,18 @@ def draw(function: Function, stream: Stream, x: Array, out: Array, mask: Array, 
     Example:
         >>> from fluidnb.op import Clock
         >>> x, y, mask, chance = np.ones(40), np.zeros(40), np.zeros(40, np.uint8), np.zeros(40)
-        >>> draw(CUDA["dropout<double>"], Stream("y", Clock(1)), x, y, mask, 0.5, 1.0)
+        >>> draw(CUDA["dropout<double, 2>"], Stream("y", Clock(1)), x, y, mask, 0.5, 1.0)
         >>> unit(Stream("y", Clock(1)), chance); bool(((chance >= 0.5) == mask).all())
         True
     """
     blocks, numbers = min(BLOCKS, -(-x.size // (8 * THREADS))), (np.float64(rate), np.float64(divisor))
     function((blocks,), (THREADS,), 0, x, out, mask, *words_of(stream), *numbers, np.int64(x.size))
+
+
+def _width(x: Array, mask: Array, out: Array) -> int:
+    """How many elements a thread takes at once: one where bytes of the mask cannot be taken so."""
+    wide = vector(x, out)
+    return 1 if address_of(mask) % 8 else wide
 
 
 def _divisor(b: Binder) -> float:
@@ -158,7 +163,8 @@ def dropout_on_cuda(b: Binder) -> None:
     if mask is None:
         mask = b.tmp(x.shape, np.uint8)
     if x.size:
-        b(draw, CUDA[f"dropout<{ctype(x.dtype)}>"], stream, x, b["Out"], mask, b.attr("dropout_prob"), _divisor(b))
+        function = CUDA[f"dropout<{ctype(x.dtype)}, {_width(x, mask, b['Out'])}>"]
+        b(draw, function, stream, x, b["Out"], mask, b.attr("dropout_prob"), _divisor(b))
     return None
 
 
@@ -168,4 +174,7 @@ def dropout_grad_on_cuda(b: Binder) -> None:
     g, dx = b["Out@GRAD"], b["X@GRAD"]
     if b.attr("is_test", False):
         return _emit_test(b, g, dx)
-    return each(b, CUDA, f"masked<{ctype(g.dtype)}>", g.size, g, b["Mask"], dx, np.float64(_divisor(b)))
+    mask = b["Mask"]
+    wide = _width(g, mask, dx)
+    name = f"masked<{ctype(g.dtype)}, {wide}>"
+    return each(b, CUDA, name, g.size, g, mask, dx, np.float64(_divisor(b)), per_thread=wide)
