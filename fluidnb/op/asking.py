@@ -32,7 +32,7 @@ def ask(function: Callable[[Any], Any], binder: Binder) -> Any:
         What it gives.
     """
     held, here = binder._inputs, binder.memory.place_kind
-    if here == "cpu" or binder.definition.guard is None:
+    if here == "cpu" or binder.op.guard is None:
         return function(binder)
     if select(binder.definition, binder._dtype(), here, binder.attrs).kernel.place == here:
         return function(binder)

@@ -456,7 +456,7 @@ class Binder(Context):
     def _bring(self, array: Array, layout: str, cast: str | None, here: str, place: str) -> Array:
         for inwards, _, buffer in self._steps(array, layout, cast, here, place):
             self.calls.append((inwards, (array, buffer), {}))
-            if self.definition.guard is not None and place == "cpu":
+            if self.op.guard is not None and place == "cpu":
                 inwards(array, buffer)  # its kernel looks at values while it binds
             array = buffer
         return array

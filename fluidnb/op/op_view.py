@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Protocol
+from typing import Any, Protocol
 
 from fluidnb.op.define import OpDef
 from fluidnb.proto.desc import OpDesc
@@ -10,10 +10,11 @@ from fluidnb.where import Where
 
 
 class OpView(Protocol):
-    """What the binder must know of an operator of a plan."""
+    """What the binder must know of an operator of a plan; ``guard`` is None where that of its type does not apply."""
 
     desc: OpDesc
     definition: OpDef
+    guard: Any
     inputs: dict[str, list[str]]
     outputs: dict[str, list[str]]
 
