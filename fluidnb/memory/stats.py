@@ -56,7 +56,8 @@ class Stats:
 
     def __str__(self) -> str:
         parts = [f"{size_text(self.used)} used", f"peak {size_text(self.peak)}", f"{size_text(self.reserved)} reserved"]
-        return f"{self.place}: {', '.join(parts)}, {len(self.live)} blocks, fragmentation {self.fragmentation:.0%}"
+        blocks = f"{len(self.live)} block{'s' * (len(self.live) != 1)}"
+        return f"{self.place}: {', '.join(parts)}, {blocks}, fragmentation {self.fragmentation:.0%}"
 
     __repr__ = __str__
 

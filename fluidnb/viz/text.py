@@ -130,7 +130,7 @@ def _part(variable: VarRow) -> str:
 
 
 def _block_rows(block: BlockRow, limit: int, timed: int = 0) -> Iterator[list[Line]]:
-    """A row an operator; a heading where the role of the outermost ones changes; times of so many characters in front."""
+    """A row an operator, with its time in front; a heading where the role of the outermost ones changes."""
     role, shown = "", 0
     total = sum(1 for _ in block.walk()) + sum(b.left for b in block.inside())
     entered: set[int] = {block.index}

@@ -10,6 +10,7 @@ from IPython.core.error import UsageError
 from IPython.core.magic_arguments import argument, magic_arguments, parse_argstring
 
 from fluidnb.debug.profile import profile_steps
+from fluidnb.runtime import global_scope
 from fluidnb.viz import program_html, program_lines, read_program
 from fluidnb.viz.growth import Growth, growth_html, growth_lines
 from fluidnb.viz.memory_reader import read_memory
@@ -73,6 +74,7 @@ def profile(bench: Workbench, line: str) -> None:
     """
     args = parse_argstring(profile, line)
     program = bench.existing(args.program)[0]
+    bench.before_run(program, global_scope())  # first values are no part of it
     found, runs = profile_steps(_runner(bench, program, args), args.steps)
     timeline = read_timeline(found, runs)
     listing = timed(read_program(program), timeline) if args.listing else None
