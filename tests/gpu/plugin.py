@@ -9,16 +9,14 @@ from __future__ import annotations
 import importlib
 import os
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from tests.gpu.standin_tests import is_about_the_standin
 
-# Flags are read when fluidnb is imported, which the plugins below do. Processes beside each other share the device.
-_WORKERS = int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1"))
 os.environ.setdefault("FLAGS_cuda_backend", "cupy")
-os.environ.setdefault("FLAGS_fraction_of_gpu_memory_to_use", str(0.5 / _WORKERS))
-#: Tests count on one device.
+# Tests count on one device.
 os.environ["CUDA_VISIBLE_DEVICES"] = os.environ.get("CUDA_VISIBLE_DEVICES", "0").partition(",")[0]
 
 pytest_plugins = ["tests.tools.sampling", "tests.tools.apart"]
@@ -30,6 +28,7 @@ _REPORT = pytest.StashKey[list[str]]()
 
 def pytest_configure(config: pytest.Config) -> None:
     """Choose the device; without one there is nothing to run."""
+    from fluidnb.memory import flags
     from fluidnb_kernels import emulator
     from fluidnb_kernels.cuda import backend
     from tests.cuda import twins
@@ -39,9 +38,12 @@ def pytest_configure(config: pytest.Config) -> None:
     if missing:
         pytest.exit(f"make test-gpu: {missing}", 2)
     twins.device = OnCupy
+    share = "fraction_of_gpu_memory_to_use"
+    if f"FLAGS_{share}" not in os.environ:  # arrays of single operators are cupy's own, and workers share the device
+        flags.set_flags({share: 0.5 / int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1"))})
     config.stash[_REPORT] = [f"device: {backend.device_name()}, {backend.named()}"]
     if emulator.missing():
-        config.stash[_REPORT].append(f"tests of kernels beside OpTests are skipped: {emulator.missing()}")
+        config.stash[_REPORT].append(f"skipped: tests of kernels beside OpTests ({emulator.missing()})")
 
 
 def pytest_report_header(config: pytest.Config) -> list[str]:
@@ -80,6 +82,19 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         config.hook.pytest_deselected(items=left)
         gone = set(left)
         items[:] = [item for item in items if item not in gone]
+
+
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    """A worker of pytest-xdist hands on what it left out."""
+    output = getattr(session.config, "workeroutput", None)
+    if output is not None:
+        output["left_out"] = session.config.stash[_REPORT]
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_testnodedown(node: Any) -> None:
+    """Take what a worker left out; all leave out the same."""
+    node.config.stash[_REPORT] = getattr(node, "workeroutput", {}).get("left_out", node.config.stash[_REPORT])
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
