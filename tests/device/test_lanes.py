@@ -51,6 +51,7 @@ def waiting() -> list[Stream]:
     return [s for s in list(runtime.streams.values()) if not s.done]
 
 
+@pytest.mark.standin  # its streams do nothing until somebody waits
 def test_each_thread_has_a_stream(cuda: fluid.CUDAPlace) -> None:
     context, here, there = DeviceContext.get(cuda), Counter(cuda), Counter(cuda)
 

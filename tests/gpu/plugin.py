@@ -1,6 +1,6 @@
 """The pytest plugin of `make test-gpu`: CUDAPlace is a GPU, and CUDA kernels run there beside their numpy twins.
 
-It needs numpy, protobuf, pytest and cupy, and runs in a checkout where nothing is installed. What is left out is told:
+It needs numpy, ml_dtypes, protobuf, pytest and cupy, and runs in a checkout where nothing is installed. What is left out is told:
 modules of tests that need other packages, modules that need no device, and tests that look into cupy's stand-in.
 """
 
@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import importlib
 import os
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -35,6 +36,8 @@ def pytest_configure(config: pytest.Config) -> None:
     from tests.cuda.devices import OnCupy
 
     missing = backend.missing()
+    if find_spec("ml_dtypes") is None:  # kernels are listed by dtype, bfloat16 among them
+        missing = "ml_dtypes is not installed: pip install ml_dtypes."
     if missing:
         pytest.exit(f"make test-gpu: {missing}", 2)
     twins.device = OnCupy

@@ -14,7 +14,7 @@ _NAME = "emulator"
 
 
 def is_about_the_standin(item: pytest.Function) -> bool:
-    """Whether a test, its parameters or a helper of the tests that it calls names something of the stand-in.
+    """Whether a test is marked so, or names something of the stand-in: itself, its parameters, fixtures, helpers.
 
     Args:
         item: the test.
@@ -22,8 +22,13 @@ def is_about_the_standin(item: pytest.Function) -> bool:
     Returns:
         True where it would fail on a GPU, or show nothing.
     """
+    if item.get_closest_marker("standin"):
+        return True
     given = item.callspec.params.values() if hasattr(item, "callspec") else ()
-    return any(map(_is_of_the_standin, given)) or any(_names_it(function) for function in _reached(item.function))
+    defs = (made for several in item._fixtureinfo.name2fixturedefs.values() for made in several)
+    fixtures = [made.func for made in defs if made.func.__module__ == item.function.__module__]
+    reached = _reached([item.function, *fixtures])
+    return any(map(_is_of_the_standin, given)) or any(map(_names_it, reached))
 
 
 def _is_of_the_standin(value: Any) -> bool:
@@ -53,13 +58,12 @@ def _codes(code: CodeType) -> Iterator[CodeType]:
             yield from _codes(const)
 
 
-def _reached(function: Any) -> Iterator[FunctionType]:
-    """A function, and the functions of tests that it names, directly or not."""
+def _reached(open_: list[Any]) -> Iterator[FunctionType]:
+    """Functions, and the functions of tests that they name, directly or not."""
     seen: set[Any] = set()
-    open_ = [function]
     while open_:
         found = inspect.unwrap(open_.pop())
-        if found in seen or not getattr(found, "__module__", "").startswith("tests."):
+        if found in seen or not str(getattr(found, "__module__", "")).startswith("tests."):
             continue
         seen.add(found)
         if inspect.isclass(found):
