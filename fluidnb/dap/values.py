@@ -14,6 +14,7 @@ from fluidnb.debug.walker import Walker
 from fluidnb.runtime.machine import Frame
 from fluidnb.runtime.plan import PlanOp
 from fluidnb.runtime.scope import Scope
+from fluidnb.values.far import part_of
 from fluidnb.values.selected_rows import SelectedRows
 from fluidnb.values.tensor import LoDTensor
 from fluidnb.viz.model import TensorSummary
@@ -252,7 +253,7 @@ def _length(value: Any) -> int:
 
 
 def _element(held: Held, i: int, known: References) -> Row:
-    value = np.asarray(held.value)[i] if type(held.value) is LoDTensor else held.value[i]
+    value = part_of(held.value.array, i) if type(held.value) is LoDTensor else held.value[i]
     inside = Held(value, held.text and f"{held.text}[{i}]", held.root, (*held.index, i))
     return variable(f"[{i}]", inside, known)
 

@@ -9,7 +9,9 @@ import numpy as np
 from fluidnb.program import hooks
 from fluidnb.runtime.plan import Plan
 from fluidnb.runtime.scope import global_scope
-from fluidnb.values.tensor import LoDTensor
+from fluidnb.values.copies import is_on_device, on_host
+from fluidnb.values.far import FarArray
+from fluidnb.values.tensor import array_of
 
 
 def remember(program: Any, plan: Plan) -> None:
@@ -35,20 +37,32 @@ def latest_array(variable: Any) -> Any:
     Returns:
         The array that was fetched last, or the one that the global scope holds, or None.
     """
+    found = latest_held(variable)
+    return None if found is None else on_host(found)
+
+
+def latest_held(variable: Any) -> Any:
+    """The last value known of a variable, where it is: one that the global scope holds may be on a device.
+
+    Args:
+        variable: a Variable of a program.
+
+    Returns:
+        The array that was fetched last, or the one that the global scope holds, or None.
+    """
     name = variable.name
     for plan in reversed(variable.block.program.desc.prepared.get("recent", [])):
         if name in plan.fetches and plan.latest is not None:
             return plan.latest[plan.fetches.index(name)]
     held = global_scope().find_var(name)
-    value = None if held is None else held.value
-    return np.asarray(value) if isinstance(value, LoDTensor) and value.array is not None else None
+    return array_of(None if held is None else held.value)
 
 
 def summary(array: Any) -> str:
     """An array in a few words: the value of a scalar, else range and mean.
 
     Args:
-        array: any array.
+        array: any array, of the host or of a device.
 
     Returns:
         For example ``0.1309`` or ``min -1, max 2, mean 0.5``.
@@ -57,19 +71,20 @@ def summary(array: Any) -> str:
         >>> summary(np.array([1.0])), summary(np.arange(3))
         ('1', 'min 0, max 2, mean 1')
     """
-    array = np.asarray(array)
+    array = array if is_on_device(array) else np.asarray(array)
     if array.size == 0:
         return "empty"
     if array.size == 1:
+        array = on_host(array)
         return f"{array.item():.4g}" if array.dtype.kind in "fiu" else str(array.item())
     if array.dtype.kind not in "fiub":
         return f"{array.size} elements"
-    wide = array.astype(np.float64)
+    wide = FarArray(array) if is_on_device(array) else array.astype(np.float64)
     return f"min {wide.min():.4g}, max {wide.max():.4g}, mean {wide.mean():.4g}"
 
 
 def _last_value(variable: Any) -> str | None:
-    array = latest_array(variable)
+    array = latest_held(variable)
     return None if array is None else summary(array)
 
 

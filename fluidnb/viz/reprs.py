@@ -10,7 +10,7 @@ from fluidnb.program import hooks
 from fluidnb.program.operator import Operator
 from fluidnb.program.program import Program
 from fluidnb.program.variable import Variable
-from fluidnb.runtime.latest import latest_array
+from fluidnb.runtime.latest import latest_held
 from fluidnb.runtime.scope import Scope
 from fluidnb.values.tensor import LoDTensor, array_of
 from fluidnb.viz.html import SHOWN, lines_html, program_html
@@ -75,7 +75,7 @@ def variable_lines(variable: Variable) -> list[Line]:
     elif row.place:
         words.append(row.place)
     line.append(("  " + ", ".join(words), "dim"))
-    array = latest_array(variable)
+    array = latest_held(variable)
     if array is None:
         return [line, [("   no value yet: run its program and fetch it", "dim")]]
     return [line, [("   last value ", "dim"), *tensor_lines(replace(read_tensor(array), name=""))[0]]]
