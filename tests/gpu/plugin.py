@@ -1,7 +1,7 @@
 """The pytest plugin of `make test-gpu`: CUDAPlace is a GPU, and CUDA kernels run there beside their numpy twins.
 
-It needs numpy, ml_dtypes, protobuf, pytest and cupy, and runs in a checkout where nothing is installed. What is left out is told:
-modules of tests that need other packages, modules that need no device, and tests that look into cupy's stand-in.
+It needs numpy, ml_dtypes, protobuf, pytest and cupy, and runs in a checkout where nothing is installed. What is left
+out is told: modules of tests that need other packages, or no device, and tests that are about cupy's stand-in.
 """
 
 from __future__ import annotations
@@ -16,10 +16,6 @@ import pytest
 
 from tests.gpu.standin_tests import is_about_the_standin
 
-os.environ.setdefault("FLAGS_cuda_backend", "cupy")
-# Tests count on one device.
-os.environ["CUDA_VISIBLE_DEVICES"] = os.environ.get("CUDA_VISIBLE_DEVICES", "0").partition(",")[0]
-
 pytest_plugins = ["tests.tools.sampling", "tests.tools.apart"]
 
 #: Modules of tests/cuda that compile for every architecture, or emulate: a device adds nothing to them.
@@ -29,6 +25,8 @@ _REPORT = pytest.StashKey[list[str]]()
 
 def pytest_configure(config: pytest.Config) -> None:
     """Choose the device; without one there is nothing to run."""
+    os.environ.setdefault("FLAGS_cuda_backend", "cupy")
+    os.environ["CUDA_VISIBLE_DEVICES"] = os.environ.get("CUDA_VISIBLE_DEVICES", "0").partition(",")[0]  # tests know one
     from fluidnb.memory import flags
     from fluidnb_kernels import emulator
     from fluidnb_kernels.cuda import backend
