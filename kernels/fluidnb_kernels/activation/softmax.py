@@ -8,7 +8,9 @@ from typing import Any
 import numpy as np
 
 from fluidnb.op import Attr, Binder, Context, default_grad, grad_op, kernel, op
+from fluidnb.values.dtypes import np_dtype
 from fluidnb_kernels.cuda import CTYPES, Source, ctype
+from fluidnb_kernels.cuda.held import held_rows, held_types
 from fluidnb_kernels.cuda.lines import each_line, split
 from fluidnb_kernels.emit import FLOATS
 
@@ -19,14 +21,20 @@ _KERNELS = (
     "softmax", "softmax_grad", "log_softmax", "log_softmax_grad", "hard_loss", "soft_loss", "hard_loss_grad",
     "soft_loss_grad",
 )  # fmt: skip
+_OF_ROWS = ("softmax", "softmax_grad")
 
 
 def _kernels() -> Iterator[str]:
     yield from (f"{name}<{CTYPES[dtype]}>" for name in _KERNELS for dtype in FLOATS)
 
 
-#: softmax, and what is made of it, for GPUs.
+def _row_kernels() -> Iterator[str]:
+    yield from (f"{name}<{types}>" for name in _OF_ROWS for dtype in FLOATS for types in held_types(np_dtype(dtype)))
+
+
+#: softmax, and what is made of it, for GPUs; and softmax of rows that are not too long.
 CUDA = Source(__file__, "softmax.cu", _kernels)
+ROWS = Source(__file__, "softmax_rows.cu", _row_kernels)
 
 
 def _kept(shape: tuple[int, ...], axis: int) -> list[int]:
@@ -111,8 +119,10 @@ def along(b: Binder, name: str, axis: int, *operands: Any) -> None:
         axis: the axis.
         operands: what it gets; the first one is an array and says shape and dtype.
     """
-    x = operands[0]
-    each_line(b, CUDA, f"{name}<{ctype(x.dtype)}>", *split(x.shape, axis), *operands)
+    x, (lines, n, inner) = operands[0], split(operands[0].shape, axis)
+    if name in _OF_ROWS and inner == 1 and held_rows(b, ROWS, name, lines, n, operands, *operands):
+        return
+    each_line(b, CUDA, f"{name}<{ctype(x.dtype)}>", lines, n, inner, *operands)
 
 
 @kernel("softmax", place="cuda", dtypes=FLOATS)

@@ -13,6 +13,7 @@ from fluidnb.values.dtypes import np_dtype
 from fluidnb_kernels.cuda import Source, ctype
 from fluidnb_kernels.cuda.cast import of_dtype
 from fluidnb_kernels.cuda.grid import each
+from fluidnb_kernels.cuda.held import held_rows, held_types
 from fluidnb_kernels.cuda.lines import BLOCKS, COLUMNS, TEAM, WARPS, at_once
 from fluidnb_kernels.cuda.wide import wide_dtype, writing_as, written_as
 from fluidnb_kernels.emit import FLOATS
@@ -35,7 +36,12 @@ def _kernels() -> Iterator[str]:
         yield from (f"{name}<{ctype(dtype)}>" for name in names)
 
 
-CUDA = Source(__file__, "norm.cu", _kernels)
+def _row_kernels() -> Iterator[str]:
+    names = "row_norm", "row_grad"
+    yield from (f"{name}<{types}>" for name in names for dtype in FLOATS for types in held_types(np_dtype(dtype)))
+
+
+CUDA, ROWS = Source(__file__, "norm.cu", _kernels), Source(__file__, "row_norm.cu", _row_kernels)
 
 
 def vector(b: Binder, slot: str, like: Array) -> Array:
@@ -203,6 +209,11 @@ class Lines:
         sizes = map(np.int64, (self.lines, self.n, self.groups, self.inner))
         b(CUDA[f"{kernel}<{ctype(like.dtype)}>"], (blocks,), (32, TEAM), 0, *args, *sizes, np.int32(way))
 
+    def _held(self, b: Binder, kernel: str, arrays: tuple[Array, ...], *args: Any) -> bool:
+        """Emit a launch that holds lines in registers, where they are rows that allow it."""
+        plain = self.groups == self.inner == 1 and not self.last
+        return plain and held_rows(b, ROWS, kernel, self.lines, self.n, arrays, *args)
+
     def forward(self, b: Binder, mean: str, spread: str, inverse: bool = False) -> None:
         """Emit a normalisation of X with Scale and Bias.
 
@@ -217,8 +228,9 @@ class Lines:
         kept = [room(b, slot, self.lines, x) for slot in (mean, spread)]
         given = [kept[0] if v is None else v for v in (scale, bias)]
         flags = np.int32(self.flags(scale is not None, bias is not None, inverse))
-        if self.lines:
-            self._launch(b, "line_norm", x, x, *given, b["Y"], *kept, flags, np.float64(b.attr("epsilon")))
+        args = x, *given, b["Y"], *kept, flags, np.float64(b.attr("epsilon"))
+        if self.lines and not self._held(b, "row_norm", (x, b["Y"], *given), *args):
+            self._launch(b, "line_norm", x, *args)
         settle(b, mean, kept[0])
         settle(b, spread, kept[1])
 
@@ -232,8 +244,10 @@ class Lines:
         """
         x, g, scale, dx = b["X"], b["Y@GRAD"], vector(b, "Scale", b["X"]), b["X@GRAD"]
         if dx is not None and dx.size:
-            flags = np.int32(self.flags(scale is not None, False))
-            self._launch(b, "line_grad", x, x, g, mean, inverse, mean if scale is None else scale, dx, flags)
+            flags, factors = np.int32(self.flags(scale is not None, False)), mean if scale is None else scale
+            args = x, g, mean, inverse, factors, dx, flags
+            if not self._held(b, "row_grad", (x, g, factors, dx), *args):
+                self._launch(b, "line_grad", x, *args)
         if b["Scale@GRAD"] is None and b["Bias@GRAD"] is None:
             return
         size, images = self.n // max(self.inner, 1), self.lines // max(self.groups, 1)

@@ -1,0 +1,56 @@
+// Lines whose elements lie side by side, held in registers: what a line needs more than once is read from memory once,
+// and a thread asks for all of its share before it waits for any of it.
+//
+// A line has n elements, a multiple of N, and begins where N of them can be loaded at once.
+#pragma once
+#include "reduce.cuh"
+
+// What is a member's of a line: K packs of N elements, as many packs apart as the team has members.
+template <class T, int N, int K> struct share {
+  wide_t<T> at[K][N];
+};
+#define EACH_HELD(k, i)                    \
+  _Pragma("unroll") for (int k = 0; k < K; ++k) \
+    _Pragma("unroll") for (int i = 0; i < N; ++i)
+
+template <int N> __device__ __forceinline__ int pack_of(int k, int way) { return member(way) + k * members(way); }
+template <int N> __device__ __forceinline__ bool is_held(int k, int n, int way) { return pack_of<N>(k, way) * N < n; }
+
+// Zeros stand where the line has no more.
+template <class T, int N, int K>
+__device__ __forceinline__ share<T, N, K> held(const T* line, int n, int way) {
+  share<T, N, K> v;
+#pragma unroll
+  for (int k = 0; k < K; ++k) {
+    pack<T, N> p;
+    const bool there = is_held<N>(k, n, way);
+    if (there) p = load<T, N>(line, pack_of<N>(k, way));
+#pragma unroll
+    for (int i = 0; i < N; ++i) v.at[k][i] = there ? up<T>(p.at[i]) : wide_t<T>(0);
+  }
+  return v;
+}
+
+template <class T, int N, int K>
+__device__ __forceinline__ void leave(T* line, int n, int way, const share<T, N, K>& v) {
+#pragma unroll
+  for (int k = 0; k < K; ++k) {
+    pack<T, N> p;
+#pragma unroll
+    for (int i = 0; i < N; ++i) p.at[i] = down<T>(v.at[k][i]);
+    if (is_held<N>(k, n, way)) store<T, N>(line, pack_of<N>(k, way), p);
+  }
+}
+
+// N elements in the precision of a computation, by loads of 16 bytes.
+template <class C, int N> __device__ __forceinline__ pack<C, N> loaded(const C* p, int at) {
+  const int M = 16 / sizeof(C) < N ? 16 / sizeof(C) : N;
+  pack<C, N> all;
+#pragma unroll
+  for (int q = 0; q < N / M; ++q) {
+    const pack<C, M> some = load<C, M>(p, at * (N / M) + q);
+#pragma unroll
+    for (int i = 0; i < M; ++i) all.at[q * M + i] = some.at[i];
+  }
+  return all;
+}
