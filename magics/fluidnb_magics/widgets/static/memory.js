@@ -49,10 +49,10 @@ function render({ model, el }) {
   );
   const holders = sorted(
     [
-      { title: "held by", text: (h) => h[0], wide: "minmax(80px, 1.6fr)" },
+      { title: "held by", text: (h) => h[0], wide: "minmax(70px, 1.6fr)" },
       { title: "bytes", text: (h) => bytesText(h[1]), number: (h) => h[1], class: "fc-right", wide: "76px" },
       { title: "blocks", text: (h) => h[2].toLocaleString("en"), number: (h) => h[2], class: "fc-right", wide: "46px" },
-      { title: "what", text: (h) => h[3], wide: "minmax(40px, 78px)", class: "fc-dim" },
+      { title: "what", text: (h) => h[3], wide: "minmax(60px, 92px)", class: "fc-dim" },
     ],
     "who holds the pool's memory",
     (h) => call("pick", { block: 0, index: -1, name: h[0] }),
