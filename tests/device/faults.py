@@ -25,7 +25,7 @@ class Count:
 
 
 @contextmanager
-def nth(owner: Any, name: str, at: int, fault: Callable[..., Any]) -> Iterator[Count]:
+def nth(owner: Any, name: str, at: int, fault: Callable[..., Any], lasting: bool = False) -> Iterator[Count]:
     """While the body runs, one call of a function goes wrong.
 
     Args:
@@ -33,12 +33,13 @@ def nth(owner: Any, name: str, at: int, fault: Callable[..., Any]) -> Iterator[C
         name: the function's name there.
         at: which call, from 0; -1 counts them only.
         fault: called in its place, with its arguments.
+        lasting: whether all calls after it go wrong too.
     """
     count, function = Count(), getattr(owner, name)
 
     def called(*args: Any, **kw: Any) -> Any:
         count.made += 1
-        if count.made - 1 == at:
+        if count.made - 1 == at or (lasting and 0 <= at < count.made):
             return fault(*args, **kw)
         return function(*args, **kw)
 

@@ -55,6 +55,11 @@ class Job:
         feed, fetch = self.model.feed(number), self.model.fetch
         return self.exe.run(self.model.main, feed, fetch, scope=self.scope, return_numpy=False)
 
+    def forget(self) -> None:
+        """Let the next run be the first one."""
+        self.model.main.desc.prepared.clear()
+        self.exe = fluid.Executor(self.exe.place)
+
     def values(self) -> Values:
         """What its scope holds, by name."""
         return {n: (bits(v.value), ()) for n, v in self.scope.vars.items() if holds(v.value)}

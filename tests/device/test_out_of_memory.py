@@ -141,7 +141,7 @@ def test_feeds_of_other_sizes(cuda: fluid.CUDAPlace) -> None:
     made, want = _allocations(job, wide), None
     for at in sample(range(made), FEW):
         job.put(arrays)
-        job.model.main.desc.prepared.clear()
+        job.forget()
         after = job.step(1)
         held = live(cuda)
         text = _refused(job, at, wide)

@@ -1,0 +1,149 @@
+"""A device that does not take a kernel, a copy or a graph, or fails at its work: at any point of a run."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import pytest
+
+import fluidnb as fluid
+from fluidnb.errors import EnforceNotMet
+from fluidnb.memory import flags
+from fluidnb_kernels.standin import memory as device_memory
+from fluidnb_kernels.standin.module import RawKernel
+from fluidnb_kernels.standin.streams import Graph, Stream, get_current_stream
+from tests.device.faults import nth
+from tests.device.models import NAMES, Job
+from tests.tools.sampling import sample
+
+#: How many points of each run are tried in a normal run of the tests.
+FEW = 2
+#: Runs with which each kind of run begins: the first one, the one that captures graphs, one that launches them.
+KINDS = {"first": 0, "capturing": 1, "with graphs": 2}
+
+
+def refuse(*_: Any, **__: Any) -> None:
+    """What a device says that has not enough of something."""
+    raise device_memory.CUDARuntimeError("cudaErrorLaunchOutOfResources: too many resources requested for launch")
+
+
+class Story:
+    """A model that has run a few times, and what comes of it when nothing goes wrong.
+
+    Args:
+        name: the model.
+        place: where.
+        done: how many runs there were.
+    """
+
+    def __init__(self, name: str, place: Any, done: int) -> None:
+        self.job, self.done = Job(name, place), done
+        self.job.start()
+        self._first = self.job.arrays()
+        self.told()
+        self.before, self._arrays = self.job.values(), self.job.arrays()
+        self.want = [self.job.step(done), self.job.step(done + 1)]
+
+    def told(self) -> Job:
+        """The model, having run that often since it was prepared."""
+        self.job.forget()
+        self.job.put(self._first)
+        for number in range(self.done):
+            self.job.step(number)
+        return self.job
+
+    def goes_on(self) -> None:
+        """From where it was before, everything is as if nothing had happened."""
+        self.job.put(self._arrays)
+        assert [self.job.step(self.done), self.job.step(self.done + 1)] == self.want
+
+
+def _names_an_operator(text: str) -> bool:
+    return bool(re.search(r"op:? +op \d+ \(\w+\) in block \d", text) and re.search(r"at: +models\.py:\d+", text))
+
+
+@pytest.mark.parametrize(
+    ("name", "kind"), sample([(n, k) for n in NAMES for k in KINDS if k != "first" and n != "sides"], 4)
+)
+def test_kernels_that_are_not_taken(name: str, kind: str, cuda: fluid.CUDAPlace) -> None:
+    story = Story(name, cuda, KINDS[kind])
+    job = story.told()
+    with nth(RawKernel, "__call__", -1, refuse) as count:
+        job.step(story.done)
+    for at in sample(range(count.made), FEW):
+        for lasting in (False, True):
+            job = story.told()
+            try:
+                with nth(RawKernel, "__call__", at, refuse, lasting):
+                    got = job.step(story.done)
+            except EnforceNotMet as error:
+                assert _names_an_operator(str(error)), error
+                assert "too many resources requested" in str(error)
+                assert set(job.values()) == set(story.before) and job.scope.kids == []
+            else:  # the graph is done without
+                assert got == story.want[0] and not lasting
+            story.goes_on()
+
+
+@pytest.mark.parametrize(("name", "kind"), sample([(n, k) for n in NAMES for k in KINDS if k != "first"], 3))
+def test_graphs_that_are_not_taken(name: str, kind: str, cuda: fluid.CUDAPlace) -> None:
+    story = Story(name, cuda, KINDS[kind])
+    for owner, what in ((Stream, "begin_capture"), (Stream, "end_capture"), (Graph, "launch")):
+        job = story.told()
+        with nth(owner, what, 0, refuse, lasting=True) as count:
+            assert [job.step(story.done), job.step(story.done + 1)] == story.want, what
+        assert count.made or name != "mlp" or (owner is Stream and kind == "with graphs"), what
+        story.goes_on()
+
+
+@contextmanager
+def lost(at: int) -> Iterator[list[int]]:
+    """While the body runs, the device is lost at a certain kernel: nothing goes any more, as on a GPU.
+
+    Args:
+        at: which one, from 0; -1 counts them only.
+    """
+    seen: list[int] = []
+    gone: list[int] = []
+    call, push, drain = RawKernel.__call__, Stream.push, Stream.drain
+
+    def fail() -> None:
+        gone.append(1)
+        raise device_memory.CUDARuntimeError("cudaErrorIllegalAddress: an illegal memory access was encountered")
+
+    def launched(kernel: RawKernel, *args: Any, **kw: Any) -> None:
+        call(kernel, *args, **kw)
+        seen.append(1)
+        if len(seen) - 1 == at:
+            get_current_stream().push(fail)
+
+    def pushed(stream: Stream, work: Any) -> None:
+        if gone:
+            fail()
+        push(stream, work)
+
+    def drained(stream: Stream, upto: int | None = None) -> None:
+        if gone:
+            fail()
+        drain(stream, upto)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(RawKernel, "__call__", launched)
+        patch.setattr(Stream, "push", pushed)
+        patch.setattr(Stream, "drain", drained)
+        yield seen
+
+
+def test_waiting_after_each_operator_finds_the_one_that_fails(cuda: fluid.CUDAPlace) -> None:
+    story = Story("mlp", cuda, 1)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setitem(flags.values, "benchmark", True)
+        for at in sample(range(20), FEW):
+            job = story.told()
+            with lost(at), pytest.raises(EnforceNotMet, match="illegal memory access") as told:
+                job.step(story.done)
+            assert _names_an_operator(str(told.value)), told.value
+    story.goes_on()
