@@ -8,8 +8,9 @@ import numpy as np
 
 from fluidnb.runtime.plan import Plan
 from fluidnb.runtime.scope import Scope
-from fluidnb.values.copies import on_host, put
+from fluidnb.values.copies import put
 from fluidnb.values.device_context import copy_of
+from fluidnb.values.gauge import gauge_of
 from fluidnb.values.selected_rows import SelectedRows
 from fluidnb.values.tensor import LoDTensor, LoDTensorArray
 from fluidnb.values.variable import Variable
@@ -120,7 +121,7 @@ def _equal(value: Any, copy: Any) -> bool:
     if type(value) is LoDTensor:
         if value.array is not copy[0] or value.lod_ != copy[-1]:
             return False
-        return copy[0] is None or on_host(value.array).tobytes() == on_host(copy[1]).tobytes()
+        return copy[0] is None or gauge_of(copy[0]).same(value.array, copy[1])
     if isinstance(value, SelectedRows):
         same = np.array_equal(value.rows_, copy[0]) and value.height_ == copy[1]
         return bool(same) and _equal(value.value, copy[2])

@@ -29,8 +29,8 @@ def checks(binder: Binder) -> list[Call]:
             kind = getattr(getattr(array, "dtype", None), "kind", "")  # step scopes and rows have none
             if name != EMPTY and kind == "f":
                 found.append((name, array))
-    names, arrays = tuple(name for name, _ in found), [array for _, array in found]
-    return [(check, (names, binder, *arrays), {})] if found else []
+    arrays = [array for _, array in found]
+    return [(check, (tuple(name for name, _ in found), binder, *arrays), {})] if found else []
 
 
 def check(names: Sequence[str], binder: Binder, *arrays: Any) -> None:

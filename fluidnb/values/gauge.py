@@ -207,6 +207,22 @@ class Gauge:
         """
         return zlib.crc32(array.reshape(-1)[:: step_of(array, sample)].tobytes())
 
+    def same(self, array: Array, other: Array) -> bool:
+        """Whether two arrays hold the same bits.
+
+        Args:
+            array: any dtype.
+            other: an array of its shape, dtype and place.
+
+        Returns:
+            True or False.
+
+        Example:
+            >>> Gauge().same(np.array([0.0, np.nan]), np.array([0.0, np.nan]))
+            True
+        """
+        return bool(array.tobytes() == other.tobytes())
+
     def picked(self, array: Array, *places: Sequence[int] | np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
         """Elements where places along each axis meet, on the host.
 
@@ -295,4 +311,5 @@ def step_of(array: Array, sample: int) -> int:
         >>> step_of(np.zeros(10), 4), step_of(np.zeros(10), 20)
         (3, 1)
     """
-    return max(1, -(-array.size // sample))
+    size: int = array.size
+    return max(1, -(-size // sample))

@@ -136,6 +136,23 @@ def test_a_mark_tells_of_each_change(dtype: str) -> None:
     assert DEVICE.mark(x[:0], 300) == DEVICE.mark(x[:0].copy(), 300)
 
 
+@pytest.mark.parametrize("dtype", [*DTYPES, "complex64", "complex128"])
+def test_other_bits_are_seen_wherever_they_are(dtype: str) -> None:
+    x = np.arange(6000).reshape(60, 100).astype(np_dtype(dtype))
+    for order in ORDERS:
+        with emulator.running(order):
+            assert DEVICE.same(x, x.copy()) and DEVICE.same(x[:0], x[:0])
+            for at in (0, 1300, 5999):
+                y = x.copy()
+                y.reshape(-1)[at] = 0 if at else 1
+                assert not DEVICE.same(x, y) and not HOST.same(x, y)
+
+
+def test_bits_are_compared_not_numbers() -> None:
+    x = np.array([np.nan, 0.0], "float32")
+    assert DEVICE.same(x, x.copy()) and not DEVICE.same(x, -x)
+
+
 @pytest.mark.parametrize("order", ORDERS)
 @pytest.mark.parametrize("dtype", [*DTYPES, "complex64", "complex128"])
 def test_picked_elements(dtype: str, order: str) -> None:

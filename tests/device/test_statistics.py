@@ -16,8 +16,11 @@ from fluidnb.debug.look import View
 from fluidnb.debug.nan import find_nan
 from fluidnb.debug.numbers import numbers_of
 from fluidnb.runtime import latest_array
+from fluidnb.runtime.checkpoint import Checkpoint
+from fluidnb.runtime.plan import Plan
 from fluidnb.runtime.scope import Scope
 from fluidnb.values.far import FarArray
+from fluidnb.viz.gradients import Gradients
 from fluidnb.viz.panel_values import Window, read_opened, read_window
 from fluidnb.viz.reprs import repr_html
 from fluidnb.viz.values_reader import read_scope, read_tensor
@@ -306,3 +309,29 @@ def test_what_a_session_keeps_stays_on_the_device(cuda: fluid.CUDAPlace, copied:
         assert debugger.evaluate("v['w'].max()") == 0.5
     finally:
         debugger.close()
+
+
+def test_checkpoints_are_compared_on_the_device(cuda: fluid.CUDAPlace, copied: Bytes, scope: Scope) -> None:
+    w = layers.create_parameter([ROWS, COLUMNS], "float32", "w")
+    layers.assign(layers.scale(w, scale=2.0), output=w)
+    plan = Plan(fluid.default_main_program().desc, (), (), cuda)
+    point, tensor = Checkpoint(plan, scope), scope.find_var("w").get_tensor()
+    assert copied.of(point.changed) == []
+    tensor._set_float_element(ROWS * COLUMNS - 1, 9.0)
+    assert copied.of(point.changed) == ["w"]
+    point.restore()
+    assert copied.of(point.changed) == []
+
+
+def test_updates_are_measured_on_the_device(cuda: fluid.CUDAPlace, copied: Bytes) -> None:
+    w = layers.create_parameter([ROWS, 8], "float32", "w", default_initializer=fluid.initializer.Constant(3.0))
+    fluid.optimizer.SGD(0.5).minimize(layers.reduce_sum(w))
+    exe = fluid.Executor(cuda)
+    exe.run(fluid.default_startup_program())
+    gradients, size = Gradients(), 4 * 8 * ROWS
+    before = copied.total
+    gradients.run(exe)
+    assert size <= copied.total - before < size + FEW  # the gradient is fetched
+    row = copied.of(gradients.picture).rows[0]
+    want = np.sqrt(8 * ROWS) * np.array([1.0, 0.5, 2.5])
+    np.testing.assert_allclose([row.gradient.last, row.update.last, row.weights], want)

@@ -128,6 +128,16 @@ template <class T> __global__ void find_odd(const T* x, int* found, long long n)
   if (odd) atomicOr(found, 1);
 }
 
+// ---- whether two tensors hold other bits, W being a word of the size of an element
+
+template <class W> __global__ void find_other(const void* one, const void* two, int* found, long long n) {
+  const W *x = static_cast<const W*>(one), *y = static_cast<const W*>(two);
+  bool other = false;
+#pragma unroll 4
+  EACH(i, 0, n) other |= x[i] != y[i];
+  if (other) atomicOr(found, 1);
+}
+
 // ---- a number for all the bits of every step-th element, W being a word of its size
 
 template <class W>

@@ -27,7 +27,7 @@ def _kernels() -> Iterator[str]:
     for name in CTYPES.values():
         yield from (f"{kind}<{name}>" for kind in ("count", "spread"))
     yield from (f"find_odd<{CTYPES[name]}>" for name in _FLOATS)
-    yield from (f"mark<{name}>" for size, name in WORDS.items() if size <= 8)
+    yield from (f"{kind}<{name}>" for kind in ("find_other", "mark") for size, name in WORDS.items() if size <= 8)
     yield from (f"pick<{name}>" for name in WORDS.values())
     yield from ("join_counts", "join_spreads")
 
@@ -66,10 +66,9 @@ class DeviceGauge(Gauge):
         n, out = -(-array.size // step), _beside(array, (len(Totals._fields) + 1 + BINS,), np.float64)
         totals = out[: len(Totals._fields)]
         _totals(array, None, step, totals)
-        blocks, width = _blocks(n), np.int64(n)
-        rows = _beside(array, (blocks, 1 + BINS), np.float64)
-        _launch(f"spread<{ctype(array.dtype)}>", blocks, array, totals, rows, np.int64(step), width)
-        _launch("join_spreads", 1, rows, out[len(Totals._fields) :], np.int64(blocks))
+        rows = _beside(array, (_blocks(n), 1 + BINS), np.float64)
+        _launch(f"spread<{ctype(array.dtype)}>", n, array, totals, rows, np.int64(step), np.int64(n))
+        _launch("join_spreads", 1, rows, out[len(Totals._fields) :], np.int64(len(rows)))
         found = _host(out).tolist()
         known, (squares, *bins) = Totals(*found[: len(Totals._fields)]), found[len(Totals._fields) :]
         numbers = known.numbers
@@ -105,13 +104,21 @@ class DeviceGauge(Gauge):
         """See `Gauge`."""
         if not array.size:
             return 0
-        flat = array.reshape(-1)
-        words = flat.view(f"u{min(flat.dtype.itemsize, 8)}")
+        words = _words(array)
         step = step_of(words, sample)
         n = -(-words.size // step)
         rows = _beside(array, (_blocks(n),), np.uint64)
-        _launch(f"mark<{word(words)}>", rows.size, words, rows, np.int64(step), np.int64(n))
+        _launch(f"mark<{word(words)}>", n, words, rows, np.int64(step), np.int64(n))
         return int(_host(rows).sum(dtype=np.uint64))
+
+    def same(self, array: Array, other: Array) -> bool:
+        """See `Gauge`."""
+        found = _beside(array, (1,), np.int32)
+        _context(array).clear(found)
+        if array.size:
+            x, y = _words(array), _words(other)
+            _launch(f"find_other<{word(x)}>", x.size, x, y, found, np.int64(x.size))
+        return not _host(found).any()
 
     def picked(self, array: Array, *places: Sequence[int] | np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
         """See `Gauge`."""
@@ -127,7 +134,7 @@ class DeviceGauge(Gauge):
             _context(array).fill(where, np.concatenate(offsets))
             first = array[(*[slice(0, 1)] * array.ndim, ...)]  # where it begins, for kernels take no arrays with gaps
             sizes = (np.int64(len(p)) for p in offsets)
-            _launch(f"pick<{word(array)}>", _blocks(out.size), first, where, out, *sizes, np.int64(out.size))
+            _launch(f"pick<{word(array)}>", out.size, first, where, out, *sizes, np.int64(out.size))
         return _host(out)
 
     def odd(self, arrays: Sequence[Array]) -> list[bool]:
@@ -136,18 +143,17 @@ class DeviceGauge(Gauge):
         _context(arrays[0]).clear(found)
         for i, array in enumerate(arrays):
             if array.size:
-                kernel = f"find_odd<{ctype(array.dtype)}>"
-                _launch(kernel, _blocks(array.size), array, found[i : i + 1], np.int64(array.size))
+                n = array.size
+                _launch(f"find_odd<{ctype(array.dtype)}>", n, array, found[i : i + 1], np.int64(n))
         return [bool(bad) for bad in _host(found).tolist()]
 
 
 def _totals(array: Array, less: Array | None, step: int, out: Array | None = None) -> Array:
     n = -(-array.size // step)
-    blocks = _blocks(n)
-    rows = _beside(array, (blocks, len(Totals._fields)), np.float64)
+    rows = _beside(array, (_blocks(n), len(Totals._fields)), np.float64)
     out = _beside(array, (len(Totals._fields),), np.float64) if out is None else out
-    _launch(f"count<{ctype(array.dtype)}>", blocks, array, less, rows, np.int64(step), np.int64(n))
-    _launch("join_counts", 1, rows, out, np.int64(blocks))
+    _launch(f"count<{ctype(array.dtype)}>", n, array, less, rows, np.int64(step), np.int64(n))
+    _launch("join_counts", 1, rows, out, np.int64(len(rows)))
     return out
 
 
@@ -155,8 +161,14 @@ def _blocks(n: int) -> int:
     return max(1, min(_BLOCKS, -(-n // (THREADS * _LEAST))))
 
 
-def _launch(kernel: str, blocks: int, *args: Any) -> None:
-    CUDA[kernel]((blocks,), (THREADS,), 0, *args)
+def _launch(kernel: str, n: int, *args: Any) -> None:
+    """Launch a kernel over so many elements; blocks are small where one warp has enough threads."""
+    CUDA[kernel]((_blocks(n),), (32 if n <= 32 * _LEAST else THREADS,), 0, *args)
+
+
+def _words(array: Array) -> Array:
+    """The elements of an array as whole numbers of 8 bytes at most."""
+    return array.reshape(-1).view(f"u{min(array.dtype.itemsize, 8)}")
 
 
 def _context(array: Array) -> DeviceContext:
