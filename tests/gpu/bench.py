@@ -87,7 +87,8 @@ def heading(record: dict[str, Any]) -> str:
     Args:
         record: what is known of the machine, and whether its times are judged.
     """
-    said = f"# {record['device']}\n\nfluidnb {', '.join(record['versions'].values())}; float32 without TF32."
+    how = "float32 without TF32, batches on the device, every loss fetched."
+    said = f"# {record['device']}\n\nfluidnb {', '.join(record['versions'].values())}; {how}"
     return said if record["judged"] else f"{said}\nThese times mean nothing (an emulator's, or of tiny sizes)."
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import os
 import subprocess
 import sys
@@ -62,7 +63,7 @@ def test_modules_that_need_other_packages_are_left_out(monkeypatch: pytest.Monke
     config: Any = SimpleNamespace(stash={plugin._REPORT: said}, rootpath=ROOT)
     path = ROOT / "tests" / "cuda" / "test_gemm.py"
     assert plugin.pytest_ignore_collect(path, config) is None
-    monkeypatch.setattr(plugin.importlib, "import_module", absent)
+    monkeypatch.setattr(importlib, "import_module", absent)
     assert plugin.pytest_ignore_collect(path, config) is True
     assert plugin.pytest_ignore_collect(path.with_name("twins.py"), config) is None
     assert said == ["left out: test_gemm.py (needs hypothesis)"]

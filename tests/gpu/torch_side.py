@@ -42,6 +42,7 @@ def start(on_gpu: bool) -> tuple[Any, str]:
         raise Missing("has no CUDA here")
     torch.backends.cuda.matmul.allow_tf32 = False
     torch.backends.cudnn.allow_tf32 = False
+    torch.backends.cudnn.benchmark = True  # shapes stay as they are
     return torch, "cuda" if on_gpu else "cpu"
 
 
@@ -176,7 +177,7 @@ def transformer(
     return parameters, forward, _adam(torch)(parameters)
 
 
-NETS = {"mlp": mlp, "lenet": lenet, "lstm": lstm, "transformer": transformer}
+NETS: dict[str, Callable[..., Net]] = {"mlp": mlp, "lenet": lenet, "lstm": lstm, "transformer": transformer}
 
 
 def tiny(count: int, on_gpu: bool) -> Callable[[], float]:

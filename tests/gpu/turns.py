@@ -47,7 +47,7 @@ def turns(runs: Mapping[str, Callable[[], object]], effort: Effort) -> dict[str,
     steps = {name: _steps(run, effort.seconds) for name, run in runs.items()}
     times: dict[str, list[float]] = {name: [] for name in runs}
     for number in range(effort.rounds):
-        for name in runs if number % 2 == 0 else reversed(runs):
+        for name in runs if number % 2 == 0 else reversed(list(runs)):
             times[name].append(_timed(runs[name], steps[name]))
     return {name: statistics.median(found) for name, found in times.items()}
 
