@@ -12,6 +12,8 @@ from typing import Any
 import numpy as np
 
 from fluidnb.errors import OpTypeError
+from fluidnb.values.copies import is_on_device
+from fluidnb.values.far import FarArray
 from fluidnb.viz.curves import Curve
 from fluidnb.viz.outlet import Outlet, find_outlet
 from fluidnb.viz.progress_faces import State, html_face, text_face
@@ -178,9 +180,9 @@ def progress(
 def _probe(watched: Any) -> tuple[str, Callable[[], float | None]]:
     """The name of what is watched and a function that gives its value now, None without one."""
     if hasattr(watched, "block") and hasattr(watched, "name"):
-        from fluidnb.runtime.latest import latest_array
+        from fluidnb.runtime.latest import latest_held
 
-        return watched.name, lambda: _number(latest_array(watched))
+        return watched.name, lambda: _number(latest_held(watched))
     if callable(watched):
         return getattr(watched, "__name__", "value"), lambda: _number(watched())
     raise OpTypeError(
@@ -192,5 +194,5 @@ def _number(value: Any) -> float | None:
     """A value as one number: of several elements, their mean."""
     if value is None:
         return None
-    array = np.asarray(value)
+    array: Any = FarArray(value) if is_on_device(value) else np.asarray(value)
     return float(array.item()) if array.size == 1 else float(array.mean()) if array.size else None

@@ -22,6 +22,7 @@ from fluidnb.runtime.scope import Scope
 from fluidnb.values.far import FarArray
 from fluidnb.viz.gradients import Gradients
 from fluidnb.viz.panel_values import Window, read_opened, read_window
+from fluidnb.viz.progress import Progress
 from fluidnb.viz.reprs import repr_html
 from fluidnb.viz.values_reader import read_scope, read_tensor
 from fluidnb_kernels.standin import runtime
@@ -335,3 +336,21 @@ def test_updates_are_measured_on_the_device(cuda: fluid.CUDAPlace, copied: Bytes
     row = copied.of(gradients.picture).rows[0]
     want = np.sqrt(8 * ROWS) * np.array([1.0, 0.5, 2.5])
     np.testing.assert_allclose([row.gradient.last, row.update.last, row.weights], want)
+
+
+def test_progress_watches_means_of_large_tensors(
+    cuda: fluid.CUDAPlace, copied: Bytes, scope: Scope, large: np.ndarray[Any, Any]
+) -> None:
+    with fluid.scope_guard(scope):
+        w = layers.create_parameter([ROWS, COLUMNS], "float32", "w")
+        scope.find_var("w").get_tensor().set(np.nan_to_num(large, posinf=0.0), cuda)
+        progress = copied.of(lambda: _watched(w))
+    want = np.nan_to_num(large, posinf=0.0).mean(dtype="float64")
+    np.testing.assert_allclose(progress.curves[0].last, want, rtol=1e-5)
+
+
+def _watched(variable: fluid.Variable) -> Progress:
+    progress = Progress(range(1), [variable])
+    for _ in progress:
+        pass
+    return progress
