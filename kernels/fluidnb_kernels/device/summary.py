@@ -10,14 +10,14 @@ import numpy as np
 from fluidnb.values import CPUPlace, CUDAPlace, DeviceContext
 from fluidnb.values.gauge import BINS, Gauge, Numbers, Spread, Totals, register_gauge, step_of
 from fluidnb_kernels.cuda import CTYPES, Source, ctype
-from fluidnb_kernels.cuda.grid import THREADS
+from fluidnb_kernels.cuda.grid import BLOCKS, THREADS
 from fluidnb_kernels.tensor.moves import WORDS
 from fluidnb_kernels.tensor.picks import word
 
 Array = Any
 
-#: Blocks of a launch, at most: each leaves a row that another launch reads.
-_BLOCKS = 256
+#: Blocks of a launch of which each leaves a row that another launch reads, at most.
+_ROWS = 256
 #: Elements that a thread at least has before there are more blocks.
 _LEAST = 8
 _FLOATS = ("float16", "bfloat16", "float32", "float64")
@@ -117,7 +117,7 @@ class DeviceGauge(Gauge):
         _context(array).clear(found)
         if array.size:
             x, y = _words(array), _words(other)
-            _launch(f"find_other<{word(x)}>", x.size, x, y, found, np.int64(x.size))
+            _launch(f"find_other<{word(x)}>", x.size, x, y, found, np.int64(x.size), most=BLOCKS)
         return not _host(found).any()
 
     def picked(self, array: Array, *places: Sequence[int] | np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
@@ -144,7 +144,7 @@ class DeviceGauge(Gauge):
         for i, array in enumerate(arrays):
             if array.size:
                 n = array.size
-                _launch(f"find_odd<{ctype(array.dtype)}>", n, array, found[i : i + 1], np.int64(n))
+                _launch(f"find_odd<{ctype(array.dtype)}>", n, array, found[i : i + 1], np.int64(n), most=BLOCKS)
         return [bool(bad) for bad in _host(found).tolist()]
 
 
@@ -157,13 +157,13 @@ def _totals(array: Array, less: Array | None, step: int, out: Array | None = Non
     return out
 
 
-def _blocks(n: int) -> int:
-    return max(1, min(_BLOCKS, -(-n // (THREADS * _LEAST))))
+def _blocks(n: int, most: int = _ROWS) -> int:
+    return max(1, min(most, -(-n // (THREADS * _LEAST))))
 
 
-def _launch(kernel: str, n: int, *args: Any) -> None:
+def _launch(kernel: str, n: int, *args: Any, most: int = _ROWS) -> None:
     """Launch a kernel over so many elements; blocks are small where one warp has enough threads."""
-    CUDA[kernel]((_blocks(n),), (32 if n <= 32 * _LEAST else THREADS,), 0, *args)
+    CUDA[kernel]((_blocks(n, most),), (32 if n <= 32 * _LEAST else THREADS,), 0, *args)
 
 
 def _words(array: Array) -> Array:
