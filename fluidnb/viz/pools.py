@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from functools import cache
 from typing import Any
 
 from fluidnb import memory
@@ -102,8 +103,13 @@ def pool_lines(pool: PoolPicture, title: str, width: int = 0, top: int = 8) -> l
 
 def _read(program: Any, place: Place) -> PoolPicture:
     stats, device = memory.stats(place), device_name(place)
-    limit = memory.pool(place).system.total() if device else 0
-    return PoolPicture(stats, tuple(holders(program, stats)), device, limit)
+    return PoolPicture(stats, tuple(holders(program, stats)), device, _limit(memory.pool(place)) if device else 0)
+
+
+@cache
+def _limit(pool: memory.BuddyAllocator) -> int:
+    """What a pool may take; asked once, since that wakes the device."""
+    return pool.system.total()
 
 
 def _holder(holder: Holder) -> str:

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 from IPython.core.completer import provisionalcompleter
+from IPython.core.error import UsageError
 
 import fluidnb as fluid
 from fluidnb.errors import EnforceNotMet
@@ -78,6 +79,8 @@ def test_device_time(typed: Session, tmp_path: Path) -> None:
     assert "mean of 2 runs; device time by CUDA events: CUDAPlace(0)" in shown
     [row] = [row for row in shown.splitlines() if "mul(X=x" in row]
     assert re.match(r" *[\d.]+ (µs|ms|s) ", row)
+    error, _ = typed.fail("%fluid profile --feed x=a --listing --live")
+    assert isinstance(error, UsageError)
 
 
 def test_debug_sessions_say_where_they_run(typed: Session) -> None:

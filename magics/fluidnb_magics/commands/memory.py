@@ -73,6 +73,8 @@ def profile(bench: Workbench, line: str) -> None:
     What runs on a device is timed by the device's own clock: its rows are device time.
     """
     args = parse_argstring(profile, line)
+    if args.listing and args.live:
+        raise UsageError("%fluid profile shows a listing or a widget: --listing or --live.")
     program = bench.existing(args.program)[0]
     bench.before_run(program, global_scope())  # first values are no part of it
     found, runs = profile_steps(_runner(bench, program, args), args.steps)
