@@ -5,36 +5,59 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
+
 from fluidnb.errors import EnforceNotMet
 from fluidnb.op import EMPTY, Binder
 from fluidnb.op.binder import Call
-from fluidnb.values.copies import is_on_device
-from fluidnb.values.gauge import gauge_of
+from fluidnb.values.gauge import Gauge, gauge_of
+
+_HOST = Gauge()
 
 
 def checks(binder: Binder) -> list[Call]:
-    """The call that looks at an operator's outputs.
+    """The calls that look at an operator's outputs.
 
     Args:
         binder: the operator, bound.
 
     Returns:
-        One call; none for an operator without floating outputs.
+        One call for each floating output on the host, and one for all those on a device.
     """
-    found: list[tuple[str, Any]] = []
+    calls: list[Call] = []
+    far: list[tuple[str, Any]] = []
     for slot, names in binder.outputs.items():
         for i, name in enumerate(names):
             arrays = binder._outputs.get(slot, [])
             array = arrays[i] if i < len(arrays) else None
             kind = getattr(getattr(array, "dtype", None), "kind", "")  # step scopes and rows have none
             if name != EMPTY and kind == "f":
-                found.append((name, array))
-    arrays = [array for _, array in found]
-    return [(check, (tuple(name for name, _ in found), binder, *arrays), {})] if found else []
+                if isinstance(array, np.ndarray):
+                    calls.append((check, (array, name, binder), {}))
+                else:
+                    far.append((name, array))
+    if far:
+        calls.append((check_far, (tuple(name for name, _ in far), binder, *(array for _, array in far)), {}))
+    return calls
 
 
-def check(names: Sequence[str], binder: Binder, *arrays: Any) -> None:
-    """Raise if an array holds NaN or infinity; those of a device are looked at there, all of them at once.
+def check(array: Any, name: str, binder: Binder) -> None:
+    """Raise if an array of the host holds NaN or infinity.
+
+    Args:
+        array: a floating array.
+        name: the variable.
+        binder: the operator that wrote it.
+
+    Raises:
+        EnforceNotMet: naming operator, variable, counts and the user's line.
+    """
+    if _HOST.beyond(array):
+        raise _refused(array, name, binder)
+
+
+def check_far(names: Sequence[str], binder: Binder, *arrays: Any) -> None:
+    """Raise if an array of a device holds NaN or infinity; the device is asked once about all of them.
 
     Args:
         names: the variables.
@@ -44,20 +67,16 @@ def check(names: Sequence[str], binder: Binder, *arrays: Any) -> None:
     Raises:
         EnforceNotMet: naming operator, variable, counts and the user's line.
     """
-    for name, array, odd in zip(names, arrays, _odd(arrays), strict=True):
-        if not odd:
-            continue
-        nan, inf = gauge_of(array).holes(array)
-        raise EnforceNotMet(
-            f"Operator {binder.definition.type} output Tensor {name} contains NAN/Inf.",
-            op=binder.text(), slots=binder.operands(), where=binder.where(),
-            expected="finite numbers", received=f"{nan} NaN and {inf} infinite of {array.size} elements",
-            hint="look at its inputs: the logarithm of 0, a division by 0, or a learning rate that is too large.",
-        )  # fmt: skip
+    for name, array, odd in zip(names, arrays, gauge_of(arrays[0]).odd(arrays), strict=True):
+        if odd:
+            raise _refused(array, name, binder)
 
 
-def _odd(arrays: Sequence[Any]) -> list[bool]:
-    """Which arrays hold NaN or infinity; what lies on a device is asked about once."""
-    far = [array for array in arrays if is_on_device(array)]
-    found = iter(gauge_of(far[0]).odd(far) if far else ())
-    return [next(found) if is_on_device(array) else gauge_of(array).beyond(array) for array in arrays]
+def _refused(array: Any, name: str, binder: Binder) -> EnforceNotMet:
+    nan, inf = gauge_of(array).holes(array)
+    return EnforceNotMet(
+        f"Operator {binder.definition.type} output Tensor {name} contains NAN/Inf.",
+        op=binder.text(), slots=binder.operands(), where=binder.where(),
+        expected="finite numbers", received=f"{nan} NaN and {inf} infinite of {array.size} elements",
+        hint="look at its inputs: the logarithm of 0, a division by 0, or a learning rate that is too large.",
+    )  # fmt: skip
