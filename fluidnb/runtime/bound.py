@@ -106,7 +106,8 @@ class Bound:
         self.kind: Any = np.ndarray
         if self.place_kind != "cpu":
             self.sketch = DeviceContext.get(self.place).sketch
-            self.kind = type(self.sketch((0,), np.dtype(np.uint8)))
+            one = self.sketch((0,), np.dtype(np.uint8))
+            self.kind = np.ndarray if one is None else type(one)
         self.shared: set[int] = set()
         self.pin = False
         self.buffers: dict[int, tuple[Any, int]] = {}
