@@ -20,8 +20,8 @@ cupy = pytest.importorskip("cupy", reason="cupy is not installed")
 
 #: Public names that are the stand-in's own: how its streams are looked into.
 OWN = {
-    "Stream.push", "Stream.drain", "Stream.keep", "Stream.mark", "Event.time", "Event.upto", "Event.recorded",
-    "runtime.streams", "runtime.is_pinned",
+    "Stream.push", "Stream.drain", "Stream.keep", "Stream.mark", "Event.time", "Event.timed", "Event.upto",
+    "Event.recorded", "runtime.streams", "runtime.is_pinned",
 }  # fmt: skip
 
 

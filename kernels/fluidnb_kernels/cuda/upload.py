@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+
+from fluidnb import memory
+from fluidnb.values import CUDAPlace, DeviceContext
 
 Array = Any
 
@@ -26,12 +30,32 @@ def upload(numbers: Array, out: Array) -> None:
         out.set(numbers)
 
 
-def uploaded(numbers: Array, beside: Array) -> Array:
-    """Numbers of the host in new memory beside an array.
+def room_beside(array: Array, shape: Sequence[int], dtype: Any) -> Array:
+    """New memory where an array is: of the pool from which it comes, where it comes from one.
+
+    Args:
+        array: of the host, or of a device.
+        shape: the new array's sizes.
+        dtype: its numpy dtype.
+
+    Returns:
+        An array whose content is not defined.
+
+    Example:
+        >>> room_beside(np.zeros(0), (2, 3), np.int32).shape
+        (2, 3)
+    """
+    if isinstance(array, np.ndarray) or memory.owner(array) is None:
+        return type(array)(tuple(shape), dtype)
+    return DeviceContext.get(CUDAPlace(array.data.device_id)).empty(shape, dtype)
+
+
+def uploaded(numbers: Array, near: Array) -> Array:
+    """Numbers of the host in new memory where an array is.
 
     Args:
         numbers: an ndarray.
-        beside: an array of the place that wants them.
+        near: an array of the place that wants them.
 
     Returns:
         An array.
@@ -40,6 +64,6 @@ def uploaded(numbers: Array, beside: Array) -> Array:
         >>> uploaded(np.ones(2), np.zeros(0))
         array([1., 1.])
     """
-    out = type(beside)(numbers.shape, numbers.dtype)
+    out = room_beside(near, numbers.shape, numbers.dtype)
     upload(numbers, out)
     return out

@@ -15,7 +15,7 @@ from fluidnb_kernels.cuda.cast import of_dtype
 from fluidnb_kernels.cuda.grid import each
 from fluidnb_kernels.cuda.lines import TEAM
 from fluidnb_kernels.cuda.rows import by_rows, threads_of
-from fluidnb_kernels.cuda.upload import uploaded
+from fluidnb_kernels.cuda.upload import room_beside, uploaded
 from fluidnb_kernels.cuda.wide import wide_dtype, writing_as, written_as
 from fluidnb_kernels.emit import FLOATS
 from fluidnb_kernels.loss.kernels import NOTHING
@@ -129,7 +129,7 @@ def fill_rows(function: Function, slopes: Array, picks: Array, x: Array, target:
     order = ids.argsort(kind="stable")
     order = order[(ids[order] >= 0) & (ids[order] < target.height_)]
     rows, counts = np.unique(ids[order], return_counts=True)
-    values = type(x)((len(rows), x.shape[1]), x.dtype)
+    values = room_beside(x, (len(rows), x.shape[1]), x.dtype)
     if values.size:
         places = uploaded(order, picks), uploaded(counts.cumsum(), picks)
         sizes = [np.int64(n) for n in (picks.shape[1], x.shape[1], len(rows))]

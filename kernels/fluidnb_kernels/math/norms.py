@@ -14,6 +14,7 @@ from fluidnb_kernels.cuda import CTYPES, Source, ctype
 from fluidnb_kernels.cuda.fold import fold, spread
 from fluidnb_kernels.cuda.grid import THREADS, each
 from fluidnb_kernels.cuda.lines import each_line, split
+from fluidnb_kernels.cuda.upload import room_beside
 from fluidnb_kernels.cuda.wide import wide_dtype
 from fluidnb_kernels.emit import FLOATS, made
 from fluidnb_kernels.reduce.folds import CUDA as FOLDS
@@ -226,7 +227,7 @@ def shrink_rows_on_device(source: SelectedRows, target: SelectedRows, longest: f
     values = held(target)
     if values.size:
         t, n, parts = ctype(values.dtype), np.int64(values.size), min(_PARTS, -(-values.size // THREADS))
-        partial = type(values)((parts,), wide_dtype(values.dtype))
+        partial = room_beside(values, (parts,), wide_dtype(values.dtype))
         CUDA[f"squares<{t}>"]((parts,), (THREADS,), 0, values, partial, n)
         CUDA[f"shrink<{t}>"]((parts,), (THREADS,), 0, values, partial, values, np.int32(parts), np.float64(longest), n)
 

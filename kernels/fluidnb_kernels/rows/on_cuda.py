@@ -16,7 +16,7 @@ from fluidnb.values.copies import copy_between
 from fluidnb_kernels.cuda import CTYPES, Function, Source, ctype
 from fluidnb_kernels.cuda.grid import BLOCKS, THREADS
 from fluidnb_kernels.cuda.now import NOW
-from fluidnb_kernels.cuda.upload import uploaded
+from fluidnb_kernels.cuda.upload import room_beside, uploaded
 from fluidnb_kernels.emit import FLOATS
 from fluidnb_kernels.math.plain import added, launch
 from fluidnb_kernels.rows.values import dtype_of, fill, held, put_rows, shape_of
@@ -57,7 +57,7 @@ def merge_on_device(source: SelectedRows, target: SelectedRows) -> None:
     """
     values = held(source)
     rows, order, ends = _sorted(source.rows_)
-    sums = type(values)((len(rows), *values.shape[1:]), values.dtype)
+    sums = room_beside(values, (len(rows), *values.shape[1:]), values.dtype)
     if sums.size:
         numbers = [uploaded(n, values) for n in (order, ends)]
         sizes = np.int64(sums.size // len(rows)), np.int64(len(rows))
@@ -168,7 +168,7 @@ def transform_on_device(
         values = out = held(target)
     else:
         values = held(source)
-        out = type(values)(values.shape, values.dtype)
+        out = room_beside(values, values.shape, values.dtype)
         fill(target, source.rows_.copy(), out)
     function(values, *args, out)
 

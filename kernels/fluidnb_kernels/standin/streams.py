@@ -92,7 +92,7 @@ class Stream:
         Args:
             thing: what the work is about.
         """
-        self.push(partial(id, thing))
+        self.push([thing].clear)
 
     def drain(self, upto: int | None = None) -> None:
         """Do the work that waits.
@@ -202,7 +202,8 @@ class Event:
         interprocess: as in cupy.
 
     Attributes:
-        time: when it came last, in seconds; None where it takes no time.
+        time: when it came last, in seconds; 0 where it takes no time.
+        timed: whether it takes time.
         upto: how much work of its stream lies before it.
     """
 
@@ -210,7 +211,7 @@ class Event:
         self._stream: Stream | None = None
         self._captured = False
         self.upto = 0
-        self.time = None if disable_timing else 0.0
+        self.time, self.timed = 0.0, not disable_timing
 
     def record(self, stream: Stream | None = None) -> None:
         """Come when the work so far of a stream is done.
@@ -223,7 +224,7 @@ class Event:
         self._stream, self.upto, self._captured = stream, stream.mark, stream.is_capturing()
 
     def _come(self) -> None:
-        if self.time is not None:
+        if self.timed:
             self.time = time.perf_counter()
 
     def recorded(self) -> Stream | None:
@@ -262,11 +263,11 @@ def get_elapsed_time(start_event: Event, end_event: Event) -> float:
     Raises:
         CUDARuntimeError: one has not come, was not recorded, or takes no time.
     """
-    if any(event.recorded() is None or event.time is None for event in (start_event, end_event)):
+    if any(event.recorded() is None or not event.timed for event in (start_event, end_event)):
         raise CUDARuntimeError("cudaErrorInvalidResourceHandle: invalid resource handle")
     if not (start_event.done and end_event.done):
         raise CUDARuntimeError("cudaErrorNotReady: device not ready")
-    return float(end_event.time - start_event.time) * 1e3
+    return (end_event.time - start_event.time) * 1e3
 
 
 def get_current_stream(device_id: int = -1) -> Any:
