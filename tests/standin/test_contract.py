@@ -5,12 +5,14 @@ from __future__ import annotations
 import inspect
 import re
 import types
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
+import ml_dtypes
+import numpy as np
 import pytest
 
 from fluidnb_kernels import standin
@@ -114,3 +116,49 @@ def test_cublas_is_asked_for_in_a_way_that_finds_it_in_wheels() -> None:
 
 def test_it_says_which_cupy_it_follows() -> None:
     assert standin.__version__.split(".")[0] == cupy.__version__.split(".")[0]
+
+
+def array_of(module: Any, dtype: Any) -> Any:
+    """An array where no memory is: how it lies can be looked at without a device."""
+    memory = module.cuda.UnownedMemory(1 << 60, 1 << 20, None, 0)
+    return module.ndarray((4, 6, 8), dtype, module.cuda.MemoryPointer(memory, 0))
+
+
+VIEWS: dict[str, Callable[[Any], Any]] = {
+    "row": lambda x: x[1], "number": lambda x: x[1, 2, 3], "rows": lambda x: x[1:3], "columns": lambda x: x[..., 2:5],
+    "steps": lambda x: x[:, ::2], "backwards": lambda x: x[::-1], "none": lambda x: x[None, :, 0], "T": lambda x: x.T,
+    "swapaxes": lambda x: x.swapaxes(0, 1), "transpose": lambda x: x.transpose(1, 2, 0),
+    "reshape": lambda x: x.reshape(24, 8), "part": lambda x: x[1:].reshape((-1, 4)), "ravel": lambda x: x.ravel(),
+    "squeeze": lambda x: x[:1].squeeze(0), "bytes": lambda x: x.view(np.uint8), "view": lambda x: x.view(),
+    "empty": lambda x: x[:0],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("view", VIEWS)
+@pytest.mark.parametrize("dtype", ["bool", "uint8", "int64", "float16", ml_dtypes.bfloat16, "float32", "complex64"])
+def test_views_lie_as_cupys(dtype: Any, view: str) -> None:
+    seen = []
+    for module in (standin, cupy):
+        x = array_of(module, dtype)
+        y = VIEWS[view](x)
+        lies = y.shape, y.strides, y.dtype, y.size, y.ndim, y.itemsize, y.nbytes, y.flags.c_contiguous
+        seen.append((*lies, y.data.ptr, y.data.device_id, y.data.mem is x.data.mem, y.base is x))
+    assert seen[0] == seen[1]
+
+
+def test_arguments_that_cupy_refuses_are_refused() -> None:
+    wrong: list[tuple[type[Exception], Callable[[Any], Any]]] = [
+        (TypeError, lambda m: array_of(m, "float32").set(np.zeros((4, 6, 8)))),
+        (TypeError, lambda m: array_of(m, "float32").set([1.0])),
+        (ValueError, lambda m: array_of(m, "float32").set(np.zeros((4, 6), "float32"))),
+        (RuntimeError, lambda m: array_of(m, "float32")[:, ::2].set(np.zeros((4, 3, 8), "float32"))),
+        (ValueError, lambda m: m.ndarray((2,), "datetime64[s]")),
+        (TypeError, lambda m: m.RawModule("text")),
+        (TypeError, lambda m: m.RawModule(code="text", options=["-DA"])),
+        (TypeError, lambda m: m.RawKernel("text", "name", ["-DA"])),
+        (TypeError, lambda m: np.asarray(array_of(m, "float32"))),
+    ]
+    for error, ask in wrong:
+        for module in (cupy, standin):
+            with pytest.raises(error):
+                ask(module)

@@ -25,8 +25,9 @@ class RawModule:
     """
 
     def __init__(
-        self, code: str, *, options: Sequence[str] = (), name_expressions: Sequence[str] | None = None
+        self, *, code: str, options: tuple[str, ...] = (), name_expressions: Sequence[str] | None = None
     ) -> None:
+        _require_tuple("options", options)
         self._module = raw.RawModule(code, options=options, name_expressions=name_expressions or ())
 
     def get_function(self, name: str) -> RawKernel:
@@ -49,7 +50,8 @@ class RawKernel:
         options: of the compiler.
     """
 
-    def __init__(self, code: str, name: str, options: Sequence[str] = ()) -> None:
+    def __init__(self, code: str, name: str, options: tuple[str, ...] = ()) -> None:
+        _require_tuple("options", options)
         self._kernel = raw.RawKernel(code, name, options)
 
     name = property(lambda self: self._kernel.name)
@@ -77,9 +79,8 @@ class RawKernel:
             CUDARuntimeError: an address that is not a device's.
             EmulatorError: a launch that CUDA refuses; a grid of no blocks, of which cupy would make one block.
         """
-        for sizes in (grid, block):
-            if not isinstance(sizes, tuple):
-                raise TypeError(f"Argument has incorrect type (expected tuple, got {type(sizes).__name__})")
+        _require_tuple("grid", grid)
+        _require_tuple("block", block)
         self._kernel.check(grid, block, shared_mem)
         given = [self._argument(i, a) for i, a in enumerate(args)]
         get_current_stream().push(lambda: self._kernel(grid, block, given, shared_mem=shared_mem))
@@ -101,3 +102,9 @@ class RawKernel:
                 f"cudaErrorIllegalAddress: argument {place} of {self.name} is not in a device's memory"
             )
         return given
+
+
+def _require_tuple(name: str, given: Any) -> None:
+    """Refuse what is no tuple, as cupy's compiled classes do."""
+    if not isinstance(given, tuple):
+        raise TypeError(f"Argument '{name}' has incorrect type (expected tuple, got {type(given).__name__})")
