@@ -51,7 +51,7 @@ test-full: $(VENV)/.ready-test paddle kernels-of-jupyter node ## run every test 
 # SANITIZER=compute-sanitizer runs a few tests under it.
 GPU_TESTS = $(if $(SANITIZER),tests/device/test_programs.py tests/ops/test_reduce.py,--full tests/device tests/ops tests/cuda)
 GPU_WORKERS = $(if $(SANITIZER),,$$($(PYTHON) -c 'import xdist' 2>/dev/null && echo --numprocesses $(WORKERS) --maxprocesses 8))
-test-gpu: ## run golden programs and models, OpTests, kernels, debugger and faults on a GPU, from a plain checkout: numpy, ml_dtypes, protobuf, pytest and cupy are enough
+test-gpu: ## run golden programs and models, OpTests, kernels, debugger and faults on a GPU, from a plain checkout: numpy, protobuf, pytest and cupy are enough
 ifeq ($(strip $(ARGS)$(SANITIZER)),)
 	@PYTHONPATH=.:kernels:magics $(PYTHON) -m tests.gpu.compiled
 endif

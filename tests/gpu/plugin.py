@@ -1,14 +1,13 @@
 """The pytest plugin of `make test-gpu`: CUDAPlace is a GPU, and CUDA kernels run there beside their numpy twins.
 
-It needs numpy, ml_dtypes, protobuf, pytest and cupy, and runs in a checkout where nothing is installed. What is left
-out is told: modules of tests that need other packages, or no device, and tests that are about cupy's stand-in.
+It needs numpy, protobuf, pytest and cupy, and runs in a checkout where nothing is installed. What is left out is told:
+modules of tests that need other packages, or no device, and tests that are about cupy's stand-in.
 """
 
 from __future__ import annotations
 
 import importlib
 import os
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -34,8 +33,6 @@ def pytest_configure(config: pytest.Config) -> None:
     from tests.cuda.devices import OnCupy
 
     missing = backend.missing()
-    if find_spec("ml_dtypes") is None:  # kernels are listed by dtype, bfloat16 among them
-        missing = "ml_dtypes is not installed: pip install ml_dtypes."
     if missing:
         pytest.exit(f"make test-gpu: {missing}", 2)
     twins.device = OnCupy

@@ -8,8 +8,7 @@ from typing import Any
 import numpy as np
 
 from fluidnb.op import Attr, Binder, Context, default_grad, grad_op, kernel, op
-from fluidnb.values.dtypes import np_dtype
-from fluidnb_kernels.cuda import CTYPES, Source, ctype
+from fluidnb_kernels.cuda import CTYPES, Source, ctype, elements
 from fluidnb_kernels.cuda.held import held_rows, held_types
 from fluidnb_kernels.cuda.lines import each_line, split
 from fluidnb_kernels.emit import FLOATS
@@ -29,7 +28,7 @@ def _kernels() -> Iterator[str]:
 
 
 def _row_kernels() -> Iterator[str]:
-    yield from (f"{name}<{types}>" for name in _OF_ROWS for dtype in FLOATS for types in held_types(np_dtype(dtype)))
+    yield from (f"{name}<{types}>" for name in _OF_ROWS for dtype in elements(FLOATS) for types in held_types(dtype))
 
 
 #: softmax, and what is made of it, for GPUs; and softmax of rows that are not too long.

@@ -10,8 +10,7 @@ import numpy as np
 
 from fluidnb.op import GRAD, Attr, Binder, aliases, default_grad, grad_op, kernel, op, same, second_grad
 from fluidnb.op.grad import GradMaker
-from fluidnb.values.dtypes import np_dtype
-from fluidnb_kernels.cuda import Source, ctype, vector, widths
+from fluidnb_kernels.cuda import Source, ctype, elements, vector, widths
 from fluidnb_kernels.cuda.grid import each, elementwise
 from fluidnb_kernels.emit import FLOATS, made
 
@@ -78,7 +77,7 @@ _rows: dict[str, Row] = {}
 
 def _kernels() -> Iterator[str]:
     for type, row in _rows.items():
-        for dtype in map(np_dtype, row.dtypes):
+        for dtype in elements(row.dtypes):
             for width in widths(dtype):
                 yield f"unary<f::{type}, {ctype(dtype)}, {width}>"
                 if dtype.name in FLOATS:
@@ -88,7 +87,7 @@ def _kernels() -> Iterator[str]:
 def _kernels_again() -> Iterator[str]:
     for type, row in _rows.items():
         if row.again is not None and row.again.given:
-            yield from (f"again<f::{type}, {ctype(np_dtype(dtype))}>" for dtype in FLOATS)
+            yield from (f"again<f::{type}, {ctype(dtype)}>" for dtype in elements(FLOATS))
 
 
 #: The same functions for GPUs: ``f::NAME`` there is the row NAME here.

@@ -9,8 +9,7 @@ from typing import Any
 import numpy as np
 
 from fluidnb.op import Binder
-from fluidnb.values.dtypes import np_dtype
-from fluidnb_kernels.cuda import Source, ctype
+from fluidnb_kernels.cuda import Source, ctype, elements
 from fluidnb_kernels.cuda.grid import each
 from fluidnb_kernels.cuda.wide import wide_dtype
 from fluidnb_kernels.cuda.windows import numbers_of
@@ -23,7 +22,7 @@ Array = Any
 
 def _kernels() -> Iterator[str]:
     yield from (f"columns<{WORDS[size]}>" for size in (2, 4, 8))
-    for dtype in map(np_dtype, FLOATS):
+    for dtype in elements(FLOATS):
         for column in dict.fromkeys((dtype, wide_dtype(dtype))):
             yield f"images<{ctype(column)}, {ctype(dtype)}>"
 

@@ -5,6 +5,6 @@ kernel in it, and a kernel that binds emits launches of it as it emits calls of 
 """
 
 from fluidnb_kernels.cuda.source import Function, Source, sources
-from fluidnb_kernels.cuda.types import CTYPES, address_of, ctype, vector, widths
+from fluidnb_kernels.cuda.types import CTYPES, address_of, ctype, elements, vector, widths
 
-__all__ = ["CTYPES", "Function", "Source", "address_of", "ctype", "sources", "vector", "widths"]
+__all__ = ["CTYPES", "Function", "Source", "address_of", "ctype", "elements", "sources", "vector", "widths"]

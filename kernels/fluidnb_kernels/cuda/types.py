@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -13,6 +15,30 @@ CTYPES = {
 }  # fmt: skip
 #: Bytes of the widest load.
 _WIDE = 16
+
+
+@dataclass(frozen=True, slots=True)
+class _Named:
+    """What lists of kernels ask of a dtype."""
+
+    name: str
+    itemsize: int
+
+
+def elements(names: Iterable[str]) -> list[Any]:
+    """The dtypes of a list of kernels; it names those for bfloat16 without ml_dtypes, too.
+
+    Args:
+        names: names of dtypes.
+
+    Returns:
+        Numpy dtypes, and for bfloat16 something with its name and size.
+
+    Example:
+        >>> [(ctype(each), each.itemsize) for each in elements(["float32", "bfloat16"])]
+        [('float', 4), ('__nv_bfloat16', 2)]
+    """
+    return [_Named(name, 2) if name == "bfloat16" else np.dtype(name) for name in names]
 
 
 def ctype(dtype: Any) -> str:

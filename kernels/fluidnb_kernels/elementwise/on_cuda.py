@@ -10,7 +10,7 @@ import numpy as np
 
 from fluidnb.op import Binder
 from fluidnb.values.dtypes import np_dtype
-from fluidnb_kernels.cuda import Source, ctype, vector, widths
+from fluidnb_kernels.cuda import Source, ctype, elements, vector, widths
 from fluidnb_kernels.cuda.cast import of_dtype
 from fluidnb_kernels.cuda.grid import each
 from fluidnb_kernels.cuda.wide import wide_dtype, writing_as, written_as
@@ -50,7 +50,7 @@ def function_kernels(functions: Iterable[str], dtypes: Iterable[str], result: st
         'strided<f::add, double, double>'
     """
     for function in functions:
-        for dtype in map(np_dtype, dtypes):
+        for dtype in elements(dtypes):
             types = f"{function}, {ctype(dtype)}, {ctype(np_dtype(result) if result else dtype)}"
             for width in widths(dtype):
                 yield f"binary<{types}, {width}>"
@@ -60,7 +60,7 @@ def function_kernels(functions: Iterable[str], dtypes: Iterable[str], result: st
 
 def _kernels() -> Iterator[str]:
     yield from function_kernels([f"f::{name}" for name in (*_SMOOTH, *_OTHER)], NUMBERS)
-    for dtype in map(np_dtype, FLOATS):
+    for dtype in elements(FLOATS):
         own = ctype(dtype)
         yield f"fold<{own}>"
         for name in _SMOOTH:

@@ -8,8 +8,7 @@ from typing import Any
 import numpy as np
 
 from fluidnb.op import Binder
-from fluidnb.values.dtypes import np_dtype
-from fluidnb_kernels.cuda import Source, ctype, widths
+from fluidnb_kernels.cuda import Source, ctype, elements, widths
 from fluidnb_kernels.cuda.cast import of_dtype
 from fluidnb_kernels.cuda.grid import each
 from fluidnb_kernels.cuda.types import vector
@@ -23,7 +22,7 @@ _TERMS = 8
 
 
 def _kernels() -> Iterator[str]:
-    for dtype in map(np_dtype, NUMBERS):
+    for dtype in elements(NUMBERS):
         for width in widths(dtype):
             for kernel in ("scale", "clip", "sign", "total", *(["clip_grad"] if dtype.name in FLOATS else [])):
                 yield f"{kernel}<{ctype(dtype)}, {width}>"

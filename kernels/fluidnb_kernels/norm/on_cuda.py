@@ -9,8 +9,7 @@ from typing import Any
 import numpy as np
 
 from fluidnb.op import Binder
-from fluidnb.values.dtypes import np_dtype
-from fluidnb_kernels.cuda import Source, ctype
+from fluidnb_kernels.cuda import Source, ctype, elements
 from fluidnb_kernels.cuda.cast import of_dtype
 from fluidnb_kernels.cuda.grid import each
 from fluidnb_kernels.cuda.held import held_rows, held_types
@@ -31,14 +30,14 @@ _OF_WIDE = ("batch_moments", "running_moments", "number", "parts_together", "inv
 
 
 def _kernels() -> Iterator[str]:
-    for dtype in map(np_dtype, FLOATS):
+    for dtype in elements(FLOATS):
         names = _OF_STORED + (_OF_WIDE if wide_dtype(dtype) == dtype else ())
         yield from (f"{name}<{ctype(dtype)}>" for name in names)
 
 
 def _row_kernels() -> Iterator[str]:
     names = "row_norm", "row_grad"
-    yield from (f"{name}<{types}>" for name in names for dtype in FLOATS for types in held_types(np_dtype(dtype)))
+    yield from (f"{name}<{types}>" for name in names for dtype in elements(FLOATS) for types in held_types(dtype))
 
 
 CUDA, ROWS = Source(__file__, "norm.cu", _kernels), Source(__file__, "row_norm.cu", _row_kernels)

@@ -7,8 +7,7 @@ from typing import Any
 import numpy as np
 
 from fluidnb.op import Attr, Binder, Context, kernel, op
-from fluidnb.values.dtypes import np_dtype
-from fluidnb_kernels.cuda import Source, ctype
+from fluidnb_kernels.cuda import Source, ctype, elements
 from fluidnb_kernels.cuda.cast import of_dtype
 from fluidnb_kernels.cuda.grid import each
 from fluidnb_kernels.cuda.wide import writing_as, written_as
@@ -111,7 +110,7 @@ def average_accumulates(b: Binder) -> None:
 
 #: The same for GPUs.
 CUDA = Source(
-    __file__, "average.cu", lambda: ["average_counts", *(f"average_sums<{ctype(np_dtype(d))}>" for d in FLOATS)]
+    __file__, "average.cu", lambda: ["average_counts", *(f"average_sums<{ctype(d)}>" for d in elements(FLOATS))]
 )
 
 

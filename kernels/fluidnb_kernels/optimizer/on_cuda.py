@@ -10,8 +10,7 @@ import numpy as np
 from fluidnb.errors import OpTypeError
 from fluidnb.op import Binder
 from fluidnb.values import SelectedRows
-from fluidnb.values.dtypes import np_dtype
-from fluidnb_kernels.cuda import Source, ctype, vector, widths
+from fluidnb_kernels.cuda import Source, ctype, elements, vector, widths
 from fluidnb_kernels.cuda.cast import of_dtype
 from fluidnb_kernels.cuda.grid import each
 from fluidnb_kernels.cuda.wide import wide_dtype, writing_as, written_as
@@ -30,7 +29,7 @@ _SPARSE = ("sgd", "adam")
 
 
 def _kernels() -> Iterator[str]:
-    for dtype in map(np_dtype, FLOATS):
+    for dtype in elements(FLOATS):
         t = ctype(dtype)
         for step in _STEPS:
             for width in widths(dtype):

@@ -8,8 +8,7 @@ from typing import Any
 import numpy as np
 
 from fluidnb.op import Binder, Stream, normal
-from fluidnb.values.dtypes import np_dtype
-from fluidnb_kernels.cuda import Function, Source, ctype
+from fluidnb_kernels.cuda import Function, Source, ctype, elements
 from fluidnb_kernels.cuda.cast import of_dtype
 from fluidnb_kernels.cuda.grid import THREADS
 from fluidnb_kernels.cuda.wide import wide_dtype, writing_as, written_as
@@ -23,7 +22,7 @@ _BLOCKS = 1024
 
 
 def _kernels() -> Iterator[str]:
-    for dtype in map(np_dtype, FLOATS):
+    for dtype in elements(FLOATS):
         for name in ("lamb_moments", "lamb_step", "lars_sizes", "lars_step", "dpsgd_step"):
             yield f"{name}<{ctype(dtype)}>"
 

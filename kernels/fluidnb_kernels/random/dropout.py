@@ -8,8 +8,7 @@ from typing import Any
 import numpy as np
 
 from fluidnb.op import Attr, Binder, Context, Stream, default_grad, grad_op, kernel, op, unit
-from fluidnb.values.dtypes import np_dtype
-from fluidnb_kernels.cuda import Function, Source, address_of, ctype, vector, widths
+from fluidnb_kernels.cuda import Function, Source, address_of, ctype, elements, vector, widths
 from fluidnb_kernels.cuda.grid import BLOCKS, THREADS, each
 from fluidnb_kernels.emit import FLOATS
 from fluidnb_kernels.random.words import words_of
@@ -100,7 +99,7 @@ def dropout_grad(b: Binder) -> None:
 
 def _kernels() -> Iterator[str]:
     yield "ones"
-    for dtype in map(np_dtype, FLOATS):
+    for dtype in elements(FLOATS):
         yield from (f"{name}<{ctype(dtype)}, {n}>" for name in ("dropout", "masked", "scaled") for n in widths(dtype))
 
 

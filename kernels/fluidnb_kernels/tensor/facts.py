@@ -9,8 +9,7 @@ import numpy as np
 
 from fluidnb.op import Binder, Context, kernel, op
 from fluidnb.op.rules import Rule
-from fluidnb.values.dtypes import np_dtype
-from fluidnb_kernels.cuda import Source, ctype, vector, widths
+from fluidnb_kernels.cuda import Source, ctype, elements, vector, widths
 from fluidnb_kernels.cuda.grid import each
 from fluidnb_kernels.emit import FLOATS, made
 from fluidnb_kernels.tensor.moves import fill, move
@@ -19,7 +18,7 @@ Array = Any
 
 
 def _kernels() -> Iterator[str]:
-    for dtype in map(np_dtype, FLOATS):
+    for dtype in elements(FLOATS):
         for wide in widths(dtype):
             yield from (f"tested<f::{name}, {ctype(dtype)}, {wide}>" for name in ("isnan", "isinf", "isfinite"))
             yield from (f"met<f::{name}, {ctype(dtype)}, {wide}>" for name in ("isnan", "isinf", "odd"))
