@@ -136,6 +136,19 @@ def test_a_mark_tells_of_each_change(dtype: str) -> None:
     assert DEVICE.mark(x[:0], 300) == DEVICE.mark(x[:0].copy(), 300)
 
 
+@pytest.mark.parametrize("dtype", ["uint8", "int16", "int32", "int64"])
+def test_a_mark_is_a_sum_of_mixed_bits(dtype: str) -> None:
+    def mixed(i: int, bits: int) -> int:  # of Steele, Lea and Flood's SplitMix
+        h = (bits + (i + 1) * 0x9E3779B97F4A7C15) % 2**64
+        h = (h ^ h >> 30) * 0xBF58476D1CE4E5B9 % 2**64
+        h = (h ^ h >> 27) * 0x94D049BB133111EB % 2**64
+        return h ^ h >> 31
+
+    x = np.arange(1000).astype(dtype)
+    want = [mixed(i, int(v)) for i, v in enumerate(x[::4])]
+    assert DEVICE.mark(x, 250) == sum(want) % 2**64
+
+
 @pytest.mark.parametrize("dtype", [*DTYPES, "complex64", "complex128"])
 def test_other_bits_are_seen_wherever_they_are(dtype: str) -> None:
     x = np.arange(6000).reshape(60, 100).astype(np_dtype(dtype))
