@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import importlib
 import os
+from collections.abc import Generator
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -53,18 +55,20 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
     """Leave out modules that need no device, or packages which are not there."""
     if collection_path.suffix != ".py" or not collection_path.name.startswith("test_"):
         return None
-    if collection_path.stem in _NO_DEVICE:
-        return _left_out(config, f"{collection_path.name} (needs no device)")
-    parts = collection_path.relative_to(config.rootpath).with_suffix("").parts
+    path = collection_path.relative_to(config.rootpath)
+    if path.stem in _NO_DEVICE:
+        return _left_out(config, f"{path} (needs no device)")
     try:
-        importlib.import_module(".".join(parts))
+        importlib.import_module(".".join(path.with_suffix("").parts))
     except ModuleNotFoundError as error:
-        return _left_out(config, f"{collection_path.name} (needs {error.name})")
+        return _left_out(config, f"{path} (needs {error.name})")
     return None
 
 
 def _left_out(config: pytest.Config, what: str) -> bool:
-    config.stash[_REPORT].append(f"left out: {what}")
+    said = config.stash[_REPORT]
+    if f"left out: {what}" not in said:
+        said.append(f"left out: {what}")
     return True
 
 
@@ -80,6 +84,23 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         config.hook.pytest_deselected(items=left)
         gone = set(left)
         items[:] = [item for item in items if item not in gone]
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(
+    item: pytest.Item, call: pytest.CallInfo[None]
+) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """Skip a test that finds out by itself that a package is not there."""
+    report = yield
+    value = call.excinfo.value if call.excinfo else None
+    for error in (value, getattr(value, "__context__", None)):
+        if isinstance(error, ModuleNotFoundError) and error.name and not _is_there(error.name):
+            report.outcome, report.longrepr = "skipped", (str(item.path), 0, f"Skipped: needs {error.name}")
+    return report
+
+
+def _is_there(module: str) -> bool:
+    return find_spec(module.partition(".")[0]) is not None
 
 
 def pytest_sessionfinish(session: pytest.Session) -> None:

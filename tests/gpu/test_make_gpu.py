@@ -8,10 +8,11 @@ import subprocess
 import sys
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
+from fluidnb.errors import OpTypeError
 from fluidnb.memory import flags
 from fluidnb_kernels import emulator
 from fluidnb_kernels.cuda import sources
@@ -44,7 +45,7 @@ def test_a_run_names_its_device_and_what_it_leaves_out() -> None:
     done = pytest_on("emulator", "tests/device/test_looking.py", "tests/cuda/test_catalog.py")
     assert done.returncode == 0, done.stdout + done.stderr
     assert "device: emulator, sm_90, emulator in place of cupy" in done.stdout
-    assert "left out: test_mutants.py (needs no device)" in done.stdout
+    assert "left out: tests/cuda/test_mutants.py (needs no device)" in done.stdout
     assert " passed" in done.stdout
 
 
@@ -66,7 +67,38 @@ def test_modules_that_need_other_packages_are_left_out(monkeypatch: pytest.Monke
     monkeypatch.setattr(importlib, "import_module", absent)
     assert plugin.pytest_ignore_collect(path, config) is True
     assert plugin.pytest_ignore_collect(path.with_name("twins.py"), config) is None
-    assert said == ["left out: test_gemm.py (needs hypothesis)"]
+    assert said == ["left out: tests/cuda/test_gemm.py (needs hypothesis)"]
+
+
+@pytest.mark.parametrize(
+    ("error", "outcome"),
+    [
+        (ModuleNotFoundError("no", name="nobodys_package.part"), "skipped"),
+        (OpTypeError("bfloat16 needs a package."), "failed"),
+        (ModuleNotFoundError("no", name="tests.nothing"), "failed"),
+    ],
+)
+def test_tests_that_need_other_packages_are_skipped(error: Exception, outcome: str) -> None:
+    for value in (error, caused(error)):
+        report = SimpleNamespace(outcome="failed", longrepr="a traceback")
+        call: Any = SimpleNamespace(excinfo=SimpleNamespace(value=value))
+        steps = plugin.pytest_runtest_makereport(cast(Any, SimpleNamespace(path=ROOT)), call)
+        next(steps)
+        with pytest.raises(StopIteration):
+            steps.send(cast(Any, report))
+        assert report.outcome == outcome
+        assert outcome == "failed" or report.longrepr[-1] == "Skipped: needs nobodys_package.part"
+
+
+def caused(error: Exception) -> Exception:
+    """What is raised while an error is handled."""
+    try:
+        try:
+            raise error
+        except Exception:
+            raise OpTypeError("something else.") from None
+    except OpTypeError as other:
+        return other
 
 
 # ---- tests of the stand-in
