@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from typing import Any
 
+import numpy as np
+
 from fluidnb.errors import EnforceNotMet, FluidError, Operand
 from fluidnb.op import EMPTY, GRAD, get_op, has_op
 from fluidnb.op.attr import REQUIRED
@@ -114,6 +116,14 @@ def _told(error: Exception, op: PlanOp, scope: Any) -> dict[str, Any]:
                     "summary": f"{kind} cannot work with what its inputs hold: {slot} is a {held}.",
                     "expected": "a tensor", "received": f"{name}, a {held} ({said})", "hint": _contract(op, takes),
                 }  # fmt: skip
+    if isinstance(error, TypeError) and "Unsupported type <class 'numpy.ndarray'>" in said:
+        held = {n: getattr(scope.find_var(n), "value", None) for n in op.reads()}
+        there = [n for n, v in held.items() if isinstance(getattr(v, "array", None), np.ndarray)]
+        return {
+            "summary": f"{kind} runs on a device, and its operands lie in the memory of the host.",
+            "expected": "arrays of the device", "received": f"{', '.join(there) or 'an array'} of the host",
+            "hint": "a value comes into a scope by get_tensor().set(array, place); runs move it to where they are.",
+        }  # fmt: skip
     if isinstance(error, TypeError) and _DTYPES.search(said):
         return {
             "summary": f"{kind} cannot work with operands of these dtypes.", "expected": "dtypes that go together",

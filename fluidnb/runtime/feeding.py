@@ -11,7 +11,7 @@ from fluidnb.errors import EnforceNotMet, NotFound, Operand, OpTypeError, OpValu
 from fluidnb.proto.desc import ProgramDesc, VarDesc
 from fluidnb.proto.framework_pb2 import VarType
 from fluidnb.values import declared, dtypes
-from fluidnb.values.copies import on_host
+from fluidnb.values.copies import is_on_device, on_host
 from fluidnb.values.lod import check, checked_lengths, convert
 from fluidnb.values.tensor import LoDTensor
 
@@ -48,7 +48,7 @@ def fed(name: str, value: Any, desc: ProgramDesc) -> Fed:
 
     Args:
         name: the variable's name.
-        value: ndarray, LoDTensor, (ndarray, lengths of sequences), number or nested list.
+        value: ndarray, array of a device, LoDTensor, (ndarray, lengths of sequences), number or nested list.
         desc: the program.
 
     Returns:
@@ -57,7 +57,7 @@ def fed(name: str, value: Any, desc: ProgramDesc) -> Fed:
     Raises:
         NotFound: the program has no such variable.
         OpTypeError: the value is no array, or a list of arrays.
-        OpValueError: rank, shape or dtype do not fit a data variable.
+        OpValueError: rank, shape or dtype do not fit a data variable, or an array of a device has gaps.
     """
     var = desc.blocks[0].vars.get(name)
     if var is None:
@@ -68,7 +68,6 @@ def fed(name: str, value: Any, desc: ProgramDesc) -> Fed:
             received=name, hint=near(name, known) or "feed the names given to layers.data.",
         )  # fmt: skip
     lod: tuple[tuple[int, ...], ...] = ()
-    on_a_device = isinstance(value, LoDTensor) and not isinstance(value.array, np.ndarray)
     if isinstance(value, LoDTensor):
         if value.array is None:
             raise EnforceNotMet(
@@ -79,7 +78,13 @@ def fed(name: str, value: Any, desc: ProgramDesc) -> Fed:
         value, lod = value.array, value.lod_
     elif isinstance(value, tuple) and len(value) == 2 and isinstance(value[0], np.ndarray):
         value, lod = value[0], checked_lengths(convert(value[1]), None, name)
-    if isinstance(value, np.ndarray) or on_a_device:
+    if is_on_device(value) and not value.flags.c_contiguous:
+        raise OpValueError(
+            f'The array of a device that was fed for "{name}" does not lie in one piece, row by row.',
+            slots=[operand("data", var)], expected="a C-contiguous array", received=f"shape {value.shape} with gaps",
+            hint="array.copy() lies in one piece; with cupy, cupy.ascontiguousarray(array).",
+        )  # fmt: skip
+    if isinstance(value, np.ndarray) or is_on_device(value):
         array = value
     else:
         array = _from_python(name, value, var)

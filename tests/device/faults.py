@@ -10,7 +10,10 @@ from typing import Any
 import pytest
 
 import fluidnb as fluid
+from fluidnb.memory import pools
 from fluidnb.memory.buddy import BuddyAllocator
+from fluidnb.values import device_context
+from fluidnb_kernels.standin import runtime
 
 
 class Count:
@@ -65,3 +68,17 @@ def live(place: Any) -> int:
     """Bytes in use on a place."""
     gc.collect()
     return fluid.memory.stats(place).used
+
+
+@contextmanager
+def two_devices() -> Iterator[list[Any]]:
+    """While the body runs there is a second device; what is made of it is gone afterwards."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(runtime, "_devices", 2)
+        patch.setattr(device_context, "_contexts", {})
+        patch.setattr(pools, "_pools", {**pools._pools})
+        places = [fluid.CUDAPlace(0), fluid.CUDAPlace(1)]
+        with fluid.fresh():
+            yield places
+        gc.collect()
+        pools.pool(places[1]).release_idle()

@@ -5,7 +5,6 @@ from __future__ import annotations
 import sys
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -13,9 +12,7 @@ import pytest
 
 import fluidnb as fluid
 from fluidnb import layers
-from fluidnb.memory import pools
-from fluidnb.values import device_context
-from fluidnb_kernels.standin import runtime
+from tests.device.faults import two_devices
 from tests.device.models import NAMES, Job
 from tests.tools.sampling import sample
 
@@ -49,16 +46,6 @@ def _at_once(*jobs: Callable[[], None]) -> None:
         thread.join()
     for error in errors:
         raise error
-
-
-@contextmanager
-def two_devices() -> Iterator[None]:
-    """While the body runs, there are two; what is made is not what other tests find."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(runtime, "_devices", 2)
-        patch.setattr(device_context, "_contexts", {})
-        patch.setattr(pools, "_pools", {**pools._pools})
-        yield
 
 
 def _trained(job: Job) -> list[list[bytes]]:
@@ -106,8 +93,7 @@ def _counting(size: int) -> fluid.Program:
 
 
 def test_two_devices_in_two_threads(cuda: fluid.CUDAPlace) -> None:
-    with two_devices():
-        places = [fluid.CUDAPlace(0), fluid.CUDAPlace(1)]
+    with two_devices() as places:
         want = _trained(Job("mlp", places[0]))
         jobs = [Job("mlp", place) for place in places]
         got: list[Any] = [None, None]
