@@ -76,13 +76,40 @@ struct channel_walk {
   }
 };
 
+// The next elements of a walk, so that they are all asked for before any of them is waited for.
+const int AHEAD = 4;
+struct next_ones {
+  long long at[AHEAD], row[AHEAD];
+  bool there[AHEAD];
+  __device__ __forceinline__ next_ones(channel_walk& w) {
+#pragma unroll
+    for (int q = 0; q < AHEAD; ++q, w.next()) {
+      there[q] = w.more();
+      at[q] = w.at();
+      row[q] = w.row;
+    }
+  }
+  template <class T> __device__ __forceinline__ pack<wide_t<T>, AHEAD> of(const T* x) const {
+    pack<wide_t<T>, AHEAD> v;
+#pragma unroll
+    for (int q = 0; q < AHEAD; ++q) v.at[q] = there[q] ? up<T>(x[at[q]]) : wide_t<T>(0);
+    return v;
+  }
+};
+// The body is made for each of them, q.
+#define EACH_NEXT(e, q) _Pragma("unroll") for (int q = 0; q < AHEAD; ++q) if (e.there[q])
+
 template <class T>
 __global__ void channel_moments(const T* x, wide_t<T>* n, wide_t<T>* mean, wide_t<T>* m2, long long rows,
                                 long long channels, long long inner, int way) {
   typedef wide_t<T> C;
   EACH_LINE(c, channels, way) {
     moments<C> s = {0, 0, 0};
-    for (channel_walk w(c, rows, channels, inner, way); w.more(); w.next()) take(s, up<T>(x[w.at()]));
+    for (channel_walk w(c, rows, channels, inner, way); w.more();) {
+      const next_ones e(w);
+      const pack<C, AHEAD> v = e.of(x);
+      EACH_NEXT(e, q) take(s, v.at[q]);
+    }
     s = over_line<join::moments_too>(s, way);
     if (c < channels && member(way) == 0) {
       long long at = blockIdx.y * channels + c;
@@ -131,8 +158,11 @@ __global__ void channel_norm(const T* x, const wide_t<T>* mean, const wide_t<T>*
   EACH_LINE(c, channels, way) {
     if (c >= channels) continue;
     C m = mean[c], factor = inverse[c] * (flags & SCALE ? scale[c] : C(1)), more = flags & BIAS ? bias[c] : C(0);
-    for (channel_walk w(c, rows, channels, inner, way); w.more(); w.next())
-      y[w.at()] = down<T>((up<T>(x[w.at()]) - m) * factor + more);
+    for (channel_walk w(c, rows, channels, inner, way); w.more();) {
+      const next_ones e(w);
+      const pack<C, AHEAD> v = e.of(x);
+      EACH_NEXT(e, q) y[e.at[q]] = down<T>((v.at[q] - m) * factor + more);
+    }
   }
 }
 
@@ -146,11 +176,14 @@ __global__ void channel_sums(const T* x, const T* g, const wide_t<T>* mean, cons
   EACH_LINE(c, channels, way) {
     C product = 0, sum = 0;
     long long group = c / in_group;
-    for (channel_walk w(c, rows, channels, inner, way); w.more(); w.next()) {
-      long long of = (image == 1 ? w.row : w.row / image) * in_image + group;
-      C slope = up<T>(g[w.at()]);
-      product += slope * ((up<T>(x[w.at()]) - mean[of]) * inverse[of]);
-      sum += slope;
+    for (channel_walk w(c, rows, channels, inner, way); w.more();) {
+      const next_ones e(w);
+      const pack<C, AHEAD> v = e.of(x), slope = e.of(g);
+      EACH_NEXT(e, q) {
+        long long of = (image == 1 ? e.row[q] : e.row[q] / image) * in_image + group;
+        product += slope.at[q] * ((v.at[q] - mean[of]) * inverse[of]);
+        sum += slope.at[q];
+      }
     }
     product = over_line<join::sum>(product, way);
     sum = over_line<join::sum>(sum, way);
@@ -182,10 +215,14 @@ __global__ void channel_grad(const T* x, const T* g, const wide_t<T>* mean, cons
     if (c >= channels) continue;
     C m = mean[c], s = inverse[c], factor = s * (flags & SCALE ? scale[c] : C(1)), share = C(1) / C(rows * inner);
     C bend = flags & FIXED ? C(0) : dscale[c] * share, shift = flags & FIXED ? C(0) : dbias[c] * share;
-    for (channel_walk w(c, rows, channels, inner, way); w.more(); w.next()) {
-      C slope = up<T>(g[w.at()]);
-      if (!(flags & FIXED)) slope = slope - (up<T>(x[w.at()]) - m) * s * bend - shift;
-      dx[w.at()] = down<T>(slope * factor);
+    for (channel_walk w(c, rows, channels, inner, way); w.more();) {
+      const next_ones e(w);
+      const pack<C, AHEAD> slope = e.of(g), v = flags & FIXED ? slope : e.of(x);
+      EACH_NEXT(e, q) {
+        C own = slope.at[q];
+        if (!(flags & FIXED)) own = own - (v.at[q] - m) * s * bend - shift;
+        dx[e.at[q]] = down<T>(own * factor);
+      }
     }
   }
 }
