@@ -117,8 +117,8 @@ def _told(error: Exception, op: PlanOp, scope: Any) -> dict[str, Any]:
                     "expected": "a tensor", "received": f"{name}, a {held} ({said})", "hint": _contract(op, takes),
                 }  # fmt: skip
     if isinstance(error, TypeError) and "Unsupported type <class 'numpy.ndarray'>" in said:
-        held = {n: getattr(scope.find_var(n), "value", None) for n in op.reads()}
-        there = [n for n, v in held.items() if isinstance(getattr(v, "array", None), np.ndarray)]
+        values = {n: getattr(scope.find_var(n), "value", None) for n in op.reads()}
+        there = [n for n, v in values.items() if isinstance(getattr(v, "array", None), np.ndarray)]
         return {
             "summary": f"{kind} runs on a device, and its operands lie in the memory of the host.",
             "expected": "arrays of the device", "received": f"{', '.join(there) or 'an array'} of the host",
