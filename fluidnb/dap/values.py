@@ -14,6 +14,7 @@ from fluidnb.debug.walker import Walker
 from fluidnb.runtime.machine import Frame
 from fluidnb.runtime.plan import PlanOp
 from fluidnb.runtime.scope import Scope
+from fluidnb.values.copies import is_on_device
 from fluidnb.values.far import part_of
 from fluidnb.values.selected_rows import SelectedRows
 from fluidnb.values.tensor import LoDTensor
@@ -287,10 +288,17 @@ def _facts(held: Held, known: References, summary: TensorSummary | None) -> list
         rows.append(_fact("place", summary.where))
     if summary.lod:
         rows.append(_fact("LoD", lod_text(summary.lod)))
-        array, offsets = np.asarray(value), summary.lod[-1]
-        parts = [array[a:b] for a, b in zip(offsets, offsets[1:], strict=False)]
+        offsets = summary.lod[-1]
+        parts = [_some_rows(value, a, b) for a, b in zip(offsets, offsets[1:], strict=False)]
         rows.append(variable("sequences", Held(parts), known, f"{len(parts)} sequences"))
     return rows
+
+
+def _some_rows(value: LoDTensor, first: int, end: int) -> Any:
+    """Rows of a tensor; of one on a device they stay there until somebody opens them."""
+    if is_on_device(value.array):
+        return LoDTensor(value._held()[first:end], (), value.place)
+    return np.asarray(value)[first:end]
 
 
 def _fact(name: str, text: str) -> Row:

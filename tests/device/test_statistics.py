@@ -11,6 +11,8 @@ import pytest
 
 import fluidnb as fluid
 from fluidnb import layers
+from fluidnb.dap.references import References
+from fluidnb.dap.values import Held, children, variable
 from fluidnb.debug.breakpoints import Breakpoint
 from fluidnb.debug.look import View
 from fluidnb.debug.nan import find_nan
@@ -354,3 +356,17 @@ def _watched(variable: fluid.Variable) -> Progress:
     for _ in progress:
         pass
     return progress
+
+
+def test_clients_list_what_they_show(copied: Bytes, scope: Scope, large: np.ndarray[Any, Any]) -> None:
+    tensor, known = scope.find_var("w").get_tensor(), References()
+    tensor.set_lod([[0, 3, 3, ROWS]])
+    row = copied.of(lambda: variable("w", Held(tensor, "w", "w"), known))
+    assert "± 1 in [-4.4, 5.15]" in row["value"] and row["indexedVariables"] == ROWS
+    first = copied.of(lambda: children(Held(tensor, "w", "w"), known, "indexed", 3, 2))
+    assert [r["name"] for r in first] == ["[3]", "[4]"] and first[0]["type"] == f"float32[{COLUMNS}]"
+    assert first[0]["value"] == f"float32[{COLUMNS}]  {read_tensor(large[3]).statistics}"
+    named = copied.of(lambda: children(Held(tensor, "w", "w"), known, "named"))
+    assert [r["value"] for r in named if r["name"] == "sequences"] == ["3 sequences"]
+    parts = copied.of(lambda: children(known.find(named[-1]["variablesReference"]), known))
+    assert [r["type"].partition(",")[0] for r in parts] == ["float32[3", "float32[0", f"float32[{ROWS - 3}"]
