@@ -43,5 +43,6 @@ def timed(picture: ProgramPicture, timeline: Timeline) -> ProgramPicture:
         return replace(row, blocks=tuple(map(block, row.blocks)), took=text, share=sum(took) / whole)
 
     mean = f"mean of {runs} runs" if runs > 1 else "one run"
-    note = "; ".join([mean, *(timeline.clocks or ["by the host's clock"])])
+    clocks = timeline.clocks or ["by the host's clock"]
+    note = f"({'; '.join([mean, *clocks])})"
     return replace(picture, root=block(picture.root), loose=tuple(map(block, picture.loose)), note=note)

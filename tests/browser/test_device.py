@@ -74,7 +74,7 @@ def test_pools_of_all_places_and_device_time(notebook: Open, shots: Path) -> Non
 
 
 def test_the_panel_walks_on_a_device_both_ways(notebook: Open, shots: Path) -> None:
-    nb = opened(notebook, "%fluid debug --feed x=X --fetch out --panel")
+    nb = opened(notebook, "%fluid debug --feed x=X --fetch out --panel", "%fluid scope --live")
     panel = PanelPage(nb)
     panel.at(0, reason=f"on {DEVICE}, emulator, sm_90")
     panel.press("step")
@@ -95,4 +95,9 @@ def test_the_panel_walks_on_a_device_both_ways(notebook: Open, shots: Path) -> N
     panel.at(1)
     panel.here("relu")
     pictured(nb, 2, shots, "device_panel")
+
+    # the scopes of the run say where their tensors are
+    held = nb.cell(3).locator(".fw-scope .fs-var", has_text="x")
+    held.locator("i", has_text="cuda:0").first.wait_for()
+    pictured(nb, 3, shots, "device_scope")
     assert not nb.errors

@@ -4,6 +4,9 @@ const ROW = 24;
 const CELL = { width: 92, height: 21, head: 64 };
 const TALLEST = 4e6; // pixels of a list that a browser scrolls well
 
+/** A place as commands call it. */
+const placeText = (where) => where.replace(/^CUDAPlace\((\d+)\)$/, "cuda:$1");
+
 function render({ model, el }) {
   const frame = framed(model, el, "scope", {
     "/": () => search.focus(),
@@ -93,7 +96,7 @@ function render({ model, el }) {
       "div",
       { class: "fs-row fs-var", role: "treeitem", id, "aria-level": item.depth + 1, title: item.name, "data-key": item.key },
       tag("span", { class: "fs-name" }, item.name),
-      tag("span", { class: "fs-facts" }, [held.facts, held.where && `on ${held.where}`].filter(Boolean).join("  ")),
+      tag("span", { class: "fs-facts", title: held.where ? `${held.facts} on ${held.where}` : "" }, held.facts || "", held.where ? tag("i", {}, placeText(held.where)) : null),
       tag("span", { class: "fs-spark" }, held.line && held.line.length > 1 ? sparkLine(held.line) : null),
       tag("span", { class: "fs-histogram" }, held.histogram && held.histogram.length ? histogramBars(held.histogram) : null),
       tag("span", { class: "fs-statistics" + (held.warn ? " p-warn" : "") }, held.statistics ? (held.about ? "≈ " : "") + held.statistics : ""),
