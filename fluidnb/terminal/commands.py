@@ -12,7 +12,10 @@ import numpy as np
 from fluidnb.debug.breakpoints import Breakpoint
 from fluidnb.debug.nan import hunt
 from fluidnb.debug.session import Session
+from fluidnb.debug.walker import Walker
 from fluidnb.errors import NotFound, OpValueError, near
+from fluidnb.values.copies import is_on_device
+from fluidnb.values.far import printed
 from fluidnb.values.tensor import LoDTensor
 from fluidnb.viz.graph_text import graph_lines
 from fluidnb.viz.level import level, part
@@ -271,13 +274,22 @@ def _print(session: Session, rest: str, width: int) -> list[Line]:
     """Show a variable: dtype, shape, statistics, values; or what a Python expression gives (np is numpy)."""
     if not rest:
         raise OpValueError("There is nothing to show.", expected="print VARIABLE, or print EXPRESSION")
-    value = session.evaluate(rest)
+    value = session.do("call", _on_device, rest)
+    value = session.evaluate(rest) if value is None else value
     if not hasattr(value, "shape") or (not isinstance(value, LoDTensor) and np.ndim(value) == 0):
         return [[(rest, "name"), (f"  {value}", "")]]
     summary = read_tensor(value, rest)
     with np.printoptions(precision=4, threshold=24, edgeitems=3, linewidth=width or 100):
-        rows = [] if summary.values else str(np.asarray(value)).splitlines()
+        shown = printed(value.array) if isinstance(value, LoDTensor) else np.asarray(value)
+        rows = [] if summary.values else str(shown).splitlines()
     return [*tensor_lines(summary), *([("  " + row, "")] for row in rows)]
+
+
+def _on_device(walker: Walker, name: str) -> LoDTensor | None:
+    """The tensor of a variable that lies on a device, from where what is shown alone is copied."""
+    variable = walker.tape.machine.stack[-1].scope.find_var(name)
+    value = None if variable is None else variable.value
+    return value if type(value) is LoDTensor and is_on_device(value.array) else None
 
 
 @_command("names", usage="[PART]")

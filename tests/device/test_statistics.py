@@ -21,7 +21,9 @@ from fluidnb.runtime import latest_array
 from fluidnb.runtime.checkpoint import Checkpoint
 from fluidnb.runtime.plan import Plan
 from fluidnb.runtime.scope import Scope
+from fluidnb.terminal.commands import run_command
 from fluidnb.values.far import FarArray
+from fluidnb.viz import plain
 from fluidnb.viz.gradients import Gradients
 from fluidnb.viz.panel_values import Window, read_opened, read_window
 from fluidnb.viz.progress import Progress
@@ -205,6 +207,8 @@ def test_a_session_steps_over_large_tensors(copied: Bytes, cuda: fluid.CUDAPlace
         opened = copied.of(lambda: debugger.do("call", read_opened, "w", -1))
         assert opened.page.cells[0][0] == "0.5" and opened.picture.startswith("data:image")
         assert copied.of(lambda: debugger.evaluate("v['w'].sum()")) == ROWS * COLUMNS / 2
+        lines = copied.of(lambda: plain(run_command(debugger, "print w"))).splitlines()
+        assert "0.5 ± 0 in [0.5, 0.5]" in lines[0] and lines[1] == "  [[0.5 0.5 0.5 ... 0.5 0.5 0.5]"
         assert debugger.snapshot.kept < FEW  # what is new is kept by reference
         snapshot = copied.of(debugger.back)
         assert snapshot.at == 0
