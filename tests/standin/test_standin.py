@@ -245,6 +245,10 @@ def test_products_go_where_the_handle_was_told():
     cublas.gemmStridedBatchedEx(
         handle, 0, 0, 1, 1, 1, at, *matrix, *matrix, at + 4, out.data.ptr, 0, 1, 0, 1, cublas.CUBLAS_COMPUTE_32F, -1
     )
+    with pytest.raises(TypeError, match="int64"):  # a C function takes no numbers of numpy's
+        cublas.gemmStridedBatchedEx(
+            handle, 0, 0, np.int64(1), 1, 1, at, *matrix, *matrix, at + 4, out.data.ptr, 0, 1, 0, 1, 68, -1
+        )
     assert not stream.done
     assert out.get().tolist() == [0.0]
     stream.synchronize()

@@ -43,8 +43,15 @@ def gemmStridedBatchedEx(
     """C = alpha · op(A) · op(B) + beta · C for matrices in column order; see cuBLAS's documentation.
 
     Raises:
+        TypeError: an argument that is no int of Python's.
         CUDARuntimeError: sizes or addresses that cuBLAS would refuse.
     """
+    for given in (
+        handle, transa, transb, m, n, k, alpha, A, Atype, lda, strideA, B, Btype, ldb, strideB, beta, C, Ctype, ldc,
+        strideC, batchCount, computeType, algo,
+    ):  # fmt: skip
+        if not isinstance(given, int):
+            raise TypeError(f"cublasGemmStridedBatchedEx: {type(given).__name__} cannot be interpreted as an integer")
     number = ctypes.c_double if computeType == CUBLAS_COMPUTE_64F else ctypes.c_float
     by, plus = number.from_address(alpha).value, number.from_address(beta).value
     if lda < (k if transa else m) or ldb < (n if transb else k) or ldc < m or not Atype == Btype == Ctype:
