@@ -65,7 +65,7 @@ def _same(got: list[Any], want: list[Any], text: str) -> None:
         np.testing.assert_allclose(one, other, rtol=1e-7, atol=1e-9, err_msg=text)
 
 
-@pytest.mark.parametrize("seed", sample(SEEDS, 8))
+@pytest.mark.parametrize("seed", sample(SEEDS, 6))
 def test_as_on_the_host(seed: int, cuda: fluid.CUDAPlace) -> None:
     """With graphs and without, with poisoned memory, by the replay and by the machine, run after run."""
     drawn = Drawn(seed)
@@ -99,7 +99,7 @@ def _state(machine: Any) -> Any:
     return [(f.block.index, f.pc, f.k) for f in machine.stack], hash(tuple(rows))
 
 
-@pytest.mark.parametrize("seed", sample(SEEDS, 2))
+@pytest.mark.parametrize("seed", sample(SEEDS, 1))
 def test_a_machine_goes_back_and_forth(seed: int, cuda: fluid.CUDAPlace) -> None:
     drawn = Drawn(seed)
     given = feed(drawn.rng)
