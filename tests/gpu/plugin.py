@@ -17,7 +17,7 @@ import pytest
 
 from tests.gpu.standin_tests import is_about_the_standin
 
-pytest_plugins = ["tests.tools.sampling", "tests.tools.apart"]
+pytest_plugins = ["tests.tools.sampling", "tests.tools.apart", "tests.tools.shells"]
 
 #: Modules of tests/cuda that compile for every architecture, or emulate: a device adds nothing to them.
 _NO_DEVICE = ("test_compile", "test_mutants", "test_sanitized")
