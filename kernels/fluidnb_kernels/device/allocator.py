@@ -8,7 +8,6 @@ from fluidnb.errors import EnforceNotMet
 from fluidnb.memory import CPUAllocator, flags, register_allocator
 from fluidnb_kernels.cuda import backend
 
-
 #: Bytes that are left to libraries.
 _RESERVE = 512 << 20
 

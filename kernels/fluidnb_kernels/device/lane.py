@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 from weakref import WeakKeyDictionary, WeakSet
 
@@ -42,8 +42,8 @@ class Lane:
         self._callers: list[Any] = []
         lanes.add(self)
 
-    def __del__(self) -> None:
-        if getattr(self, "_reading", False) and not sys.is_finalizing():
+    def __del__(self, over: Callable[[], bool] = sys.is_finalizing) -> None:
+        if getattr(self, "_reading", False) and not over():
             self._read.synchronize()  # the desk goes to somebody else now
 
     def __enter__(self) -> Lane:
