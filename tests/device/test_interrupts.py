@@ -44,6 +44,18 @@ def _press(function: Any) -> Any:
     return pressed
 
 
+def _stopped(job: Job, number: int, fault: Any, at: int) -> None:
+    """A run that Ctrl-C stops; it may come by in fewer calls than the one in which they were counted."""
+    with fault as count:
+        try:
+            job.step(number)
+            if count.made > at:
+                time.sleep(10)  # pressed in the middle of what must not be torn apart, it is felt a moment later
+        except KeyboardInterrupt:
+            return
+    assert count.made <= at, "an interrupt was lost"
+
+
 class Story:
     """A model that has run a few times, and what comes of it when nobody presses Ctrl-C.
 
@@ -100,9 +112,7 @@ def test_ctrl_c_at_any_call(name: str, done: int, how: str, cuda: fluid.CUDAPlac
         for at in sample(range(count.made), FEW):
             fault = _raise if how == "raised" else _press(getattr(owner, call))
             job = story.told()
-            with pytest.raises(KeyboardInterrupt), nth(owner, call, at, fault):
-                job.step(done)
-                time.sleep(10)  # pressed in the middle of what must not be torn apart, it is felt a moment later
+            _stopped(job, done, nth(owner, call, at, fault), at)
             story.is_left_in_order()
             story.goes_on()
 
