@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from fluidnb import memory
-from fluidnb.errors import EnforceNotMet
+from fluidnb.errors import EnforceNotMet, FluidError
 from fluidnb.op.define import registry
 from fluidnb.runtime.bound import Bound, ordered
 from fluidnb.runtime.feeding import Fed
@@ -52,7 +52,11 @@ class Entry:
         self.local = Scope(scope, plan.blocks[0])
         self.feeds: list[tuple[Any, str, Any]] = []
         for name, (array, lod) in values.items():
-            buffer = ordered(self.bound.real, array.shape, array.dtype, order_of(plan.layout, name, array.shape))
+            try:
+                buffer = ordered(self.bound.real, array.shape, array.dtype, order_of(plan.layout, name, array.shape))
+            except FluidError as e:
+                e.with_context(slots=[("fed", name, str(array.dtype), array.shape)])
+                raise
             memory.tag(buffer, name)
             self.local.var(name).value = LoDTensor(buffer, lod, plan.place, name)
             self.feeds.append((buffer, name, lod))

@@ -213,6 +213,7 @@ class Executor:
             plan.forget()
             if isinstance(error, OutOfMemory):
                 clear_frames(error.__traceback__)
+                error.__traceback__ = None  # closures of its frames hold buffers; the error itself says where it was
                 entry.drop()
             raise
         if return_numpy and entry.fetches is not None and self._on_host and declared.binding:
@@ -273,6 +274,9 @@ class Executor:
                 entry = Entry(plan, scope, values)
             except Exception as error:
                 note(program, scope, plan, values, coming_run(plan, program, scope), error, False)
+                if isinstance(error, OutOfMemory):
+                    clear_frames(error.__traceback__)
+                    error.__traceback__ = None
                 raise
         plan.entries[key] = entry  # in the order of their last use
         return entry

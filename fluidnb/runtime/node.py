@@ -101,15 +101,16 @@ class Node:
             binder = Binder(op, bound, self.scope)
             try:
                 binder.bind()
+                fold = fold and not binder.uses_rng
+                for function, args, kw in binder.calls if fold else ():
+                    function(*args, **kw)
             except Exception as e:
                 raise failed(e, op, self.scope) from e
             finally:
                 bound.pin = False
             if binder.transforms:
                 plan.notes[op.block, op.index] = binder.transforms
-            if fold and not binder.uses_rng:
-                for function, args, kw in binder.calls:
-                    function(*args, **kw)
+            if fold:
                 for name in op.writes():
                     bound.share(self.scope.cell(name)[0].value.array)
             else:

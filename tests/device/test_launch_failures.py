@@ -7,12 +7,14 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
+import numpy as np
 import pytest
 
 import fluidnb as fluid
-from fluidnb.errors import EnforceNotMet
+from fluidnb.errors import EnforceNotMet, FluidError
 from fluidnb.memory import flags
 from fluidnb_kernels.standin import memory as device_memory
+from fluidnb_kernels.standin import runtime
 from fluidnb_kernels.standin.module import RawKernel
 from fluidnb_kernels.standin.streams import Graph, Stream, get_current_stream
 from tests.device.faults import nth
@@ -65,9 +67,7 @@ def _names_an_operator(text: str) -> bool:
     return bool(re.search(r"op:? +op \d+ \(\w+\) in block \d", text) and re.search(r"at: +models\.py:\d+", text))
 
 
-@pytest.mark.parametrize(
-    ("name", "kind"), sample([(n, k) for n in NAMES for k in KINDS if k != "first" and n != "sides"], 4)
-)
+@pytest.mark.parametrize(("name", "kind"), sample([(n, k) for n in NAMES for k in KINDS], 5))
 def test_kernels_that_are_not_taken(name: str, kind: str, cuda: fluid.CUDAPlace) -> None:
     story = Story(name, cuda, KINDS[kind])
     job = story.told()
@@ -88,7 +88,28 @@ def test_kernels_that_are_not_taken(name: str, kind: str, cuda: fluid.CUDAPlace)
             story.goes_on()
 
 
-@pytest.mark.parametrize(("name", "kind"), sample([(n, k) for n in NAMES for k in KINDS if k != "first"], 3))
+@pytest.mark.parametrize(("name", "kind"), sample([(n, k) for n in NAMES for k in KINDS], 4))
+def test_copies_that_are_not_taken(name: str, kind: str, cuda: fluid.CUDAPlace) -> None:
+    """Feeds, fetches, numbers that the host looks at, copies on the device."""
+    story = Story(name, cuda, KINDS[kind])
+    job = story.told()
+    with nth(runtime, "memcpyAsync", -1, refuse) as count:
+        job.step(story.done)
+    for at in sample(range(count.made), FEW):
+        job = story.told()
+        try:
+            with nth(runtime, "memcpyAsync", at, refuse):
+                got = job.step(story.done)
+        except FluidError as error:
+            assert "too many resources" in str(error)
+            assert re.search(r"at: +models\.py:\d+", str(error)), error
+            assert set(job.values()) == set(story.before) and job.scope.kids == []
+        else:  # the graph is done without
+            assert got == story.want[0]
+        story.goes_on()
+
+
+@pytest.mark.parametrize(("name", "kind"), sample([(n, k) for n in NAMES for k in KINDS if k != "first"], 4))
 def test_graphs_that_are_not_taken(name: str, kind: str, cuda: fluid.CUDAPlace) -> None:
     story = Story(name, cuda, KINDS[kind])
     for owner, what in ((Stream, "begin_capture"), (Stream, "end_capture"), (Graph, "launch")):
@@ -135,6 +156,28 @@ def lost(at: int) -> Iterator[list[int]]:
         patch.setattr(Stream, "push", pushed)
         patch.setattr(Stream, "drain", drained)
         yield seen
+
+
+@pytest.mark.parametrize(("name", "kind"), sample([(n, k) for n in NAMES for k in KINDS], 4))
+def test_a_device_that_is_lost(name: str, kind: str, cuda: fluid.CUDAPlace) -> None:
+    """Whoever waits is told; whoever goes on is told again, and nobody crashes; another device would do."""
+    story = Story(name, cuda, KINDS[kind])
+    job = story.told()
+    with lost(-1) as seen:
+        job.step(story.done)
+    for at in sample(range(len(seen)), FEW):
+        job = story.told()
+        with lost(at):
+            for _ in range(3):
+                with pytest.raises(FluidError, match="illegal memory access"):
+                    job.step(story.done)
+            with pytest.raises(FluidError, match="illegal memory access"):
+                job.values()
+            with pytest.raises(FluidError, match="illegal memory access"):
+                fluid.LoDTensor().set(np.ones(3, "float32"), cuda)
+        get_current_stream().synchronize()
+        job.forget()  # a graph may hold what went wrong
+        story.goes_on()
 
 
 def test_waiting_after_each_operator_finds_the_one_that_fails(cuda: fluid.CUDAPlace) -> None:

@@ -95,7 +95,7 @@ def test_first_runs(name: str, cuda: fluid.CUDAPlace) -> None:
         job.start()
         held, known = live(cuda), set(job.scope.vars)
         text = _refused(job, at, Job.step)
-        assert re.search(r"op \d+ \(\w+\) in block \d|fetched:|tensor:", text) or at < 2 * len(job.model.feed(0)), text
+        assert re.search(r"op \d+ \(\w+\) in block \d|fetched:|tensor:", text) or "fed:" in text, text
         assert set(job.scope.vars) == known and job.scope.kids == []
         _is_between(job, before, after, _operator(text))
         assert live(cuda) <= held or _operator(text) == BEHIND

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from fluidnb.errors import EnforceNotMet
+from fluidnb.errors import EnforceNotMet, FluidError
 from fluidnb.op import register_copy
 from fluidnb_kernels.cuda import backend
 
@@ -20,8 +20,9 @@ def to_device(src: np.ndarray[Any, Any], dst: Any) -> None:
         src: an array of the host.
         dst: an array of a device, of its shape and dtype.
     """
-    dst.set(np.asarray(src, order="C"))
-    backend.cupy().cuda.get_current_stream().synchronize()  # pinned memory is read when the stream comes to it
+    with told():
+        dst.set(np.asarray(src, order="C"))
+        backend.cupy().cuda.get_current_stream().synchronize()  # pinned memory is read when the stream comes to it
 
 
 def to_host(src: Any, dst: np.ndarray[Any, Any]) -> None:
@@ -52,6 +53,8 @@ def told() -> Iterator[None]:
     """
     try:
         yield
+    except FluidError:
+        raise
     except RuntimeError as error:
         raise EnforceNotMet(
             f"The device failed at work that it was given before: {error}",

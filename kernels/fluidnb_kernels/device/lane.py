@@ -48,24 +48,26 @@ class Lane:
 
     def __enter__(self) -> Lane:
         if not self.deep and self._reading:
-            self._read.synchronize()
+            with told():
+                self._read.synchronize()
             self._reading = False
             self._desk.clear()
-        self.deep += 1
-        self.turns += 1
         caller = self._cuda.get_current_stream()
-        self._callers.append(caller if caller.ptr not in (0, self.stream.ptr) else None)
-        if self._callers[-1] is not None:  # what the user has asked of a stream of his own comes before
+        apart = caller.ptr not in (0, self.stream.ptr)
+        if apart:  # what the user has asked of a stream of his own comes before
             self._after(caller)
         self.stream.__enter__()
+        self._callers.append(caller if apart else None)
+        self.deep += 1
+        self.turns += 1
         return self
 
     def __exit__(self, *error: Any) -> None:
-        self.stream.__exit__(*error)
+        self.deep -= 1
         caller = self._callers.pop()
+        self.stream.__exit__(*error)
         if caller is not None:
             caller.wait_event(self._event(self.stream))
-        self.deep -= 1
 
     def fill(self, pairs: Iterable[tuple[Any, Any]]) -> None:
         """Copy to the device; the sources may change as soon as this returns.
@@ -74,17 +76,18 @@ class Lane:
             pairs: (array of the device, array of its shape and dtype of the host).
         """
         runtime = self._cuda.runtime
-        for target, source in pairs:
-            if source.nbytes > _LARGE or not target.flags.c_contiguous:
-                to_device(source, target)
-            elif source.nbytes:
-                held = self._desk.room(source.shape, source.dtype)
-                np.copyto(held, source)
-                kind = runtime.memcpyHostToDevice
-                runtime.memcpyAsync(target.data.ptr, held.ctypes.data, held.nbytes, kind, self.stream.ptr)
-                self._reading = True
-        if self._reading:
-            self._read.record(self.stream)
+        with told():
+            for target, source in pairs:
+                if source.nbytes > _LARGE or not target.flags.c_contiguous:
+                    to_device(source, target)
+                elif source.nbytes:
+                    held = self._desk.room(source.shape, source.dtype)
+                    np.copyto(held, source)
+                    kind = runtime.memcpyHostToDevice
+                    self._reading = True
+                    runtime.memcpyAsync(target.data.ptr, held.ctypes.data, held.nbytes, kind, self.stream.ptr)
+            if self._reading:
+                self._read.record(self.stream)
 
     def fetch(self, arrays: Sequence[Any]) -> list[Any]:
         """Copy to the host, and wait until all is there.
@@ -97,25 +100,21 @@ class Lane:
         """
         runtime = self._cuda.runtime
         made: list[Any] = []
-        for array in arrays:
-            out = np.empty(array.shape, array.dtype)
-            if array.nbytes > _LARGE:
-                with told():
-                    array.get(stream=self.stream, out=out)
-            elif array.nbytes:
-                held, kind = self._desk.room(array.shape, array.dtype), runtime.memcpyDeviceToHost
-                runtime.memcpyAsync(held.ctypes.data, array.data.ptr, array.nbytes, kind, self.stream.ptr)
-                made.append((out, held))
-                continue
-            made.append((out, out))
-        if not made:
-            return []
         with told():
-            self.stream.synchronize()
+            for array in arrays:
+                out = held = np.empty(array.shape, array.dtype)
+                if array.nbytes > _LARGE:
+                    array.get(stream=self.stream, out=out)
+                elif array.nbytes:
+                    held, kind = self._desk.room(array.shape, array.dtype), runtime.memcpyDeviceToHost
+                    runtime.memcpyAsync(held.ctypes.data, array.data.ptr, array.nbytes, kind, self.stream.ptr)
+                made.append((out, held))
+            if made:
+                self.stream.synchronize()
         for out, held in made:
             if out is not held:
                 np.copyto(out, held)
-        if self.deep <= 1:  # nothing is under way
+        if made and self.deep <= 1:  # nothing is under way
             self._reading = False
             self._desk.clear()
         return [out for out, _ in made]

@@ -25,7 +25,9 @@ _libc.munmap.argtypes = [ctypes.c_void_p, ctypes.c_size_t]
 _libc.mprotect.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int]
 _FAILED = ctypes.c_void_p(-1).value
 
-_lock = threading.RLock()
+#: Held by whoever changes what there is, or does a device's work: the collector may come by at any moment and give
+#: memory back, for which work that waits must be done.
+lock = threading.RLock()
 #: address -> bytes, address -> device, and the addresses in order
 _regions: dict[int, int] = {}
 _devices: dict[int, int] = {}
@@ -71,18 +73,21 @@ def malloc(size: int) -> int:
     """
     if not size:
         return 0
-    with _lock:
-        if size > TOTAL - used(chosen.device):
-            raise CUDARuntimeError("cudaErrorMemoryAllocation: out of memory")
-        whole = -(-size // _PAGE) * _PAGE
-        start = _libc.mmap(None, whole, _READ_WRITE, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS, -1, 0)
-        if start == _FAILED:
-            raise CUDARuntimeError("cudaErrorMemoryAllocation: out of memory")
-        ctypes.memset(start, _NEW, min(size, 1 << 20))  # all of a large one would take long
-        _regions[start], _devices[start] = size, chosen.device
-        insort(_starts, start)
-        if not _open:
-            _protect(start, size, _NONE)
+    with lock:
+        _sweep()
+        with holding():
+            if size > TOTAL - used(chosen.device):
+                raise CUDARuntimeError("cudaErrorMemoryAllocation: out of memory")
+            whole = -(-size // _PAGE) * _PAGE
+            start = _libc.mmap(None, whole, _READ_WRITE, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS, -1, 0)
+            if start == _FAILED:
+                raise CUDARuntimeError("cudaErrorMemoryAllocation: out of memory")
+            ctypes.memset(start, _NEW, min(size, 1 << 20))  # all of a large one would take long
+            _regions[start], _devices[start] = size, chosen.device
+            insort(_starts, start)
+            if not _open:
+                _protect(start, size, _NONE)
+        _sweep()
         return int(start)
 
 
@@ -97,16 +102,21 @@ def free(ptr: int) -> None:
     """
     if not ptr:
         return
-    if ptr not in _regions or ptr in _later:
-        raise CUDARuntimeError("cudaErrorInvalidValue: invalid argument")
-    _later.append(ptr)
-    if _held:  # the collector came by while a device works: what waits behind may be about it
-        return
-    for finish in before_free:
-        finish()
-    with _lock:
-        while _later:
-            start = _later.pop()
+    with lock:
+        if ptr not in _regions or ptr in _later:
+            raise CUDARuntimeError("cudaErrorInvalidValue: invalid argument")
+        _later.append(ptr)
+        _sweep()
+
+
+def _sweep() -> None:
+    """Let go of what was given back, unless the collector came by while a device works: what waits may be about it."""
+    while _later and not _held:
+        given_back = _later[:]
+        del _later[: len(given_back)]
+        for finish in before_free:
+            finish()
+        for start in given_back:
             _starts.remove(start)
             del _devices[start]
             _libc.munmap(start, -(-_regions.pop(start) // _PAGE) * _PAGE)
@@ -118,7 +128,10 @@ def used(device: int = 0) -> int:
     Args:
         device: of which device.
     """
-    return sum(size for start, size in _regions.items() if _devices[start] == device)
+    with lock:
+        _sweep()
+        with holding():
+            return sum(size for start, size in _regions.items() if _devices[start] == device)
 
 
 def on_device(address: int, size: int = 0) -> bool:
@@ -128,8 +141,9 @@ def on_device(address: int, size: int = 0) -> bool:
         address: where they begin.
         size: how many.
     """
-    at = bisect_right(_starts, address) - 1
-    return at >= 0 and address + max(size, 1) <= _starts[at] + _regions[_starts[at]]
+    with lock, holding():
+        at = bisect_right(_starts, address) - 1
+        return at >= 0 and address + max(size, 1) <= _starts[at] + _regions[_starts[at]]
 
 
 def touches_device(address: int, size: int) -> bool:
@@ -139,13 +153,14 @@ def touches_device(address: int, size: int) -> bool:
         address: where they begin.
         size: how many.
     """
-    at = bisect_right(_starts, address + size - 1) - 1
-    return at >= 0 and address < _starts[at] + _regions[_starts[at]]
+    with lock, holding():
+        at = bisect_right(_starts, address + size - 1) - 1
+        return at >= 0 and address < _starts[at] + _regions[_starts[at]]
 
 
 @contextmanager
 def holding() -> Iterator[None]:
-    """While the body runs, no memory is given back."""
+    """While the body runs, under the lock, no memory is given back."""
     global _held
     _held += 1
     try:
@@ -158,7 +173,7 @@ def holding() -> Iterator[None]:
 def working() -> Iterator[None]:
     """While the body runs, a device works, and its memory can be touched."""
     global _open
-    with _lock:
+    with lock:
         _open += 1
         if _open == 1:
             for start, size in _regions.items():

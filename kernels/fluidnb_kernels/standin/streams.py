@@ -10,7 +10,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
-from fluidnb_kernels.standin.memory import CUDARuntimeError, before_free, chosen, holding, working
+from fluidnb_kernels.standin.memory import CUDARuntimeError, before_free, chosen, holding, lock, working
 
 Work = Callable[[], None]
 
@@ -76,15 +76,16 @@ class Stream:
         if self._captured is not None:
             self._captured.append(work)
             return
-        if self.ptr == 0:  # the default stream waits for those that block, and these for it
-            before = [s for s in list(streams.values()) if s is not self and not s._apart]
-        else:
-            before = [] if self._apart else [_null]
-        for stream in before:
-            if stream._waiting:
-                self._waiting.append(partial(stream.drain, stream.mark))
-        self._waiting.append(work)
-        _busy.add(self)
+        with lock:
+            if self.ptr == 0:  # the default stream waits for those that block, and these for it
+                before = [s for s in list(streams.values()) if s is not self and not s._apart]
+            else:
+                before = [] if self._apart else [_null]
+            for stream in before:
+                if stream._waiting:
+                    self._waiting.append(partial(stream.drain, stream.mark))
+            self._waiting.append(work)
+            _busy.add(self)
 
     def keep(self, thing: object) -> None:
         """Let something live until the work so far is done.
@@ -100,20 +101,20 @@ class Stream:
         Args:
             upto: how much work, since the stream was made, must be done; default all.
         """
-        with holding(), _draining:
+        with lock, holding():  # work of other threads waits, so that its order holds
             while self._waiting and (upto is None or self._done < upto):
                 work = self._waiting.pop(0)
                 self._done += 1
                 with working():
                     work()
-            _busy.discard(self)
-            if self._waiting:  # more came, from another thread
-                _busy.add(self)
+            if not self._waiting:
+                _busy.discard(self)
 
     @property
     def mark(self) -> int:
         """How much work it has been given since it was made."""
-        return self._done + len(self._waiting)
+        with lock:
+            return self._done + len(self._waiting)
 
     # ---- cupy's names
 
@@ -220,8 +221,9 @@ class Event:
             stream: the stream; default the current one.
         """
         stream = get_current_stream() if stream is None else stream
-        stream.push(self._come)
-        self._stream, self.upto, self._captured = stream, stream.mark, stream.is_capturing()
+        with lock:
+            stream.push(self._come)
+            self._stream, self.upto, self._captured = stream, stream.mark, stream.is_capturing()
 
     def _come(self) -> None:
         if self.timed:
@@ -289,8 +291,6 @@ _numbers = itertools.count(1)
 streams: weakref.WeakValueDictionary[int, Stream] = weakref.WeakValueDictionary()
 #: Those with work that waits: it is done although nobody holds the stream any more.
 _busy: set[Stream] = set()
-#: Whoever does work of a stream; in another thread work goes on when this is done, so that its order holds.
-_draining = threading.RLock()
 _null = Stream(null=True)
 Stream.null = _null  # type: ignore[attr-defined]
 
