@@ -23,7 +23,7 @@ cupy = pytest.importorskip("cupy", reason="cupy is not installed")
 #: Public names that are the stand-in's own: how its streams are looked into.
 OWN = {
     "Stream.push", "Stream.drain", "Stream.keep", "Stream.mark", "Event.time", "Event.timed", "Event.upto",
-    "Event.recorded", "runtime.streams", "runtime.is_pinned",
+    "Event.recorded", "runtime.streams", "runtime.all_streams", "runtime.is_pinned",
 }  # fmt: skip
 
 

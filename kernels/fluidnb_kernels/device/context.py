@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from math import prod
 from time import perf_counter_ns
 from typing import Any
-from weakref import WeakKeyDictionary, WeakSet
+from weakref import WeakKeyDictionary, ref
 
 import numpy as np
 
@@ -43,7 +43,7 @@ class CUDADeviceContext(DeviceContext):
         self._device = backend.cupy().cuda.Device(place.device)
         self.devices = backend.cupy().cuda.runtime.getDeviceCount()
         self._here = threading.local()
-        self._lanes: WeakSet[Lane] = WeakSet()
+        self._lanes: list[ref[Lane]] = []
         self._last: WeakKeyDictionary[Any, Lane] = WeakKeyDictionary()
 
     def empty(self, shape: Sequence[int], dtype: Any, order: Sequence[int] | None = None) -> Any:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
-from weakref import WeakKeyDictionary, WeakSet
+from weakref import WeakKeyDictionary, ref
 
 import numpy as np
 
@@ -24,7 +24,7 @@ class Lane:
     runs that were begun before, and before those that are begun later.
 
     Args:
-        lanes: all lanes of the device.
+        lanes: those of the device, as weak references; it adds itself.
 
     Attributes:
         stream: cupy's.
@@ -32,7 +32,7 @@ class Lane:
         deep: how many of them are under way, one inside the other.
     """
 
-    def __init__(self, lanes: WeakSet[Lane]) -> None:
+    def __init__(self, lanes: list[ref[Lane]]) -> None:
         self._cuda = cuda = backend.cupy().cuda
         self.stream = cuda.Stream()
         self.turns = self.deep = 0
@@ -40,7 +40,7 @@ class Lane:
         self._read, self._reading = cuda.Event(disable_timing=True), False
         self._seen: WeakKeyDictionary[Lane, int] = WeakKeyDictionary()
         self._callers: list[Any] = []
-        lanes.add(self)
+        lanes.append(ref(self, lanes.remove))
 
     def __del__(self, over: Callable[[], bool] = sys.is_finalizing) -> None:
         if getattr(self, "_reading", False) and not over():
@@ -130,8 +130,9 @@ class Lane:
 
     def take_memory(self) -> None:
         """Wait for every lane that may still use memory which has been given back, before it is used here."""
-        for other in list(self._lanes):
-            if other is not self and (other.deep or self._seen.get(other) != other.turns):
+        for found in list(self._lanes):  # other threads add themselves at any moment
+            other = found()
+            if other is not None and other is not self and (other.deep or self._seen.get(other) != other.turns):
                 self.come_after(other)
 
     def _after(self, stream: Any) -> None:

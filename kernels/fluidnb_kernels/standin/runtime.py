@@ -8,7 +8,7 @@ from typing import Any
 
 from fluidnb_kernels.standin import memory
 from fluidnb_kernels.standin.memory import CUDARuntimeError, free, malloc
-from fluidnb_kernels.standin.streams import streams
+from fluidnb_kernels.standin.streams import all_streams, streams
 
 __all__ = ["CUDARuntimeError", "free", "malloc"]
 
@@ -113,7 +113,7 @@ def freeHost(ptr: int) -> None:
 
 def deviceSynchronize() -> None:
     """Wait until all work is done."""
-    for stream in list(streams.values()):
+    for stream in all_streams():
         stream.synchronize()
 
 

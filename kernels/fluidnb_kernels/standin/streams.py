@@ -63,7 +63,8 @@ class Stream:
         self._waiting: list[Work] = []
         self._captured: list[Work] | None = None
         self._done = 0  # how much work is done, since the stream was made
-        streams[self.ptr] = self
+        with lock:
+            streams[self.ptr] = self
 
     # ---- work
 
@@ -78,7 +79,7 @@ class Stream:
             return
         with lock:
             if self.ptr == 0:  # the default stream waits for those that block, and these for it
-                before = [s for s in list(streams.values()) if s is not self and not s._apart]
+                before = [s for s in all_streams() if s is not self and not s._apart]
             else:
                 before = [] if self._apart else [_null]
             for stream in before:
@@ -314,9 +315,15 @@ class _Current(threading.local):
 _current = _Current()
 
 
+def all_streams() -> list[Stream]:
+    """Those that there are now."""
+    with lock:
+        return list(streams.values())
+
+
 def finish() -> None:
     """Do all work that waits, as a device does before it gives memory back."""
-    for stream in list(streams.values()):
+    for stream in all_streams():
         stream.drain()
 
 
