@@ -128,7 +128,7 @@ class Executor:
 
         Args:
             program: the program, or a CompiledProgram; default the main program.
-            feed: variable name -> ndarray, LoDTensor, (ndarray, lengths) or nested list of numbers.
+            feed: variable name -> ndarray, LoDTensor, (ndarray, lengths), array of a device or nested list of numbers.
             fetch_list: Variables or names whose values are wanted.
             feed_var_name: accepted for old scripts.
             fetch_var_name: accepted for old scripts.
