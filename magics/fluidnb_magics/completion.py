@@ -32,6 +32,7 @@ _OPTIONS = {
     "debug": ("on", "off", "prompt", "flow", "--feed", "--fetch", "--startup", "--program"),
     "diff": ("--around", "--program"),
     "nan": ("on", "off", "--feed", "--program"),
+    "plan": ("--program",),
     "memory": ("--growth", "--feed", "--fetch", "--top", "--live", "--program"),
     "profile": ("--feed", "--fetch", "--steps", "--top", "--listing", "--live", "--trace", "--program"),
     "place": ("cpu", "cuda:0"),

@@ -19,6 +19,7 @@ from fluidnb_magics.commands.ops import ops
 from fluidnb_magics.commands.panels import panel
 from fluidnb_magics.commands.pictures import programs, scope, show
 from fluidnb_magics.commands.place import place
+from fluidnb_magics.commands.plan import plan
 from fluidnb_magics.commands.run import run, train
 from fluidnb_magics.commands.serve import serve
 from fluidnb_magics.commands.settings import seed, set_value
@@ -51,6 +52,7 @@ COMMANDS: dict[str, Command] = {
     "set": set_value,
     "diff": diff,
     "place": place,
+    "plan": plan,
     "memory": memory,
     "profile": profile,
     "debug": debug,

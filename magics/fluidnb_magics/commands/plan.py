@@ -1,0 +1,20 @@
+"""``%fluid plan``: how a program was run."""
+
+from __future__ import annotations
+
+from IPython.core.magic_arguments import argument, magic_arguments, parse_argstring
+
+from fluidnb.viz.plan_view import plan_lines
+from fluidnb_magics.showing import show
+from fluidnb_magics.workbench import Workbench
+
+
+@magic_arguments("fluid plan")
+@argument("--program", help="a program of this session")
+def plan(bench: Workbench, line: str) -> None:
+    """Show the plan of a program's last run: where it ran, and what was copied, cast or laid out anew around kernels.
+
+    Nothing runs.
+    """
+    args = parse_argstring(plan, line)
+    show(bench.shell, plan_lines(bench.existing(args.program)[0]))
