@@ -16,6 +16,8 @@ before_free: list[Callable[[], None]] = []
 #: What a device's own allocations are multiples of.
 _PAGE = 4096
 _NONE, _READ_WRITE = 0, 3
+#: Closing and opening memory takes as long as it has pages: of large ones there are few.
+_HUGE_PAGES, _LARGE = 14, 4 << 20
 _NEW = 0xFF  # makes NaN of numbers, and addresses that are none
 
 _libc = ctypes.CDLL(None, use_errno=True)
@@ -23,6 +25,7 @@ _libc.mmap.restype = ctypes.c_void_p
 _libc.mmap.argtypes = [ctypes.c_void_p, ctypes.c_size_t, *[ctypes.c_int] * 3, ctypes.c_long]
 _libc.munmap.argtypes = [ctypes.c_void_p, ctypes.c_size_t]
 _libc.mprotect.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int]
+_libc.madvise.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int]
 _FAILED = ctypes.c_void_p(-1).value
 
 #: Held by whoever changes what there is, or does a device's work: the collector may come by at any moment and give
@@ -82,6 +85,8 @@ def malloc(size: int) -> int:
             start = _libc.mmap(None, whole, _READ_WRITE, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS, -1, 0)
             if start == _FAILED:
                 raise CUDARuntimeError("cudaErrorMemoryAllocation: out of memory")
+            if whole >= _LARGE:
+                _libc.madvise(start, whole, _HUGE_PAGES)
             ctypes.memset(start, _NEW, min(size, 1 << 20))  # all of a large one would take long
             _regions[start], _devices[start] = size, chosen.device
             insort(_starts, start)

@@ -102,12 +102,13 @@ class Stream:
         Args:
             upto: how much work, since the stream was made, must be done; default all.
         """
-        with lock, holding():  # work of other threads waits, so that its order holds
+        if not self._waiting:
+            return
+        with lock, holding(), working():  # work of other threads waits, so that its order holds
             while self._waiting and (upto is None or self._done < upto):
                 work = self._waiting.pop(0)
                 self._done += 1
-                with working():
-                    work()
+                work()
             if not self._waiting:
                 _busy.discard(self)
 
