@@ -186,10 +186,8 @@ class Executor:
             else:
                 if entry.plan.lock.acquire(False):
                     try:
-                        if self._on_host:
-                            out = self._again(entry, program, return_numpy)
-                        else:
-                            out = self._again_there(entry, {n: (feed[n], ()) for n in feed}, program, return_numpy)
+                        again = self._again if self._on_host else self._again_there
+                        out = again(entry, program, return_numpy, feed)
                     finally:
                         entry.plan.lock.release()
                     if after_run:
@@ -200,7 +198,7 @@ class Executor:
             over(program, scope)
         return out
 
-    def _again(self, entry: Entry, program: Program, return_numpy: bool) -> list[Any]:
+    def _again(self, entry: Entry, program: Program, return_numpy: bool, feed: Any = None) -> list[Any]:
         """The short way: the same program, scope, fetches and shapes as last time."""
         plan = entry.plan
         number = next_run(plan, program, entry.scope) if plan.random else 0
@@ -227,12 +225,10 @@ class Executor:
         plan.latest = out
         return out
 
-    def _again_there(
-        self, entry: Entry, values: Mapping[str, Fed], program: Program, return_numpy: bool
-    ) -> list[Any]:
+    def _again_there(self, entry: Entry, program: Program, return_numpy: bool, feed: Any) -> list[Any]:
         """The same on a device, in the turn of this thread."""
         with DeviceContext.get(self.place).turn(entry.plan, entry.scope.outermost()):
-            entry.fill(values)
+            entry.fill({name: (array, ()) for name, array in feed.items()})
             return self._again(entry, program, return_numpy)
 
     def _run(

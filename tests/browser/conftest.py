@@ -13,9 +13,9 @@ import pytest
 from tests.browser import lab
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def browser() -> Iterator[Any]:
-    """A headless Chromium."""
+    """A headless Chromium; while it is there, an event loop runs in this thread, which tests of other folders are not for."""
     pytest.importorskip("playwright")
     if shutil.which("chromium") is None:
         pytest.skip("no Chromium; on Debian: apt-get install chromium")
@@ -23,7 +23,7 @@ def browser() -> Iterator[Any]:
         yield started
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def running_lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[lab.Lab]:
     """A JupyterLab in light colours."""
     with lab.jupyterlab(tmp_path_factory.mktemp("lab")) as started:
