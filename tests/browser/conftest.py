@@ -15,7 +15,7 @@ from tests.browser import lab
 
 @pytest.fixture(scope="package")
 def browser() -> Iterator[Any]:
-    """A headless Chromium; while it is there, an event loop runs in this thread, which tests of other folders are not for."""
+    """A headless Chromium; its event loop runs in this thread, so it goes before tests of other folders."""
     pytest.importorskip("playwright")
     if shutil.which("chromium") is None:
         pytest.skip("no Chromium; on Debian: apt-get install chromium")
