@@ -80,11 +80,19 @@ class Debugger:
         self.page.locator(".jp-DebuggerVariables-toolbar select").select_option(name)
 
     def evaluate(self, text: str) -> str:
-        """Type into the debugger's console.
+        """Type into the debugger's console, again where JupyterLab has not yet seen that the program stands.
 
         Returns:
             What it answers.
         """
+        for _ in range(20):
+            answer = self._answer(text)
+            if "does not have stopped threads" not in answer:
+                break
+            self.page.wait_for_timeout(500)
+        return answer
+
+    def _answer(self, text: str) -> str:
         answers = self.page.locator(".jp-DebugConsole .jp-CodeConsole-content .jp-OutputArea-output")
         count = answers.count()
         if not self.page.locator(".jp-DebugConsole").count():

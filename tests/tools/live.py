@@ -6,7 +6,8 @@ import pytest
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """What fails three times has failed; each try is told."""
+    """What fails three times has failed, in a browser five times; each try is told."""
     for item in items:
-        if item.get_closest_marker("browser") or item.get_closest_marker("live"):
-            item.add_marker(pytest.mark.flaky(reruns=2))
+        browser = item.get_closest_marker("browser")
+        if browser or item.get_closest_marker("live"):
+            item.add_marker(pytest.mark.flaky(reruns=4 if browser else 2))
