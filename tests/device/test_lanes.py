@@ -100,6 +100,7 @@ def test_memory_that_one_has_given_back_is_not_written_before_it_has_done_its_wo
     with context.turn():
         first = context.empty((4,), "float32")
         first.set(np.full(4, 7.0, "float32"))
+        get_current_stream().synchronize()
         kept = context.empty((4,), "float32")
         context.fill(kept, first)  # waits in the stream of this thread
         address = first.data.ptr
@@ -116,6 +117,38 @@ def test_memory_that_one_has_given_back_is_not_written_before_it_has_done_its_wo
         assert kept.get()[0] == 7.0
     net.add(1.0)
     assert net.value() == 2.0
+
+
+def test_a_turn_that_is_under_way_is_waited_for_again(cuda: fluid.CUDAPlace) -> None:
+    """What the other thread is given after one has waited for it counts too, in that same turn."""
+    context, waited, over = DeviceContext.get(cuda), threading.Event(), threading.Event()
+    with context.turn():
+        kept, zeros = context.empty((4,), "float32"), np.zeros(4, "float32")
+        seen: list[bool] = []
+
+        def other() -> None:
+            with context.turn():
+                context.empty((4,), "float32")  # waits for all that the first thread has done so far
+                waited.set()
+                over.wait()
+                made = context.empty((4,), "float32")
+                seen.append(made.data.ptr == address)
+                context.fill_all([(made, zeros)])
+                get_current_stream().synchronize()
+
+        thread = threading.Thread(target=other)
+        thread.start()
+        waited.wait()
+        first = context.empty((4,), "float32")
+        first.set(np.full(4, 7.0, "float32"))
+        get_current_stream().synchronize()
+        context.fill(kept, first)
+        address = first.data.ptr
+        del first
+    over.set()
+    thread.join()
+    assert seen == [True]
+    assert kept.get()[0] == 7.0
 
 
 def test_what_is_fed_may_change_at_once(cuda: fluid.CUDAPlace) -> None:

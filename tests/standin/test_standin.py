@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 import subprocess
 import sys
+import threading
 
 import numpy as np
 import pytest
@@ -79,6 +80,31 @@ def test_work_of_a_stream_that_nobody_holds_is_done():
         add(x, 1.0)
     assert x.get().tolist() == [2.0]
     assert len(standin.cuda.runtime.streams) == known
+
+
+def test_who_waits_while_another_thread_works_waits_for_that_too():
+    stream, begun, go_on = standin.cuda.Stream(), threading.Event(), threading.Event()
+    seen: list[str] = []
+
+    def work() -> None:
+        begun.set()
+        go_on.wait()
+        seen.append("done")
+
+    def wait() -> None:
+        stream.synchronize()
+        seen.append("waited")
+
+    stream.push(work)
+    one, other = threading.Thread(target=stream.synchronize), threading.Thread(target=wait)
+    one.start()
+    begun.wait()
+    other.start()
+    other.join(0.05)  # were it not to wait, it would be over by now
+    go_on.set()
+    one.join()
+    other.join()
+    assert seen == ["done", "waited"]
 
 
 def test_captured_work_is_done_at_each_launch():

@@ -125,7 +125,8 @@ class Lane:
         Args:
             other: the lane.
         """
-        self._seen[other] = other.turns
+        if not other.deep:  # a turn that is under way goes on to give it work
+            self._seen[other] = other.turns
         self._after(other.stream)
 
     def take_memory(self) -> None:

@@ -102,15 +102,19 @@ class Stream:
         Args:
             upto: how much work, since the stream was made, must be done; default all.
         """
-        if not self._waiting:
-            return
-        with lock, holding(), working():  # work of other threads waits, so that its order holds
-            while self._waiting and (upto is None or self._done < upto):
-                work = self._waiting.pop(0)
-                self._done += 1
-                work()
+        with lock:  # who comes while another thread does its work waits for that
+            if not self._waits(upto):
+                return
+            with holding(), working():
+                while self._waits(upto):
+                    work = self._waiting.pop(0)
+                    self._done += 1
+                    work()
             if not self._waiting:
                 _busy.discard(self)
+
+    def _waits(self, upto: int | None) -> bool:
+        return bool(self._waiting) and (upto is None or self._done < upto)
 
     @property
     def mark(self) -> int:
