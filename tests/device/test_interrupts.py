@@ -13,9 +13,10 @@ from fluidnb.memory.buddy import BuddyAllocator
 from fluidnb_kernels.cuda.source import Function, sources
 from fluidnb_kernels.standin import runtime
 from fluidnb_kernels.standin.module import RawKernel, RawModule
-from fluidnb_kernels.standin.streams import Graph, Stream, get_current_stream, streams
-from tests.device.faults import live, nth
-from tests.device.models import NAMES, Job, Values
+from fluidnb_kernels.standin.streams import Graph, Stream
+from tests.device.faults import nth
+from tests.device.models import NAMES, Job
+from tests.device.story import Story
 from tests.tools.sampling import sample
 
 pytestmark = pytest.mark.live
@@ -56,51 +57,6 @@ def _stopped(job: Job, number: int, fault: Any, at: int) -> None:
     assert count.made <= at, "an interrupt was lost"
 
 
-class Story:
-    """A model that has run a few times, and what comes of it when nobody presses Ctrl-C.
-
-    Args:
-        name: the model.
-        place: where.
-        done: how many runs there were.
-    """
-
-    def __init__(self, name: str, place: Any, done: int) -> None:
-        self.job, self.done, self.place = Job(name, place), done, place
-        self.job.start()
-        self._first = self.job.arrays()
-        self.job.forget()
-        self.held = live(place)
-        self.told()
-        self.before, self._arrays = self.job.values(), self.job.arrays()
-        self.want = [self.job.step(done)]
-        self.after: Values = self.job.values()
-        self.want.append(self.job.step(done + 1))
-
-    def told(self) -> Job:
-        """The model, having run that often since it was prepared."""
-        self.job.forget()
-        self.job.put(self._first)
-        for number in range(self.done):
-            self.job.step(number)
-        return self.job
-
-    def is_left_in_order(self) -> None:
-        """Parameters are as before or as after their operator, and nothing is under way."""
-        now = self.job.values()
-        assert {n for n, value in now.items() if value not in (self.before[n], self.after[n])} == set()
-        assert set(now) == set(self.before) and self.job.scope.kids == []
-        assert not any(stream.is_capturing() for stream in list(streams.values()))
-        assert get_current_stream().ptr == 0
-
-    def goes_on(self) -> None:
-        """From where it was before, everything is as if nothing had happened."""
-        self.job.put(self._arrays)
-        assert [self.job.step(self.done), self.job.step(self.done + 1)] == self.want
-        self.job.forget()
-        assert live(self.place) == self.held
-
-
 @pytest.mark.parametrize("how", ["raised", "signal"])
 @pytest.mark.parametrize(("name", "done"), sample(CASES, 2))
 def test_ctrl_c_at_any_call(name: str, done: int, how: str, cuda: fluid.CUDAPlace) -> None:
@@ -115,6 +71,7 @@ def test_ctrl_c_at_any_call(name: str, done: int, how: str, cuda: fluid.CUDAPlac
             _stopped(job, done, nth(owner, call, at, fault), at)
             story.is_left_in_order()
             story.goes_on()
+            story.leaves_no_memory()
 
 
 @pytest.mark.parametrize("name", sample(NAMES, 2))
@@ -138,6 +95,7 @@ def test_ctrl_c_while_a_kernel_is_compiled(name: str, cuda: fluid.CUDAPlace) -> 
             job.step()
         story.is_left_in_order()
         story.goes_on()
+        story.leaves_no_memory()
 
 
 def test_ctrl_c_while_a_debugger_walks(cuda: fluid.CUDAPlace) -> None:
@@ -159,3 +117,4 @@ def test_ctrl_c_while_a_debugger_walks(cuda: fluid.CUDAPlace) -> None:
             time.sleep(10)
         story.is_left_in_order()
         story.goes_on()
+        story.leaves_no_memory()

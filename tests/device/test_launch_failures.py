@@ -18,7 +18,8 @@ from fluidnb_kernels.standin import runtime
 from fluidnb_kernels.standin.module import RawKernel
 from fluidnb_kernels.standin.streams import Graph, Stream, get_current_stream
 from tests.device.faults import nth
-from tests.device.models import NAMES, Job
+from tests.device.models import NAMES
+from tests.device.story import Story
 from tests.tools.sampling import sample
 
 #: How many points of each run are tried in a normal run of the tests.
@@ -30,37 +31,6 @@ KINDS = {"first": 0, "capturing": 1, "with graphs": 2}
 def refuse(*_: Any, **__: Any) -> None:
     """What a device says that has not enough of something."""
     raise device_memory.CUDARuntimeError("cudaErrorLaunchOutOfResources: too many resources requested for launch")
-
-
-class Story:
-    """A model that has run a few times, and what comes of it when nothing goes wrong.
-
-    Args:
-        name: the model.
-        place: where.
-        done: how many runs there were.
-    """
-
-    def __init__(self, name: str, place: Any, done: int) -> None:
-        self.job, self.done = Job(name, place), done
-        self.job.start()
-        self._first = self.job.arrays()
-        self.told()
-        self.before, self._arrays = self.job.values(), self.job.arrays()
-        self.want = [self.job.step(done), self.job.step(done + 1)]
-
-    def told(self) -> Job:
-        """The model, having run that often since it was prepared."""
-        self.job.forget()
-        self.job.put(self._first)
-        for number in range(self.done):
-            self.job.step(number)
-        return self.job
-
-    def goes_on(self) -> None:
-        """From where it was before, everything is as if nothing had happened."""
-        self.job.put(self._arrays)
-        assert [self.job.step(self.done), self.job.step(self.done + 1)] == self.want
 
 
 def _names_an_operator(text: str) -> bool:

@@ -15,16 +15,11 @@ import fluidnb as fluid
 from fluidnb.errors import EnforceNotMet
 from fluidnb.memory import OutOfMemory
 from fluidnb.viz import read_memory
+from tests.device.cells import NET
 from tests.magics.conftest import Session, session
 
 __all__ = ["session"]
 
-NET = """%%fluid net --place cuda
-x = layers.data("x", shape=[20])
-h = layers.fc(x, 16, act="relu")
-loss = layers.mean(h)
-fluid.optimizer.SGD(0.1).minimize(loss)
-"""
 RUN = "%fluid run --feed x=a --fetch loss"
 
 

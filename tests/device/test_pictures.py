@@ -8,16 +8,10 @@ import fluidnb as fluid
 from fluidnb.debug.session import current
 from fluidnb_magics.widgets.memory_explorer import MemoryExplorer
 from fluidnb_magics.widgets.scope_explorer import ScopeExplorer
+from tests.device.cells import NET
 from tests.magics.conftest import Session, session
 
 __all__ = ["session"]
-
-NET = """%%fluid net --place cuda
-x = layers.data("x", shape=[20])
-h = layers.fc(x, 16, act="relu")
-loss = layers.mean(h)
-fluid.optimizer.SGD(0.1).minimize(loss)
-"""
 
 
 @pytest.fixture
