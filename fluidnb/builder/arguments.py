@@ -8,9 +8,10 @@ import json
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any, get_args, get_origin
 
 from fluidnb.errors import FluidError, OpTypeError
+from fluidnb.expressions import tree_of
 from fluidnb.op import get_op, has_op
 from fluidnb.op.attr import REQUIRED, Attr
 from fluidnb.op.define import Slot
@@ -102,7 +103,7 @@ class Argument:
 
     def _value(self, text: str, names: Mapping[str, Any], owner: str) -> Any:
         try:
-            tree = ast.parse(text, mode="eval")
+            tree = tree_of(text)
         except SyntaxError:
             return text  # no expression: the check says what it should be
         if any(isinstance(node, ast.Call) for node in ast.walk(tree)):
@@ -164,10 +165,11 @@ def arguments_of(function: Any, owner: str, skip: tuple[str, ...] = ()) -> Itera
     """
     docs = argument_docs(inspect.getdoc(function) or "")
     rules = get_op(owner).attrs if has_op(owner) else {}
+    named = getattr(inspect.unwrap(function), "__globals__", {})
     for parameter in inspect.signature(function).parameters.values():
         if parameter.name in skip or parameter.kind is parameter.VAR_KEYWORD:
             continue
-        parts = re.split(r" \| (?![^\[]*\])", str(parameter.annotation))
+        parts = [_plain(part, named) for part in re.split(r" \| (?![^\[]*\])", str(parameter.annotation))]
         required = parameter.default is parameter.empty
         doc = docs.get(parameter.name, "")
         kind = _kind(parameter.name, parts)
@@ -229,6 +231,12 @@ def argument_docs(doc: str) -> dict[str, str]:
         elif name:
             docs[name] += " " + line.strip()
     return docs
+
+
+def _plain(part: str, named: Mapping[str, Any]) -> str:
+    """The type behind the name of an annotated type: ``Variable`` for ``Loss``."""
+    found = named.get(part)
+    return getattr(get_args(found)[0], "__name__", part) if get_origin(found) is Annotated else part
 
 
 def _kind(name: str, parts: list[str]) -> str:

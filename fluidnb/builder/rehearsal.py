@@ -21,6 +21,7 @@ from fluidnb.program import (
 from fluidnb.program.live import is_live
 from fluidnb.program.names import UniqueNameGenerator
 from fluidnb.program.roles import role_of
+from fluidnb.runtime import Scope, global_scope, scope_guard
 from fluidnb.viz.model import VarRow
 from fluidnb.viz.program_reader import read_var
 
@@ -81,7 +82,12 @@ def rehearse(
     known = set(twin.desc.blocks[0].vars)
     outer, hooks.name_hint = hooks.name_hint, hint
     try:
-        with program_guard(twin, twin_startup), names.guard(counters), warnings.catch_warnings():
+        with (
+            program_guard(twin, twin_startup),
+            scope_guard(Scope(global_scope())),  # a reader puts its queue into the global scope
+            names.guard(counters),
+            warnings.catch_warnings(),
+        ):
             warnings.simplefilter("ignore")  # the cell will say it
             exec(compile(source, "<builder>", "exec"), values)
     except Exception as error:

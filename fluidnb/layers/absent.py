@@ -10,27 +10,14 @@ from fluidnb.errors import NotBuiltYet
 #: (why, what to use instead) -> the layers of which it is true
 _GROUPS = {
     (
-        "it belongs to the networks that find boxes in images, whose layers are not built",
-        "LayerHelper.append_op appends what there is as an operator: op.has_op(\"roi_align\") and so on.",
-    ): """anchor_generator bipartite_match box_clip box_coder box_decoder_and_assign collect_fpn_proposals
-        deformable_conv deformable_roi_pooling density_prior_box detection_output distribute_fpn_proposals
-        generate_proposal_labels generate_proposals iou_similarity multi_box_head multiclass_nms
-        polygon_box_transform prior_box psroi_pool retinanet_detection_output retinanet_target_assign roi_align
-        roi_perspective_transform roi_pool rpn_target_assign sigmoid_focal_loss ssd_loss target_assign yolo_box
-        yolov3_loss""",
-    (
-        "reading files inside a program needs the reader operators, which are not built",
-        "feed each batch: paddle.batch, fluid.reader and fluid.DataFeeder make it.",
-    ): """Preprocessor batch create_py_reader_by_data double_buffer open_files py_reader random_data_generator read_file
-        shuffle""",
-    (
-        "it wraps a fused kernel of the GPU library cuDNN",
-        "layers.DynamicRNN with lstm_unit, or dynamic_lstm, computes the same.",
-    ): "lstm",
-    (
-        "it serves one kind of model, and is not built",
+        "it came with Paddle 1.5, for detectors that are not built",
         "put it together of other layers, or define an operator with fluidnb.op.",
-    ): "continuous_value_model data_norm hash npair_loss similarity_focus spectral_norm tree_conv",
+    ): """deformable_conv deformable_roi_pooling retinanet_detection_output retinanet_target_assign
+        sigmoid_focal_loss""",
+    (
+        "programs do not open data files by themselves",
+        "layers.py_reader takes any Python reader; fluid.reader has map_readers for what a Preprocessor does.",
+    ): "Preprocessor open_files",
 }  # fmt: skip
 
 #: layer -> (why, what to use instead)
@@ -47,9 +34,9 @@ def absent(name: str) -> Callable[..., NoReturn]:
         A function that raises, whatever it is given; looking at the name does not.
 
     Example:
-        >>> fluid.layers.tree_conv(None, None, 6)
+        >>> fluid.layers.open_files(["a.recordio"])
         Traceback (most recent call last):
-        fluidnb.errors.NotBuiltYet: fluid.layers.tree_conv is not part of fluidnb yet: it serves one kind of model, ...
+        fluidnb.errors.NotBuiltYet: fluid.layers.open_files is not part of fluidnb yet: programs do not open data ...
           ...
     """
     return refusal(f"fluid.layers.{name}", *ABSENT[name])

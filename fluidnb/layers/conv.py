@@ -39,7 +39,7 @@ def conv2d(
         input: images [batch, channels, height, width].
         num_filters: channels of the output.
         filter_size: height and width of a filter, or one number for both.
-        stride: from window to window, a pair or one number.
+        stride: stride of the window, a pair or one number.
         padding: zeros around the image, a pair or one number.
         dilation: from element to element of a filter, a pair or one number.
         groups: groups of channels that do not see each other; None is one.
@@ -92,7 +92,7 @@ def conv3d(
         input: volumes [batch, channels, depth, height, width].
         num_filters: channels of the output.
         filter_size: depth, height and width of a filter, or one number for all.
-        stride: from window to window.
+        stride: stride of the window.
         padding: zeros around the volume.
         dilation: from element to element of a filter.
         groups: groups of channels that do not see each other; None is one.
@@ -131,6 +131,11 @@ def _conv(
     channels, count = x.shape[1], groups or 1
     window = per_axis(size, rank, "filter_size", layer)
     _check_counts(layer, filters, channels, count)
+    if min(window) < 1:
+        raise OpValueError(
+            f"The {layer}'s filter_size must be positive.", expected=f"an int of 1 or more, or {rank} of them",
+            received=repr(size),
+        )  # fmt: skip
     weight = helper.create_parameter(
         helper.param_attr or False, [filters, channels // count, *window], x.dtype,
         default_initializer=Normal(0.0, math.sqrt(2.0 / (math.prod(window) * channels))),
@@ -187,7 +192,7 @@ def conv2d_transpose(
         output_size: height and width of the output where several are possible, or to choose the filter by.
         filter_size: height and width of a filter; None is what gives ``output_size``.
         padding: elements cut off around the output.
-        stride: from window to window of the output.
+        stride: stride of the window of the output.
         dilation: from element to element of a filter.
         groups: groups of channels that do not see each other; None is one.
         param_attr: description of the filters [channels, num_filters / groups, height, width].
@@ -243,7 +248,7 @@ def conv3d_transpose(
         output_size: sizes of the output where several are possible, or to choose the filter by.
         filter_size: sizes of a filter; None is what gives ``output_size``.
         padding: elements cut off around the output.
-        stride: from window to window of the output.
+        stride: stride of the window of the output.
         dilation: from element to element of a filter.
         groups: groups of channels that do not see each other; None is one.
         param_attr: description of the filters [channels, num_filters / groups, depth, height, width].

@@ -24,14 +24,15 @@ def embedding(
     param_attr: ParamAttrLike = None,
     dtype: Any = "float32",
 ) -> Variable:
-    """Rows of a learned table, by their numbers.
+    """Embedding lookup: rows of a learned table by index.
 
     Args:
         input: int64 […, 1]: the numbers, with or without sequences.
         size: [rows of the table, width].
         is_sparse: whether the gradient holds the rows that were looked up alone; quicker where the table is tall.
         is_distributed: kept for programs that lay the table on parameter servers.
-        padding_idx: number that reads as zeros and is never trained, from the end when negative.
+        padding_idx: index whose embedding is zero and not trained, from the end when negative. Fluid trains this row
+            with ``is_sparse=True``, because its sparse gradient keeps the values there; here both gradients are zero.
         param_attr: description of the table; one name for several layers makes them share it.
         dtype: dtype of the table.
 

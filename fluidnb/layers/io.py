@@ -6,6 +6,7 @@ import builtins
 from collections.abc import Iterable, Sequence
 from typing import Any, SupportsIndex
 
+from fluidnb.arguments import checked
 from fluidnb.errors import OpTypeError
 from fluidnb.layer_helper import LayerHelper
 from fluidnb.layers.one_op import check_variable
@@ -59,6 +60,7 @@ def data(
     )
 
 
+@checked
 def load(out: Variable, file_path: str, load_as_fp16: bool | None = None) -> None:
     """Read a variable from a file when the program runs.
 

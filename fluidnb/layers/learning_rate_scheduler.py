@@ -12,14 +12,17 @@ from collections.abc import Callable, Sequence
 from functools import wraps
 from typing import ParamSpec, TypeVar
 
+from fluidnb.arguments import checked
 from fluidnb.errors import OpTypeError, OpValueError
 from fluidnb.initializer import Constant
 from fluidnb.layer_helper import LayerHelper
 from fluidnb.layers import tensor
+from fluidnb.layers.activation import sqrt, square
 from fluidnb.layers.control_flow.switch import Switch
 from fluidnb.layers.elementwise import elementwise_max, elementwise_min
 from fluidnb.layers.functions import ceil, cos, exp, floor
-from fluidnb.program import OpRole, Variable, default_main_program, naming, unique_name
+from fluidnb.layers.reduce import reduce_sum
+from fluidnb.program import OpRole, Parameter, Variable, default_main_program, naming, unique_name
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -63,7 +66,7 @@ def autoincreased_step_counter(counter_name: str | None = None, begin: int = 1, 
     for op in block.desc.ops:
         if op.optype == "increment" and op.output("Out") == [name] and op.attr("step") != step:
             raise OpValueError(
-                f"The counter {name} exists already and goes on by another step.", expected=f"step={op.attr('step')}",
+                f"The counter {name} already exists with a different step.", expected=f"step={op.attr('step')}",
                 received=f"step={step}", hint="give this one a counter_name of its own.",
             )  # fmt: skip
     return counter
@@ -80,7 +83,7 @@ def _schedule(function: Callable[P, R]) -> Callable[P, R]:
     return scheduled
 
 
-def _step(begin: int = 0) -> Variable:
+def _decay_step_counter(begin: int = 0) -> Variable:
     """The number of the step that runs, from the counter that schedules share, as float32."""
     return tensor.cast(autoincreased_step_counter(_COUNTER, begin=begin), "float32")
 
@@ -88,7 +91,7 @@ def _step(begin: int = 0) -> Variable:
 def _periods(decay_steps: int, staircase: bool) -> Variable:
     """How often ``decay_steps`` steps have passed, in whole numbers for a staircase."""
     _check_above_zero(decay_steps=decay_steps)
-    periods = _step() / decay_steps
+    periods = _decay_step_counter() / decay_steps
     return floor(periods) if staircase else periods
 
 
@@ -135,7 +138,7 @@ def noam_decay(
         (1,)
     """
     _check_above_zero(d_model=d_model, warmup_steps=warmup_steps)
-    step = _step(begin=1)
+    step = _decay_step_counter(begin=1)
     falling, growing = step**-0.5, warmup_steps**-1.5 * step
     return learning_rate * d_model**-0.5 * elementwise_min(falling, growing)
 
@@ -256,7 +259,7 @@ def polynomial_decay(
         (1,)
     """
     _check_above_zero(decay_steps=decay_steps)
-    step = _step()
+    step = _decay_step_counter()
     if cycle:
         begun = ceil(step / decay_steps)
         one = tensor.fill_constant([1], "float32", 1.0)
@@ -326,7 +329,7 @@ def piecewise_decay(boundaries: Sequence[int], values: Sequence[float]) -> Varia
         raise OpValueError("piecewise_decay takes at least one boundary.", hint="a rate that stays is a plain number.")
     if any(a > b for a, b in zip(boundaries[:-1], boundaries[1:], strict=True)):
         raise OpValueError("The boundaries of piecewise_decay must rise.", received=list(boundaries))
-    step, rate = _step(), _global_rate("learning_rate")
+    step, rate = _decay_step_counter(), _global_rate("learning_rate")
     with Switch() as switch:
         for boundary, value in zip(boundaries, values[:-1], strict=True):
             end = tensor.fill_constant([1], "float32", float(boundary), force_cpu=True)
@@ -365,7 +368,7 @@ def linear_lr_warmup(learning_rate: float | Variable, warmup_steps: int, start_l
     _check_above_zero(warmup_steps=warmup_steps)
     if not isinstance(learning_rate, Variable):
         learning_rate = tensor.fill_constant([1], "float32", float(learning_rate))
-    rate, step = _global_rate("learning_rate_warmup"), _step()
+    rate, step = _global_rate("learning_rate_warmup"), _decay_step_counter()
     end = tensor.fill_constant([1], "float32", float(warmup_steps))
     with Switch() as switch:
         with switch.case(step < end):
@@ -373,3 +376,46 @@ def linear_lr_warmup(learning_rate: float | Variable, warmup_steps: int, start_l
         with switch.default():
             tensor.assign(learning_rate, output=rate)
     return rate
+
+
+@checked
+def append_LARS(
+    params_grads: Sequence[tuple[Parameter, Variable]], learning_rate: float | Variable, weight_decay: float
+) -> None:
+    """Gives each parameter a learning rate that follows the sizes of parameter and gradient.
+
+    The rate is ``learning_rate · |param| / (|grad| + weight_decay · |param|)``, times the parameter's own factor; it
+    takes the place of this factor. Call it between ``backward`` and ``apply_gradients``.
+
+    Args:
+        params_grads: parameters with their gradients, as ``optimizer.backward(loss)`` gives them.
+        learning_rate: the rate before: a number, or what a schedule gave.
+        weight_decay: how much the size of the parameter counts beside that of the gradient.
+
+    Raises:
+        ArgumentError: an entry is no parameter with a gradient.
+
+    Example:
+        >>> loss = fluid.layers.mean(fluid.layers.fc(fluid.layers.data("x", [13]), 1, bias_attr=False))
+        >>> optimizer = fluid.optimizer.SGD(0.1)
+        >>> pairs = optimizer.backward(loss)
+        >>> fluid.layers.append_LARS(pairs, 0.1, weight_decay=0.01)
+        >>> ops = optimizer.apply_gradients(pairs)
+        >>> [op.type for op in fluid.default_main_program().global_block().ops][-2:]
+        ['elementwise_div', 'sgd']
+
+    Source: Fluid's layers.append_LARS; You, Gitman, Ginsburg, "Large Batch Training of Convolutional Networks" (2017).
+    """
+    for param, grad in params_grads:
+        program = param.block.program
+        with program.optimized_guard([param, grad]):
+            if isinstance(learning_rate, Variable):
+                rate = learning_rate
+            else:
+                rate = tensor.fill_constant([1], param.dtype, float(learning_rate))
+            size, slope = (sqrt(reduce_sum(square(v))) for v in (param, grad))
+            whole = slope + (size if weight_decay == 1 else size * weight_decay)
+            factor = param.optimize_attr["learning_rate"]
+            if isinstance(factor, Variable) or factor != 1.0:
+                rate = rate * factor
+            param.optimize_attr["learning_rate"] = (rate * size) / whole

@@ -13,6 +13,7 @@ from fluidnb.layers.math import scale
 from fluidnb.layers.one_op import check_variable
 from fluidnb.layers.reduce import reduce_sum
 from fluidnb.layers.search import one_hot
+from fluidnb.layers.sequence_filters import row_width
 from fluidnb.layers.several import several
 from fluidnb.layers.shape import reshape
 from fluidnb.layers.tensor import assign, cast
@@ -74,7 +75,7 @@ def nce(
         raise OpValueError(f"Unsupported sampler type {sampler!r}.", expected=", ".join(_SAMPLERS), received=sampler)
     helper = LayerHelper("nce", input=input, param_attr=param_attr, bias_attr=bias_attr, name=name)
     inputs: dict[str, Any] = {"Input": [input], "Label": [label]}
-    shape = [num_total_classes, input.shape[1]]
+    shape = [num_total_classes, row_width(input, "nce")]
     inputs["Weight"] = [helper.create_parameter(helper.param_attr, shape, input.dtype)]
     if helper.bias_attr:
         inputs["Bias"] = [helper.create_parameter(helper.bias_attr, [num_total_classes, 1], input.dtype, is_bias=True)]
@@ -118,7 +119,7 @@ def hsigmoid(
 
     Args:
         input: float [N, D].
-        label: int64 [N, 1], classes.
+        label: int64 [N, 1] or [N], classes.
         num_classes: how many classes; with a tree of your own how many inner nodes.
         param_attr: a vector for each inner node, [num_classes - 1, D], or [num_classes, D] with a tree of your own.
         bias_attr: a number for each inner node; False for none.
@@ -161,7 +162,7 @@ def hsigmoid(
         inputs |= {"PathTable": [path_table], "PathCode": [path_code]}
     helper = LayerHelper("hierarchical_sigmoid", input=input, param_attr=param_attr, bias_attr=bias_attr, name=name)
     nodes = num_classes if is_custom else num_classes - 1
-    inputs["W"] = [helper.create_parameter(helper.param_attr, [nodes, input.shape[1]], input.dtype)]
+    inputs["W"] = [helper.create_parameter(helper.param_attr, [nodes, row_width(input, "hsigmoid")], input.dtype)]
     if helper.bias_attr:
         inputs["Bias"] = [helper.create_parameter(helper.bias_attr, [nodes, 1], input.dtype, is_bias=True)]
     out, pre = helper.create_tmp_variable(input.dtype), helper.create_tmp_variable(input.dtype)

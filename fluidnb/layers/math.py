@@ -48,8 +48,8 @@ def matmul(
     Args:
         x: one axis or more; a vector counts as one row.
         y: one axis or more; a vector counts as one column.
-        transpose_x: swap the last two axes of ``x`` first.
-        transpose_y: swap the last two axes of ``y`` first.
+        transpose_x: swap the last two axes of ``x`` first; a vector becomes one column.
+        transpose_y: swap the last two axes of ``y`` first; a vector becomes one row.
         alpha: factor on the result.
         name: name of the layer.
 

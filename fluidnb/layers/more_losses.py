@@ -2,10 +2,20 @@
 
 from __future__ import annotations
 
-from fluidnb.layers.one_op import one_op
+from fluidnb.errors import OpValueError
+from fluidnb.layers.activation import square
+from fluidnb.layers.compare import equal
+from fluidnb.layers.cross_entropy import softmax_with_cross_entropy
+from fluidnb.layers.elementwise import elementwise_add, elementwise_div, elementwise_mul
+from fluidnb.layers.math import matmul, scale
+from fluidnb.layers.one_op import check_variable, one_op
+from fluidnb.layers.parts import expand
+from fluidnb.layers.reduce import reduce_mean, reduce_sum
+from fluidnb.layers.shape import reshape, transpose
+from fluidnb.layers.tensor import cast
 from fluidnb.program import Variable, naming
 
-__all__ = ["add_position_encoding", "fsp_matrix", "teacher_student_sigmoid_loss"]
+__all__ = ["add_position_encoding", "fsp_matrix", "npair_loss", "teacher_student_sigmoid_loss"]
 
 
 @naming.layer
@@ -85,3 +95,46 @@ def teacher_student_sigmoid_loss(
     """
     attrs = {"soft_max_up_bound": soft_max_up_bound, "soft_max_lower_bound": soft_max_lower_bound}
     return one_op("teacher_student_sigmoid_loss", {"X": input, "Label": label}, attrs, slot="Y")
+
+
+@naming.layer
+def npair_loss(anchor: Variable, positive: Variable, labels: Variable, l2_reg: float = 0.002) -> Variable:
+    """N-pair loss: cross entropy of the products of anchors and positives.
+
+    Args:
+        anchor: float [N, D], N known.
+        positive: float [N, D].
+        labels: the class of each pair [N].
+        l2_reg: factor of the squared lengths.
+
+    Returns:
+        One number.
+
+    Raises:
+        OpTypeError: an argument is not a Variable.
+        OpValueError: N is not known.
+
+    Example:
+        >>> shapes = {"anchor": [18, 6], "positive": [18, 6], "labels": [18]}
+        >>> given = [fluid.layers.data(n, s, append_batch_size=False) for n, s in shapes.items()]
+        >>> fluid.layers.npair_loss(*given).shape
+        (1,)
+
+    Source: Sohn, "Improved Deep Metric Learning with Multi-class N-pair Loss Objective" (2016); Fluid's
+    layers.npair_loss.
+    """
+    check_variable(labels, "labels", "npair_loss")
+    size = labels.shape[0] if labels.shape else -1
+    if size < 0:
+        raise OpValueError(
+            "npair_loss needs a batch of a known size.", expected="labels [N]", received=str(list(labels.shape)),
+            hint="layers.data(..., append_batch_size=False) declares the whole shape.",
+        )  # fmt: skip
+    square_of = expand(reshape(labels, [size, 1]), [1, size])
+    same = cast(equal(square_of, transpose(square_of, [1, 0])), "float32")
+    wanted = elementwise_div(same, reduce_sum(same, dim=1, keep_dim=True), axis=0)
+    first, second = (reduce_mean(reduce_sum(square(v), 1)) for v in (anchor, positive))
+    found = softmax_with_cross_entropy(matmul(anchor, positive, transpose_y=True), wanted, soft_label=True)
+    assert isinstance(found, Variable)  # a pair only where the softmax is asked for
+    loss = reduce_mean(reduce_sum(elementwise_mul(wanted, found, axis=0), 0))
+    return elementwise_add(scale(elementwise_add(first, second), 0.25 * l2_reg), loss)

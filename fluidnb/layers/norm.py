@@ -5,14 +5,15 @@ from __future__ import annotations
 from typing import Any
 
 from fluidnb.errors import OpValueError
-from fluidnb.initializer import Constant
+from fluidnb.initializer import Constant, Normal
 from fluidnb.layer_helper import LayerHelper
+from fluidnb.layers.one_op import check_variable, one_op
 from fluidnb.op import product
 from fluidnb.param_attr import ParamAttr, ParamAttrLike
 from fluidnb.program import Variable, naming
 from fluidnb.values import dtypes
 
-__all__ = ["batch_norm", "group_norm", "layer_norm"]
+__all__ = ["batch_norm", "group_norm", "layer_norm", "spectral_norm"]
 
 
 @naming.layer
@@ -42,7 +43,7 @@ def batch_norm(
         input: [batch, channels], [batch, channels, …] or, with ``data_layout="NHWC"``, [batch, …, channels].
         act: activation.
         is_test: normalise with the running moments and leave them alone; ``clone(for_test=True)`` sets it.
-        momentum: how much of the running moments stays.
+        momentum: momentum of the running mean and variance.
         epsilon: keeps the divisor from zero, at most 0.001.
         param_attr: description of the scale [channels]; 1 at first unless it says otherwise.
         bias_attr: description of the bias [channels]; 0 at first.
@@ -215,6 +216,52 @@ def group_norm(
         helper, "group_norm", input, dtype, channels, helper.param_attr is not None, helper.bias_attr is not None,
         {"epsilon": epsilon, "groups": groups, "data_layout": data_layout},
     )  # fmt: skip
+
+
+@naming.layer
+def spectral_norm(
+    weight: Variable, dim: int = 0, power_iters: int = 1, eps: float = 1e-12, name: str | None = None
+) -> Variable:
+    """A weight over its largest singular value, which power iteration estimates from two random vectors.
+
+    Args:
+        weight: 2 to 5 dimensions of known sizes.
+        dim: the dimension that makes the rows of the matrix.
+        power_iters: steps of power iteration.
+        eps: keeps divisors from zero.
+        name: name of the layer.
+
+    Returns:
+        A variable of the weight's shape. The vectors are parameters that are not trained.
+
+    Raises:
+        OpTypeError: the weight is not a Variable.
+        OpValueError: there is no such dimension, or a size is not known.
+
+    Example:
+        >>> with fluid.program_guard(fluid.Program(), fluid.Program()):
+        ...     weight = fluid.layers.create_parameter([4, 3, 2], "float32")
+        ...     y = fluid.layers.spectral_norm(weight, power_iters=2)
+        >>> y.shape
+        (4, 3, 2)
+
+    Source: Miyato et al., "Spectral Normalization for GANs" (2018); Fluid's layers.spectral_norm.
+    """
+    check_variable(weight, "weight", "spectral_norm")
+    shape = weight.shape
+    if not -len(shape) <= dim < len(shape) or min(shape, default=0) < 0:
+        raise OpValueError(
+            "spectral_norm needs a weight of known sizes, and one of its dimensions.",
+            expected=f"dim from 0 to {len(shape) - 1}, and sizes above 0", received=f"dim {dim} of {list(shape)}",
+        )  # fmt: skip
+    helper = LayerHelper("spectral_norm", name=name)
+    sides = []
+    for size in (shape[dim], product(shape) // shape[dim]):
+        sides.append(helper.create_parameter(ParamAttr(trainable=False), [size], weight.dtype,
+                                             default_initializer=Normal(0.0, 1.0)))  # fmt: skip
+        sides[-1].stop_gradient = True
+    attrs = {"dim": dim, "power_iters": power_iters, "eps": eps}
+    return one_op("spectral_norm", {"Weight": weight, "U": sides[0], "V": sides[1]}, attrs, name=name)
 
 
 def _normalised(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from fluidnb.arguments import Count
 from fluidnb.errors import OpValueError
 from fluidnb.layer_helper import LayerHelper
 from fluidnb.layers.one_op import check_variable, one_op
@@ -19,7 +20,7 @@ __all__ = [
 
 @naming.layer
 def split(
-    input: Variable, num_or_sections: int | Sequence[int], dim: int = -1, name: str | None = None
+    input: Variable, num_or_sections: Count | Sequence[int], dim: int = -1, name: str | None = None
 ) -> list[Variable]:
     """A tensor cut into parts along an axis.
 
@@ -141,7 +142,7 @@ def stack(x: Variable | list[Variable] | tuple[Variable, ...], axis: int = 0) ->
 
 
 @naming.layer
-def unstack(x: Variable, axis: int = 0, num: int | None = None) -> list[Variable]:
+def unstack(x: Variable, axis: int = 0, num: Count | None = None) -> list[Variable]:
     """The layers of a tensor along an axis.
 
     Args:

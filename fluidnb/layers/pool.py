@@ -33,7 +33,7 @@ def pool2d(
         input: images [batch, channels, height, width].
         pool_size: height and width of a window, or one number for both.
         pool_type: ``"max"`` or ``"avg"``.
-        pool_stride: from window to window.
+        pool_stride: stride of the window.
         pool_padding: how far windows may reach over the image on each side.
         global_pooling: one window that is the whole image, whatever ``pool_size``.
         use_cudnn: asks for that library on a GPU.
@@ -82,7 +82,7 @@ def pool3d(
         input: volumes [batch, channels, depth, height, width].
         pool_size: sizes of a window, or one number for all.
         pool_type: ``"max"`` or ``"avg"``.
-        pool_stride: from window to window.
+        pool_stride: stride of the window.
         pool_padding: how far windows may reach over the volume on each side.
         global_pooling: one window that is the whole volume.
         use_cudnn: asks for that library on a GPU.

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from fluidnb.errors import OpTypeError
 from fluidnb.initializer import Constant
 from fluidnb.layer_helper import LayerHelper
 from fluidnb.layers.one_op import check_variable, one_op
@@ -153,11 +152,6 @@ def random_crop(x: Variable, shape: Sequence[int], seed: int | Variable | None =
             naming.layer_name("random_crop_seed"), dtype="int64", shape=[1], persistable=True, stop_gradient=True
         )
         helper.set_variable_initializer(seed, Constant(attrs["startup_seed"], force_cpu=True))
-    elif not isinstance(seed, Variable):
-        raise OpTypeError(
-            "'seed' must be a Variable or an int.", expected="an int, or an int64 variable [1]",
-            received=f"{seed!r} ({type(seed).__name__})",
-        )  # fmt: skip
     out = helper.create_tmp_variable(x.dtype, stop_gradient=True)
     outputs = {"Out": [out], "SeedOut": [seed]}
     helper.append_op(type="random_crop", inputs={"X": [x], "Seed": [seed]}, outputs=outputs, attrs=attrs)

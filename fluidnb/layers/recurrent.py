@@ -14,7 +14,7 @@ from fluidnb.layers.shape import concat
 from fluidnb.param_attr import ParamAttr, ParamAttrLike
 from fluidnb.program import Variable, naming
 
-__all__ = ["dynamic_gru", "dynamic_lstm", "dynamic_lstmp", "gru_unit", "lstm_unit"]
+__all__ = ["dynamic_gru", "dynamic_lstm", "dynamic_lstmp", "gru_unit", "lstm", "lstm_unit"]
 
 ACTIVATIONS = ("identity", "sigmoid", "tanh", "relu")
 
@@ -82,7 +82,7 @@ def dynamic_lstm(
         use_peepholes: whether the gates see the cell.
         is_reverse: whether time runs from the last row of a sequence to the first.
         gate_activation: of the gates: ``"sigmoid"``, ``"tanh"``, ``"relu"`` or ``"identity"``.
-        cell_activation: of the cell on its way out, alike.
+        cell_activation: activation of the cell state before the output gate.
         candidate_activation: of the candidate, alike.
         dtype: dtype of the parameters.
         name: name of the layer.
@@ -157,7 +157,7 @@ def dynamic_lstmp(
         use_peepholes: whether the gates see the cell.
         is_reverse: whether time runs from the last row of a sequence to the first.
         gate_activation: of the gates: ``"sigmoid"``, ``"tanh"``, ``"relu"`` or ``"identity"``.
-        cell_activation: of the cell on its way out, alike.
+        cell_activation: activation of the cell state before the output gate.
         candidate_activation: of the candidate, alike.
         proj_activation: of the projection, alike.
         dtype: dtype of the parameters.
@@ -388,3 +388,67 @@ def _require(holds: bool, message: str, arguments: dict[str, Variable]) -> None:
             received=", ".join(str(list(v.shape)) for v in arguments.values()),
             hint="the hidden state and the cell of a step are as wide as each other.",
         )  # fmt: skip
+
+
+@naming.layer
+def lstm(
+    input: Variable,
+    init_h: Variable,
+    init_c: Variable,
+    max_len: int,
+    hidden_size: int,
+    num_layers: int,
+    dropout_prob: float = 0.0,
+    is_bidirec: bool = False,
+    is_test: bool = False,
+    name: str | None = None,
+    default_initializer: Any = None,
+    seed: int = -1,
+) -> tuple[Variable, Variable, Variable]:
+    """Layers of LSTMs over a batch of sequences of one length, with one parameter for all weights, as cuDNN has it.
+
+    Args:
+        input: float32 or float64 [time, batch, features].
+        init_h: [layers, batch, hidden_size]: hidden states before the first step; with ``is_bidirec`` two rows for each
+            layer.
+        init_c: cells before the first step, alike.
+        max_len: ignored (compatibility).
+        hidden_size: width of the states.
+        num_layers: how many layers.
+        dropout_prob: how likely what goes up between layers is left out.
+        is_bidirec: whether a second LSTM of each layer runs against time.
+        is_test: leave nothing out.
+        name: start of the name of the parameter.
+        default_initializer: of the parameter.
+        seed: of dropout; -1 draws new numbers in every run.
+
+    Returns:
+        The hidden states of the last layer [time, batch, hidden_size], twice as wide with ``is_bidirec``; the last
+        hidden states and the last cells, as ``init_h``.
+
+    Raises:
+        RuleError: the shapes do not fit.
+
+    Example:
+        >>> x = fluid.layers.data("x", [20, 4, 8], append_batch_size=False)
+        >>> state = fluid.layers.fill_constant([2, 4, 16], "float32", 0.0)
+        >>> out, last_h, last_c = fluid.layers.lstm(x, state, state, 20, 16, num_layers=2)
+        >>> out.shape, last_h.shape, fluid.default_main_program().global_block().all_parameters()[0].shape
+        ((20, 4, 16), (2, 4, 16), (3840,))
+
+    Source: Fluid's layers.lstm.
+    """
+    helper = LayerHelper("cudnn_lstm", name=name)
+    features, sides = input.shape[-1], 2 if is_bidirec else 1
+    rows = features + hidden_size + (num_layers - 1) * (sides + 1) * hidden_size + 2 * num_layers
+    weight = helper.create_parameter(
+        helper.param_attr, [4 * sides * hidden_size * rows], input.dtype, default_initializer=default_initializer
+    )
+    outs = {slot: helper.create_tmp_variable(input.dtype) for slot in ("Out", "last_h", "last_c", "Reserve")}
+    attrs = {
+        "max_len": max_len, "is_bidirec": is_bidirec, "input_size": features, "hidden_size": hidden_size,
+        "num_layers": num_layers, "is_test": is_test, "dropout_prob": dropout_prob, "seed": seed,
+    }  # fmt: skip
+    inputs = {"Input": input, "InitH": init_h, "InitC": init_c, "W": weight}
+    helper.append_op(type="cudnn_lstm", inputs=_lists(inputs), outputs=_lists(outs), attrs=attrs)
+    return outs["Out"], outs["last_h"], outs["last_c"]

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
+
 from fluidnb.errors import OpTypeError, OpValueError
 from fluidnb.layers.one_op import check_variable, one_op
 from fluidnb.layers.windows import check_image
@@ -196,7 +198,7 @@ def _resized(
     elif out_shape is not None:
         attrs["out_h"], attrs["out_w"] = _pair(layer, out_shape)
     elif scale is not None:
-        if isinstance(scale, bool) or not isinstance(scale, int | float) or scale <= 0:
+        if isinstance(scale, bool) or not isinstance(scale, int | float | np.number) or scale <= 0:
             raise OpValueError(
                 f"scale of {layer} must be a positive number.", expected="a number > 0", received=repr(scale)
             )
@@ -214,9 +216,9 @@ def _pair(layer: str, out_shape: Any) -> tuple[int, int]:
             f"out_shape of {layer} should be a list or tuple or Variable.", expected="[height, width]",
             received=f"{out_shape!r} ({type(out_shape).__name__})",
         )  # fmt: skip
-    if len(out_shape) != 2 or not all(isinstance(n, int) and n > 0 for n in out_shape):
+    if len(out_shape) != 2 or not all(isinstance(n, int | np.integer) and n > 0 for n in out_shape):
         raise OpValueError(
             f"out_shape of {layer} must be a height and a width.", expected="two positive integers",
             received=repr(out_shape),
         )  # fmt: skip
-    return out_shape[0], out_shape[1]
+    return int(out_shape[0]), int(out_shape[1])

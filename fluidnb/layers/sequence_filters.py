@@ -14,8 +14,21 @@ from fluidnb.program import Variable, naming
 __all__ = ["row_conv", "sequence_conv"]
 
 
-def _width(input: Variable, layer: str) -> int:
-    """The width of the rows, which a filter must know."""
+def row_width(input: Variable, layer: str) -> int:
+    """The width of the rows that a layer takes, which the shapes of its parameters need.
+
+    Args:
+        input: the rows [N, width].
+        layer: the layer's name, for the message.
+
+    Raises:
+        OpTypeError: it is no Variable.
+        OpValueError: it has other dimensions, or an unknown width.
+
+    Example:
+        >>> row_width(fluid.layers.data("x", [3]), "nce")
+        3
+    """
     check_variable(input, "input", layer)
     if len(input.shape) != 2 or input.shape[1] < 1:
         raise OpValueError(
@@ -67,7 +80,7 @@ def sequence_conv(
 
     Source: Fluid's layers.sequence_conv.
     """
-    width = _width(input, "sequence_conv")
+    width = row_width(input, "sequence_conv")
     helper = LayerHelper("sequence_conv", param_attr=param_attr, bias_attr=bias_attr, act=act, name=name)
     weight = helper.create_parameter(helper.param_attr or False, [filter_size * width, num_filters], input.dtype)
     out = helper.create_tmp_variable(input.dtype)
@@ -104,7 +117,7 @@ def row_conv(input: Variable, future_context_size: int, param_attr: ParamAttrLik
 
     Source: Fluid's layers.row_conv.
     """
-    width = _width(input, "row_conv")
+    width = row_width(input, "row_conv")
     helper = LayerHelper("row_conv", param_attr=param_attr, act=act)
     weight = helper.create_parameter(helper.param_attr or False, [future_context_size + 1, width], input.dtype)
     out = helper.create_tmp_variable(input.dtype)

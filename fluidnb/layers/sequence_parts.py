@@ -8,6 +8,7 @@ from typing import Any
 from fluidnb.errors import OpTypeError
 from fluidnb.layers.one_op import check_variable, one_op
 from fluidnb.layers.several import several
+from fluidnb.layers.windows import per_axis
 from fluidnb.program import Variable, naming
 
 __all__ = [
@@ -287,7 +288,7 @@ def im2sequence(
     Args:
         input: images [batch, channels, height, width].
         filter_size: height and width of a window, or one number for both.
-        stride: from window to window, alike.
+        stride: stride of the window, alike.
         padding: zeros around the images: one number, [height, width], or [up, left, down, right].
         input_image_size: [batch, 2]: the real heights and widths of the images.
         out_stride: with real sizes: by how much ``input`` is smaller than the images.
@@ -307,16 +308,15 @@ def im2sequence(
 
     Source: Fluid's layers.im2sequence.
     """
-    around = _pair(padding)
+    layer = "im2sequence"
+    sides = not isinstance(padding, int) and len(padding) == 4
+    around = list(padding) if sides else per_axis(padding, 2, "padding", layer) * 2  # type: ignore[arg-type]
     attrs: dict[str, Any] = {
-        "kernels": _pair(filter_size), "strides": _pair(stride), "paddings": around * (4 // len(around)),
+        "kernels": per_axis(filter_size, 2, "filter_size", layer), "strides": per_axis(stride, 2, "stride", layer),
+        "paddings": around,
     }  # fmt: skip
     inputs = {"X": input}
     if input_image_size is not None:
         inputs["Y"] = input_image_size
-        attrs["out_stride"] = _pair(out_stride)
-    return one_op("im2sequence", inputs, attrs, name=name)
-
-
-def _pair(value: int | Sequence[int]) -> list[int]:
-    return [value] * 2 if isinstance(value, int) else list(value)
+        attrs["out_stride"] = per_axis(out_stride, 2, "out_stride", layer)
+    return one_op(layer, inputs, attrs, name=name)

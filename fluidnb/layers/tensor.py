@@ -11,7 +11,7 @@ import numpy as np
 from fluidnb.initializer import Constant, Initializer, array_attrs, force_init_on_cpu, number_attrs
 from fluidnb.layer_helper import LayerHelper
 from fluidnb.layers.one_op import check_variable, one_op
-from fluidnb.param_attr import ParamAttr
+from fluidnb.param_attr import ParamAttr, ParamAttrLike
 from fluidnb.program import Parameter, Variable, naming
 from fluidnb.values import dtypes
 
@@ -41,7 +41,7 @@ def create_parameter(
     shape: Sequence[int],
     dtype: Any,
     name: str | None = None,
-    attr: ParamAttr | None = None,
+    attr: ParamAttrLike = None,
     is_bias: bool = False,
     default_initializer: Initializer | None = None,
 ) -> Parameter:

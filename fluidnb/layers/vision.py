@@ -12,8 +12,8 @@ from fluidnb.layers.windows import per_axis
 from fluidnb.program import Variable, naming
 
 __all__ = [
-    "affine_channel", "affine_grid", "grid_sampler", "pixel_shuffle", "shuffle_channel", "space_to_depth",
-    "temporal_shift", "unfold",
+    "affine_channel", "affine_grid", "grid_sampler", "pixel_shuffle", "shuffle_channel", "similarity_focus",
+    "space_to_depth", "temporal_shift", "unfold",
 ]  # fmt: skip
 
 
@@ -196,8 +196,6 @@ def space_to_depth(x: Variable, blocksize: int, name: str | None = None) -> Vari
 
     Source: Fluid's layers.space_to_depth.
     """
-    if not isinstance(blocksize, int):
-        raise OpTypeError("blocksize must be a python Int", expected="an int", received=repr(blocksize))
     return one_op("space_to_depth", {"X": x}, {"blocksize": blocksize}, name=name)
 
 
@@ -239,7 +237,7 @@ def unfold(
     Args:
         x: images [batch, channels, height, width].
         kernel_sizes: height and width of a window, or one number for both.
-        strides: from window to window, down and across.
+        strides: stride of the window, down and across.
         paddings: zeros around the image: one number; down and across; or above, left, below, right.
         dilations: from element to element in a window.
         name: name of the layer.
@@ -274,3 +272,29 @@ def unfold(
         "dilations": per_axis(dilations, 2, "dilations", "unfold"),
     }  # fmt: skip
     return one_op("unfold", {"X": x}, attrs, slot="Y", name=name)
+
+
+@naming.layer
+def similarity_focus(input: Variable, axis: int, indexes: list[int], name: str | None = None) -> Variable:
+    """Mask of the largest elements of some slices, no two of them in one row or column.
+
+    Args:
+        input: [batch, a, b, c].
+        axis: the dimension that is cut into slices, 1 to 3.
+        indexes: which slices; a place counts where one of them has it.
+        name: name of the result.
+
+    Returns:
+        The shape of ``input``: 1 and 0, the same along ``axis``. No gradient passes.
+
+    Raises:
+        OpTypeError: the input is not a Variable, or axis or indexes is not what it should be.
+        OpValueError: there is no such axis or slice.
+
+    Example:
+        >>> fluid.layers.similarity_focus(fluid.layers.data("x", [3, 2, 2]), 1, [0]).shape
+        (-1, 3, 2, 2)
+
+    Source: He and Lin, "Pairwise Word Interaction Modeling" (2016); Fluid's layers.similarity_focus.
+    """
+    return one_op("similarity_focus", {"X": input}, {"axis": axis, "indexes": list(indexes)}, out_name=name)

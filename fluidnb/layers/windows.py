@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
+
 from fluidnb.errors import OpTypeError, OpValueError
 from fluidnb.program import Variable
 from fluidnb.values import dtypes
@@ -27,10 +29,14 @@ def per_axis(value: int | Sequence[int], rank: int, argument: str, layer: str) -
         OpValueError: there are more or fewer of them.
 
     Example:
-        >>> per_axis(3, 2, "stride", "conv2d"), per_axis((1, 2), 2, "stride", "conv2d")
+        >>> per_axis(3, 2, "stride", "conv2d"), per_axis([np.int32(1), 2], 2, "stride", "conv2d")
         ([3, 3], [1, 2])
     """
-    values: list[Any] = [value] * rank if isinstance(value, int) else list(value) if _is_row(value) else [None]
+    if isinstance(value, int | np.integer):
+        values: list[Any] = [value] * rank
+    else:
+        values = list(value) if _is_row(value) else [None]
+    values = [int(v) if isinstance(v, np.integer) else v for v in values]
     if not all(isinstance(v, int) and not isinstance(v, bool) for v in values):
         raise OpTypeError(
             f"The {layer}'s {argument} must be whole numbers.",

@@ -2,7 +2,7 @@
 
 from fluidnb.op.attr import Attr
 from fluidnb.op.binder import Binder
-from fluidnb.op.check import SlotError, check_desc
+from fluidnb.op.check import SlotError, check_desc, check_loaded
 from fluidnb.op.compile_context import CompileContext, Spec, infer_compile
 from fluidnb.op.context import EMPTY, GRAD, Context, RuleError
 from fluidnb.op.control import Backward, Branch, Control, Loop, sums_of
@@ -74,6 +74,7 @@ __all__ = [
     "all_ops",
     "broadcast_dim",
     "check_desc",
+    "check_loaded",
     "create_op_creation_method",
     "default_grad",
     "get_all_op_protos",

@@ -146,6 +146,11 @@ class Attr:
         if default is not REQUIRED:
             self.default = self.convert("an Attr", "default", default)
 
+    @property
+    def is_list(self) -> bool:
+        """Whether its value is a list."""
+        return self.kind.endswith("s")
+
     def convert(self, op_type: str, name: str, value: Any) -> Any:
         """The value as it goes into the OpDesc, checked.
 

@@ -7,6 +7,7 @@ and never hide in a closure.
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -15,6 +16,7 @@ from fluidnb.errors import EnforceNotMet
 from fluidnb.op.asking import ask, is_array
 from fluidnb.op.check import missing
 from fluidnb.op.context import EMPTY, Context, Lod
+from fluidnb.op.forward_rule import check_operands
 from fluidnb.op.memory_policy import Memory
 from fluidnb.op.one import assign
 from fluidnb.op.op_view import OpView
@@ -22,7 +24,7 @@ from fluidnb.op.rng import Stream
 from fluidnb.op.select import select
 from fluidnb.op.transform import LAYOUT_COPIES, copy, copy_between, cross, layout_shape
 from fluidnb.op.ufuncs import ufunc_calls
-from fluidnb.values import dtypes
+from fluidnb.values import dtypes, epoch
 from fluidnb.values.place import CPUPlace
 from fluidnb.values.selected_rows import SelectedRows
 from fluidnb.values.tensor import LoDTensor, LoDTensorArray
@@ -152,6 +154,8 @@ class Binder(Context):
             tensor.array, before = array, lod
         if outer and before != lod and self.memory.moves(name, self.scope, owner):
             self._post.append((_point, (tensor, tensor.array, lod), {}))
+        if tensor.bound and (tensor.array is not current or tensor.lod_ != lod):
+            epoch.value += 1  # what was bound to the old buffer checks it before the next run
         tensor.lod_ = lod
         if read and current is not None and array is current and current.size == 1:
             self._same.append(current)
@@ -170,12 +174,13 @@ class Binder(Context):
             return *assign(target, source), {}
         return copy_between(here, here), (source, target), {}
 
-    def put(self, slot: str, value: Any) -> Any:
+    def put(self, slot: str, value: Any, i: int = 0) -> Any:
         """Give an output something that is not a tensor: a rank table, rows, the list of step scopes.
 
         Args:
             slot: output slot.
             value: the object.
+            i: which of the slot's variables.
 
         Returns:
             The object.
@@ -184,9 +189,11 @@ class Binder(Context):
         if isinstance(value, SelectedRows) and self._kernel_place != self.memory.place_kind:
             given = SelectedRows((), value.height_, LoDTensor(value.value.array, (), self.memory.place))
             self._post.append((cross, (value, given, self.memory.place), {}))
-        if self.wants(slot):
-            self.scope.cell(self.outputs[slot][0])[0].value = given
-        self._outputs[slot] = [value]
+        if self.wants(slot, i):
+            self.scope.cell(self.outputs[slot][i])[0].value = given
+        row = self._outputs.setdefault(slot, [])
+        row.extend([None] * (i + 1 - len(row)))
+        row[i] = value
         return value
 
     def array(self, slot: str) -> LoDTensorArray:
@@ -196,8 +203,11 @@ class Binder(Context):
             slot: output slot.
 
         Returns:
-            The array; it is emptied when a run starts, or when the block is entered that declares it.
+            The array; it is emptied when a run starts, or when the block is entered that declares it. A new one when
+            nobody wants this output.
         """
+        if not self.wants(slot):
+            return LoDTensorArray()
         name = self.outputs[slot][0]
         cell, owner = self.scope.cell(name)
         if not isinstance(cell.value, LoDTensorArray):
@@ -311,7 +321,8 @@ class Binder(Context):
         """The operator's stream of random numbers; see `fluidnb.op.rng`."""
         self.uses_rng = True
         names = [n for row in self.outputs.values() for n in row if n != EMPTY]
-        return Stream(names[0] if names else self.definition.type, self.memory.clock, int(self.attr("seed", 0) or 0))
+        kind, seed = self.definition.type, int(self.attr("seed", 0) or 0)
+        return Stream(names[0] if names else kind, self.memory.clock, seed, kind, self.op.number)
 
     # ---- emitting
 
@@ -342,11 +353,15 @@ class Binder(Context):
         self._check_slots()
         if definition.unset != ("*",):
             self._check_inputs()
+        if definition.is_grad:
+            check_operands(self)
         dtype = self._dtype()
         choice = select(definition, dtype, self.memory.place_kind, self.attrs)
         if definition.infer is not None:
             ask(definition.infer, self)
         kernel = choice.kernel
+        if kernel.place != "cpu":
+            self._check_lods()
         if choice.cast or kernel.layout not in ("ANY_LAYOUT", "NCHW") or kernel.place != self.memory.place_kind:
             if not definition.control:
                 self._adapt(kernel.layout, choice.cast, kernel.place, dtype)
@@ -375,6 +390,20 @@ class Binder(Context):
                 if not slot.dispensable and slot.name not in given:
                     raise missing(definition, slot, given)
 
+    def _check_lods(self) -> None:
+        """A kernel of a device trusts offsets, which may be anything where feeds are not checked."""
+        for slot, row in self._inputs.items():
+            for value, lod in row:
+                if not lod or not is_array(value) or not value.shape:
+                    continue
+                ends = [*(len(level) - 1 for level in lod[1:]), value.shape[0]]
+                for level, end in zip(lod, ends, strict=True):
+                    if level[0] != 0 or level[-1] != end or any(a > b for a, b in pairwise(level)):
+                        self.fail(
+                            f"The sequences of Input({slot}) of {self.definition.type} do not fit its rows.",
+                            expected=f"ascending offsets from 0 to {end}", received=f"{list(level)[:20]}",
+                        )  # fmt: skip
+
     def _check_inputs(self) -> None:
         for slot, row in self._inputs.items():
             if slot in self.definition.unset:
@@ -390,7 +419,7 @@ class Binder(Context):
             var = block.find_var_recursive(name)
         if var is not None and var.persistable():
             hint = "run the startup program first, in the same scope: exe.run(fluid.default_startup_program())."
-        elif var is not None and var.need_check_feed():
+        elif var is not None and var.is_data():
             hint = f'feed it: exe.run(feed={{"{name}": ...}}).'
         elif block is not None and any(o.optype == "delete_var" and name in o.input_arg_names() for o in block.ops):
             hint = f"delete_var has dropped {name}: memory_optimize and release_memory come last, after minimize."

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from typing import Any
 
 from fluidnb.errors import EnforceNotMet, NotFound, OpValueError, near
-from fluidnb.op.attr import GENERATED, REQUIRED, SWITCHES
-from fluidnb.op.define import OpDef, Slot, get_op
+from fluidnb.op.attr import GENERATED, REQUIRED, SWITCHES, Attr
+from fluidnb.op.define import OpDef, Slot, forward_of, get_op
 from fluidnb.proto import hooks
 from fluidnb.proto.desc import OpDesc
 from fluidnb.values import declared
@@ -120,21 +121,58 @@ def check_attrs(definition: OpDef, desc: OpDesc) -> None:
     for name, spec in definition.attrs.items():
         if name not in given:
             if spec.default is REQUIRED:
-                raise OpValueError(
-                    f"Attribute '{name}' is required!", expected=f"{name}: {spec.kind} ({spec.doc})",
-                    received=", ".join(n for n in given if n not in GENERATED) or "no attributes",
-                    hint=f'give it: attrs={{"{name}": ...}}.',
-                )  # fmt: skip
+                raise _required(name, spec, given)
             if spec.default is not None:
                 desc.set_attr(name, spec.default, spec.number)
-    if definition.check is not None:
-        wrong = definition.check(desc.attrs)
-        if wrong is not None:
-            raise OpValueError(
-                wrong, attrs={n: desc.attrs.get(n) for n in definition.attrs},
-                expected="attributes that fit each other",
-                hint=f"change {' or '.join(definition.attrs)}.",
-            )  # fmt: skip
+    _check_together(definition, desc.attrs)
+
+
+def check_loaded(definition: OpDef, attrs: Mapping[str, Any]) -> None:
+    """Check the attributes of an operator that is about to run, wherever it came from; nothing is changed.
+
+    A gradient operator carries those of its forward operator.
+
+    Args:
+        definition: its OpDef.
+        attrs: its attributes; what it does not know is passed over.
+
+    Raises:
+        OpTypeError: an attribute of another type.
+        OpValueError: an attribute out of bounds, missing, or at odds with another.
+
+    Example:
+        >>> check_loaded(get_op("conv2d_grad"), {"strides": [1, 1]})
+    """
+    forward = forward_of(definition)
+    for name, spec in forward.attrs.items():
+        value = attrs.get(name)
+        if value is not None:
+            # what is a list now was one number in old files
+            spec.convert(definition.type, name, [value] if spec.is_list and not isinstance(value, list) else value)
+        elif spec.default is REQUIRED and not definition.is_grad:
+            raise _required(name, spec, attrs)
+    if forward.check is not None:
+        defaults = {n: s.default for n, s in forward.attrs.items() if s.default is not None}
+        if not any(defaults[n] is REQUIRED and n not in attrs for n in defaults):
+            _check_together(forward, {**defaults, **attrs})
+
+
+def _required(name: str, spec: Attr, given: Iterable[str]) -> OpValueError:
+    return OpValueError(
+        f"Attribute '{name}' is required!", expected=f"{name}: {spec.kind} ({spec.doc})",
+        received=", ".join(n for n in given if n not in GENERATED) or "no attributes",
+        hint=f'give it: attrs={{"{name}": ...}}.',
+    )  # fmt: skip
+
+
+def _check_together(definition: OpDef, attrs: Mapping[str, Any]) -> None:
+    """Ask an operator's rule over all attributes."""
+    wrong = None if definition.check is None else definition.check(attrs)
+    if wrong is not None:
+        raise OpValueError(
+            wrong, attrs={n: attrs.get(n) for n in definition.attrs}, expected="attributes that fit each other",
+            hint=f"change {' or '.join(definition.attrs)}.",
+        )  # fmt: skip
 
 
 def _check_bare(desc: OpDesc) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import combinations
 from typing import Any
@@ -114,6 +115,41 @@ class CompileContext(Context):
     def is_rows(self, slot: str) -> bool:
         found = [self._var(n).type() for n in self.inputs.get(slot, ()) if n != EMPTY]
         return bool(found) and all(kind == VarType.SELECTED_ROWS for kind in found)
+
+    def reader(self, slot: str) -> list[tuple[list[int], int, int]]:
+        """Declared shapes, dtypes and LoD levels of the batches of a reader.
+
+        Args:
+            slot: the slot.
+
+        Returns:
+            (shape, dtype, LoD level) of each tensor.
+
+        Raises:
+            RuleError: the variable is no reader.
+        """
+        var = self._var(self.inputs[slot][0])
+        if var.type() != VarType.READER:
+            self.fail(f"{slot} of {self.definition.type} is not a reader.", expected="a variable of type READER",
+                      received=f"{var.name()}, {VarType.Type.Name(var.type())}",
+                      hint="layers.py_reader makes one.")  # fmt: skip
+        return list(zip(var.shapes(), var.dtypes(), var.lod_levels(), strict=True))
+
+    def set_reader(self, slot: str, tensors: Sequence[tuple[Sequence[int], int | None, int]]) -> None:
+        """Declare what the reader of an output slot gives.
+
+        Args:
+            slot: the slot.
+            tensors: (shape, dtype, LoD level) of each tensor; None leaves a dtype as it is.
+        """
+        var = self._var(self.outputs[slot][0])
+        if var.type() != VarType.READER:
+            var.set_type(VarType.READER)
+        before = var.dtypes()
+        known = before if len(before) == len(tensors) else [VarType.FP32] * len(tensors)
+        var.set_shapes([list(shape) for shape, _, _ in tensors])
+        var.set_dtypes([old if dtype is None else dtype for old, (_, dtype, _) in zip(known, tensors, strict=True)])
+        var.set_lod_levels([level for _, _, level in tensors])
 
     def text(self) -> str:
         ops = self.block.ops

@@ -136,10 +136,15 @@ class Loop(Control):
             return None
         limit = flags.values["max_loop_iterations"]
         if limit and k >= limit:
-            raise self._endless(k)
+            raise self.endless(k)
         return self.scope
 
-    def _endless(self, k: int) -> EnforceNotMet:
+    def endless(self, k: int) -> EnforceNotMet:
+        """The error of a loop that goes on after its limit.
+
+        Args:
+            k: the limit.
+        """
         array = self.condition.value.array
         return EnforceNotMet(
             f"{self._op.desc.optype} has run block {self.block_index} {k} times, and its condition still holds.",

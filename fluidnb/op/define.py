@@ -10,6 +10,7 @@ from importlib.metadata import entry_points
 from typing import TYPE_CHECKING, Any
 
 from fluidnb.errors import NotFound, OpValueError, near
+from fluidnb.op import absent
 from fluidnb.op.attr import Attr
 from fluidnb.op.kernel_type import Kernel, OpKernelType, dtype_names
 from fluidnb.op.rules import Rule, like_forward
@@ -71,7 +72,7 @@ class OpDef:
         inplace: whether an output may be the input's own buffer.
         alias: output slot -> input slot that it updates (``ParamOut`` is ``Param``).
         unset: input slots that may hold nothing yet when the operator runs.
-        side_effect: whether it must run although nobody reads its outputs.
+        side_effect: whether it has side effects and is never pruned.
         random: whether it draws random numbers.
         host_only: whether it belongs on the CPU whatever the executor's place.
         data_shape: whether an output's shape depends on values.
@@ -381,11 +382,34 @@ def get_op(type: str) -> OpDef:
     if definition is None:
         registry.load()
         definition = registry.ops.get(type)
+    if definition is None and (why := absent.reason(type)) is not None:
+        raise NotFound(
+            f'Operator "{type}" is not part of fluidnb: {why[0]}.', expected="a registered operator", received=type,
+            hint=why[1],
+        )  # fmt: skip
     if definition is None:
         raise NotFound(
             f'Operator "{type}" has not been registered.', expected="a registered operator", received=type,
             hint=near(type, registry.ops) or "fluidnb.op.all_ops() has them all; fluidnb.op.op() defines one.",
         )  # fmt: skip
+    return definition
+
+
+def forward_of(definition: OpDef) -> OpDef:
+    """The operator whose gradient (of whose gradient) an operator is; itself when it is none.
+
+    Args:
+        definition: any operator.
+
+    Example:
+        >>> forward_of(get_op("tanh_grad")).type
+        'tanh'
+    """
+    type = definition.type
+    while definition.is_grad and type.endswith("_grad"):
+        type = type.removesuffix("_grad")
+        if has_op(type):
+            definition = get_op(type)
     return definition
 
 

@@ -52,3 +52,6 @@ class Memory(Protocol):
 
         Says whether it has to do so in every run, not just now; the variable still is as it was before.
         """
+
+    def check(self) -> None:
+        """Raise if the run is to stop; a call that waits for something outside makes it again and again."""

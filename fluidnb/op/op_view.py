@@ -16,6 +16,7 @@ class OpView(Protocol):
     definition: OpDef
     guard: Any
     inputs: dict[str, list[str]]
+    number: int
     outputs: dict[str, list[str]]
 
     def text(self) -> str:

@@ -1,5 +1,15 @@
 """Random numbers that depend on nothing but the seed, the operator, the run and the iteration.
 
+Which operators draw the same numbers:
+
+- An operator with a seed of its own: all of its type with this seed, in every run, whatever their variables are called.
+  Initializers copy the startup program's ``random_seed`` when they append their operator, as in Fluid. So a second run
+  of the startup program gives the same parameters, and so do parameters of one shape and distribution.
+- An operator without one, in a program with a ``random_seed``: the operator with the same number among those of its
+  type in another program with this seed, in the same run of a scope. Dropout and noise change from run to run. Fluid
+  copies the program's seed into dropout too, which then has one mask for all runs: not so here.
+- Without any seed, the session's: by the name of the first output, so that cells can be run again in any order.
+
 A counter-based generator (Philox 4x64-10; Salmon et al., "Parallel random numbers: as easy as 1, 2, 3", SC 2011) gives
 word n of a stream without the words before it, so that every place can draw the same numbers and a debugger that goes
 back draws them again.
@@ -66,9 +76,11 @@ class Stream:
     """The random numbers of one operator.
 
     Args:
-        name: what tells operators apart: the name of the first output.
+        name: the name of the first output; tells operators apart under the session's seed.
         clock: the run that it belongs to.
         seed: the operator's own seed; not 0 gives the same numbers in every run, as Fluid does.
+        kind: the operator's type; tells operators apart under their own seed or the program's.
+        number: which of the program's operators of this type it is; tells them apart under the program's seed.
 
     Example:
         >>> a, b = np.empty(3), np.empty(3)
@@ -76,21 +88,26 @@ class Stream:
         True
     """
 
-    __slots__ = ("_bits", "_key", "_of", "_state", "clock", "generator", "name", "seed")
+    __slots__ = ("_bits", "_of", "_state", "clock", "generator", "kind", "name", "number", "seed")
 
-    def __init__(self, name: str, clock: Clock, seed: int = 0) -> None:
-        self.name, self.clock, self.seed = name, clock, seed
+    def __init__(self, name: str, clock: Clock, seed: int = 0, kind: str = "", number: int = 0) -> None:
+        self.name, self.clock, self.seed, self.kind, self.number = name, clock, seed, kind, number
         self._bits = np.random.Philox(0)
         self._state: Any = self._bits.state
-        self._of: tuple[int, int] | None = None
+        self._of: str | None = None
         self.generator = np.random.Generator(self._bits)
 
     def rewind(self) -> np.random.Generator:
         """The generator at the start of this run's and iteration's numbers."""
         clock = self.clock
-        source = (self.seed, 0) if self.seed else (clock.seed, 1) if clock.seed else (_Session.value, 2)
+        if self.seed:
+            source = f"{self.seed}/0/{self.kind}"
+        elif clock.seed:
+            source = f"{clock.seed}/1/{self.kind}/{self.number}"
+        else:
+            source = f"{_Session.value}/2/{self.name}"
         if source != self._of:
-            digest = hashlib.blake2b(f"{source[0]}/{source[1]}/{self.name}".encode(), digest_size=16).digest()
+            digest = hashlib.blake2b(source.encode(), digest_size=16).digest()
             self._state["state"]["key"] = np.frombuffer(digest, np.uint64).copy()
             self._of = source
         counter = self._state["state"]["counter"]

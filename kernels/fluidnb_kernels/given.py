@@ -41,3 +41,32 @@ def integers(c: Context, attr: str, whole: str = "", each: str = "", unknown: in
             return [int(n) for v in values for n in on_host(v).reshape(-1)]
     value = c.attr(attr, 0)
     return list(value) if isinstance(value, list) else [value]
+
+
+def integer(c: Context, attr: str, whole: str) -> int:
+    """The whole number that an operator is given; see `integers`.
+
+    Args:
+        c: the context.
+        attr: the attribute.
+        whole: slot of a variable with the number; it wins over the attribute.
+
+    Returns:
+        The number; -1 while it is not known.
+
+    Raises:
+        EnforceNotMet: the variable holds more than one number, or none.
+
+    Example:
+        >>> from fluidnb.testing import run_op
+        >>> run_op("one_hot", {"X": np.array([[1]]), "depth_tensor": np.array([3])})["Out"]
+        array([[0., 1., 0.]], dtype=float32)
+    """
+    if not c.has(whole):
+        return int(integers(c, attr)[0])
+    size = c[whole].size
+    c.require(
+        size == 1 or size <= 0 and not c.runtime, f"Input({whole}) of {c.definition.type} must hold one number.",
+        expected="shape [1]", received=list(c[whole].shape),
+    )  # fmt: skip
+    return int(on_host(c[whole]).reshape(-1)[0]) if c.runtime else -1

@@ -92,17 +92,20 @@ def slide(
     dilations: Sequence[int] | None = None,
     algorithm: str = "EXPLICIT",
     ceil: bool = False,
+    cut: bool = True,
 ) -> tuple[Axis, ...]:
     """The windows along each axis of an image.
 
     Args:
         sizes: the image's sizes, -1 unknown.
         windows: sizes of a window.
-        strides: from window to window.
+        strides: stride of the window.
         paddings: one number for each axis, or a pair.
         dilations: from element to element in a window; default 1.
         algorithm: ``EXPLICIT``; ``SAME`` and ``VALID`` choose the paddings themselves, SAME also dilations of 1.
         ceil: whether a window that hangs over the end counts.
+        cut: whether a padded image that is less than a stride smaller than the window has one window, as Fluid's
+            convolutions and poolings have, whose division in C truncates; what the window lacks counts as padding.
 
     Returns:
         The axes.
@@ -110,6 +113,8 @@ def slide(
     Example:
         >>> [axis.out for axis in slide([28, -1], [5, 5], [1, 1], [2, 2])]
         [28, -1]
+        >>> [axis.out for axis in slide([6, 6], [7, 7], [7, 1], [0, 0])]  # (6 - 7) / 7 + 1 and (6 - 7) / 1 + 1
+        [1, 0]
     """
     rank = len(sizes)
     pairs = [(0, 0)] * rank if algorithm == "VALID" else padding_pairs(paddings, rank)
@@ -119,7 +124,9 @@ def slide(
         dilation = 1 if dilations is None or algorithm == "SAME" else dilations[i]
         low, high = same_padding(size, window, stride) if algorithm == "SAME" and size >= 0 else pairs[i]
         over = size + low + high - (dilation * (window - 1) + 1)
-        out = -1 if size < 0 or window < 0 else max((over + (stride - 1 if ceil else 0)) // stride + 1, 0)
+        over += stride - 1 if ceil else 0
+        steps = -(-over // stride) if cut and over < 0 else over // stride
+        out = -1 if size < 0 or window < 0 else max(steps + 1, 0)
         axes.append(Axis(size, window, stride, dilation, low, out))
     return tuple(axes)
 
@@ -216,13 +223,13 @@ def window_attrs(rank: int, layout: str) -> dict[str, Attr]:
         Attributes by name.
     """
     return {
-        "strides": Attr("ints", [1] * rank, "from window to window, one for each axis", gt=0),
+        "strides": Attr("ints", [1] * rank, "stride of the window, one for each axis", gt=0),
         "paddings": Attr("ints", [0] * rank, "zeros around the image: one for each axis, or a pair", ge=0),
         "padding_algorithm": Attr(
             "string", "EXPLICIT", "SAME and VALID choose the paddings", enum=("EXPLICIT", "SAME", "VALID")
         ),
         "data_format": Attr("string", layout, "where the channels are: " + ", ".join((layout, *_last(rank)))),
-        "is_test": Attr("bool", False, "kept for old programs; it changes nothing"),
+        "is_test": Attr("bool", False, "ignored (compatibility)"),
     }
 
 

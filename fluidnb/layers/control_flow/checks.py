@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
+from typing import Annotated
+
+from fluidnb.arguments import Rule
 from fluidnb.errors import Operand, OpTypeError, OpValueError
 from fluidnb.program import Block, Variable
 from fluidnb.values.dtypes import dtype_name
+
+#: What decides a loop or a branch.
+Condition = Annotated[Variable, Rule("a Variable of bool", hint="layers.less_than() and its like make one.")]
 
 
 def operand(slot: str, x: Variable) -> Operand:

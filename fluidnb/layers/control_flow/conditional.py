@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from fluidnb.arguments import checked
 from fluidnb.errors import OpTypeError
 from fluidnb.layer_helper import LayerHelper
 from fluidnb.layers.control_flow.body import BodyGuard, reads_and_writes, step_scopes
 from fluidnb.program import Block, Operator, Variable
 
 
+@checked
 class ConditionalBlock:
     """A block that runs when a condition holds.
 

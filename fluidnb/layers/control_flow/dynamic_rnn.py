@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from fluidnb.arguments import checked
 from fluidnb.errors import EnforceNotMet, OpAssertionError, OpValueError
 from fluidnb.initializer.constants import number_attrs
 from fluidnb.layer_helper import LayerHelper
@@ -20,6 +21,7 @@ from fluidnb.program import Block, Variable, unique_name
 from fluidnb.values.dtypes import VarType, var_type
 
 
+@checked
 class DynamicRNN:
     """A recurrent network over sequences of several lengths.
 

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+from fluidnb.arguments import checked
 from fluidnb.backward.emit import all_or_nothing
 from fluidnb.errors import OpValueError
 from fluidnb.layer_helper import LayerHelper
 from fluidnb.layers.control_flow import rows
 from fluidnb.layers.control_flow.body import BodyGuard, inside, reads_and_writes
-from fluidnb.layers.control_flow.checks import check_is_variable, check_made_outside, operand
+from fluidnb.layers.control_flow.checks import Condition, check_is_variable, check_made_outside, operand
 from fluidnb.layers.control_flow.conditional import append_branch
 from fluidnb.layers.logic import logical_not
 from fluidnb.layers.one_op import check_variable
@@ -44,6 +45,7 @@ class Side:
         return "true_block" if self.holds else "false_block"
 
 
+@checked
 class IfElse:
     """Two blocks, between which a bool for each row of a batch decides; the results come back in the order of the rows.
 
@@ -86,7 +88,7 @@ class IfElse:
 
     def __init__(
         self,
-        cond: Variable | None = None,
+        cond: Condition | None = None,
         name: str | None = None,
         inputs: Sequence[Variable] | None = None,
         output_num: int | None = None,
@@ -309,7 +311,7 @@ class IfElse:
     # The call.
 
     @naming.layer
-    def __call__(self, cond: Variable | None = None) -> list[Variable] | Variable:
+    def __call__(self, cond: Condition | None = None) -> list[Variable] | Variable:
         """The results of both sides, their rows in the order of the condition.
 
         With one side alone, its results: just its rows.

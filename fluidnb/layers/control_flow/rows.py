@@ -1,4 +1,4 @@
-"""What decides for each row which way it goes, and which variables have such rows."""
+"""Finds the condition that selects the branch of each row, and the variables that are split by it."""
 
 from __future__ import annotations
 

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from types import TracebackType
 
+from fluidnb.arguments import checked
 from fluidnb.errors import OpAssertionError, OpTypeError, OpValueError
 from fluidnb.initializer.constants import number_attrs
 from fluidnb.layer_helper import LayerHelper
@@ -34,6 +35,7 @@ class StaticRNNMemoryLink:
     mem: Variable | None = None
 
 
+@checked
 class StaticRNN:
     """A recurrent network over sequences of one length: the first axis is time.
 

@@ -6,16 +6,18 @@ from contextlib import AbstractContextManager
 from types import TracebackType
 from typing import Self
 
+from fluidnb.arguments import checked
 from fluidnb.backward.emit import all_or_nothing
 from fluidnb.errors import OpTypeError, OpValueError
 from fluidnb.layer_helper import LayerHelper
-from fluidnb.layers.control_flow.checks import operand
+from fluidnb.layers.control_flow.checks import Condition, operand
 from fluidnb.layers.control_flow.conditional import ConditionalBlock
 from fluidnb.layers.logic import logical_and, logical_not
 from fluidnb.program import Block, Variable
 from fluidnb.values.dtypes import dtype_name
 
 
+@checked
 class Switch:
     """Cases in order, of which the first one whose condition holds runs, or else the default.
 
@@ -66,7 +68,7 @@ class Switch:
         if guard is not None:
             guard.__exit__(kind, error, trace)
 
-    def case(self, condition: Variable) -> AbstractContextManager[Block]:
+    def case(self, condition: Condition) -> AbstractContextManager[Block]:
         """The block of one case, to fill in a ``with``.
 
         Args:

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from fluidnb.arguments import checked
 from fluidnb.errors import OpTypeError
 from fluidnb.layer_helper import LayerHelper
 from fluidnb.layers.control_flow.body import BodyGuard, reads_and_writes, step_scopes
-from fluidnb.layers.control_flow.checks import operand
+from fluidnb.layers.control_flow.checks import Condition, operand
 from fluidnb.program import Block, Variable
 from fluidnb.values.dtypes import dtype_name
 from fluidnb.where import warn
 
 
+@checked
 class While:
     """A loop that runs a block as long as a condition holds.
 
@@ -35,7 +37,7 @@ class While:
     Source: developer guide, section on control flow.
     """
 
-    def __init__(self, cond: Variable, is_test: bool = False, name: str | None = None) -> None:
+    def __init__(self, cond: Condition, is_test: bool = False, name: str | None = None) -> None:
         if not isinstance(cond, Variable):
             raise OpTypeError(
                 "condition should be a variable", expected="bool[1]", received=f"{cond!r} ({type(cond).__name__})",

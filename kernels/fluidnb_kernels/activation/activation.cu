@@ -69,7 +69,7 @@ FUNCTION(trunc, whole(x), C(0))
 
 FUNCTION(brelu, limited(x, a, b), g * between(v, a, b))
 FUNCTION(relu6, limited(x, C(0), a), g * between(v, C(0), a))
-FUNCTION(leaky_relu, x > C(0) ? x : a * x, v > C(0) ? g : a * g)
+FUNCTION(leaky_relu, x > C(0) ? x : a * x, v >= C(0) ? g : a * g)
 FUNCTION(hard_sigmoid, limited(x * a + b, C(0), C(1)), g * a * between(v, C(0), C(1)))
 FUNCTION(hard_shrink, fabs(x) > a ? x : C(0) * x, fabs(v) > a ? g : C(0) * g)
 FUNCTION(softshrink, x - limited(x, -a, a), fabs(v) > a ? g : C(0) * g)

@@ -7,6 +7,7 @@ carry.
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -100,8 +101,16 @@ def _sigmoid_bend(b: Binder, out: Array) -> Array:
     return made(b, np.subtract, b.const(1, out.dtype), made(b, np.multiply, out, b.const(2, out.dtype)))
 
 
-def _tanh_bend(b: Binder, out: Array) -> Array:
+def _twice_down(b: Binder, out: Array) -> Array:
     return made(b, np.multiply, out, b.const(-2, out.dtype))
+
+
+def _sin_bend(b: Binder, x: Array) -> Array:
+    return made(b, np.negative, made(b, np.sin, x))
+
+
+def _cos_bend(b: Binder, x: Array) -> Array:
+    return made(b, np.negative, made(b, np.cos, x))
 
 
 def _over(number: int) -> Callable[[Binder, Array], Array]:
@@ -145,7 +154,7 @@ ROWS = {
     "sigmoid": Row("1 / (1 + exp(-X))", _sigmoid, "dOut · Out · (1 - Out)", ("Out",), _sigmoid_grad,
                    ("[0.0]", "[0.5]"), again=Again(_sigmoid_bend, "fwd_grad_out")),
     "tanh": Row("tanh(X)", np.tanh, "dOut · (1 - Out²)", ("Out",), _tanh_grad, ("[0.0]", "[0.]"),
-                again=Again(_tanh_bend)),
+                again=Again(_twice_down)),
     "exp": Row("exp(X)", np.exp, "dOut · Out", ("Out",), _exp_grad, ("[0.0]", "[1.]"), again=Again(_one)),
     "log": Row("the natural logarithm of X", np.log, "dOut / X", ("X",), _log_grad, ("[1.0]", "[0.]"),
                again=Again(_log_bend)),
@@ -155,11 +164,14 @@ ROWS = {
                  again=Again(_over(3), "grad_x")),
     "square": Row("X²", _square, "2 · X · dOut", ("X",), _square_grad, ("[1.0, 4.0]", "[ 1., 16.]"), dtypes=NUMBERS,
                   again=Again(_two)),
-    "abs": Row("|X|", np.absolute, "dOut · sign(X)", ("X",), _abs_grad, ("[-1.0, 4.0]", "[1., 4.]"), dtypes=NUMBERS),
+    "abs": Row("|X|", np.absolute, "dOut · sign(X)", ("X",), _abs_grad, ("[-1.0, 4.0]", "[1., 4.]"), dtypes=NUMBERS,
+               again=replace(STRAIGHT, suffix="_double_grad")),
     "reciprocal": Row("1 / X", np.reciprocal, "-dOut · Out²", ("Out",), _reciprocal_grad,
-                      ("[1.0, 4.0]", "[1.  , 0.25]")),
-    "sin": Row("sin(X)", np.sin, "dOut · cos(X)", ("X",), _sin_grad, ("[0.0]", "[0.]")),
-    "cos": Row("cos(X)", np.cos, "-dOut · sin(X)", ("X",), _cos_grad, ("[0.0]", "[1.]")),
+                      ("[1.0, 4.0]", "[1.  , 0.25]"), again=Again(_twice_down)),
+    "sin": Row("sin(X)", np.sin, "dOut · cos(X)", ("X",), _sin_grad, ("[0.0]", "[0.]"),
+               again=Again(_sin_bend, suffix="_double_grad")),
+    "cos": Row("cos(X)", np.cos, "-dOut · sin(X)", ("X",), _cos_grad, ("[0.0]", "[1.]"),
+               again=Again(_cos_bend, suffix="_double_grad")),
     "floor": Row("X rounded down", np.floor, "0", (), _no_slope, ("[-1.5, 1.5]", "[-2., 1.]")),
     "ceil": Row("X rounded up", np.ceil, "0", (), _no_slope, ("[-1.5, 1.5]", "[-1., 2.]")),
     "round": Row("X rounded to the nearest whole number, halves away from zero", _round, "0", (), _no_slope,

@@ -1,6 +1,7 @@
 """Activations made of straight pieces: one row for each operator, its gradient beside it.
 
-The gradient is that of the piece in which X lies; at a corner it is zero or that of the outer piece, as in Fluid.
+The gradient is that of the piece in which X lies; at a corner it is that of Fluid: zero, or the slope of one
+of the two pieces.
 """
 
 from __future__ import annotations
@@ -50,7 +51,7 @@ def _leaky_relu(b: Binder, x: Array, out: Array) -> None:
 
 def _leaky_relu_grad(b: Binder, x: Array, g: Array, dx: Array) -> None:
     slope = made(b, np.multiply, g, number(b, "alpha", x.dtype, 0.02))
-    b(np.copyto, slope, g, where=made(b, np.greater, x, b.const(0, x.dtype)))
+    b(np.copyto, slope, g, where=made(b, np.greater_equal, x, b.const(0, x.dtype)))
     b(np.copyto, dx, slope)
 
 
@@ -117,15 +118,15 @@ ROWS = {
     "brelu": Row(
         "min(max(X, t_min), t_max)", _held("t_min", "t_max")[0], "dOut where t_min < X < t_max", ("X",),
         _held("t_min", "t_max")[1], ("[-1.0, 2.0, 30.0]", "[ 0.,  2., 24.]"),
-        {"t_min": Attr("float", 0.0, "lower bound"), "t_max": Attr("float", 24.0, "upper bound")},
+        {"t_min": Attr("float", 0.0, "lower bound"), "t_max": Attr("float", 24.0, "upper bound")}, again=STRAIGHT,
     ),
     "relu6": Row(
         "min(max(X, 0), threshold)", _held(0, "threshold")[0], "dOut where 0 < Out < threshold", ("Out",),
         _held(0, "threshold")[1], ("[-1.0, 2.0, 30.0]", "[0., 2., 6.]"),
-        {"threshold": Attr("float", 6.0, "upper bound")},
+        {"threshold": Attr("float", 6.0, "upper bound")}, again=STRAIGHT,
     ),
     "leaky_relu": Row(
-        "X where X > 0, alpha · X elsewhere", _leaky_relu, "dOut where X > 0, alpha · dOut elsewhere", ("X",),
+        "X where X > 0, alpha · X elsewhere", _leaky_relu, "dOut where X >= 0, alpha · dOut elsewhere", ("X",),
         _leaky_relu_grad, ("[-1.0, 2.0]", "[-0.02,  2.  ]"),
         {"alpha": Attr("float", 0.02, "slope where X is negative")}, again=STRAIGHT,
     ),
@@ -133,19 +134,22 @@ ROWS = {
         "slope · X + offset held between 0 and 1", _hard_sigmoid, "slope · dOut where 0 < Out < 1", ("Out",),
         _hard_sigmoid_grad, ("[-9.0, 0.0, 1.0]", "[0. , 0.5, 0.7]"),
         {"slope": Attr("float", 0.2, "slope in the middle"), "offset": Attr("float", 0.5, "value at 0")},
+        again=STRAIGHT,
     ),
     "hard_shrink": Row(
         "X where |X| > threshold, 0 elsewhere", _hard_shrink, "dOut where |X| > threshold", ("X",), _hard_shrink_grad,
         ("[-1.0, 0.2]", "[-1.,  0.]"), {"threshold": Attr("float", 0.5, "what counts as nothing")},
+        again=STRAIGHT,
     ),
     "softshrink": Row(
         "X moved towards 0 by lambda, and no further than 0", _softshrink, "dOut where |X| > lambda", ("X",),
         _softshrink_grad, ("[-1.0, 0.2]", "[-0.5,  0. ]"), {"lambda": Attr("float", 0.5, "how far X is moved")},
+        again=STRAIGHT,
     ),
     "thresholded_relu": Row(
         "X where X > threshold, 0 elsewhere", _thresholded_relu, "dOut where X > threshold", ("X",),
         _thresholded_relu_grad, ("[0.5, 2.0]", "[0., 2.]"),
-        {"threshold": Attr("float", 1.0, "below it nothing passes")},
+        {"threshold": Attr("float", 1.0, "below it nothing passes")}, again=STRAIGHT,
     ),
     "hard_swish": Row(
         "X · min(max(X + offset, 0), threshold) / scale", _hard_swish,

@@ -7,11 +7,12 @@ from typing import Any
 
 import numpy as np
 
-from fluidnb.op import Attr, Binder, default_grad, grad_op, kernel, op, same
+from fluidnb.op import Attr, Binder, aliases, default_grad, grad_op, kernel, op, same, second_grad
 from fluidnb_kernels.cuda import CTYPES, Source, ctype
 from fluidnb_kernels.cuda.cast import of_dtype
 from fluidnb_kernels.cuda.grid import each
 from fluidnb_kernels.emit import FLOATS, made, zeros
+from fluidnb_kernels.formulas import Formulas
 from fluidnb_kernels.tensor.moves import fill
 
 Array = Any
@@ -28,7 +29,7 @@ Array = Any
     dtype_slot="X",
 )
 def pow(b: Binder) -> None:
-    """Out = X to the power of factor, element by element; the LoD of X goes on to Out.
+    """Out = X to the power of factor, element by element; Out inherits X's LoD.
 
     Example:
         >>> from fluidnb.testing import run_op
@@ -51,15 +52,42 @@ def _factor(b: Binder, dtype: Any) -> Array:
     return factor if factor.dtype == dtype else made(b, np.positive, factor, dtype=dtype)
 
 
-@grad_op("pow_grad", dtype_slot="X")
+_AGAIN = second_grad(
+    "pow_double_grad", {"X": "X", "FactorTensor": "FactorTensor", "grad_out": "Out@GRAD"}, {"grad_x@GRAD": "X@GRAD"},
+    {"X@GRAD": "X", "grad_out@GRAD": "Out@GRAD"},
+)  # fmt: skip
+
+
+@grad_op("pow_grad", dtype_slot="X", grad=_AGAIN)
 def pow_grad(b: Binder) -> None:
     """dX = dOut · factor · X^(factor - 1), and 0 where factor is 0."""
-    x, g, dx = b["X"], b["Out@GRAD"], b["X@GRAD"]
-    if not b.has("FactorTensor") and b.attr("factor", 1.0) == 0:
+    x, factor = b["X"], None if _without(b, 0) else _factor(b, b["X"].dtype)
+    _slope(b, x, b["Out@GRAD"], b["X@GRAD"], factor)
+
+
+def _without(b: Binder, *factors: float) -> bool:
+    """Whether the power is an attribute and one of some numbers."""
+    return not b.has("FactorTensor") and b.attr("factor", 1.0) in factors
+
+
+def _slope(b: Binder, x: Array, g: Array, dx: Array, factor: Array | None) -> None:
+    """Emit dx = g · factor · x^(factor - 1); 0 without a factor."""
+    if factor is None:
         return zeros(b, dx)
-    factor = _factor(b, x.dtype)
     t = made(b, np.power, x, made(b, np.subtract, factor, b.const(1, x.dtype)))
     return b(np.multiply, made(b, np.multiply, t, factor), g, out=dx)
+
+
+@grad_op("pow_double_grad", infer=aliases({"X@GRAD": "X", "grad_out@GRAD": "grad_out"}), dtype_slot="X")
+def pow_double_grad(b: Binder) -> None:
+    """d(dOut) = ddX · factor · X^(factor - 1); dX = ddX · dOut · factor · (factor - 1) · X^(factor - 2)."""
+    x, ddx, factor = b["X"], b["grad_x@GRAD"], _factor(b, b["X"].dtype)
+    if b.wants("grad_out@GRAD"):
+        _slope(b, x, ddx, b["grad_out@GRAD"], None if _without(b, 0) else factor)
+    if b.wants("X@GRAD"):
+        g = made(b, np.multiply, made(b, np.multiply, ddx, b["grad_out"]), factor)
+        one = b.const(1, x.dtype)
+        _slope(b, x, g, b["X@GRAD"], None if _without(b, 0, 1) else made(b, np.subtract, factor, one))
 
 
 def _kernels() -> Iterator[str]:
@@ -84,7 +112,30 @@ def _on_cuda(b: Binder) -> None:
 
 @kernel("pow_grad", place="cuda", dtypes=FLOATS)
 def _grad_on_cuda(b: Binder) -> None:
-    x, dx = b["X"], b["X@GRAD"]
-    if not b.has("FactorTensor") and b.attr("factor", 1.0) == 0:
-        return fill(b, dx)
-    return each(b, CUDA, f"powers_grad<{ctype(x.dtype)}>", x.size, x, b["Out@GRAD"], dx, *_given(b, x.dtype))
+    if _without(b, 0):
+        return fill(b, b["X@GRAD"])
+    return _slopes(b, b["Out@GRAD"], b["X@GRAD"], *_given(b, b["X"].dtype))
+
+
+def _slopes(b: Binder, g: Array, dx: Array, given: Array | None, factor: np.float64) -> None:
+    x = b["X"]
+    each(b, CUDA, f"powers_grad<{ctype(x.dtype)}>", x.size, x, g, dx, given, factor)
+
+
+@kernel("pow_double_grad", place="cuda", dtypes=FLOATS)
+def _grad_grad_on_cuda(b: Binder) -> None:
+    x, ddx = b["X"], b["grad_x@GRAD"]
+    given, factor = _given(b, x.dtype)
+    if b.wants("grad_out@GRAD"):
+        if _without(b, 0):
+            fill(b, b["grad_out@GRAD"])
+        else:
+            _slopes(b, ddx, b["grad_out@GRAD"], given, factor)
+    if not b.wants("X@GRAD"):
+        return
+    if _without(b, 0, 1):
+        return fill(b, b["X@GRAD"])
+    f = Formulas(b, True, x.dtype)
+    g = f.mul(f.mul(ddx, b["grad_out"]), f.number(factor) if given is None else given.reshape(1))
+    less = None if given is None else f.sub(given.reshape(1), f.number(1))
+    _slopes(b, g, b["X@GRAD"], less, np.float64(factor - 1))

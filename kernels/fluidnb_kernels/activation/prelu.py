@@ -59,7 +59,7 @@ def _slopes(b: Binder) -> Array:
     attrs={
         "mode": Attr("string", "all", "how many slopes there are", enum=MODES),
         "data_format": Attr("string", "NCHW", "where the channels are", enum=("NCHW", "NHWC", "AnyLayout")),
-        "is_test": Attr("bool", False, "kept for old programs; it changes nothing"),
+        "is_test": Attr("bool", False, "ignored (compatibility)"),
     },
     infer=_infer,
     grad=default_grad("X", "Alpha", "Out@GRAD"),
@@ -67,7 +67,7 @@ def _slopes(b: Binder) -> Array:
     dtype_slot="X",
 )
 def prelu(b: Binder) -> None:
-    """Out = X where X > 0, Alpha · X elsewhere; the LoD of X goes on to Out.
+    """Out = X where X > 0, Alpha · X elsewhere; Out inherits X's LoD.
 
     Example:
         >>> from fluidnb.testing import run_op

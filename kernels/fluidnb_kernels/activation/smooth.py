@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from fluidnb.op import Attr, Binder
-from fluidnb_kernels.activation.table import Row, define, number
+from fluidnb_kernels.activation.table import Again, Row, define, number
 from fluidnb_kernels.emit import made, of_paddle2
 
 Array = Any
@@ -139,6 +139,12 @@ def _elu_grad(b: Binder, x: Array, g: Array, dx: Array) -> None:
     b(np.multiply, g, slope, out=dx)
 
 
+def _elu_bend(b: Binder, x: Array) -> Array:
+    bend = made(b, np.add, b["Out"], number(b, "alpha", x.dtype, 1.0))
+    b(np.copyto, bend, b.const(0, x.dtype), where=made(b, np.greater, x, b.const(0, x.dtype)))
+    return bend
+
+
 def _celu(b: Binder, x: Array, out: Array) -> None:
     alpha = number(b, "alpha", x.dtype)
     b(np.add, made(b, np.maximum, x, b.const(0, x.dtype)), _bend(b, x, alpha, alpha), out=out)
@@ -215,7 +221,7 @@ ROWS = {
     "elu": Row(
         "X where X > 0, alpha · (exp(X) - 1) elsewhere", _elu, "dOut where X > 0, dOut · (Out + alpha) elsewhere",
         ("X", "Out"), _elu_grad, ("[-1.0, 2.0]", "[-0.6321,  2.    ]"), ALPHA,
-        source="Clevert, Unterthiner, Hochreiter (2016)",
+        source="Clevert, Unterthiner, Hochreiter (2016)", again=Again(_elu_bend),
     ),
     "celu": Row(
         "max(X, 0) + alpha · (exp(min(X, 0) / alpha) - 1)", _celu, "dOut · exp(min(X, 0) / alpha)", ("X",), _celu_grad,

@@ -79,8 +79,8 @@ def _infer(c: Context) -> None:
     outputs={"Out": "probabilities, of the shape of X"},
     attrs={
         "axis": Attr("int", -1, "the dimension that sums to one"),
-        "data_format": Attr("string", "AnyLayout", "kept for old programs; the axis decides"),
-        "is_test": Attr("bool", False, "kept for old programs; it changes nothing"),
+        "data_format": Attr("string", "AnyLayout", "ignored (compatibility); the axis decides"),
+        "is_test": Attr("bool", False, "ignored (compatibility)"),
     },
     infer=_infer,
     grad=default_grad("Out", "Out@GRAD"),

@@ -28,10 +28,12 @@ class Again:
     Args:
         bend: ``bend(b, v)`` emits the change of the slope with v, divided by the slope if ``given`` is dX.
         given: what Paddle's operator calls the gradient that it reads beside v: dOut, or dX in ``grad_x``.
+        suffix: what follows the activation in Paddle's name of the operator.
     """
 
     bend: Callable[[Binder, Array], Array]
     given: str = "grad_out"
+    suffix: str = "_grad_grad"
 
 
 #: For functions whose slope does not change where it has one.
@@ -96,7 +98,7 @@ CUDA = Source(__file__, "activation.cu", _kernels)
 CUDA_AGAIN = Source(__file__, "again.cu", _kernels_again)
 
 
-_DOC = """Out = {formula}, element by element; the LoD of X goes on to Out.
+_DOC = """Out = {formula}, element by element; Out inherits X's LoD.
 
     Example:
         >>> from fluidnb.testing import run_op
@@ -183,7 +185,7 @@ def _define_again(type: str, row: Row, again: Again) -> GradMaker:
         if b.wants(slot + GRAD):
             b(np.multiply, made(b, np.multiply, again.bend(b, v), b[given]), ddx, out=b[slot + GRAD])
 
-    name = f"{type}_grad_grad"
+    name = type + again.suffix
     activation_grad_grad.__doc__ = f"The gradients of dX = {row.slope} with respect to dOut and {slot}."
     grad_op(name, infer=aliases({back: "grad_x@GRAD", slot + GRAD: slot}))(activation_grad_grad)
 
@@ -194,11 +196,11 @@ def _define_again(type: str, row: Row, again: Again) -> GradMaker:
             elementwise(b, CUDA, f"unary_grad<f::{type}", v, ddx, b[back], numbers=_numbers(row, b))
         if b.wants(slot + GRAD):
             operands, wide = (v, b[given], ddx, b[slot + GRAD]), widths(v.dtype)[1]
-            fits = np.int32(vector(*operands) > 1)
-            each(b, CUDA_AGAIN, f"again<f::{type}, {ctype(v.dtype)}>", v.size, *operands, fits, per_thread=wide)
+            args = *operands, _numbers(row, b)[0], np.int32(vector(*operands) > 1)
+            each(b, CUDA_AGAIN, f"again<f::{type}, {ctype(v.dtype)}>", v.size, *args, per_thread=wide)
 
     gives = {back: "Out@GRAD"} if given == "" else {back: "Out@GRAD", slot + GRAD: slot}
-    return second_grad(name, {slot: slot, **sources}, {"grad_x@GRAD": "X@GRAD"}, gives)
+    return second_grad(name, {**{s: s for s in row.needs}, **sources}, {"grad_x@GRAD": "X@GRAD"}, gives)
 
 
 def number(b: Binder, name: str, dtype: Any, default: float | None = None) -> Array:

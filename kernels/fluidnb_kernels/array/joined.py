@@ -21,9 +21,11 @@ def _infer(c: Context) -> None:
     if c.runtime:
         return
     x, stack = c["X"], c.attr("use_stack")
+    c.set("OutIndex", (-1,), np.int32)
+    if not x.ndim:  # an array whose elements nobody has described yet
+        return
     axis = one_axis(c, c.attr("axis"), x.ndim + stack)
     c.set("Out", (*x.shape[:axis], -1, *x.shape[axis + (not stack) :]), x.dtype)
-    c.set("OutIndex", (-1,), np.int32)
 
 
 def _parts(b: Binder, whole: Array, sizes: list[int], axis: int) -> list[Array]:

@@ -19,7 +19,7 @@ ROWS = {
     "not_equal": ("X != Y", np.not_equal, "[ True, False,  True]"),
 }
 
-_DOC = """Out = ({formula}), element by element, as bool; the LoD of X goes on to Out.
+_DOC = """Out = ({formula}), element by element, as bool; Out inherits X's LoD.
 
     Example:
         >>> from fluidnb.testing import run_op

@@ -16,7 +16,7 @@ ROWS = {
     "logical_xor": ("X or Y, but not both", np.logical_xor, "[False,  True]"),
 }
 
-_DOC = """Out = {formula}, element by element; the LoD of X goes on to Out.
+_DOC = """Out = {formula}, element by element; Out inherits X's LoD.
 
     Example:
         >>> from fluidnb.testing import run_op
@@ -55,7 +55,7 @@ for _type, _row in ROWS.items():
 
 @op("logical_not", inputs={"X": "bool"}, outputs={"Out": "bool: not X"}, infer=same(), inplace=True)
 def logical_not(b: Binder) -> None:
-    """Out = not X, element by element; the LoD of X goes on to Out.
+    """Out = not X, element by element; Out inherits X's LoD.
 
     Example:
         >>> from fluidnb.testing import run_op

@@ -5,6 +5,7 @@ from __future__ import annotations
 from fluidnb.op import Binder, default_grad, grad_op, op
 from fluidnb_kernels.conv.emit import convolve, filter_gradient, image_gradient
 from fluidnb_kernels.conv.rules import conv_attrs, conv_axes, conv_infer, layout_of
+from fluidnb_kernels.conv.second import second_maker
 from fluidnb_kernels.sliding import channel_first
 
 #: type -> (axes of the image, default layout, what is special)
@@ -46,7 +47,7 @@ def _define(type: str, rank: int, layout: str, special: str) -> None:
         x, out = channel_first(x, layout), channel_first(b["Output"], layout)
         convolve(b, x, w, out, conv_axes(b, x.shape[2:], w.shape[2:]), b.attr("groups", 1) or 1)
 
-    @grad_op(type + "_grad")
+    @grad_op(type + "_grad", grad=second_maker(type))
     def conv_grad(b: Binder) -> None:
         """dInput = dOutput spread over the windows by Filter; dFilter = dOutput · Input summed over all windows."""
         w, layout, groups = b["Filter"], layout_of(b), b.attr("groups", 1) or 1

@@ -15,8 +15,8 @@ from math import prod
 from typing import Any
 
 import numpy as np
-from numpy.lib.stride_tricks import as_strided
 
+from fluidnb.memory import strided
 from fluidnb.op import Binder
 from fluidnb_kernels.sliding import Axis, batch_inner, image, padded
 from fluidnb_kernels.views import reading, writing, written
@@ -90,7 +90,7 @@ class Unrolled:
         n, c, *steps = part.strides
         strides = (n, c, *(s * a.dilation for s, a in zip(steps, self.axes, strict=True)),
                    *(s * a.stride for s, a in zip(steps, self.axes, strict=True)))  # fmt: skip
-        source = as_strided(part, target.shape, strides)
+        source = strided(part, target.shape, strides)
         if self.inner:
             self.b(np.copyto, np.moveaxis(target, 0, -1), np.moveaxis(source, 0, -1))
         else:

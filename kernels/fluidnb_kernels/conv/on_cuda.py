@@ -13,13 +13,15 @@ from typing import Any
 import numpy as np
 
 from fluidnb.op import Binder, kernel
-from fluidnb_kernels.conv import conv, transposed
+from fluidnb_kernels.conv import conv, second, transposed
 from fluidnb_kernels.conv.depthwise import convolve_apart, filter_apart, images_apart
 from fluidnb_kernels.conv.rules import conv_axes, layout_of, transposed_axes
 from fluidnb_kernels.conv.windows import depth_of, to_columns, to_images
 from fluidnb_kernels.cuda.cast import of_dtype
 from fluidnb_kernels.cuda.gemm import gemm
 from fluidnb_kernels.cuda.wide import wide_dtype, writing_as, written_as
+from fluidnb_kernels.elementwise.on_cuda import CUDA as ELEMENTWISE
+from fluidnb_kernels.elementwise.on_cuda import binary
 from fluidnb_kernels.emit import FLOATS
 from fluidnb_kernels.sliding import CHANNEL_LAST, Axis
 from fluidnb_kernels.tensor.moves import fill, lay, move
@@ -214,7 +216,23 @@ def _define_transposed(type: str) -> None:
             _written(b, b["Input@GRAD"], dx)
 
 
+def _add(b: Binder, out: Array, more: Array) -> None:
+    shape = tuple(out.shape)
+    binary(b, ELEMENTWISE, "f::add", out, more, out, (shape, shape, shape))
+
+
+_PRODUCTS = second.Products(convolve, image_gradient, filter_gradient, _reading, _writing, _written, _add, fill)
+
+
+def _define_second(type: str, is_transposed: bool) -> None:
+    @kernel(type + "_grad_grad", place="cuda", dtypes=FLOATS)
+    def on_cuda(b: Binder) -> None:
+        second.second_gradient(b, _PRODUCTS, is_transposed)
+
+
 for _type in conv.ROWS:
     _define(_type)
 for _type in transposed.ROWS:
     _define_transposed(_type)
+for _type, _transposed in second.ROWS.items():
+    _define_second(_type, _transposed)

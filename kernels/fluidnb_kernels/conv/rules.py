@@ -119,7 +119,7 @@ def conv_infer(c: Context) -> None:
             axis.out == -1 or axis.out > 0, f"The filter of {name} is larger than the padded image.",
             expected="at least one window along each axis",
             received=f"an image {list(sizes)} with a filter {list(w.shape[2:])}",
-            hint="the size of the output is floor((size + 2 * padding - (dilation * (filter - 1) + 1)) / stride) + 1.",
+            hint="the size of the output is trunc((size + 2 * padding - (dilation * (filter - 1) + 1)) / stride) + 1.",
         )  # fmt: skip
     c.set("Output", shape_in(layout_of(c), n, w.shape[0], [a.out for a in axes]), x.dtype, c.lod("Input"))
 

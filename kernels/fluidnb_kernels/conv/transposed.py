@@ -5,6 +5,7 @@ from __future__ import annotations
 from fluidnb.op import Attr, Binder, default_grad, grad_op, op
 from fluidnb_kernels.conv.emit import convolve, filter_gradient, image_gradient
 from fluidnb_kernels.conv.rules import conv_attrs, layout_of, transposed_axes, transposed_infer
+from fluidnb_kernels.conv.second import second_maker
 from fluidnb_kernels.sliding import channel_first
 
 #: type -> (axes of the image, default layout)
@@ -55,7 +56,7 @@ def _define(type: str, rank: int, layout: str) -> None:
         x, out = channel_first(b["Input"], layout), channel_first(b["Output"], layout)
         image_gradient(b, x, w, out, transposed_axes(b, x.shape[2:], w.shape[2:]), b.attr("groups", 1) or 1)
 
-    @grad_op(type + "_grad")
+    @grad_op(type + "_grad", grad=second_maker(type))
     def transposed_grad(b: Binder) -> None:
         """dInput = the convolution of dOutput with Filter; dFilter = Input · dOutput summed over all windows."""
         w, layout, groups = b["Filter"], layout_of(b), b.attr("groups", 1) or 1

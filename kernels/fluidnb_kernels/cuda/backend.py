@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import importlib
+import os
+import sys
 from typing import Any
 
+from fluidnb.files.cache_folder import cache_folder
 from fluidnb.memory import flags
 
 flags.define_flag(
@@ -28,6 +31,9 @@ def cupy() -> Any:
     Raises:
         ImportError: it is not installed.
     """
+    if flags.values["cuda_backend"] == "cupy" and "cupy" not in sys.modules and "CUPY_CACHE_DIR" not in os.environ:
+        # cupy reads it when it is imported; its own default is created with the umask's permissions
+        os.environ["CUPY_CACHE_DIR"] = str(cache_folder("cupy"))
     return importlib.import_module(_MODULES[flags.values["cuda_backend"]][0])
 
 

@@ -125,7 +125,7 @@ class Function:
         function(*given)
 
     def launch(self, grid: tuple[int, ...], block: tuple[int, ...], shared: int, *args: Any) -> tuple[Any, Any]:
-        """Its launch as a plain call, to be made again and again: nothing is looked up or converted any more.
+        """A reusable launch: the kernel is looked up and arguments are converted once.
 
         Args:
             grid: blocks along one to three axes.

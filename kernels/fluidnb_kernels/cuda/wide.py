@@ -26,7 +26,7 @@ def wide_dtype(dtype: Any) -> np.dtype[Any]:
 
 
 def writing_as(b: Binder, out: Array, dtype: Any) -> Array:
-    """What a kernel writes for an output: the output, or a workspace that `written_as` casts.
+    """Array that a kernel writes for an output: the output, or a workspace that `written_as` casts.
 
     Args:
         b: the binder.

@@ -49,10 +49,16 @@ def overlaps(x: Array, y: Array, normalized: bool) -> Array:
         array([[0.5]])
     """
     more = x.dtype.type(0 if normalized else 1)
-    first, last = np.maximum(x[:, None, :2], y[None, :, :2]), np.minimum(x[:, None, 2:], y[None, :, 2:])
-    shared = np.maximum(last - first + more, 0).prod(-1)
-    union = (x[:, 2:] - x[:, :2] + more).prod(-1)[:, None] + (y[:, 2:] - y[:, :2] + more).prod(-1) - shared
-    return np.divide(shared, union, out=np.zeros_like(shared), where=shared > 0)
+    spans = []  # columns, since numpy multiplies two of them faster than it reduces an axis of two
+    for low, high in ((0, 2), (1, 3)):
+        span = np.minimum(x[:, None, high], y[:, high])
+        span -= np.maximum(x[:, None, low], y[:, low])
+        spans.append(np.maximum(span + more, 0))
+    shared = spans[0] * spans[1]
+    areas = [(v[:, 2] - v[:, 0] + more) * (v[:, 3] - v[:, 1] + more) for v in (x, y)]
+    union = areas[0][:, None] + areas[1] - shared
+    some = shared > 0
+    return np.where(some, shared, 0) / np.where(some, union, 1)
 
 
 def write_overlaps(x: Array, y: Array, normalized: bool, out: Array) -> None:

@@ -227,8 +227,12 @@ def generate_mask_labels(b: Binder) -> None:
     parts = (_parts(b, "GtClasses"), _parts(b, "Rois"), _objects(b))
     sizes = (b.attr("resolution"), b.attr("num_classes"))
     flat = {s: reading(b, b[s], (b[s].size,)) for s in ("GtClasses", "IsCrowd", "LabelsInt32")}
+    corners = b["GtSegms"]
+    if corners.dtype.kind != "f":
+        corners = b.tmp(corners.shape, b["Rois"].dtype)
+        b(np.copyto, corners, b["GtSegms"], "unsafe")
     b(
-        write_masks, b["ImInfo"], flat["GtClasses"], flat["IsCrowd"], b["GtSegms"], b["Rois"], flat["LabelsInt32"],
+        write_masks, b["ImInfo"], flat["GtClasses"], flat["IsCrowd"], corners, b["Rois"], flat["LabelsInt32"],
         parts, sizes, tuple(b[s] for s in ("MaskRois", "RoiHasMaskInt32", "MaskInt32")),
     )  # fmt: skip
 

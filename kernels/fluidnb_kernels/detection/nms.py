@@ -9,15 +9,21 @@ import numpy as np
 
 from fluidnb.op import Attr, Binder, Context, op
 from fluidnb_kernels.detection.boxes import overlaps
+from fluidnb_kernels.detection.polygon_overlaps import polygon_overlaps
 from fluidnb_kernels.emit import FLOATS
 from fluidnb_kernels.sequences import all_given, as_level, require_lod
 
 Array = Any
 
+#: Rows of the matrix of overlaps that are computed at once, so that its memory grows with the boxes, not their square.
+_ROWS = 128
+#: Numbers of a box: its left, top, right and bottom, or the corners of a polygon.
+_WIDTHS = (4, 8, 16, 24, 32)
+
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """What decides whether a box stays.
+    """Thresholds and counts that select boxes.
 
     Args:
         background: a class that does not count; -1 for none.
@@ -66,17 +72,22 @@ def suppress(boxes: Array, scores: Array, limits: Limits) -> Array:
     spots = spots[falling(scores[spots])]
     if limits.first > -1:
         spots = spots[: limits.first]
-    chosen = boxes[spots]
-    shared = overlaps(chosen, chosen, limits.normalized)
-    flat = (chosen[:, 2:] < chosen[:, :2]).any(1)
-    shared[flat], shared[:, flat] = 0, 0
+    chosen, plain = boxes[spots], boxes.shape[1] == 4
+    flat = (chosen[:, 2:] < chosen[:, :2]).any(1) if plain else None
     kept: list[int] = []
-    limit = np.float32(limits.overlap)
-    for i in range(len(spots)):
-        if (shared[i, kept] <= limit).all():
-            kept.append(i)
-            if limits.eta < 1 and limit > 0.5:
-                limit *= np.float32(limits.eta)
+    limit, covered = np.float32(limits.overlap), np.zeros(len(spots), boxes.dtype)
+    for first in range(0, len(spots), _ROWS):
+        block, left = slice(first, first + _ROWS), covered[first:]
+        if flat is not None:
+            shared = overlaps(chosen[block], chosen[first:], limits.normalized)
+            shared[flat[block]], shared[:, flat[first:]] = 0, 0
+        for i in range(len(chosen[block])):
+            if left[i] <= limit:
+                kept.append(first + i)
+                row = shared[i] if plain else polygon_overlaps(chosen[first + i], chosen[first:])
+                np.maximum(left, row, out=left)
+                if limits.eta < 1 and limit > 0.5:
+                    limit *= np.float32(limits.eta)
     return spots[kept]
 
 
@@ -173,11 +184,13 @@ def _counts(c: Context) -> tuple[int, ...]:
 
 def _infer(c: Context) -> None:
     name, boxes, scores = c.definition.type, c["BBoxes"], c["Scores"]
+    widths = (4, -1) if scores.ndim == 2 else (*_WIDTHS, -1)
     c.require(
-        boxes.ndim == 3 and boxes.shape[2] in (4, -1), f"Input(BBoxes) of {name} must hold boxes.",
-        expected="[images, boxes, 4], or [boxes, classes, 4]", received=list(boxes.shape),
-        hint="boxes of more than four numbers are not built: polygons have no overlap here.",
+        boxes.ndim == 3 and boxes.shape[2] in widths, f"Input(BBoxes) of {name} must hold boxes.",
+        expected="[images, boxes, 4, or for polygons 8, 16, 24 or 32]; or [boxes, classes, 4]",
+        received=list(boxes.shape),
     )  # fmt: skip
+    width = boxes.shape[2] + 2 if boxes.shape[2] != -1 else 6
     wanted = [boxes.shape[0], "classes", boxes.shape[1]] if scores.ndim != 2 else list(boxes.shape[:2])
     have = list(scores.shape)
     c.require(
@@ -188,11 +201,11 @@ def _infer(c: Context) -> None:
     if scores.ndim == 2:
         require_lod(c, "BBoxes")
     if not c.runtime:
-        c.set("Out", (-1, 6), boxes.dtype, (None,))
+        c.set("Out", (-1, width), boxes.dtype, (None,))
         return c.set("Index", (-1, 1), np.int32, (None,))
     level = as_level(_counts(c))
     empty = level[-1] == 0 and "Index" not in c.definition.outputs
-    c.set("Out", (1, 1) if empty else (level[-1], 6), boxes.dtype, ((0, 1) if empty else level,))
+    c.set("Out", (1, 1) if empty else (level[-1], width), boxes.dtype, ((0, 1) if empty else level,))
     return c.set("Index", (level[-1], 1), np.int32, (level,))
 
 
@@ -219,10 +232,11 @@ def _define(type: str, empty: str, more: dict[str, str]) -> None:
     @op(
         type,
         inputs={
-            "BBoxes": "[images, n, 4]: left, top, right, bottom; or [n, classes, 4], a sequence for each image",
+            "BBoxes": "[images, n, 4]: left, top, right, bottom; [images, n, 8, 16, 24 or 32]: x and y of each corner; "
+            "or [n, classes, 4], a sequence for each image",
             "Scores": "[images, classes, n], or [n, classes]",
         },
-        outputs={"Out": "[boxes, 6], a sequence for each image", **more},
+        outputs={"Out": "[boxes, 6, for polygons 10 or more], a sequence for each image", **more},
         attrs={
             "background_label": Attr("int", 0, "a class that does not count; -1 for none"),
             "score_threshold": Attr("float", doc="what a score must exceed"),

@@ -26,11 +26,14 @@ ATTRS = {
 }
 
 
-def region_infer(c: Context) -> None:
-    """Rule: one small image for each region.
+def check_regions(c: Context) -> None:
+    """Require images, and regions of each of them.
 
     Args:
         c: the context.
+
+    Raises:
+        RuleError: X holds no images, ROIs no boxes, or no sequence for each image.
     """
     name, x, rois = c.definition.type, c["X"], c["ROIs"]
     c.require(
@@ -48,13 +51,23 @@ def region_infer(c: Context) -> None:
             not c.runtime or count == x.shape[0], f"Input(ROIs) of {name} must have a sequence for each image.",
             expected=x.shape[0], received=count,
         )  # fmt: skip
+
+
+def region_infer(c: Context) -> None:
+    """Rule: one small image for each region.
+
+    Args:
+        c: the context.
+    """
+    check_regions(c)
+    x, rois = c["X"], c["ROIs"]
     shape = (rois.shape[0], x.shape[1], c.attr("pooled_height", 1), c.attr("pooled_width", 1))
     c.set("Out", shape, x.dtype)
     c.set("Argmax", shape, np.int64)
 
 
 def counts_of(b: Binder) -> Array:
-    """How many regions each image has: a constant where sequences say so, else the variable.
+    """Number of regions of each image: a constant if a LoD gives it, else the variable.
 
     Args:
         b: the binder.

@@ -46,7 +46,7 @@ class Desk:
             memory.tag(block, "copies to and from devices")
             self._blocks.append(block)
             self._at = 0
-        made: Array = np.ndarray(shape, dtype, self._blocks[-1], self._at)
+        made: Array = memory.view_of(self._blocks[-1], shape, dtype, self._at)
         self._at += -(-size // _ALIGN) * _ALIGN
         return made
 

@@ -119,7 +119,7 @@ ROWS = {
     "mod": Row("what is left of X / Y rounded down", np.remainder, ([5.0, -5.0], [3.0], "[2., 1.]")),
 }  # fmt: skip
 
-_DOC = """Out = {formula}, element by element; the LoD of X goes on to Out.
+_DOC = """Out = {formula}, element by element; Out inherits X's LoD.
 
     Y may have fewer dimensions than X: they begin at dimension ``axis`` of X, or align at the last one.
 
@@ -140,6 +140,10 @@ _AGAIN = {
     "mul": second_grad(
         "elementwise_mul_grad_grad", {"X": "X", "Y": "Y", "DOut": "Out@GRAD"}, {"DDX": "X@GRAD", "DDY": "Y@GRAD"},
         {"DDOut": "Out@GRAD", "X@GRAD": "X", "Y@GRAD": "Y"},
+    ),
+    "div": second_grad(
+        "elementwise_div_grad_grad", {"Y": "Y", "Out": "Out", "DX": "X@GRAD", "Out@GRAD": "Out@GRAD"},
+        {"DDX": "X@GRAD", "DDY": "Y@GRAD"}, {"DDOut": "Out@GRAD", "DOut": "Out", "Y@GRAD": "Y"},
     ),
 }  # fmt: skip
 

@@ -49,7 +49,7 @@ def joined(c: Context) -> tuple[Shape, Shape, Shape]:
     if len(x) != len(y) or -2 in out:
         c.fail(
             f"Broadcast dimension mismatch: the operands of {c.definition.type} do not fit.",
-            expected=f"Y as a slice of X {list(c['X'].shape)} from dimension {c.attr('axis', -1)} on",
+            expected=f"Y broadcastable to X {list(c['X'].shape)} from dimension {c.attr('axis', -1)} on",
             received=f"Y {list(c['Y'].shape)}",
             hint="the attribute axis says at which dimension of X the dimensions of Y begin; -1 means the last ones.",
         )  # fmt: skip

@@ -1,4 +1,4 @@
-"""Gradients of the gradients of sums, differences and products of two tensors."""
+"""Gradients of the gradients of sums, differences, products and quotients of two tensors."""
 
 from __future__ import annotations
 
@@ -6,10 +6,12 @@ from typing import Any
 
 import numpy as np
 
+from fluidnb.errors import OpValueError
 from fluidnb.op import Binder, aliases, grad_op, kernel
 from fluidnb_kernels.elementwise.broadcast import Shape, aligned, joined, operands, summed
 from fluidnb_kernels.elementwise.on_cuda import CUDA, binary, slopes
 from fluidnb_kernels.emit import FLOATS, made, zeros
+from fluidnb_kernels.formulas import formulas
 from fluidnb_kernels.tensor import moves
 
 Array = Any
@@ -119,3 +121,44 @@ def mul_grad_grad_on_cuda(b: Binder) -> None:
             moves.fill(b, target)
         elif target is not None:
             slopes(b, "mul", (one, other, g, g), (None, target) if side else (target, None), shapes)
+
+
+def _div_grad_grad(b: Binder, on_cuda: bool) -> None:
+    whole = tuple(b["Out"].shape)
+    f = formulas(b, on_cuda, b["Out"])
+
+    def operand(slot: str) -> Array | None:
+        value = b[slot]
+        if value is None or value.ndim == len(whole):
+            return None if value is None else f.read(value)
+        return f.read(value, aligned(whole, value.shape, b.attr("axis", -1))[1])
+
+    y, out, dx, ddx, ddy = (operand(slot) for slot in ("Y", "Out", "DX", "DDX", "DDY"))
+    if y is None or out is None:
+        raise OpValueError(
+            "elementwise_div_grad_grad lacks an input.", expected="Y and Out", received=", ".join(b.inputs),
+            hint="the program was changed.",
+        )  # fmt: skip
+    moved = None if ddy is None else f.mul(out, ddy)
+    ddout = f.div(f.sub(f.sum_of([ddx], whole), f.sum_of([moved], whole)), y)
+    if dx is None or dx.shape != whole:  # nobody wanted it, or it is a sum already
+        dx = f.div(f.read(b["Out@GRAD"]), y)
+    dx = f.mul(dx, f.number(-1))
+    if b.wants("DDOut"):
+        f.write(b["DDOut"], ddout)
+    if b.wants("DOut"):
+        f.write(b["DOut"], f.zeros(whole) if ddy is None else f.mul(dx, ddy))
+    if b.wants("Y@GRAD"):
+        f.write(b["Y@GRAD"], f.total(f.mul(dx, ddout), summed(y.shape, whole)))
+
+
+@grad_op("elementwise_div_grad_grad", infer=aliases({"DDOut": "Out", "DOut": "Out", "Y@GRAD": "Y"}), dtype_slot="Out")
+def elementwise_div_grad_grad(b: Binder) -> None:
+    """DDOut = (DDX - Out · DDY) / Y; DOut, for Out itself, = -DX · DDY; dY = -DX · DDOut, summed."""
+    _div_grad_grad(b, False)
+
+
+@kernel("elementwise_div_grad_grad", place="cuda", dtypes=FLOATS)
+def div_grad_grad_on_cuda(b: Binder) -> None:
+    """The same as launches."""
+    _div_grad_grad(b, True)

@@ -12,6 +12,7 @@ from functools import cache
 from pathlib import Path
 
 from fluidnb.errors import EnforceNotMet, NotFound
+from fluidnb.files.cache_folder import cache_folder
 
 _HERE = Path(__file__).parent
 _FLAGS = ("-std=c++17", "-O1", "-g1", "-w", "-fPIC", "-shared", "-fno-strict-aliasing", "-ffp-contract=off")
@@ -53,9 +54,8 @@ def build(source: str, options: Sequence[str] = (), sanitize: bool = False) -> P
     flags = [*_FLAGS, *(_SANITIZE if sanitize else ()), *options]
     headers = [(_HERE / name).read_text() for name in ("machine.h", "cuda.h", "launch.h")]
     key = hashlib.sha256("\0".join([source, *headers, compiler, *flags]).encode()).hexdigest()[:32]
-    library = folder() / f"{key}.so"
+    library = cache_folder("emulator") / f"{key}.so"
     if not library.exists():
-        library.parent.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(dir=library.parent) as work:
             text, made = Path(work) / "kernel.cpp", Path(work) / "kernel.so"
             text.write_text(source)
@@ -65,13 +65,6 @@ def build(source: str, options: Sequence[str] = (), sanitize: bool = False) -> P
                 raise CompileError("The kernel cannot be compiled.", received=_said(done.stderr))
             os.replace(made, library)
     return library
-
-
-def folder() -> Path:
-    """Where libraries are kept: FLUIDNB_CACHE in the environment, else the user's cache folder."""
-    chosen = os.environ.get("FLUIDNB_CACHE")
-    base = Path(chosen) if chosen else Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "fluidnb"
-    return base / "emulator"
 
 
 def sanitized() -> dict[str, str]:

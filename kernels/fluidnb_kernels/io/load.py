@@ -2,24 +2,27 @@
 
 from __future__ import annotations
 
+import os
 from typing import Any
 
 import numpy as np
 
 from fluidnb.errors import EnforceNotMet
 from fluidnb.op import Attr, Binder, op
-from fluidnb.values import dtypes
-from fluidnb_kernels.io.tensor_file import NUMPY, Header, read_data, read_header
+from fluidnb.values import SelectedRows, dtypes
+from fluidnb_kernels.io.save import check_path
+from fluidnb_kernels.io.tensor_file import NUMPY, Header, read_data, read_header, read_rows_header
+from fluidnb_kernels.rows.values import dtype_of, fill, rows_output
 
 Array = Any
 
 
-def headers(path: str, count: int) -> list[Header]:
+def headers(path: str, kinds: tuple[bool, ...]) -> list[Header]:
     """What a file says of the tensors in it.
 
     Args:
         path: the file.
-        count: how many tensors it must have.
+        kinds: for each tensor that it must have, whether it is SelectedRows.
 
     Returns:
         A header for each.
@@ -33,10 +36,13 @@ def headers(path: str, count: int) -> list[Header]:
             return [Header(dtypes.dtype_name(array.dtype), array.shape, (), -1)]
         with open(path, "rb") as file:
             found = []
-            for _ in range(count):
-                found.append(read_header(file, path))
-                file.seek(found[-1].size, 1)
-            at, end = file.tell(), file.seek(0, 2)
+            end, at = file.seek(0, os.SEEK_END), 0
+            for is_rows in kinds:
+                file.seek(at)
+                found.append((read_rows_header if is_rows else read_header)(file, path))
+                at = file.tell() + found[-1].size
+                if at > end:
+                    break
     except OSError as e:
         raise EnforceNotMet(
             f"Cannot open file {path} for load op.", expected="a file that can be read", received=e.strerror,
@@ -44,59 +50,76 @@ def headers(path: str, count: int) -> list[Header]:
         ) from None  # fmt: skip
     if at != end:
         raise EnforceNotMet(
-            f"{path} does not hold {'one tensor' if count == 1 else f'{count} tensors'}.",
+            f"{path} does not hold {'one tensor' if len(kinds) == 1 else f'{len(kinds)} tensors'}.",
             expected=f"{at} bytes", received=f"{end} bytes",
             hint="a file of several variables is read by load_combine, in the order in which they were saved.",
         )  # fmt: skip
     return found
 
 
-def load_file(path: str, count: int, *outs: Array) -> None:
+def load_file(path: str, *outs: Any) -> None:
     """Read the tensors of a file.
 
     Args:
         path: the file.
-        count: how many tensors it holds.
-        outs: an array for each, written.
+        outs: an array for each, written, or SelectedRows.
 
     Raises:
         EnforceNotMet: it cannot be read.
     """
     if path.endswith(NUMPY):
         return np.copyto(outs[0], np.load(path, allow_pickle=False), casting="unsafe")
-    found = headers(path, count)
+    found = headers(path, tuple(isinstance(out, SelectedRows) for out in outs))
     with open(path, "rb") as file:
         for header, out in zip(found, outs, strict=True):
-            np.copyto(out, read_data(file, header, path), casting="unsafe")
+            data = read_data(file, header, path)
+            if isinstance(out, SelectedRows):
+                out.height_ = header.height
+                fill(out, np.array(header.rows, np.int64), data.astype(dtype_of(out)))
+            else:
+                np.copyto(out, data, casting="unsafe")
     return None
+
+
+def _kinds(b: Binder) -> tuple[bool, ...]:
+    """For each Out, whether it is SelectedRows."""
+    return tuple(rows_output(b, "Out", i) is not None for i in range(len(b.outputs["Out"])))
 
 
 def _guard(b: Binder) -> Any:
     """The shapes, dtypes and LoDs in the file; None where it cannot be read (the kernel then says why)."""
     try:
-        found = headers(b.attr("file_path"), len(b.outputs["Out"]))
+        found = headers(b.attr("file_path"), _kinds(b))
     except EnforceNotMet:
         return None
     return tuple((h.dtype, h.shape, h.lod) for h in found)
 
 
 def _emit(b: Binder) -> None:
-    path, count = b.attr("file_path"), len(b.outputs["Out"])
-    outs = []
-    for i, header in enumerate(headers(path, count)):
+    path, outs = b.attr("file_path"), list[Any]()
+    for i, header in enumerate(headers(path, _kinds(b))):
         dtype = dtypes.np_dtype(header.dtype)
         if b.attr("load_as_fp16") and dtype.kind == "f":
             dtype = np.dtype(np.float16)
-        outs.append(b.set("Out", header.shape, dtype, header.lod, i))
-    b(load_file, path, count, *outs)
+        rows = rows_output(b, "Out", i)
+        if rows is None:
+            outs.append(b.set("Out", header.shape, dtype, header.lod, i))
+            continue
+        rows.height_ = header.height  # now too, for who reads its shape and dtype
+        fill(rows, np.array(header.rows, np.int64), np.empty(header.shape, dtype))
+        outs.append(b.put("Out", rows, i))
+    b(load_file, path, *outs)
 
 
-_ATTRS = {"file_path": Attr("string", doc="the file"), "load_as_fp16": Attr("bool", False, "floats become float16")}
+_ATTRS = {
+    "file_path": Attr("string", doc="the file", check=check_path),
+    "load_as_fp16": Attr("bool", False, "floats become float16"),
+}
 
 
 @op("load", outputs={"Out": "what the file holds"}, attrs=_ATTRS, guard=_guard, host_only=True)
 def load(b: Binder) -> None:
-    """Out = the tensor in the file ``file_path``, with its LoD; Paddle's format, or numpy's for ``.npy``.
+    """Out = what the file ``file_path`` holds, a tensor with its LoD or SelectedRows; as ``.npy`` numpy's format.
 
     Example:
         >>> import tempfile

@@ -11,6 +11,7 @@ import numpy as np
 
 from fluidnb.op import Attr, Binder, Context, OpDef, OpDesc, grad_names, op
 from fluidnb.op.grad import grad_desc
+from fluidnb.visible import visible
 
 Array = Any
 
@@ -84,7 +85,7 @@ def show(x: Array | None, lod: Any, name: str, attrs: dict[str, Any], count: Arr
     parts = [attrs["message"]] if attrs.get("message") else []
     if x is not None:
         parts.append(describe(x, lod, name, attrs))
-    print("\n".join(parts), flush=True)
+    print(visible("\n".join(parts)), flush=True)  # a message from a file must not act on the terminal
 
 
 #: How often each operator has printed, whoever walks it, and however often a loop binds it.

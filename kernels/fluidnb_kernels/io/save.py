@@ -7,17 +7,26 @@ from typing import IO, Any
 import numpy as np
 
 from fluidnb.errors import EnforceNotMet
+from fluidnb.files.atomic_write import atomic_write
 from fluidnb.op import Attr, Binder, op
 from fluidnb.values import SelectedRows
-from fluidnb_kernels.io.tensor_file import NUMPY, replacing, write_record, write_rows
+from fluidnb_kernels.io.tensor_file import NUMPY, write_record, write_rows
 
 
-def _check_path(value: str) -> str | None:
+def check_path(value: str) -> str | None:
+    """What is wrong with the name of a file, or None.
+
+    Example:
+        >>> check_path("w"), check_path("")
+        (None, 'file_path is empty; it should be the name of a file.')
+    """
+    if "\0" in value:
+        return "file_path has a null byte, which no name of a file can have."
     return None if value else "file_path is empty; it should be the name of a file."
 
 
 ATTRS = {
-    "file_path": Attr("string", doc="the file", check=_check_path),
+    "file_path": Attr("string", doc="the file", check=check_path),
     "overwrite": Attr("bool", True, "replace a file that is there"),
     "save_as_fp16": Attr("bool", False, "write floats as float16"),
 }
@@ -49,9 +58,10 @@ def save_file(path: str, overwrite: bool, half: bool, lods: tuple[Any, ...], *va
         values: arrays or SelectedRows.
 
     Raises:
-        EnforceNotMet: there is a file already and it must stay.
+        EnforceNotMet: the file exists and must not be replaced, or it cannot be written.
     """
-    with replacing(path, overwrite) as file:
+    size = sum(np.asarray(v.get_tensor()).nbytes if isinstance(v, SelectedRows) else v.nbytes for v in values)
+    with atomic_write(path, overwrite=overwrite, parents=True, size=size) as file:
         for value, lod in zip(values, lods, strict=True):
             _write(file, path, value, lod, half)
 

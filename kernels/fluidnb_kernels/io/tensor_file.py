@@ -8,17 +8,15 @@ a Tensor.
 
 from __future__ import annotations
 
-import contextlib
-import os
+import math
 import struct
-import tempfile
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import IO, Any
 
 import numpy as np
 
 from fluidnb.errors import EnforceNotMet
+from fluidnb.files.remaining import remaining
 from fluidnb.values import SelectedRows, dtypes
 
 Array = Any
@@ -34,17 +32,21 @@ class Header:
         shape: sizes.
         lod: offsets of each level.
         start: where in the file the data begins.
+        rows: of SelectedRows, the row numbers; None for a tensor.
+        height: of SelectedRows, rows of the whole tensor.
     """
 
     dtype: str
     shape: tuple[int, ...]
     lod: tuple[tuple[int, ...], ...]
     start: int
+    rows: tuple[int, ...] | None = None
+    height: int = 0
 
     @property
     def size(self) -> int:
         """Bytes of the data."""
-        return int(np.prod(self.shape, dtype=np.int64)) * dtypes.np_dtype(self.dtype).itemsize
+        return math.prod(self.shape) * dtypes.np_dtype(self.dtype).itemsize
 
 
 def _varint(number: int) -> bytes:
@@ -97,13 +99,14 @@ def write_rows(file: IO[bytes], rows: SelectedRows) -> None:
 
 
 def _take(file: IO[bytes], n: int, path: str) -> bytes:
-    data = file.read(n)
-    if n < 0 or len(data) != n:
+    """The next `n` bytes; the size is compared with the file's before memory is allocated for it."""
+    left = remaining(file)
+    if not 0 <= n <= left:
         raise EnforceNotMet(
-            f"{path} is no tensor file, or it is cut off.", expected=f"{n} more bytes", received=f"{len(data)}",
+            f"{path} is no tensor file, or it is cut off.", expected=f"{n} more bytes", received=f"{left}",
             hint="it was written by another program, by a save that failed, or as one file for several variables.",
         )  # fmt: skip
-    return data
+    return file.read(n)
 
 
 def read_header(file: IO[bytes], path: str) -> Header:
@@ -133,9 +136,51 @@ def read_header(file: IO[bytes], path: str) -> Header:
     for _ in range(levels):
         (size,) = struct.unpack("<Q", _take(file, 8, path))
         lod.append(tuple(np.frombuffer(_take(file, size, path), "<u8").tolist()))
+    return Header(*_tensor_header(file, path), tuple(lod), file.tell())
+
+
+def read_rows_header(file: IO[bytes], path: str) -> Header:
+    """Read what comes before the data of SelectedRows; the file then stands at the data.
+
+    Args:
+        file: open for binary reading, at the start of a record.
+        path: its name, for messages.
+
+    Returns:
+        The header.
+
+    Raises:
+        EnforceNotMet: this is no such record.
+
+    Example:
+        >>> import io
+        >>> from fluidnb.values import LoDTensor
+        >>> f = io.BytesIO(); write_rows(f, SelectedRows([4, 0], 9, LoDTensor(np.zeros((2, 3))))); _ = f.seek(0)
+        >>> found = read_rows_header(f, "f"); found.rows, found.height, found.shape
+        ((4, 0), 9, (2, 3))
+    """
+    version, count = struct.unpack("<IQ", _take(file, 12, path))
+    if version != 0:
+        raise EnforceNotMet(
+            f"{path} holds no SelectedRows.", expected="version 0", received=version, hint="save them first."
+        )
+    rows = np.frombuffer(_take(file, 8 * count, path), "<i8")
+    (height,) = struct.unpack("<q", _take(file, 8, path))
+    dtype, shape = _tensor_header(file, path)
+    if shape[:1] != (count,) or rows.size and not (0 <= rows.min() and rows.max() < height):
+        raise EnforceNotMet(
+            f"{path} holds no SelectedRows: its rows and its values do not go together.",
+            expected=f"{count} rows of values, with numbers from 0 to {height - 1}",
+            received=f"values {list(shape)}", hint="load it into a variable of the type with which it was saved.",
+        )  # fmt: skip
+    return Header(dtype, shape, (), file.tell(), tuple(rows.tolist()), height)
+
+
+def _tensor_header(file: IO[bytes], path: str) -> tuple[str, tuple[int, ...]]:
+    """The dtype and the sizes of a Tensor; the file then stands at its data."""
     _, size = struct.unpack("<Ii", _take(file, 8, path))
     number, shape = _parse(_take(file, size, path), path)
-    return Header(dtypes.dtype_name(number), shape, tuple(lod), file.tell())
+    return dtypes.dtype_name(number), shape
 
 
 def _parse(desc: bytes, path: str) -> tuple[int, tuple[int, ...]]:
@@ -169,7 +214,7 @@ def _parse(desc: bytes, path: str) -> tuple[int, tuple[int, ...]]:
 
 def _no_header(path: str, expected: str, received: str) -> EnforceNotMet:
     return EnforceNotMet(
-        f"{path} is no tensor file: its header makes no sense.", expected=expected, received=received,
+        f"{path} is not a valid tensor file: bad header.", expected=expected, received=received,
         hint="save it again, or load it with what wrote it.",
     )  # fmt: skip
 
@@ -187,40 +232,3 @@ def read_data(file: IO[bytes], header: Header, path: str) -> Array:
     """
     file.seek(header.start)
     return np.frombuffer(_take(file, header.size, path), dtypes.np_dtype(header.dtype)).reshape(header.shape)
-
-
-@contextlib.contextmanager
-def replacing(path: str, overwrite: bool) -> Iterator[IO[bytes]]:
-    """A file to write that takes the place of another one when it is whole; missing folders are made.
-
-    Args:
-        path: the file.
-        overwrite: whether there may be one already.
-
-    Yields:
-        A file open for binary writing, in the same folder.
-
-    Raises:
-        EnforceNotMet: there is a file already and it must stay.
-    """
-    if not overwrite and os.path.exists(path):
-        raise EnforceNotMet(
-            f"{path} exists!, cannot save to it when overwrite=false",
-            expected="a path without a file", received=path, hint="overwrite=True replaces it.",
-        )  # fmt: skip
-    folder = os.path.dirname(os.path.abspath(path))
-    os.makedirs(folder, exist_ok=True)
-    handle, partial = tempfile.mkstemp(prefix=os.path.basename(path) + ".", suffix=".part", dir=folder)
-    try:
-        with os.fdopen(handle, "wb") as file:
-            yield file
-            file.flush()
-            os.fsync(file.fileno())  # the new name must never stand for data that is not on the disk
-        mask = os.umask(0)
-        os.umask(mask)
-        os.chmod(partial, 0o666 & ~mask)
-        os.replace(partial, path)
-    except BaseException:
-        with contextlib.suppress(FileNotFoundError):
-            os.unlink(partial)
-        raise

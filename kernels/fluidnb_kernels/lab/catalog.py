@@ -6,12 +6,12 @@ import sys
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatch
-from html import escape
 from typing import Any
 
 from fluidnb.errors import NotFound, near
 from fluidnb.op import OpDef, all_ops
 from fluidnb.op.kernel_type import Kernel
+from fluidnb.visible import escape
 from fluidnb.viz import boxed
 from fluidnb.viz.model import plural
 from fluidnb.viz.spans import Line, columns

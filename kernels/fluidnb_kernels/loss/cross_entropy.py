@@ -79,9 +79,9 @@ def ignored(labels: Array, classes: int, ignore: int, strange: Array, values: Ar
     bad = bad[bad != ignore]
     if bad.size:
         raise EnforceNotMet(
-            f"A label is no class: it should be from 0 to {classes - 1}.",
+            f"A label is out of range: it should be from 0 to {classes - 1}.",
             expected=f"0 to {classes - 1}, or {ignore} (ignore_index)", received=int(bad[0]),
-            hint="more classes: a larger size of the layer before it; other numbers for them: count from 0.",
+            hint="give the last layer more outputs, or renumber labels from 0.",
         )  # fmt: skip
 
 

@@ -33,7 +33,8 @@ def _infer(c: Context) -> None:
         expected="[N, D] and [nodes, D]", received=f"{list(x.shape)} and {list(w.shape)}",
     )  # fmt: skip
     c.require(
-        agree(label.shape, (x.shape[0], 1)), "Label of hierarchical_sigmoid has one class for each row of X.",
+        agree(label.shape, (x.shape[0], 1)) or agree(label.shape, x.shape[:1]),
+        "Label of hierarchical_sigmoid has one class for each row of X.",
         expected=[x.shape[0], 1], received=list(label.shape), late=True,
     )  # fmt: skip
     c.require(
@@ -88,7 +89,7 @@ def _ways(b: Binder) -> tuple[Any, ...]:
     """What tells the ways: labels, or the tables that take their place."""
     if b.has("PathTable"):
         return b["PathTable"], b["PathCode"], 0
-    return b["Label"][:, 0], None, b.attr("num_classes")
+    return b["Label"].reshape(-1), None, b.attr("num_classes")
 
 
 def _nodes(ways: tuple[Any, ...], width: int) -> tuple[Array, Array]:
@@ -126,7 +127,7 @@ def walk(x: Array, w: Array, bias: Array | None, ways: tuple[Any, ...], pre: Arr
     "hierarchical_sigmoid",
     inputs={
         "X": "[N, D]", "W": "a vector for each inner node of the tree, [num_classes - 1, D]",
-        "Label": "int64 [N, 1]: classes", "PathTable?": "int64 [N, L]: nodes on the way, -1 at its end",
+        "Label": "int64 [N, 1] or [N]: classes", "PathTable?": "int64 [N, L]: nodes on the way, -1 at its end",
         "PathCode?": "int64 [N, L]: 0 or 1 at each node", "Bias?": "a number for each node",
     },
     outputs={

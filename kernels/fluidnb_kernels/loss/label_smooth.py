@@ -14,6 +14,10 @@ from fluidnb_kernels.loss.kernels import NOTHING, TERMS, terms
 
 def _infer(c: Context) -> None:
     x = c["X"]
+    c.require(
+        x.ndim, "Input(X) of label_smooth must have an axis of classes.", expected="[N, classes]",
+        received=list(x.shape),
+    )  # fmt: skip
     if c.has("PriorDist"):
         prior, classes = c["PriorDist"], x.shape[-1]
         c.require(
@@ -50,7 +54,7 @@ def label_smooth(b: Binder) -> None:
     """
     x, epsilon = b["X"], b.attr("epsilon")
     t = made(b, np.multiply, x, b.const(1 - epsilon, x.dtype))
-    prior = b.const(epsilon / x.shape[-1], x.dtype)
+    prior = b.const(epsilon / max(x.shape[-1], 1), x.dtype)
     if b.has("PriorDist"):
         prior = made(b, np.multiply, b["PriorDist"].reshape(-1), b.const(epsilon, x.dtype))
     b(np.add, t, prior, out=b["Out"])

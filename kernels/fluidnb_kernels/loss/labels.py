@@ -25,6 +25,6 @@ def check_classes(label: Any, classes: int) -> None:
     wrong = (np.asarray(label) < 0) | (np.asarray(label) >= classes)
     if wrong.any():
         raise EnforceNotMet(
-            f"A label is no class: it should be from 0 to {classes - 1}.", expected=f"0 to {classes - 1}",
+            f"A label is out of range: it should be from 0 to {classes - 1}.", expected=f"0 to {classes - 1}",
             received=int(np.asarray(label)[wrong][0]),
         )  # fmt: skip

@@ -62,7 +62,7 @@ def places(labels: Array, shape: tuple[int, int, int], ignore: int | None, out: 
     wrong = counts & ~inside
     if wrong.any():
         raise EnforceNotMet(
-            f"A label is no class: it should be from 0 to {classes - 1}.",
+            f"A label is out of range: it should be from 0 to {classes - 1}.",
             expected=f"0 to {classes - 1}" + ("" if ignore is None else f", or {ignore} (ignore_index)"),
             received=int(labels[wrong][0]),
         )  # fmt: skip
@@ -123,7 +123,7 @@ def _labels(b: Binder, shape: tuple[int, int, int]) -> tuple[Array, Array]:
         "soft_label": Attr("bool", False, "whether Label holds a probability for each class"),
         "ignore_index": Attr("int", -100, "label of rows whose loss is 0"),
         "axis": Attr("int", -1, "the dimension of the classes"),
-        "numeric_stable_mode": Attr("bool", True, "kept for old programs; it always is"),
+        "numeric_stable_mode": Attr("bool", True, "ignored (compatibility); it always is"),
         "use_softmax": Attr("bool", True, "Paddle 2: whether Logits are logits; nothing else is done here"),
     },
     check=lambda a: None if a["use_softmax"] else "use_softmax=False is the operator cross_entropy.",

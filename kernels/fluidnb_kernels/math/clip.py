@@ -42,7 +42,7 @@ def _check(attrs: Mapping[str, Any]) -> str | None:
     rows=as_x,
 )
 def clip(b: Binder) -> None:
-    """Out = min(max(X, min), max); the LoD of X goes on to Out.
+    """Out = min(max(X, min), max); Out inherits X's LoD.
 
     Example:
         >>> from fluidnb.testing import run_op

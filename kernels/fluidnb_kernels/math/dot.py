@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from fluidnb.op import Binder, Context, default_grad, grad_op, kernel, op
+from fluidnb.op import Binder, Context, default_grad, grad_op, kernel, op, product
 from fluidnb_kernels.cuda import CTYPES, Source, ctype
 from fluidnb_kernels.cuda.fold import Fold, fold, fold_types
 from fluidnb_kernels.cuda.lines import each_line
@@ -17,6 +17,7 @@ from fluidnb_kernels.emit import FLOATS, made
 from fluidnb_kernels.reduce.folds import NUMBERS
 from fluidnb_kernels.rules import agree, same_shape
 from fluidnb_kernels.tensor import moves
+from fluidnb_kernels.views import reading
 
 Array = Any
 
@@ -161,14 +162,14 @@ def cos_sim_grad(b: Binder) -> None:
 def _distance_infer(c: Context) -> None:
     _pair_rule(c)
     x = c["X"]
-    c.set("sub_result", x.shape, x.dtype)
+    c.set("sub_result", (x.shape[0], product(x.shape[1:])), x.dtype)
     c.set("Out", (x.shape[0], 1), x.dtype, c.lod("X"))
 
 
 @op(
     "squared_l2_distance",
     inputs={"X": "[N, D]", "Y": "[N, D], or [1, D] for all rows"},
-    outputs={"sub_result~": "X - Y", "Out": "[N, 1]: squares of distances"},
+    outputs={"sub_result~": "X - Y, a row for each of X", "Out": "[N, 1]: squares of distances"},
     infer=_distance_infer,
     grad=default_grad("X", "Y", "sub_result", "Out@GRAD"),
     dtypes=FLOATS,
@@ -183,17 +184,17 @@ def squared_l2_distance(b: Binder) -> None:
 
     Source: Fluid's squared_l2_distance_op.
     """
-    x = b["X"]
+    x, y = (reading(b, b[slot], (len(b[slot]), _width(b[slot]))) for slot in ("X", "Y"))
     gap = b["sub_result"] if b.wants("sub_result") else b.like(x)
-    b(np.subtract, x, b["Y"], out=gap)
-    _sum_rows(b, _rows(made(b, np.multiply, gap, gap)), b["Out"])
+    b(np.subtract, x, y, out=gap)
+    _sum_rows(b, made(b, np.multiply, gap, gap), b["Out"])
 
 
 @grad_op("squared_l2_distance_grad", dtype_slot="X")
 def squared_l2_distance_grad(b: Binder) -> None:
     """dX = 2 · dOut · (X - Y); dY = -dX, summed where Y has one row."""
     g = made(b, np.multiply, b["Out@GRAD"], b.const(2, b["Out@GRAD"].dtype))
-    t = made(b, np.multiply, _rows(b["sub_result"]), g)
+    t = made(b, np.multiply, b["sub_result"], g)
     if b.wants("X@GRAD"):
         b(np.copyto, _rows(b["X@GRAD"]), t)
     if b.wants("Y@GRAD"):

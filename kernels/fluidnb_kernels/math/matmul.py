@@ -18,11 +18,16 @@ from fluidnb_kernels.views import is_view, reading, writing, written
 Shape = tuple[int, ...]
 
 
-def _as_matrices(shape: Shape, transposed: bool, column: bool) -> Shape:
-    """The shape [..., rows, columns] that takes part in the product: a vector is a row of X or a column of Y."""
+def _as_matrices(c: Context, slot: str) -> Shape:
+    """The shape [..., rows, columns] that takes part in the product.
+
+    A vector is a row of X or a column of Y. The transposes of matmul swap these two, those of matmul_v2 ignore vectors.
+    """
+    shape: Shape = c[slot].shape
     if len(shape) == 1:
+        column = (slot == "Y") != bool(c.attr("transpose_" + slot, False))
         return (shape[0], 1) if column else (1, shape[0])
-    return (*shape[:-2], shape[-1], shape[-2]) if transposed else shape
+    return (*shape[:-2], shape[-1], shape[-2]) if _transposed(c, slot) else shape
 
 
 def _transposed(c: Context, slot: str) -> bool:
@@ -32,8 +37,7 @@ def _transposed(c: Context, slot: str) -> bool:
 
 def _shapes(c: Context) -> tuple[Shape, Shape, Shape]:
     """The shapes of X, Y and Out as matrices."""
-    x = _as_matrices(c["X"].shape, _transposed(c, "X"), False)
-    y = _as_matrices(c["Y"].shape, _transposed(c, "Y"), True)
+    x, y = _as_matrices(c, "X"), _as_matrices(c, "Y")
     height = max(len(x), len(y)) - 2
     bx, by = (1,) * (height - len(x) + 2) + x[:-2], (1,) * (height - len(y) + 2) + y[:-2]
     return x, y, (*(broadcast_dim(i, j) for i, j in zip(bx, by, strict=True)), x[-2], y[-1])
@@ -56,7 +60,8 @@ def _infer(c: Context) -> None:
         -2 not in out[:-2], f"The batches of X and Y of {c.definition.type} do not fit.",
         expected=f"{list(x[:-2])}, or 1 where they differ", received=list(y[:-2]),
     )  # fmt: skip
-    shape = out[:-2] + out[-2:-1] * (c["X"].ndim > 1) + out[-1:] * (c["Y"].ndim > 1)
+    rows, columns = c["X"].ndim > 1 or out[-2] != 1, c["Y"].ndim > 1 or out[-1] != 1
+    shape = out[:-2] + out[-2:-1] * rows + out[-1:] * columns
     c.set("Out", shape or (1,), c["X"].dtype, c.lod("X"))
 
 
@@ -152,8 +157,8 @@ _BMM_DOC = """Out[i] = X[i] · Y[i], for each i of the batch.
     inputs=_INPUTS,
     outputs=_OUTPUTS,
     attrs={
-        "transpose_X": Attr("bool", False, "swap the last two dimensions of X"),
-        "transpose_Y": Attr("bool", False, "swap the last two dimensions of Y"),
+        "transpose_X": Attr("bool", False, "swap the last two dimensions of X; a vector becomes a column"),
+        "transpose_Y": Attr("bool", False, "swap the last two dimensions of Y; a vector becomes a row"),
         "alpha": Attr("float", 1.0, "factor of the product"),
         "head_number": Attr("int", 1, "only 1: splitting X into heads is not done", enum=(1,)),
     },
@@ -162,6 +167,8 @@ _BMM_DOC = """Out[i] = X[i] · Y[i], for each i of the batch.
 )
 def matmul(b: Binder) -> None:
     """Out = alpha · X · Y; batches broadcast as in numpy. A vector counts as a row of X and as a column of Y.
+
+    With ``transpose_X`` a vector X is a column, with ``transpose_Y`` a vector Y is a row.
 
     Example:
         >>> from fluidnb.testing import run_op

@@ -32,7 +32,7 @@ def _grad(desc: OpDesc, definition: OpDef, no_grad: Collection[str]) -> list[OpD
     inplace=True,
 )
 def minus(b: Binder) -> None:
-    """Out = X - Y; the LoD of X goes on to Out. The gradients are scales by 1 and -1.
+    """Out = X - Y; Out inherits X's LoD. The gradients are scales by 1 and -1.
 
     Example:
         >>> from fluidnb.testing import run_op

@@ -49,7 +49,7 @@ def average(
         x: any shape.
         accum: [1]: maxima so far, the last one counting most.
         state: [1]: what they count.
-        rate: how much of both stays.
+        rate: decay rate of both.
         new_accum: [1], written; may be accum itself.
         new_state: [1], written; may be state itself.
         scale: [1], written.
@@ -75,7 +75,7 @@ def average(
         "OutAccum?": "[1]: InAccum after this run",
     },
     attrs={
-        "moving_rate": Attr("float", 0.9, "how much of what came before stays"),
+        "moving_rate": Attr("float", 0.9, "exponential decay rate of the average"),
         "is_test": Attr("bool", False, "leave the average as it is"),
     },
     infer=_infer,

@@ -87,7 +87,7 @@ def _infer(c: Context) -> None:
     grad=default_grad("X", "Y", "Out@GRAD"),
 )
 def mul(b: Binder) -> None:
-    """Out = X · Y, with X and Y flattened to matrices. The LoD of X goes on to Out.
+    """Out = X · Y, with X and Y flattened to matrices. Out inherits X's LoD.
 
     Example:
         >>> from fluidnb.testing import run_op

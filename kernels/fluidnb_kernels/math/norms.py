@@ -53,7 +53,7 @@ def _norm_infer(c: Context) -> None:
     attrs={
         "axis": Attr("int", doc="the dimension along which the vectors lie; from the end when negative"),
         "epsilon": Attr("float", 1e-10, "added to the square of the length"),
-        "is_test": Attr("bool", False, "kept for old programs; it changes nothing"),
+        "is_test": Attr("bool", False, "ignored (compatibility)"),
     },
     infer=_norm_infer,
     grad=default_grad("X", "Norm", "Out@GRAD"),

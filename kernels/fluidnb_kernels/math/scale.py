@@ -69,7 +69,7 @@ def _grad(desc: OpDesc, definition: OpDef, no_grad: Collection[str]) -> list[OpD
     rows=as_x,
 )
 def scale(b: Binder) -> None:
-    """Out = scale · X + bias, or scale · (X + bias); the LoD of X goes on to Out. The gradient is a scale too.
+    """Out = scale · X + bias, or scale · (X + bias); Out inherits X's LoD. The gradient is a scale too.
 
     Example:
         >>> from fluidnb.testing import run_op

@@ -77,9 +77,9 @@ def add_arrays(out: LoDTensorArray, arrays: list[LoDTensorArray]) -> None:
     rows=as_x,
 )
 def sum(b: Binder) -> None:
-    """Out = X₀ + X₁ + …; the LoD of the first goes on to Out. The gradient of each is a scale by 1.
+    """Out = X₀ + X₁ + …; Out inherits the LoD of the first. The gradient of each is a scale by 1.
 
-    The sum of SelectedRows is SelectedRows with the rows of all.
+    The sum of SelectedRows is SelectedRows with the rows of all, each once.
 
     Example:
         >>> from fluidnb.testing import run_op

@@ -12,6 +12,7 @@ from fluidnb_kernels.cuda.grid import each
 from fluidnb_kernels.emit import FLOATS
 from fluidnb_kernels.norm.emit import LARGEST_EPSILON, Axes, emit_affine, emit_inverse, emit_moments, emit_norm_grad
 from fluidnb_kernels.norm.on_cuda import BIAS, CUDA, FIXED, SCALE, Channels, room, settle, vector
+from fluidnb_kernels.norm.second import SAVED, View, define, second_maker
 from fluidnb_kernels.sliding import CHANNEL_LAST
 
 Array = Any
@@ -87,12 +88,12 @@ def _check_epsilon(value: float) -> str | None:
     },
     attrs={
         "is_test": Attr("bool", False, "normalise with the running moments and leave them alone"),
-        "momentum": Attr("float", 0.9, "how much of the running moments stays"),
+        "momentum": Attr("float", 0.9, "momentum of the running mean and variance"),
         "epsilon": Attr("float", 1e-5, "keeps the divisor from zero", check=_check_epsilon),
         "data_layout": Attr("string", "NCHW", "where the channels are"),
         "use_global_stats": Attr("bool", False, "use the running moments in training too"),
         "trainable_statistics": Attr("bool", False, "use the moments of the batch although is_test is set"),
-        "fuse_with_relu": Attr("bool", False, "kept for old programs; must be False"),
+        "fuse_with_relu": Attr("bool", False, "ignored (compatibility); must be False"),
     },
     check=lambda a: "batch_norm does not apply relu: fuse_with_relu must be False." if a["fuse_with_relu"] else None,
     infer=_infer,
@@ -165,7 +166,10 @@ def _grad_infer(c: Context) -> None:
         c.set(slot + "@GRAD", v.shape, v.dtype, c.lod(slot))
 
 
-@grad_op("batch_norm_grad", infer=_grad_infer, dtype_slot="X")
+@grad_op(
+    "batch_norm_grad", infer=_grad_infer, dtype_slot="X",
+    grad=second_maker("batch_norm", SAVED | {"Mean": "MeanOut", "Variance": "VarianceOut"}),
+)  # fmt: skip
 def batch_norm_grad(b: Binder) -> None:
     """dScale = Σ dY · x̂; dBias = Σ dY; dX = Scale / σ · (dY - mean dY - x̂ · mean(dY · x̂)).
 
@@ -187,6 +191,14 @@ def batch_norm_grad(b: Binder) -> None:
             factor = b.tmp(wide, mean.dtype)
             b(np.multiply, inverse, scale, out=factor)
         b(np.multiply, g, factor, out=dx)
+
+
+def _view(b: Binder) -> View:
+    axes, wide = _around(b)
+    return View(b["X"].shape, axes, axes, wide, uses_running(b))
+
+
+define("batch_norm", _view)
 
 
 def _channels(b: Binder) -> Channels:

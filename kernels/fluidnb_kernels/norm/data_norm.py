@@ -156,7 +156,7 @@ def _grad(desc: OpDesc, definition: OpDef, no_grad: Collection[str]) -> list[OpD
         "slot_dim": Attr("int", -1, "columns of a slot, which a row lacks where its first one is 0; -1 for none"),
         "summary_decay_rate": Attr("float", 0.9999999, "kept for programs on GPUs; it changes nothing"),
         "enable_scale_and_shift": Attr("bool", False, "whether scale_w and bias are used"),
-        "data_layout": Attr("string", "NCHW", "kept for old programs; it changes nothing"),
+        "data_layout": Attr("string", "NCHW", "ignored (compatibility)"),
         "sync_stats": Attr("bool", False, "kept for programs on GPUs; it changes nothing"),
     },
     infer=_infer,

@@ -10,6 +10,7 @@ from fluidnb.op import Attr, Binder, Context, default_grad, grad_op, kernel, op,
 from fluidnb_kernels.emit import FLOATS
 from fluidnb_kernels.norm.emit import Axes, emit_affine, emit_inverse, emit_moments, emit_norm_grad
 from fluidnb_kernels.norm.on_cuda import Lines, vector
+from fluidnb_kernels.norm.second import SAVED, View, define, second_maker
 
 Array = Any
 
@@ -87,7 +88,7 @@ def _grad_infer(c: Context) -> None:
         c.set(slot, (x.shape[1],), x.dtype)
 
 
-@grad_op("instance_norm_grad", infer=_grad_infer)
+@grad_op("instance_norm_grad", infer=_grad_infer, grad=second_maker("instance_norm", SAVED))
 def instance_norm_grad(b: Binder) -> None:
     """dScale = Σ dY · x̂ and dBias = Σ dY; with h = dY · Scale, dX = (h - mean h - x̂ · mean(h · x̂)) / σ."""
     x = b["X"]
@@ -98,6 +99,14 @@ def instance_norm_grad(b: Binder) -> None:
         b, centred, inverse, _vector(b, "Scale", x), b["Y@GRAD"], _axes(x), (0, *_axes(x)), b["X@GRAD"],
         _vector(b, "Scale@GRAD", x), _vector(b, "Bias@GRAD", x),
     )  # fmt: skip
+
+
+def _view(b: Binder) -> View:
+    shape = b["X"].shape
+    return View(shape, _axes(b["X"]), (0, *_axes(b["X"])), (*shape[:2], *[1] * (len(shape) - 2)))
+
+
+define("instance_norm", _view)
 
 
 def _lines(b: Binder) -> Lines:

@@ -8,8 +8,10 @@ import numpy as np
 
 from fluidnb.op import Attr, Binder, Context, default_grad, grad_op, kernel, op, product
 from fluidnb_kernels.emit import FLOATS
+from fluidnb_kernels.formulas import Formulas
 from fluidnb_kernels.norm.emit import LARGEST_EPSILON, emit_affine, emit_inverse, emit_moments, emit_norm_grad
 from fluidnb_kernels.norm.on_cuda import Lines, inverses, vector
+from fluidnb_kernels.norm.second import View, define, second_maker
 from fluidnb_kernels.views import reading, writing, written
 
 
@@ -55,7 +57,7 @@ def _check_epsilon(value: float) -> str | None:
     attrs={
         "epsilon": Attr("float", 1e-5, "keeps the divisor from zero", check=_check_epsilon),
         "begin_norm_axis": Attr("int", 1, "the dimensions before this one make rows, the others are normalised", gt=0),
-        "is_test": Attr("bool", False, "kept for old programs; it changes nothing"),
+        "is_test": Attr("bool", False, "ignored (compatibility)"),
     },
     infer=_infer,
     grad=default_grad("X", "Scale", "Bias", "Mean", "Variance", "Y@GRAD"),
@@ -89,7 +91,7 @@ def _factors(b: Binder, right: int) -> list[Any]:
     return [None if b[s] is None else b[s].reshape(1, right) for s in ("Scale", "Bias")]
 
 
-@grad_op("layer_norm_grad")
+@grad_op("layer_norm_grad", grad=second_maker("layer_norm", {"Mean": "Mean", "Variance": "Variance"}))
 def layer_norm_grad(b: Binder) -> None:
     """dScale = Σ dY · x̂ and dBias = Σ dY over rows; with h = dY · Scale, dX = (h - mean h - x̂ · mean(h · x̂)) / σ."""
     left, right = _rows(b)
@@ -103,6 +105,24 @@ def layer_norm_grad(b: Binder) -> None:
     emit_norm_grad(b, centred, inverse, _factors(b, right)[0], g, (1,), (0,), dx, dscale, dbias)
     if dx is not None:
         written(b, b["X@GRAD"], dx)
+
+
+def _inverse(b: Binder, f: Formulas) -> Any:
+    epsilon = b.attr("epsilon", 1e-5)
+    if f.on_cuda:
+        return inverses(b, vector(b, "Variance", b["X"]), epsilon)
+    variance = f.read(b["Variance"])
+    out = b.like(variance)
+    emit_inverse(b, variance, epsilon, out)
+    return out
+
+
+def _view(b: Binder) -> View:
+    left, right = _rows(b)
+    return View((left, right), (1,), (0,), (left, 1))
+
+
+define("layer_norm", _view, "Mean", _inverse)
 
 
 @kernel("layer_norm", place="cuda", dtypes=FLOATS)

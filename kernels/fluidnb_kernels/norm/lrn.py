@@ -54,7 +54,7 @@ def _window(c: Context) -> tuple[int, int]:
         "alpha": Attr("float", 1e-4, "factor of the squares", gt=0),
         "beta": Attr("float", 0.75, "the power", gt=0),
         "data_format": Attr("string", "AnyLayout", "NHWC where the channels come last; else they are second"),
-        "is_test": Attr("bool", False, "kept for old programs; it changes nothing"),
+        "is_test": Attr("bool", False, "ignored (compatibility)"),
     },
     infer=_infer,
     grad=default_grad("X", "Out", "MidOut", "Out@GRAD"),

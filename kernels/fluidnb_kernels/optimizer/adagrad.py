@@ -65,7 +65,7 @@ def adagrad(b: Binder) -> None:
     "decayed_adagrad",
     inputs=_SLOTS,
     outputs=_OUTS,
-    attrs={"decay": Attr("float", 0.95, "how much of Moment stays"), "epsilon": _EPSILON},
+    attrs={"decay": Attr("float", 0.95, "exponential decay rate of Moment"), "epsilon": _EPSILON},
     infer=updates(_UPDATES),
     alias=_UPDATES,
     inplace=True,

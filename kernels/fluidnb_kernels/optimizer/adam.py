@@ -82,8 +82,8 @@ def step_lazily(
         "MasterParamOut?": "its float32 copy after the step",
     },
     attrs={
-        "beta1": Attr("float", 0.9, "how much of Moment1 stays"),
-        "beta2": Attr("float", 0.999, "how much of Moment2 stays"),
+        "beta1": Attr("float", 0.9, "exponential decay rate of Moment1"),
+        "beta2": Attr("float", 0.999, "exponential decay rate of Moment2"),
         "epsilon": Attr("float", 1e-8, "keeps the divisor from zero"),
         "lazy_mode": Attr("bool", False, "whether rows without gradient are left alone"),
         "min_row_size_to_use_multithread": Attr("long", 1000, "accepted, without effect"),

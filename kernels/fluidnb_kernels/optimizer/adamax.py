@@ -30,7 +30,7 @@ _UPDATES = {"ParamOut": "Param", "MomentOut": "Moment", "InfNormOut": "InfNorm"}
         "MasterParamOut?": "its float32 copy after the step",
     },
     attrs={
-        "beta1": Attr("float", 0.9, "how much of Moment stays"),
+        "beta1": Attr("float", 0.9, "exponential decay rate of Moment"),
         "beta2": Attr("float", 0.999, "how much of InfNorm stays"),
         "epsilon": Attr("float", 1e-8, "keeps the divisor from zero"),
         "multi_precision": Attr("bool", False, "whether MasterParam is used"),

@@ -33,6 +33,12 @@ def updates(pairs: dict[str, str]) -> Rule:
                 expected="shape [1]", received=f"shape {list(rate.shape)}",
             )  # fmt: skip
         for out, source in pairs.items():
+            state = c[source]
+            if state is not None and "Pow" not in source:  # kernels of a device go through all of them by one number
+                c.require(
+                    agree(state.shape, param.shape), f"Param and {source} must have the same shape.",
+                    expected=f"shape {tuple(param.shape)}, the shape of Param", received=f"shape {tuple(state.shape)}",
+                )  # fmt: skip
             if c.wants(out):
                 c.set(out, c[source].shape, c[source].dtype, c.lod(source))
 

@@ -7,9 +7,11 @@ from typing import Any
 import numpy as np
 
 from fluidnb.op import Attr, Binder, kernel, op
+from fluidnb.values import SelectedRows
 from fluidnb_kernels.emit import FLOATS, made
-from fluidnb_kernels.optimizer.common import gradient, scalar, updates
-from fluidnb_kernels.optimizer.on_cuda import emit_update
+from fluidnb_kernels.optimizer.common import scalar, updates
+from fluidnb_kernels.optimizer.on_cuda import copied, emit_sparse_update, emit_update
+from fluidnb_kernels.rows.values import held, merged
 
 Array = Any
 
@@ -23,6 +25,35 @@ def _power(b: Binder, x: Array) -> Array:
     """Emit x to the power of -lr_power."""
     power = -b.attr("lr_power")
     return made(b, np.sqrt, x) if power == 0.5 else made(b, np.power, x, b.const(power, x.dtype))
+
+
+def step_rows(
+    grad: SelectedRows, kept: tuple[Array, Array, Array], rate: Array, l1: float, l2: float, power: float
+) -> None:
+    """Take a step in the rows that have a gradient, and leave all others as they are.
+
+    Args:
+        grad: the gradient.
+        kept: parameter, SquaredAccumulator and LinearAccumulator, changed.
+        rate: the learning rate, one element.
+        l1: weight of the sum of absolute values.
+        l2: weight of the sum of squares.
+        power: -lr_power.
+
+    Example:
+        >>> from fluidnb.values import LoDTensor
+        >>> p, s, z = np.ones((2, 1)), np.zeros((2, 1)), np.zeros((2, 1))
+        >>> grad = SelectedRows([1], 2, LoDTensor(np.full((1, 1), 2.0)))
+        >>> step_rows(grad, (p, s, z), np.array(0.5), 0.0, 0.0, 0.5); p.ravel(), s.ravel(), z.ravel()
+        (array([1. , 0.5]), array([0., 4.]), array([ 0., -2.]))
+    """
+    rows, g = merged(grad.rows_, held(grad))
+    param, square, linear = kept
+    total = square[rows] + g * g
+    root = total**power
+    z = linear[rows] + g - (root - square[rows] ** power) / rate * param[rows]
+    param[rows] = (z.clip(-l1, l1) - z) / (root / rate + 2 * l2)
+    square[rows], linear[rows] = total, z
 
 
 @op(
@@ -53,7 +84,7 @@ def _power(b: Binder, x: Array) -> Array:
 def ftrl(b: Binder) -> None:
     """s' = s + g²; z' = z + g - (s'^q - s^q) / lr · p; p' = (sign(z') l1 - z') / (s'^q / lr + 2 l2).
 
-    Here q = -lr_power, and p' = 0 where |z'| <= l1.
+    Here q = -lr_power, and p' = 0 where |z'| <= l1. With a gradient in SelectedRows only its rows take a step.
 
     Example:
         >>> from fluidnb.testing import run_op
@@ -63,8 +94,15 @@ def ftrl(b: Binder) -> None:
 
     Source: McMahan et al., Ad click prediction (KDD 2013); Fluid's ftrl_op.
     """
-    param, grad, square, linear = b["Param"], gradient(b), b["SquaredAccumulator"], b["LinearAccumulator"]
+    param, grad, square, linear = b["Param"], b["Grad"], b["SquaredAccumulator"], b["LinearAccumulator"]
     rate, dtype, l1, l2 = scalar(b, "LearningRate"), param.dtype, b.attr("l1") + TINY, b.attr("l2") + TINY
+    if b.is_rows("Grad"):
+        for out, source in _UPDATES.items():
+            if b[out] is not b[source]:
+                b(np.copyto, b[out], b[source])
+        kept = tuple(b[out] for out in _UPDATES)
+        b(step_rows, grad, kept, rate, l1, l2, -b.attr("lr_power"))
+        return
     total = made(b, np.add, square, made(b, np.multiply, grad, grad))
     root = _power(b, total)
     sigma = made(b, np.subtract, root, _power(b, square))
@@ -84,6 +122,12 @@ def ftrl(b: Binder) -> None:
 
 @kernel("ftrl", place="cuda", dtypes=FLOATS)
 def ftrl_on_cuda(b: Binder) -> None:
-    """One launch."""
-    states = [(b[source], b[out]) for out, source in _UPDATES.items() if source != "Param"]
-    emit_update(b, "ftrl", states, (b.attr("l1") + TINY, 2 * (b.attr("l2") + TINY), -b.attr("lr_power")))
+    """One launch; a sparse gradient changes its rows alone."""
+    numbers = b.attr("l1") + TINY, 2 * (b.attr("l2") + TINY), -b.attr("lr_power")
+    if b.is_rows("Grad"):
+        for out, source in _UPDATES.items():
+            copied(b, b[source], b[out])
+        emit_sparse_update(b, "ftrl", [b["SquaredAccumOut"], b["LinearAccumOut"]], numbers)
+    else:
+        states = [(b[source], b[out]) for out, source in _UPDATES.items() if source != "Param"]
+        emit_update(b, "ftrl", states, numbers)

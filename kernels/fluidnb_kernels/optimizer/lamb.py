@@ -62,10 +62,10 @@ def trust(param: Array, direction: Array, out: Array) -> None:
     },
     attrs={
         "weight_decay": Attr("float", doc="how much of the parameter is added to the direction"),
-        "beta1": Attr("float", 0.9, "how much of Moment1 stays"),
-        "beta2": Attr("float", 0.999, "how much of Moment2 stays"),
+        "beta1": Attr("float", 0.9, "exponential decay rate of Moment1"),
+        "beta2": Attr("float", 0.999, "exponential decay rate of Moment2"),
         "epsilon": Attr("float", 1e-6, "keeps the divisor from zero"),
-        "always_adapt": Attr("bool", False, "kept for old programs; it always does"),
+        "always_adapt": Attr("bool", False, "ignored (compatibility); always on"),
         "multi_precision": Attr("bool", False, "whether MasterParam is used"),
     },
     infer=updates(_UPDATES),

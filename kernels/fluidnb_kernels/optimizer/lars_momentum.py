@@ -61,7 +61,7 @@ def local_rate(param: Array, grad: Array, rate: Array, coeff: float, decay: floa
         "MasterParamOut*?": "their float32 copies after the step",
     },
     attrs={
-        "mu": Attr("float", doc="how much of the velocity stays"),
+        "mu": Attr("float", doc="momentum: decay rate of the velocity"),
         "lars_coeff": Attr("float", 0.001, "how far to trust the ratio of sizes"),
         "lars_weight_decay": Attr("floats", [0.0005], "weight decay, one for each parameter or one for all"),
         "epsilon": Attr("float", 0.0, "keeps the divisor from zero"),

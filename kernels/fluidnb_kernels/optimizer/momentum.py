@@ -25,7 +25,7 @@ from fluidnb_kernels.optimizer.on_cuda import emit_update
         "MasterParamOut?": "its float32 copy after the step",
     },
     attrs={
-        "mu": Attr("float", doc="how much of the velocity stays"),
+        "mu": Attr("float", doc="momentum: decay rate of the velocity"),
         "use_nesterov": Attr("bool", False, "whether to look ahead"),
         "regularization_method": Attr("string", "", "l2_decay adds a decay to the gradient", enum=["", "l2_decay"]),
         "regularization_coeff": Attr("float", 0.0, "its coefficient"),

@@ -10,13 +10,13 @@ import numpy as np
 from fluidnb.errors import OpTypeError
 from fluidnb.op import Binder
 from fluidnb.values import SelectedRows
-from fluidnb_kernels.cuda import Source, ctype, elements, vector, widths
+from fluidnb_kernels.cuda import Function, Source, ctype, elements, vector, widths
 from fluidnb_kernels.cuda.cast import of_dtype
 from fluidnb_kernels.cuda.grid import each
 from fluidnb_kernels.cuda.wide import wide_dtype, writing_as, written_as
 from fluidnb_kernels.emit import FLOATS
 from fluidnb_kernels.rows.on_cuda import over_rows
-from fluidnb_kernels.rows.values import dtype_of
+from fluidnb_kernels.rows.values import dtype_of, held, places_of
 
 Array = Any
 
@@ -25,7 +25,7 @@ _STEPS = (
     "rmsprop", "rmsprop_centered", "rmsprop_kept", "ftrl",
 )  # fmt: skip
 #: Steps that may be taken in the rows that have a gradient, leaving others alone.
-_SPARSE = ("sgd", "adam")
+_SPARSE = ("sgd", "adam", "ftrl")
 
 
 def _kernels() -> Iterator[str]:
@@ -180,6 +180,51 @@ def emit_sparse_update(
     shared, constants = _shared(b, powers, numbers)
     kept = [out, *states, *[out] * (2 - len(states))]
     b(over_rows, CUDA[f"update_rows<f::{step}, {ctype(out.dtype)}>"], grad, *shared, *kept, *constants)
+
+
+def emit_held_update(b: Binder, step: str) -> None:
+    """Emit a step without state in the rows of a parameter that is SelectedRows itself.
+
+    Args:
+        b: the binder of an operator whose Param and Grad are SelectedRows.
+        step: its name in ``update.cu``.
+
+    Raises:
+        OpTypeError: the gradient has another dtype than the parameter.
+    """
+    param, grad = b["Param"], b["Grad"]
+    dtype = dtype_of(param)
+    if dtype_of(grad) != dtype:
+        raise OpTypeError(
+            f"{b.definition.type} takes a gradient of the parameter's dtype on a GPU.",
+            expected=str(dtype), received=str(dtype_of(grad)),
+        )  # fmt: skip
+    rate = of_dtype(b, b["LearningRate"], wide_dtype(dtype))
+    b(update_held, CUDA[f"update_rows<f::{step}, {ctype(dtype)}>"], param, grad, rate)
+
+
+def update_held(function: Function, param: SelectedRows, grad: SelectedRows, rate: Array) -> None:
+    """Launch a step without state in the rows that a parameter holds.
+
+    Args:
+        function: the kernel.
+        param: changed.
+        grad: its gradient.
+        rate: the learning rate, one element.
+
+    Raises:
+        EnforceNotMet: the parameter does not hold a row that has a gradient.
+
+    Example:
+        >>> from fluidnb.values import LoDTensor
+        >>> p = SelectedRows([7, 3], 9, LoDTensor(np.ones((2, 1))))
+        >>> g = SelectedRows([3], 9, LoDTensor(np.ones((1, 1))))
+        >>> update_held(CUDA["update_rows<f::sgd, double>"], p, g, np.full(1, 0.5)); p.value.array.ravel()
+        array([1. , 0.5])
+    """
+    values, placed = held(param), SelectedRows()
+    placed.rows_, placed.value = places_of(param.rows_, grad.rows_), grad.value
+    over_rows(function, placed, *[rate] * 3, *[values] * 3, *[np.float64(0)] * 5)
 
 
 def gradient(b: Binder) -> Array:

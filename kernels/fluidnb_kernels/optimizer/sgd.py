@@ -6,12 +6,12 @@ from typing import Any
 
 import numpy as np
 
-from fluidnb.op import Attr, Binder, kernel, op
+from fluidnb.op import Attr, Binder, Context, kernel, op
 from fluidnb.values import SelectedRows
 from fluidnb_kernels.emit import FLOATS
 from fluidnb_kernels.optimizer.common import scalar, updates
-from fluidnb_kernels.optimizer.on_cuda import copied, emit_sparse_update, emit_update
-from fluidnb_kernels.rows.values import held, merged
+from fluidnb_kernels.optimizer.on_cuda import copied, emit_held_update, emit_sparse_update, emit_update
+from fluidnb_kernels.rows.values import held, merged, places_of, shape_of
 
 Array = Any
 
@@ -34,17 +34,58 @@ def step_rows(param: Array, grad: SelectedRows, rate: Array) -> None:
     param[rows] -= rate * sums
 
 
+def step_held(param: SelectedRows, grad: SelectedRows, rate: Array) -> None:
+    """Take a step in the rows of a parameter that is SelectedRows itself.
+
+    Args:
+        param: changed.
+        grad: the gradient.
+        rate: the learning rate, one element.
+
+    Raises:
+        EnforceNotMet: the parameter does not hold a row that has a gradient.
+
+    Example:
+        >>> from fluidnb.values import LoDTensor
+        >>> p = SelectedRows([7, 3], 9, LoDTensor(np.ones((2, 1))))
+        >>> step_held(p, SelectedRows([3], 9, LoDTensor(np.ones((1, 1)))), np.array(0.5)); p.value.array.ravel()
+        array([1. , 0.5])
+    """
+    rows, sums = merged(grad.rows_, held(grad))
+    held(param)[places_of(param.rows_, rows)] -= rate * sums
+
+
+_updates = updates({"ParamOut": "Param"})
+
+
+def _infer(c: Context) -> None:
+    if not (isinstance(c, Binder) and c.is_rows("Param")):
+        return _updates(c)
+    param, grad = c["Param"], c["Grad"]
+    c.require(
+        c.is_rows("Grad"), "A Param of sgd that is SelectedRows needs such a Grad.",
+        expected="SelectedRows", received=f"a tensor {list(shape_of(grad))}",
+        hint="layers.embedding(..., is_sparse=True) has a gradient in rows.",
+    )  # fmt: skip
+    c.require(
+        shape_of(param)[1:] == shape_of(grad)[1:], "The rows of Param and Grad must have the same shape.",
+        expected=list(shape_of(param)[1:]), received=list(shape_of(grad)[1:]),
+    )  # fmt: skip
+    c.put("ParamOut", param)
+    return None
+
+
 @op(
     "sgd",
     inputs={
-        "Param": "the parameter, any shape",
+        "Param": "the parameter, any shape; or SelectedRows, with such a Grad",
         "LearningRate": "one number",
         "Grad": "its gradient, same shape; or SelectedRows",
         "MasterParam?": "float32 copy of a float16 parameter",
     },
     outputs={"ParamOut": "the parameter after the step", "MasterParamOut?": "its float32 copy after the step"},
     attrs={"multi_precision": Attr("bool", False, "whether MasterParam is used")},
-    infer=updates({"ParamOut": "Param"}),
+    infer=_infer,
     alias={"ParamOut": "Param"},
     inplace=True,
     dtype_slot="Param",
@@ -61,6 +102,8 @@ def sgd(b: Binder) -> None:
     Source: Fluid's sgd_op.
     """
     param, grad = b["Param"], b["Grad"]
+    if b.is_rows("Param"):
+        return b(step_held, param, grad, scalar(b, "LearningRate"))
     if b.is_rows("Grad"):
         if b["ParamOut"] is not param:
             b(np.copyto, b["ParamOut"], param)
@@ -73,7 +116,9 @@ def sgd(b: Binder) -> None:
 @kernel("sgd", place="cuda", dtypes=FLOATS)
 def sgd_on_cuda(b: Binder) -> None:
     """One launch; a sparse gradient changes its rows alone."""
-    if b.is_rows("Grad"):
+    if b.is_rows("Param"):
+        emit_held_update(b, "sgd")
+    elif b.is_rows("Grad"):
         copied(b, b["Param"], b["ParamOut"])
         emit_sparse_update(b, "sgd")
     else:

@@ -114,6 +114,32 @@ def emit_pool_grad(b: Binder, x: Array, out: Array, g: Array, dx: Array, axes: S
         b(np.copyto, dx, inside)
 
 
+def emit_taken(b: Binder, x: Array, y: Array, out: Array, axes: Sequence[Axis]) -> None:
+    """Emit for each window the element of y that lies where x has its first largest one.
+
+    Args:
+        b: the binder.
+        x: images [n, c, …].
+        y: as many.
+        out: [n, c, …], written.
+        axes: the windows.
+    """
+    inner = batch_inner(x)
+    (xs, room), (ys, other) = padded(b, x, axes, lowest(x.dtype), inner), padded(b, y, axes, 0, inner)
+    for target, given in ((room, x), (other, y)):
+        if target is not None:
+            b(np.copyto, target, given)
+    best, hit = image(b, out.shape, x.dtype, inner), image(b, out.shape, bool, inner)
+    for k, (element, value) in enumerate(zip(_taps(xs, axes), _taps(ys, axes), strict=True)):
+        if k:
+            b(np.greater, element, best, out=hit)
+            b(np.copyto, best, element, where=hit)
+            b(np.copyto, out, value, where=hit)
+        else:
+            b(np.copyto, best, element)
+            b(np.copyto, out, value)
+
+
 def _mean_shares(b: Binder, g: Array, axes: Sequence[Axis], inner: bool) -> Iterator[Any]:
     """For each element of a window, what emits its share of the gradient into an array."""
     share = image(b, g.shape, g.dtype, inner)
@@ -201,6 +227,28 @@ def pool_bins_grad(x: Array, out: Array, g: Array, dx: Array, bins: Sequence[Bin
         else:
             part_of_one = np.float32(1) / np.float32(prod(part.shape[2:]))
             target += (share * share.dtype.type(part_of_one)).reshape(*share.shape, *[1] * len(bins))
+
+
+def pool_bins_taken(x: Array, y: Array, out: Array, bins: Sequence[Bins]) -> None:
+    """For each window the element of y that lies where x has its first largest one.
+
+    Args:
+        x: images [n, c, …].
+        y: as many.
+        out: [n, c, …], written.
+        bins: the windows along each axis.
+
+    Example:
+        >>> x, out = np.arange(3.0).reshape(1, 1, 3), np.zeros((1, 1, 1))
+        >>> pool_bins_taken(x, x + 5, out, [Bins((0,), (3,))]); out
+        array([[[7.]]])
+    """
+    for (spot, part), (_, values) in zip(_windows(x, bins), _windows(y, bins), strict=True):
+        if part.size:
+            first = part.reshape(*x.shape[:2], -1).argmax(-1)[..., None]
+            out[(..., *spot)] = np.take_along_axis(values.reshape(*x.shape[:2], -1), first, -1)[..., 0]
+        else:
+            out[(..., *spot)] = 0
 
 
 def _windows(x: Array, bins: Sequence[Bins]) -> Iterator[tuple[tuple[int, ...], Array]]:

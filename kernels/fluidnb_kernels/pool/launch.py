@@ -26,7 +26,7 @@ _WORTH, _WARP = 64, 32
 
 def _kernels() -> Iterator[str]:
     for dtype in FLOATS:
-        yield from (f"{name}<{CTYPES[dtype]}>" for name in ("largest", "mean", "largest_grad", "mean_grad"))
+        yield from (f"{name}<{CTYPES[dtype]}>" for name in ("largest", "mean", "largest_grad", "mean_grad", "taken"))
 
 
 CUDA = Source(__file__, "pool.cu", _kernels)
@@ -107,6 +107,21 @@ def largest_grad(
     """
     sizes = *numbers_of(axes), np.int64(inner), np.int32(flags)
     each(b, CUDA, f"largest_grad<{ctype(dx.dtype)}>", dx.size, g, where, dx, *sizes)
+
+
+def taken(b: Binder, y: Array, where: Array, out: Array, axes: Sequence[Axis], inner: int = 1) -> None:
+    """Emit for each window the element of an image that lies where `largest` found that of another.
+
+    Args:
+        b: the binder.
+        y: images [plane, …, inner].
+        where: what `largest` gave.
+        out: [plane, windows…, inner], written.
+        axes: the windows.
+        inner: elements that lie behind each other for each place.
+    """
+    sizes = (np.int64(prod(n)) for n in ([a.out for a in axes], [a.size for a in axes], [inner]))
+    each(b, CUDA, f"taken<{ctype(y.dtype)}>", out.size, y, where, out, *sizes)
 
 
 def mean_grad(b: Binder, g: Array, dx: Array, axes: Sequence[Axis], inner: int = 1, flags: int = EXCLUSIVE) -> None:

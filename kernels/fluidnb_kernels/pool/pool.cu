@@ -146,6 +146,16 @@ __global__ void largest_grad(const T* g, const int* where, T* dx, WINDOWS, long 
   GATHER(if (where[o] == (z * h.size + y) * w.size + x) total += up<T>(g[o]);)
 }
 
+// For each window the element of y where `largest` found that of x; 0 for a window without elements.
+template <class T>
+__global__ void taken(const T* y, const int* where, T* out, long long windows, long long size, long long inner,
+                      long long count) {
+  EACH(i, 0, count) {
+    const int at = where[i];
+    out[i] = at < 0 ? down<T>(wide_t<T>(0)) : y[(i / (windows * inner) * size + at) * inner + i % inner];
+  }
+}
+
 // A share is a part of one in float whatever T is, as in Paddle.
 template <class T>
 __global__ void mean_grad(const T* g, T* dx, WINDOWS, long long inner, int flags, long long count) {

@@ -7,10 +7,19 @@ from typing import Any
 
 import numpy as np
 
-from fluidnb.op import Binder, default_grad, grad_op, kernel, op
+from fluidnb.op import Binder, aliases, default_grad, grad_op, kernel, op, second_grad
 from fluidnb_kernels.emit import FLOATS
-from fluidnb_kernels.pool.emit import bins_of, emit_pool, emit_pool_grad, in_turn, pool_bins, pool_bins_grad
-from fluidnb_kernels.pool.launch import ALWAYS, EXCLUSIVE, largest, largest_grad, mean, mean_grad, shared
+from fluidnb_kernels.pool.emit import (
+    bins_of,
+    emit_pool,
+    emit_pool_grad,
+    emit_taken,
+    in_turn,
+    pool_bins,
+    pool_bins_grad,
+    pool_bins_taken,
+)  # fmt: skip
+from fluidnb_kernels.pool.launch import ALWAYS, EXCLUSIVE, largest, largest_grad, mean, mean_grad, shared, taken
 from fluidnb_kernels.pool.rules import adaptive_bins, pool_attrs, pool_axes, pool_infer, shares_out
 from fluidnb_kernels.sliding import CHANNEL_LAST, Axis, channel_first, split_shape
 
@@ -18,6 +27,9 @@ Array = Any
 
 #: type -> (axes of the image, default layout)
 ROWS = {"pool2d": (2, "NCHW"), "pool3d": (3, "NCDHW")}
+
+#: What the gradient's gradient reads, what arrives for it, and what it gives.
+AGAIN = {"X": "X", "Out@GRAD": "Out@GRAD"}, {"grad_x@GRAD": "X@GRAD"}, {"grad_out@GRAD": "Out@GRAD"}
 
 _DOC = """Out[n, c, …] = the largest element, or the mean, of each window of X[n, c].
 
@@ -65,7 +77,7 @@ def _define(type: str, rank: int, layout: str) -> None:
             return b(pool_bins, x, out, bins_of(axes), largest)
         return emit_pool(b, x, out, axes, largest)
 
-    @grad_op(type + "_grad")
+    @grad_op(type + "_grad", grad=second_grad(type + "_double_grad", *AGAIN))
     def pool_grad(b: Binder) -> None:
         """dX = dOut where an element was the first largest one of its window, or its share of it."""
         layout, largest = b.attr("data_format", "NCHW"), b.attr("pooling_type") == "max"
@@ -77,11 +89,23 @@ def _define(type: str, rank: int, layout: str) -> None:
             return b(pool_bins_grad, x, out, g, dx, bins_of(axes), largest)
         return emit_pool_grad(b, x, out, g, dx, axes, largest)
 
+    @grad_op(type + "_double_grad", infer=aliases({"grad_out@GRAD": "Out@GRAD"}), dtype_slot="X")
+    def pool_double_grad(b: Binder) -> None:
+        """d(dOut) = the element of ddX where X has the first largest one of its window, or the mean of the window."""
+        layout, largest = b.attr("data_format", "NCHW"), b.attr("pooling_type") == "max"
+        x, ddx, out = (channel_first(b[slot], layout) for slot in ("X", "grad_x@GRAD", "grad_out@GRAD"))
+        axes = None if shares_out(b) else pool_axes(b, x.shape[2:])
+        turns = axes is None or _whole(b, largest) and in_turn(axes)
+        bins = [] if not turns else _shared(b, x) if axes is None else bins_of(axes)
+        if largest:
+            return b(pool_bins_taken, x, ddx, out, bins) if turns else emit_taken(b, x, ddx, out, axes or ())
+        return b(pool_bins, ddx, out, bins, False) if turns else emit_pool(b, ddx, out, axes or (), False)
+
     _define_on_cuda(type)
 
 
 def _shared(b: Binder, x: Array) -> list[Any]:
-    return [adaptive_bins(size, count) for size, count in zip(x.shape[2:], b.attr("ksize"), strict=True)]
+    return [adaptive_bins(axis.size, axis.out) for axis in pool_axes(b, x.shape[2:])]
 
 
 def _whole(b: Binder, largest: bool) -> bool:
@@ -97,9 +121,8 @@ def _windows(b: Binder, x: Array) -> tuple[Sequence[Axis], int]:
     layout = b.attr("data_format", "NCHW")
     _, channels, sizes = split_shape(x.shape, layout)
     inner = channels if layout in CHANNEL_LAST else 1
-    if shares_out(b):
-        return [shared(size, count) for size, count in zip(sizes, b.attr("ksize"), strict=True)], inner
-    return pool_axes(b, sizes), inner
+    axes = pool_axes(b, sizes)
+    return ([shared(axis.size, axis.out) for axis in axes] if shares_out(b) else axes), inner
 
 
 def _always(axes: Sequence[Axis]) -> int:
@@ -129,6 +152,16 @@ def _define_on_cuda(type: str) -> None:
         where = b.tmp(g.shape, np.int32)
         largest(b, x, None, where, axes, inner, _always(axes))
         return largest_grad(b, g, where, dx, axes, inner)
+
+    @kernel(type + "_double_grad", place="cuda", dtypes=FLOATS)
+    def pool_double_grad(b: Binder) -> None:
+        x, ddx, out = b["X"], b["grad_x@GRAD"], b["grad_out@GRAD"]
+        axes, inner = _windows(b, x)
+        if b.attr("pooling_type") != "max":
+            return mean(b, ddx, out, axes, inner, _exclusive(b))
+        where = b.tmp(out.shape, np.int32)
+        largest(b, x, None, where, axes, inner, _always(axes))
+        return taken(b, ddx, where, out, axes, inner)
 
 
 for _type, (_rank, _layout) in ROWS.items():

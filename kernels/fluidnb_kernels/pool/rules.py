@@ -116,11 +116,12 @@ def pool_axes(c: Context, sizes: Sequence[int]) -> tuple[Axis, ...]:
         One for each axis.
     """
     rank = len(sizes)
-    if c.attr("global_pooling", False):
-        return tuple(Axis(n, n, 1, 1, 0, 1) for n in sizes)
+    whole = c.attr("global_pooling", False)
     if c.attr("adaptive", False):
-        rows = zip(sizes, c.attr("ksize"), c.attr("strides", [1] * rank), strict=True)
+        rows = zip(sizes, sizes if whole else c.attr("ksize"), c.attr("strides", [1] * rank), strict=True)
         return tuple(Axis(n, k, s, 1, 0, k) for n, k, s in rows)
+    if whole:
+        return tuple(Axis(n, n, 1, 1, 0, 1) for n in sizes)
     return slide(
         sizes, c.attr("ksize"), c.attr("strides", [1] * rank), c.attr("paddings", [0] * rank),
         algorithm=c.attr("padding_algorithm", "EXPLICIT"), ceil=c.attr("ceil_mode", False),
@@ -135,7 +136,7 @@ def shares_out(c: Context) -> bool:
 
     Source: Paddle's pool2d kernel, which knows adaptive windows for means alone.
     """
-    return bool(c.attr("adaptive", False)) and not c.attr("global_pooling", False) and c.attr("pooling_type") == "avg"
+    return bool(c.attr("adaptive", False)) and c.attr("pooling_type") == "avg"
 
 
 def divisors(c: Context, axes: Sequence[Axis], dtype: Any) -> np.ndarray[Any, Any]:
@@ -184,7 +185,7 @@ def pool_infer(c: Context) -> None:
         expected="> 0", received=c.attr("ksize"), hint="global_pooling=True takes the whole image for a window.",
     )  # fmt: skip
     n, channels, sizes = split_shape(x.shape, layout)
-    out = list(c.attr("ksize")) if shares_out(c) else [a.out for a in pool_axes(c, sizes)]
+    out = [a.out for a in pool_axes(c, sizes)]
     c.require(
         all(n == -1 or n > 0 for n in out), f"The window of {name} is larger than the padded image.",
         expected="at least one window along each axis",

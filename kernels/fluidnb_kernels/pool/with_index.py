@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import product
+from math import prod
 from typing import Any
 
 import numpy as np
 
-from fluidnb.op import Attr, Binder, Context, default_grad, grad_op, kernel, op
+from fluidnb.errors import EnforceNotMet
+from fluidnb.op import Attr, Binder, Context, default_grad, grad_op, kernel, op, second_grad
 from fluidnb_kernels.cuda.cast import of_dtype
 from fluidnb_kernels.emit import FLOATS
 from fluidnb_kernels.pool import launch
@@ -49,7 +51,7 @@ def _infer(c: Context) -> None:
 
 
 def _shares_out(b: Binder) -> bool:
-    return bool(b.attr("adaptive", False)) and not b.attr("global_pooling", False)
+    return bool(b.attr("adaptive", False))
 
 
 def _windows(b: Binder, x: Array) -> Sequence[Axis]:
@@ -128,6 +130,42 @@ _DOC = """Out = the largest element of each window of X; Mask = its place in the
     """
 
 
+def _again_infer(c: Context) -> None:
+    mask, ddx = c["Mask"], c["DDX"]
+    c.require(
+        mask.shape[:2] == ddx.shape[:2] or -1 in (*mask.shape[:2], *ddx.shape[:2]),
+        f"Input(Mask) of {c.definition.type} must have the images and channels of DDX.",
+        expected=list(ddx.shape[:2]), received=list(mask.shape[:2]),
+    )  # fmt: skip
+    c.set("DDOut", mask.shape, ddx.dtype)
+
+
+def gather(x: Array, mask: Array, out: Array) -> None:
+    """Take the elements of each plane that a mask names.
+
+    Args:
+        x: images [n, c, …].
+        mask: [n, c, …]: positions in the plane; -1 for none, which gives 0.
+        out: the same shape, written.
+
+    Raises:
+        EnforceNotMet: a position is outside the plane.
+
+    Example:
+        >>> out = np.zeros((1, 1, 2)); gather(np.array([[[5.0, 6.0]]]), np.array([[[1, -1]]]), out); out
+        array([[[6., 0.]]])
+    """
+    size = prod(x.shape[2:])
+    if mask.size and not -1 <= mask.min() <= mask.max() < size:
+        raise EnforceNotMet(
+            "An element of Mask lies outside its image.", expected=f"-1 to {size - 1}",
+            received=f"{mask.min()} to {mask.max()}",
+        )  # fmt: skip
+    found = mask.reshape(*mask.shape[:2], -1).astype(np.int64)
+    taken = np.take_along_axis(x.reshape(*x.shape[:2], -1), np.maximum(found, 0), 2) if size else np.zeros_like(found)
+    out[...] = np.where(found < 0, 0, taken).reshape(out.shape)
+
+
 def _define(type: str, rank: int) -> None:
     @op(
         type,
@@ -135,7 +173,7 @@ def _define(type: str, rank: int) -> None:
         outputs={"Out": "the pooled images", "Mask": "int32: where each element was in its plane"},
         attrs={
             "ksize": Attr("ints", doc="sizes of a window; with adaptive, of Out", gt=0),
-            "strides": Attr("ints", [1] * rank, "from window to window, one for each axis", gt=0),
+            "strides": Attr("ints", [1] * rank, "stride of the window, one for each axis", gt=0),
             "paddings": Attr("ints", [0] * rank, "padding around the image, one for each axis", ge=0),
             "global_pooling": Attr("bool", False, "one window that is the whole image"),
             "adaptive": Attr("bool", False, "windows that share out the image, as many as ksize says"),
@@ -149,10 +187,17 @@ def _define(type: str, rank: int) -> None:
     def pool(b: Binder) -> None:
         b(largest, b["X"], _tables(b, b["X"].shape[2:]), b["Out"], b["Mask"])
 
-    @grad_op(type + "_grad", dtype_slot="Out@GRAD")
+    again = second_grad(type + "_grad_grad", {"Mask": "Mask"}, {"DDX": "X@GRAD"}, {"DDOut": "Out@GRAD"})
+
+    @grad_op(type + "_grad", dtype_slot="Out@GRAD", grad=again)
     def pool_grad(b: Binder) -> None:
         """dX = the sum of dOut over the windows whose largest element it was."""
         b(spread, b["Out@GRAD"], b["Mask"], b["X@GRAD"])
+
+    @grad_op(type + "_grad_grad", infer=_again_infer, dtype_slot="DDX")
+    def pool_grad_grad(b: Binder) -> None:
+        """DDOut = the element of DDX where the largest one of the window was."""
+        b(gather, b["DDX"], b["Mask"], b["DDOut"])
 
     @kernel(type, place="cuda", dtypes=FLOATS)
     def on_cuda(b: Binder) -> None:
@@ -163,6 +208,11 @@ def _define(type: str, rank: int) -> None:
     def grad_on_cuda(b: Binder) -> None:
         dx, mask = b["X@GRAD"], of_dtype(b, b["Mask"], np.dtype(np.int32))
         launch.largest_grad(b, b["Out@GRAD"], mask, dx, _windows(b, dx))
+
+    @kernel(type + "_grad_grad", place="cuda", dtypes=FLOATS)
+    def grad_grad_on_cuda(b: Binder) -> None:
+        ddx, mask = b["DDX"], of_dtype(b, b["Mask"], np.dtype(np.int32))
+        launch.taken(b, ddx, mask, b["DDOut"], _windows(b, ddx))
 
 
 for _rank in (2, 3):

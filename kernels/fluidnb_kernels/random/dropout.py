@@ -30,7 +30,12 @@ def _check_implementation(value: str) -> str | None:
     return None
 
 
-def _check_rate(value: float) -> str | None:
+def check_rate(value: float) -> str | None:
+    """Check probability of zeroing an element: None, or what is wrong.
+
+    Args:
+        value: the attribute.
+    """
     return None if 0 <= value <= 1 else f"'dropout_prob' must be between 0.0 and 1.0, but received {value}."
 
 
@@ -39,7 +44,7 @@ def _check_rate(value: float) -> str | None:
     inputs={"X": "any shape"},
     outputs={"Out": "X with elements left out", "Mask~": "uint8: 1 where an element stays"},
     attrs={
-        "dropout_prob": Attr("float", 0.5, "how likely an element is left out", check=_check_rate),
+        "dropout_prob": Attr("float", 0.5, "probability of zeroing an element", check=check_rate),
         "is_test": Attr("bool", False, "leave nothing out"),
         "fix_seed": Attr("bool", False, "use the seed: the same elements in every run"),
         "seed": Attr("int", 0, "the seed"),
@@ -115,7 +120,7 @@ def draw(function: Function, stream: Stream, x: Array, out: Array, mask: Array, 
         x: the operand.
         out: written.
         mask: uint8, written.
-        rate: how likely an element is left out.
+        rate: probability of zeroing an element.
         divisor: of the elements that stay.
 
     Example:

@@ -17,6 +17,7 @@ from fluidnb_kernels.emit import FLOATS
 from fluidnb_kernels.random import truncated, whole
 from fluidnb_kernels.random.uniform import diagonal_of
 from fluidnb_kernels.random.words import drawn_on_host, launch
+from fluidnb_kernels.rows.values import values_of_output
 from fluidnb_kernels.tensor.moves import lay, move
 
 Array = Any
@@ -41,7 +42,7 @@ def _draw(b: Binder, name: str, out: Array, per_thread: int, *numbers: float) ->
 
 
 def _uniform(b: Binder) -> None:
-    out, low, high = b["Out"], b.attr("min"), b.attr("max")
+    out, low, high = values_of_output(b), b.attr("min"), b.attr("max")
     if out.dtype.name not in FLOATS:
         return drawn_on_host(b, uniform_on_host, out, low, high)
     width, start = (float(out.dtype.type(number)) for number in (high - low, low))  # rounded as the host does
@@ -62,7 +63,7 @@ kernel("gaussian_random", place="cuda")(_normal)
 
 @kernel("uniform_random", place="cuda")
 def _uniform_on_cuda(b: Binder) -> None:
-    out, (number, step) = b["Out"], diagonal_of(b)
+    out, (number, step) = values_of_output(b), diagonal_of(b)
     _uniform(b)
     if number:
         value = b.table(np.array([b.attr("diag_val")]).astype(out.dtype))

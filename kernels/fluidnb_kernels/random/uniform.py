@@ -6,7 +6,8 @@ from typing import Any
 
 from fluidnb.op import Attr, Binder, normal, op, uniform, values_of
 from fluidnb_kernels.given import SHAPE_SLOTS
-from fluidnb_kernels.tensor.fill import fixed_shape
+from fluidnb_kernels.rows.values import values_of_output
+from fluidnb_kernels.tensor.fill import fixed_shape, fixed_shape_or_rows
 
 _ATTRS = {
     "shape": Attr("longs", [], "sizes"),
@@ -45,7 +46,7 @@ def diagonal_of(b: Binder) -> tuple[int, int]:
     Raises:
         RuleError: it does not lie inside Out.
     """
-    out, number, step = b["Out"], b.attr("diag_num"), b.attr("diag_step")
+    out, number, step = values_of_output(b), b.attr("diag_num"), b.attr("diag_step")
     b.require(
         not number or out.ndim == 2 and number <= out.shape[0] and (number - 1) * (step + 1) < out.shape[1],
         "The diagonal of uniform_random must lie inside Out.",
@@ -67,12 +68,12 @@ def diagonal_of(b: Binder) -> tuple[int, int]:
         "diag_val": Attr("float", 1.0, "their value"),
     },
     check=lambda a: "uniform_random's min must be less than max." if a["max"] <= a["min"] else None,
-    infer=fixed_shape,
+    infer=fixed_shape_or_rows,
     guard=values_of("ShapeTensor", "ShapeTensorList"),
     random=True,
 )
 def uniform_random(b: Binder) -> None:
-    """Out = numbers from [min, max), each as likely as any other.
+    """Out = numbers from [min, max), each as likely as any other; SelectedRows get the values of all their rows.
 
     Example:
         >>> from fluidnb.testing import run_op
@@ -82,7 +83,7 @@ def uniform_random(b: Binder) -> None:
 
     Source: Fluid's uniform_random_op.
     """
-    out, (number, step) = b["Out"], diagonal_of(b)
+    out, (number, step) = values_of_output(b), diagonal_of(b)
     b(uniform, b.rng, out, b.attr("min"), b.attr("max"))
     if number:
         b(set_diagonal, out, number, step, b.attr("diag_val"))

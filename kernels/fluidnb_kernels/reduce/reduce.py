@@ -50,7 +50,7 @@ ROWS = {
 
 _DOC = """Out = {formula} of X over the dimensions ``dim``; over all of them Out has the shape [1].
 
-    The LoD of X goes on to Out where dimension 0 stays.
+    Out inherits X's LoD where dimension 0 stays.
 
     Example:
         >>> from fluidnb.testing import run_op

@@ -186,7 +186,7 @@ def _network(b: Binder) -> Gru:
         "activation": Attr("string", "tanh", "of the candidate", enum=tuple(ACTIVATIONS)),
         "gate_activation": Attr("string", "sigmoid", "of the two gates", enum=tuple(ACTIVATIONS)),
         "is_reverse": Attr("bool", False, "whether time runs from the last row of a sequence to the first"),
-        "is_test": Attr("bool", False, "kept for old programs; it changes nothing"),
+        "is_test": Attr("bool", False, "ignored (compatibility)"),
         "origin_mode": Attr("bool", False, "whether the update gate is the share of the old state"),
     },
     infer=_infer,

@@ -13,9 +13,9 @@ from fluidnb_kernels.sequences import one_dtype, require_lod
 ATTRS = {
     "use_peepholes": Attr("bool", True, "whether the gates see the cell"),
     "is_reverse": Attr("bool", False, "whether time runs from the last row of a sequence to the first"),
-    "is_test": Attr("bool", False, "kept for old programs; it changes nothing"),
+    "is_test": Attr("bool", False, "ignored (compatibility)"),
     "gate_activation": Attr("string", "sigmoid", "of the three gates", enum=tuple(ACTIVATIONS)),
-    "cell_activation": Attr("string", "tanh", "of the cell on its way out", enum=tuple(ACTIVATIONS)),
+    "cell_activation": Attr("string", "tanh", "of the cell state before the output gate", enum=tuple(ACTIVATIONS)),
     "candidate_activation": Attr("string", "tanh", "of the candidate", enum=tuple(ACTIVATIONS)),
 }
 
@@ -131,7 +131,10 @@ def lstm(b: Binder) -> None:
 
 @grad_op("lstm_grad", dtype_slot="Input")
 def lstm_grad(b: Binder) -> None:
-    """Gradients by backpropagation through time, from that of Hidden."""
+    """Gradients by backpropagation through time, from that of Hidden.
+
+    Central differences are the reference: Paddle 2.6.2 gives zeros for three gates where the width is a multiple of 8.
+    """
     emit_back(b, network(b), None, None, "Hidden")
 
 

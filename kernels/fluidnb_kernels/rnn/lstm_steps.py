@@ -27,7 +27,7 @@ class Lstm:
         batches: how sequences become steps.
         blocks: the steps of what comes in.
         gate: activation of the three gates.
-        cell: activation of the cell on its way out.
+        cell: activation of the cell state before the output gate.
         candidate: activation of the candidate.
         peepholes: whether the gates see the cell.
         projection: activation of the projection; None when the hidden state itself goes on to the next step.

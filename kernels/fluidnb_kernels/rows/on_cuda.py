@@ -55,8 +55,12 @@ def merge_on_device(source: SelectedRows, target: SelectedRows) -> None:
         >>> b.rows(), b.value.array.tolist()
         ([1], [[2.0]])
     """
-    values = held(source)
-    rows, order, ends = _sorted(source.rows_)
+    _merge(source.rows_, held(source), target)
+
+
+def _merge(ids: Array, values: Array, target: SelectedRows) -> None:
+    """Fill SelectedRows with rows, those of one number added up."""
+    rows, order, ends = _sorted(ids)
     sums = room_beside(values, (len(rows), *values.shape[1:]), values.dtype)
     if sums.size:
         numbers = [uploaded(n, values) for n in (order, ends)]
@@ -106,7 +110,7 @@ def add_on_device(total: Array, source: SelectedRows) -> None:
 
 
 def join_on_device(sources: Sequence[SelectedRows], target: SelectedRows) -> None:
-    """Fill SelectedRows with the rows of several, one after another; a row may come more than once.
+    """Fill SelectedRows with the sum of several, each row once, in rising order.
 
     Args:
         sources: what is read.
@@ -116,7 +120,7 @@ def join_on_device(sources: Sequence[SelectedRows], target: SelectedRows) -> Non
         >>> from fluidnb.values import LoDTensor
         >>> a, b = SelectedRows([1], 2, LoDTensor(np.ones((1, 1)))), SelectedRows((), 2)
         >>> join_on_device([a, a], b); b.rows(), b.value.array.tolist()
-        ([1, 1], [[1.0], [1.0]])
+        ([1], [[2.0]])
     """
     ids = np.concatenate([s.rows_ for s in sources])
     parts = [values for s in sources if (values := held(s)).size] or [held(sources[0])]
@@ -125,7 +129,7 @@ def join_on_device(sources: Sequence[SelectedRows], target: SelectedRows) -> Non
         if part.size:
             copy_between("cuda", "cuda")(part, whole[at : at + len(part)])
         at += len(part)
-    fill(target, ids, whole)
+    _merge(ids, whole, target)
 
 
 def emit_sum_on_cuda(b: Binder, terms: Sequence[Any]) -> None:

@@ -9,13 +9,13 @@ import numpy as np
 
 from fluidnb.op import Binder
 from fluidnb.values import SelectedRows
-from fluidnb_kernels.rows.values import add_rows, dtype_of, fill, held, put_rows, shape_of
+from fluidnb_kernels.rows.values import add_rows, dtype_of, fill, held, merged, put_rows, shape_of
 
 Array = Any
 
 
 def join(sources: Sequence[SelectedRows], target: SelectedRows) -> None:
-    """Fill SelectedRows with the rows of several, one after another; a row may come more than once.
+    """Fill SelectedRows with the sum of several, each row once, in rising order.
 
     Args:
         sources: what is read.
@@ -23,11 +23,11 @@ def join(sources: Sequence[SelectedRows], target: SelectedRows) -> None:
 
     Example:
         >>> from fluidnb.values import LoDTensor
-        >>> a, b = SelectedRows([1], 2, LoDTensor(np.ones((1, 1)))), SelectedRows((), 2); join([a, a], b); b.rows()
-        [1, 1]
+        >>> a, b = SelectedRows([1], 2, LoDTensor(np.ones((1, 1)))), SelectedRows((), 2); join([a, a], b); b
+        SelectedRows(rows=[1], height=2, value=[1, 1] float64)
     """
     ids = np.concatenate([s.rows_ for s in sources])
-    fill(target, ids, np.concatenate([held(s) for s in sources]))
+    fill(target, *merged(ids, np.concatenate([held(s) for s in sources])))
 
 
 def add_source(total: Array, source: SelectedRows) -> None:

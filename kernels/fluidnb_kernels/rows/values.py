@@ -11,9 +11,10 @@ from typing import Any
 
 import numpy as np
 
+from fluidnb.errors import EnforceNotMet
 from fluidnb.op import Binder, Context
 from fluidnb.op.rules import Rule
-from fluidnb.values import LoDTensor, SelectedRows
+from fluidnb.values import LoDTensor, SelectedRows, VarType
 
 Array = Any
 
@@ -87,6 +88,90 @@ def fill(target: SelectedRows, ids: Array, values: Array) -> None:
         SelectedRows(rows=[4], height=9, value=[1, 2] float64)
     """
     target.rows_, target.value.array = ids, values
+
+
+def rows_output(b: Binder, slot: str, i: int = 0) -> SelectedRows | None:
+    """The SelectedRows that an output holds, or new ones where it is declared so; None for a tensor.
+
+    Args:
+        b: the binder.
+        slot: the output slot.
+        i: which of the slot's variables.
+    """
+    name = b.outputs[slot][i]
+    value = b.scope.cell(name)[0].value
+    if isinstance(value, SelectedRows):
+        return value
+    block = b.op.desc.block
+    declared = None if block is None else block.find_var_recursive(name)
+    if value is None and declared is not None and declared.type() == VarType.SELECTED_ROWS:
+        return SelectedRows((), 0, LoDTensor(place=b.memory.place))
+    return None
+
+
+def put_whole(b: Binder, slot: str, shape: tuple[int, ...], dtype: Any) -> bool:
+    """Give an output that is SelectedRows values of a shape, for a kernel to write; rows it has none get 0, 1, ….
+
+    Args:
+        b: the binder.
+        slot: the output slot.
+        shape: shape of the values.
+        dtype: their dtype.
+
+    Returns:
+        Whether it is SelectedRows.
+    """
+    rows = rows_output(b, slot)
+    if rows is None:
+        return False
+    values = b.memory.alloc_on(b.memory.place_kind, shape, np.dtype(dtype))
+    ids = rows.rows_ if len(rows.rows_) == shape[0] else np.arange(shape[0])
+    rows.height_ = max(rows.height_, shape[0])
+    fill(rows, ids, values)  # now, for who reads its shape, and in every run, as others may have filled it since
+    b.put(slot, rows)
+    b(fill, rows, ids, values)
+    return True
+
+
+def values_of_output(b: Binder, slot: str = "Out") -> Array:
+    """Array that a kernel writes for an output: a tensor, or SelectedRows of `put_whole`.
+
+    Args:
+        b: the binder.
+        slot: the output slot.
+    """
+    out = b[slot]
+    return held(out) if isinstance(out, SelectedRows) else out
+
+
+def places_of(table: Array, ids: Array) -> Array:
+    """Where the rows of some numbers are among those of a table.
+
+    Args:
+        table: row numbers of the table.
+        ids: numbers that are looked for [n].
+
+    Returns:
+        int64 [n].
+
+    Raises:
+        EnforceNotMet: the table does not hold one of them.
+
+    Example:
+        >>> places_of(np.array([7, 2, 5]), np.array([5, 7]))
+        array([2, 0])
+    """
+    order = table.argsort(kind="stable")
+    spots = np.minimum(np.searchsorted(table, ids, sorter=order), max(len(table) - 1, 0))
+    found = order[spots] if len(table) else np.zeros(len(ids), np.int64)
+    missing = np.flatnonzero(table[found] != ids) if len(table) else np.arange(len(ids))
+    if len(missing):
+        raise EnforceNotMet(
+            f"The table of SelectedRows does not hold row {ids[missing[0]]}.",
+            expected=f"one of its {len(table)} rows", received=int(ids[missing[0]]),
+            hint="table.set_rows(...) says which rows a SelectedRows holds.",
+        )  # fmt: skip
+    return found
 
 
 def merged(ids: Array, values: Array) -> tuple[Array, Array]:

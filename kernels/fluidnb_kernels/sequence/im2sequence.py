@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -32,17 +33,36 @@ CUDA = Source(__file__, "im2sequence.cu", _kernels)
 
 def _windows(c: Context, height: int, width: int) -> tuple[Axis, ...]:
     up, left, down, right = c.attr("paddings", [0, 0, 0, 0])
-    return slide([height, width], c.attr("kernels"), c.attr("strides", [1, 1]), [up, down, left, right])
+    return slide([height, width], c.attr("kernels"), c.attr("strides", [1, 1]), [up, down, left, right], cut=False)
 
 
 def _sizes(c: Context) -> list[tuple[Axis, ...]]:
-    """The windows of each image; with Y, as far as its real size goes."""
+    """The windows of each image; with Y, as far as its real size goes, also beyond the image."""
     n, _, height, width = c["X"].shape
+    whole = _windows(c, height, width)
     if not c.has("Y") or n == 1:
-        return [_windows(c, height, width)] * n
+        return [whole] * n
     steps = c.attr("out_stride", [1, 1])
     real = [[-(-int(size) // step) for size, step in zip(row, steps, strict=True)] for row in on_host(c["Y"])]
-    return [_windows(c, h, w) for h, w in real]
+    return [_with_counts(whole, [axis.out for axis in _windows(c, h, w)]) for h, w in real]
+
+
+def _with_counts(axes: tuple[Axis, ...], counts: Iterable[int]) -> tuple[Axis, ...]:
+    """The same axes with other numbers of windows."""
+    return tuple(replace(axis, out=out) for axis, out in zip(axes, counts, strict=True))
+
+
+def _widest(c: Context, height: int, width: int) -> tuple[Axis, ...]:
+    """The axes with as many windows as any image has."""
+    sizes = _sizes(c)
+    return _with_counts(_windows(c, height, width), (max([axes[i].out for axes in sizes], default=0) for i in (0, 1)))
+
+
+def _check(attrs: Mapping[str, Any]) -> str | None:
+    for name, count in (("kernels", 2), ("strides", 2), ("paddings", 4), ("out_stride", 2)):
+        if len(attrs[name]) != count:
+            return f"{name} must be {count} numbers, not {len(attrs[name])}."
+    return None
 
 
 def _infer(c: Context) -> None:
@@ -51,21 +71,20 @@ def _infer(c: Context) -> None:
         x.ndim == 4, "Input(X) of im2sequence should have 4 dimensions, in NCHW format.", expected="[n, c, h, w]",
         received=list(x.shape),
     )  # fmt: skip
+    y = c["Y"] if c.has("Y") and x.shape[0] != 1 else None
     c.require(
-        not c.has("Y") or c["Y"].ndim == 2 and c["Y"].shape[1] in (2, -1) and x.shape[0] in (-1, c["Y"].shape[0]),
+        y is None or y.ndim == 2 and y.shape[1] in (2, -1) and x.shape[0] in (-1, y.shape[0]),
         "Input(Y) of im2sequence must have height and width of each image.",
-        expected=[x.shape[0], 2], received=list(c["Y"].shape) if c.has("Y") else None, late=True,
+        expected=[x.shape[0], 2], received=None if y is None else list(y.shape), late=True,
     )  # fmt: skip
     row = product((x.shape[1], *kernels))
     if not c.runtime:
         return c.set("Out", (-1, row), x.dtype, (None,))
     sizes = _sizes(c)
-    whole = _windows(c, *x.shape[2:])
     for axes in sizes:
         c.require(
-            all(0 < axis.out <= most.out for axis, most in zip(axes, whole, strict=True)),
-            "Each image of im2sequence must hold at least one window, and no more than Input(X) has room for.",
-            expected=f"1 to {[axis.out for axis in whole]} windows", received=[axis.out for axis in axes],
+            all(axis.out > 0 for axis in axes), "Each image of im2sequence must hold at least one window.",
+            expected="at least one window along each axis", received=[axis.out for axis in axes],
         )  # fmt: skip
     level = as_level([product([axis.out for axis in axes]) for axes in sizes])
     return c.set("Out", (level[-1], row), x.dtype, (level,))
@@ -114,17 +133,18 @@ def add_all(pairs: list[tuple[Array, Array]]) -> None:
 
 @op(
     "im2sequence",
-    inputs={"X": "images [n, c, h, w]", "Y?": "[n, 2]: their real heights and widths"},
+    inputs={"X": "images [n, c, h, w]", "Y?": "[n, 2]: their real heights and widths; ignored for one image"},
     outputs={"Out": "[windows, c · kernel height · kernel width], a sequence for each image"},
     attrs={
         "kernels": Attr("ints", doc="height and width of a window", gt=0),
-        "strides": Attr("ints", [1, 1], "from window to window", gt=0),
+        "strides": Attr("ints", [1, 1], "stride of the window", gt=0),
         "paddings": Attr("ints", [0, 0, 0, 0], "zeros above, left, below, right", ge=0),
         "out_stride": Attr("ints", [1, 1], "with Y: by how much X is smaller than the real images", gt=0),
     },
     infer=_infer,
     grad=default_grad("X", "Y", "Out@GRAD", wrt=["X"]),
     guard=values_of("Y"),
+    check=_check,
 )
 def im2sequence(b: Binder) -> None:
     """Out = the windows of each image, from left to right and from top to bottom, each flattened.
@@ -139,7 +159,7 @@ def im2sequence(b: Binder) -> None:
     Source: Fluid's im2sequence_op.
     """
     x = b["X"]
-    whole, inside = padded(b, x, _windows(b, *x.shape[2:]), 0, False)
+    whole, inside = padded(b, x, _widest(b, *x.shape[2:]), 0, False)
     if inside is not None:
         b(np.copyto, inside, x)
     b(copy_all, _each(b, b["Out"], whole))
@@ -149,7 +169,7 @@ def im2sequence(b: Binder) -> None:
 def im2sequence_grad(b: Binder) -> None:
     """dX = the sum of the gradients of all windows that see an element."""
     g, dx = b["Out@GRAD"], b["X@GRAD"]
-    whole, inside = padded(b, dx, _windows(b, *dx.shape[2:]), None, False)
+    whole, inside = padded(b, dx, _widest(b, *dx.shape[2:]), None, False)
     zeros(b, whole)
     b(add_all, _each(b, reading(b, g, (g.size,)).reshape(g.shape), whole))
     if inside is not None:

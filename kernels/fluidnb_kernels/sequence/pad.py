@@ -39,6 +39,11 @@ def _flat(b: Binder, x: Array, of: Any = reading) -> Array:
     return of(b, x, (x.shape[0] * x.shape[1], *x.shape[2:]))
 
 
+def _step(x: Array) -> tuple[int, ...]:
+    """The sizes of a step without padding: [1] where the steps of the rectangle are numbers."""
+    return tuple(x.shape[2:]) or (1,)
+
+
 def _pad_infer(c: Context) -> None:
     one_dtype(c, "X", "PadValue")
     x, fill, height = c["X"], c["PadValue"], c.attr("padded_length")
@@ -111,7 +116,7 @@ def _unpad_infer(c: Context) -> None:
     )  # fmt: skip
     whole_numbers(c, "Length")
     if not c.runtime:
-        return c.set("Out", (-1, *x.shape[2:]), x.dtype, (None,))
+        return c.set("Out", (-1, *_step(x)), x.dtype, (None,))
     lengths = on_host(length).reshape(-1)
     c.require(
         not lengths.size or 0 <= lengths.min() and lengths.max() <= x.shape[1],
@@ -119,13 +124,13 @@ def _unpad_infer(c: Context) -> None:
         expected=f"0 to {x.shape[1]}", received=lengths.tolist()[:20],
     )  # fmt: skip
     lod = as_level(lengths)
-    return c.set("Out", (lod[-1], *x.shape[2:]), x.dtype, (lod,))
+    return c.set("Out", (lod[-1], *_step(x)), x.dtype, (lod,))
 
 
 @op(
     "sequence_unpad",
     inputs={"X": "[sequences, steps, …]", "Length": "int64 [sequences]: how many steps of each are its own"},
-    outputs={"Out": "[sum of lengths, …] with sequences"},
+    outputs={"Out": "[sum of lengths, …] with sequences; [sum of lengths, 1] for a matrix X"},
     infer=_unpad_infer,
     grad=default_grad("X", "Out@GRAD", wrt=["X"]),
     guard=values_of("Length"),
@@ -138,19 +143,20 @@ def sequence_unpad(b: Binder) -> None:
     Example:
         >>> from fluidnb.testing import run_op
         >>> run_op("sequence_unpad", {"X": [[1.0, 2.0], [3.0, 0.0]], "Length": [2, 1]})["Out"]
-        LoDTensor(shape=[3], dtype=float64, lod=[[0, 2, 3]], place=CPUPlace)
+        LoDTensor(shape=[3, 1], dtype=float64, lod=[[0, 2, 3]], place=CPUPlace)
 
     Source: Fluid's sequence_unpad_op.
     """
     x = b["X"]
-    emit_rows(b, _flat(b, x), _cells(on_host(b["Length"]).reshape(-1), x.shape[1]), b["Out"])
+    rows = reading(b, x, (x.shape[0] * x.shape[1], *_step(x)))
+    emit_rows(b, rows, _cells(on_host(b["Length"]).reshape(-1), x.shape[1]), b["Out"])
 
 
 @grad_op("sequence_unpad_grad", dtype_slot="Out@GRAD")
 def sequence_unpad_grad(b: Binder) -> None:
     """dX = dOut where a step is a sequence's own, 0 elsewhere."""
     dx = b["X@GRAD"]
-    flat = _flat(b, dx, writing)
+    flat = writing(b, dx, (dx.shape[0] * dx.shape[1], *_step(dx)))
     zeros(b, flat)
     emit_put(b, b["Out@GRAD"], _cells(np.diff(offsets_of(b, "Out@GRAD")), dx.shape[1]), flat)
     written(b, dx, flat)

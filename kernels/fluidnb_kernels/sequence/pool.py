@@ -75,7 +75,7 @@ def pick_highest(x: Array, parts: Array, out: Array, places: Array) -> None:
     attrs={
         "pooltype": Attr("string", "AVERAGE", "what becomes of a sequence", enum=KINDS),
         "pad_value": Attr("float", 0.0, "what a sequence without rows gives"),
-        "is_test": Attr("bool", False, "kept for old programs; it changes nothing"),
+        "is_test": Attr("bool", False, "ignored (compatibility)"),
     },
     infer=_infer,
     grad=_grad,
@@ -212,6 +212,7 @@ def sequence_pool_grad_on_cuda(b: Binder) -> None:
         return maps.gather(b, g, rows, dx)
     of, name, numbers = maps.on_device(b, rows), ctype(dx.dtype), np.int64(width)
     if kind == "MAX":
+        b.require(b["MaxIndex"] is not None, "sequence_pool_grad needs Input(MaxIndex) where the pooltype is MAX.")
         return by_rows(b, CUDA, f"returned<{name}>", len(dx), width, g, b["MaxIndex"], of, dx, numbers)
     args = maps.on_device(b, offsets), dx, np.int32(_DIVIDED[kind])
     return by_rows(b, CUDA, f"shares<{name}>", len(dx), width, g, of, *args, numbers)

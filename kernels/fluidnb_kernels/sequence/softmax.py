@@ -44,7 +44,7 @@ def _to_rows(b: Binder, ufunc: np.ufunc, x: Array) -> Array:
     "sequence_softmax",
     inputs={"X": "[n, 1] or [n] with sequences: logits"},
     outputs={"Out": "probabilities, like X"},
-    attrs={"data_format": Attr("string", "AnyLayout", "kept for old programs")},
+    attrs={"data_format": Attr("string", "AnyLayout", "ignored (compatibility)")},
     infer=_infer,
     dtypes=FLOATS,
     grad=default_grad("X", "Out", "Out@GRAD"),

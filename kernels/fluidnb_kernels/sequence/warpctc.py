@@ -240,7 +240,7 @@ _BY_LENGTH = values_of("LogitsLength", "LabelLength")
     guard=_BY_LENGTH,
 )
 def warpctc(b: Binder) -> None:
-    """Loss = -log Σ over all ways to say Label in time of Π softmax(Logits)[t, what is said at t].
+    """Loss = -log Σ over all alignments of Label of Π softmax(Logits)[t, symbol at t].
 
     At each time step a class is said; said again it is the same label, unless a blank comes between. A label sequence
     that is too long for its time steps costs 0 and has no gradient, as in the library of that name.

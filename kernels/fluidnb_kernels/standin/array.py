@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from fluidnb.memory import view_of
 from fluidnb_kernels.standin import runtime
 from fluidnb_kernels.standin.memory import MemoryPointer, UnownedMemory, free, malloc
 from fluidnb_kernels.standin.streams import get_current_stream
@@ -58,7 +59,7 @@ class ndarray:  # noqa: N801  (cupy's name)
         self.data = MemoryPointer(_Own(size), 0) if memptr is None else memptr
         there = self.data.mem.ptr + self.data.mem.size - self.data.ptr
         held = np.asarray(_Bytes(self.data.ptr, max(there, 0), self.data.mem))
-        self._lies: np.ndarray[Any, Any] = np.ndarray(shape, dtype, held, 0, strides)
+        self._lies: np.ndarray[Any, Any] = view_of(held, shape, dtype, 0, strides)
         self._base: Any = None
 
     def _seen(self, lies: np.ndarray[Any, Any]) -> ndarray:

@@ -8,8 +8,10 @@ import numpy as np
 
 from fluidnb.op import Attr, Binder, Context, default_grad, grad_op, kernel, op
 from fluidnb.values import dtypes
+from fluidnb_kernels.emit import zeros
 from fluidnb_kernels.rules import one_axis
 from fluidnb_kernels.tensor import largest, picks
+from fluidnb_kernels.tensor.moves import fill
 
 Array = Any
 
@@ -138,10 +140,12 @@ def argsort(b: Binder) -> None:
 @grad_op("argsort_grad", dtype_slot="X")
 def argsort_grad(b: Binder) -> None:
     """dX = dOut back in the order of X."""
+    zeros(b, b["X@GRAD"])  # Indices may come from another sort, and leave elements out
     b(np.put_along_axis, b["X@GRAD"], b["Indices"], b["Out@GRAD"], b.attr("axis", -1))
 
 
 @kernel("argsort_grad", place="cuda")
 def _sort_grad_on_cuda(b: Binder) -> None:
     dx = b["X@GRAD"]
+    fill(b, dx)
     picks.along(b, "put", b["Out@GRAD"], b["Indices"], dx, dx, b.attr("axis", -1) % dx.ndim)

@@ -2,15 +2,31 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
 import numpy as np
 
-from fluidnb.op import Attr, Binder, Context, default_grad, grad_op, kernel, op, values_of
-from fluidnb_kernels.given import integers
-from fluidnb_kernels.tensor.moves import lay, move
+from fluidnb.op import (
+    EMPTY,
+    Attr,
+    Binder,
+    Context,
+    OpDef,
+    OpDesc,
+    default_grad,
+    grad_op,
+    kernel,
+    op,
+    second_grad,
+    values_of,
+)
+from fluidnb_kernels.emit import zeros
+from fluidnb_kernels.given import integer
+from fluidnb_kernels.tensor.moves import fill, lay, move
 
 
 def _axis(c: Context) -> int:
-    (axis,), n = integers(c, "axis", "AxisTensor"), c.all("X")[0].ndim
+    axis, n = integer(c, "axis", "AxisTensor"), c.all("X")[0].ndim
     c.require(
         -n <= axis < n, "Attr(axis) of concat must name a dimension of X.",
         expected=f"{-n} to {n - 1}", received=axis,
@@ -18,10 +34,10 @@ def _axis(c: Context) -> int:
     return int(axis % n)
 
 
-def _infer(c: Context) -> None:
+def _infer(c: Context, out: str = "Out") -> None:
     xs = c.all("X")
     if c.has("AxisTensor") and not c.runtime:
-        return c.set("Out", [-1] * xs[0].ndim, xs[0].dtype)
+        return c.set(out, [-1] * xs[0].ndim, xs[0].dtype)
     axis = _axis(c)
     shape = list(xs[0].shape)
     for i, x in enumerate(xs[1:], 1):
@@ -39,7 +55,7 @@ def _infer(c: Context) -> None:
                 expected=f"size {shape[d]} in dimension {d}", received=f"size {x.shape[d]} of {c.name('X', i)}",
             )  # fmt: skip
             shape[d] = max(shape[d], x.shape[d])
-    return c.set("Out", shape, xs[0].dtype, c.lod("X") if axis else ())
+    return c.set(out, shape, xs[0].dtype, c.lod("X") if axis else ())
 
 
 def _parts(b: Binder, whole: np.ndarray) -> list[np.ndarray]:
@@ -76,12 +92,49 @@ def concat(b: Binder) -> None:
         b(np.copyto, part, x)
 
 
-@grad_op("concat_grad", guard=values_of("AxisTensor"), dtype_slot="X")
+def _again(desc: OpDesc, definition: OpDef, no_grad: Collection[str]) -> list[OpDesc]:
+    """Maker of the gradient's gradient: concat itself, where every X has a gradient."""
+    wanted = [i for i, name in enumerate(desc.outs.get("X@GRAD", [])) if name != EMPTY]
+    if len(wanted) == len(desc.ins["X"]):
+        return second_grad("concat", {"AxisTensor": "AxisTensor"}, {"X": "X@GRAD"}, {"Out": "Out@GRAD"})(
+            desc, definition, no_grad
+        )
+    reads, gives = {"X": "X", "AxisTensor": "AxisTensor"}, {"DDOut": "Out@GRAD"}
+    [made] = second_grad("concat_grad_grad", reads, {"DDX": "X@GRAD"}, gives)(desc, definition, no_grad)
+    made.set_attr("given", wanted)
+    return [made]
+
+
+def _again_infer(c: Context) -> None:
+    _infer(c, "DDOut")
+    if c.runtime:
+        given, arrived = c.attr("given", []), c.all("DDX")
+        xs = c.all("X")
+        c.require(
+            len(given) == len(arrived) and all(0 <= i < len(xs) for i in given)
+            and all(xs[i].shape == v.shape for i, v in zip(given, arrived, strict=True)),
+            "Attr(given) of concat_grad_grad must name the X that each DDX belongs to.",
+            expected=f"{len(arrived)} numbers from 0 to {len(xs) - 1}, and the shapes of these X", received=given,
+        )  # fmt: skip
+
+
+@grad_op("concat_grad", guard=values_of("AxisTensor"), dtype_slot="X", grad=_again)
 def concat_grad(b: Binder) -> None:
     """dX = the part of dOut that is X."""
     for i, part in enumerate(_parts(b, b["Out@GRAD"])):
         if b.wants("X@GRAD", i):
             b(np.copyto, b.all("X@GRAD")[i], part)
+
+
+@grad_op("concat_grad_grad", infer=_again_infer, guard=values_of("AxisTensor"), dtype_slot="X")
+def concat_grad_grad(b: Binder) -> None:
+    """DDOut = the DDX one after another, in the places of the X that ``given`` names; 0 in those of others."""
+    arrived = dict(zip(b.attr("given", []), b.all("DDX"), strict=True))
+    for i, part in enumerate(_parts(b, b["DDOut"])):
+        if i in arrived:
+            b(np.copyto, part, arrived[i])
+        else:
+            zeros(b, part)
 
 
 @kernel("concat", place="cuda")
@@ -95,3 +148,11 @@ def _concat_grad_on_cuda(b: Binder) -> None:
     for i, part in enumerate(_parts(b, lay(b["Out@GRAD"]))):
         if b.wants("X@GRAD", i):
             move(b, b.all("X@GRAD")[i], b["Out@GRAD"], of=part)
+
+
+@kernel("concat_grad_grad", place="cuda")
+def _concat_grad_grad_on_cuda(b: Binder) -> None:
+    fill(b, b["DDOut"])
+    parts = _parts(b, lay(b["DDOut"]))
+    for i, arrived in zip(b.attr("given", []), b.all("DDX"), strict=True):
+        move(b, b["DDOut"], arrived, to=parts[i])

@@ -16,7 +16,7 @@ Array = Any
 _OFFSET = Attr("int", 0, "which diagonal: 0 the main one, positive ones above it, negative ones below")
 
 
-def diagonal(x: Array, offset: int = 0, axis1: int = -2, axis2: int = -1) -> Array:
+def diagonal_view(x: Array, offset: int = 0, axis1: int = -2, axis2: int = -1) -> Array:
     """A diagonal of matrices as a view that can be written.
 
     Args:
@@ -29,10 +29,12 @@ def diagonal(x: Array, offset: int = 0, axis1: int = -2, axis2: int = -1) -> Arr
         The other dimensions, then the diagonal.
 
     Example:
-        >>> x = np.zeros((2, 2)); diagonal(x)[...] = 1; x
+        >>> x = np.zeros((2, 2)); diagonal_view(x)[...] = 1; x
         array([[1., 0.],
                [0., 1.]])
     """
+    # numpy's own view begins outside of the array where -offset does not fit a C int
+    offset = max(-x.shape[axis1], min(x.shape[axis2], offset))
     view = np.diagonal(x, offset, axis1, axis2)
     if x.flags.writeable:
         view.flags.writeable = True
@@ -125,9 +127,9 @@ def diag_v2(b: Binder) -> None:
     """
     x, out, offset = b["X"], b["Out"], b.attr("offset")
     if x.ndim == 2:
-        return b(np.copyto, out, diagonal(x, offset))
+        return b(np.copyto, out, diagonal_view(x, offset))
     b(np.copyto, out, b.const(np.asarray(b.attr("padding_value")).astype(out.dtype).item(), out.dtype))
-    return b(np.copyto, diagonal(out, offset), x)
+    return b(np.copyto, diagonal_view(out, offset), x)
 
 
 @grad_op("diag_v2_grad")
@@ -135,9 +137,9 @@ def diag_v2_grad(b: Binder) -> None:
     """dX = the diagonal of dOut, or a matrix with dOut on the diagonal and 0 elsewhere."""
     g, dx, offset = b["Out@GRAD"], b["X@GRAD"], b.attr("offset", 0)
     if dx.ndim == 1:
-        return b(np.copyto, dx, diagonal(g, offset))
+        return b(np.copyto, dx, diagonal_view(g, offset))
     zeros(b, dx)
-    return b(np.copyto, diagonal(dx, offset), g)
+    return b(np.copyto, diagonal_view(dx, offset), g)
 
 
 def _embed_infer(c: Context) -> None:
@@ -176,7 +178,7 @@ def diag_embed(b: Binder) -> None:
     """
     out = b["Out"]
     zeros(b, out)
-    b(np.copyto, diagonal(out, b.attr("offset"), b.attr("dim1"), b.attr("dim2")), b["Input"])
+    b(np.copyto, diagonal_view(out, b.attr("offset"), b.attr("dim1"), b.attr("dim2")), b["Input"])
 
 
 def _embed_grad_infer(c: Context) -> None:
@@ -190,7 +192,7 @@ def _embed_grad_infer(c: Context) -> None:
 @grad_op("diag_embed_grad", infer=_embed_grad_infer)
 def diag_embed_grad(b: Binder) -> None:
     """dInput = the diagonals of dOut."""
-    view = diagonal(b["Out@GRAD"], b.attr("offset", 0), b.attr("dim1", -2), b.attr("dim2", -1))
+    view = diagonal_view(b["Out@GRAD"], b.attr("offset", 0), b.attr("dim1", -2), b.attr("dim2", -1))
     b(np.copyto, b["Input@GRAD"], view)
 
 
@@ -219,7 +221,7 @@ def _trace_infer(c: Context) -> None:
 
 
 def _trace_view(b: Binder, x: Array) -> Array:
-    return diagonal(x, b.attr("offset", 0), *trace_axes(b))
+    return diagonal_view(x, b.attr("offset", 0), *trace_axes(b))
 
 
 @op(
@@ -285,4 +287,4 @@ def eye(b: Binder) -> None:
     """
     out = b["Out"]
     zeros(b, out)
-    b(np.copyto, diagonal(out), b.const(1, out.dtype))
+    b(np.copyto, diagonal_view(out), b.const(1, out.dtype))

@@ -14,7 +14,7 @@ from fluidnb_kernels.cuda.fold import fold
 from fluidnb_kernels.cuda.rows import by_rows
 from fluidnb_kernels.reduce.folds import CUDA as REDUCE
 from fluidnb_kernels.reduce.folds import NUMBERS, TOTAL
-from fluidnb_kernels.tensor.diagonals import diagonal, trace_axes
+from fluidnb_kernels.tensor.diagonals import diagonal_view, trace_axes
 from fluidnb_kernels.tensor.moves import WORDS, fill, lay, move
 from fluidnb_kernels.tensor.picks import word
 
@@ -46,15 +46,15 @@ def _triangle_grad_on_cuda(b: Binder) -> None:
 
 
 def _take_on_cuda(b: Binder, x: Array, out: Array, at: tuple[int, ...]) -> None:
-    """Emit ``out`` = a diagonal of ``x``; ``at`` is what `diagonal` takes beside an array."""
-    view = diagonal(lay(x), *at)
+    """Emit ``out`` = a diagonal of ``x``; ``at`` is what `diagonal_view` takes beside an array."""
+    view = diagonal_view(lay(x), *at)
     move(b, out, x, lay(out, view.shape), view)
 
 
 def _put_on_cuda(b: Binder, x: Array, out: Array, at: tuple[int, ...], beside: float = 0.0) -> None:
     """Emit ``x`` on a diagonal of ``out``, and one number beside it."""
     fill(b, out, beside)
-    view = diagonal(lay(out), *at)
+    view = diagonal_view(lay(out), *at)
     if view.size:
         move(b, out, x, view, lay(x, (*view.shape[:-1], x.size // math.prod(view.shape[:-1]))))
 
@@ -90,7 +90,7 @@ def _embed_grad_on_cuda(b: Binder) -> None:
 @kernel("trace", place="cuda", dtypes=NUMBERS)
 def _trace_on_cuda(b: Binder) -> None:
     x, at = b["Input"], (b.attr("offset", 0), *trace_axes(b))
-    line = b.tmp(diagonal(lay(x), *at).shape, x.dtype)
+    line = b.tmp(diagonal_view(lay(x), *at).shape, x.dtype)
     _take_on_cuda(b, x, line, at)
     fold(b, REDUCE, TOTAL, line, [line.ndim - 1], b["Out"])
 

@@ -10,6 +10,7 @@ from fluidnb.op import Attr, Binder, Context, kernel, no_slope, op, same, values
 from fluidnb.values import dtypes
 from fluidnb_kernels.cuda.cast import of_dtype
 from fluidnb_kernels.given import SHAPE_SLOTS, integers
+from fluidnb_kernels.rows.values import put_whole, values_of_output
 from fluidnb_kernels.tensor import moves
 
 #: The attributes of operators that fill with one value.
@@ -40,12 +41,8 @@ def filling(b: Binder, dtype: Any) -> Any:
     return b.const(np.asarray(value).astype(dtype).item() if dtype.kind in "iub" else value, dtype)
 
 
-def fixed_shape(c: Context) -> None:
-    """Rule: Out has the shape and the dtype of the attributes.
-
-    Args:
-        c: the context.
-    """
+def _fixed(c: Context) -> tuple[tuple[int, ...], Any]:
+    """The shape and the dtype that the attributes of an operator give its Out."""
     shape = integers(c, "shape", "ShapeTensor", "ShapeTensorList")
     known = c.runtime or not (c.has("ShapeTensor") or c.has("ShapeTensorList"))
     c.require(
@@ -54,7 +51,27 @@ def fixed_shape(c: Context) -> None:
         expected="sizes >= 0", received=shape,
         hint="a size that depends on the batch: fill_constant_batch_size_like.",
     )  # fmt: skip
-    c.set("Out", shape, dtypes.np_dtype(c.attr("dtype", 5)))
+    return tuple(shape), dtypes.np_dtype(c.attr("dtype", 5))
+
+
+def fixed_shape(c: Context) -> None:
+    """Rule: Out has the shape and the dtype of the attributes.
+
+    Args:
+        c: the context.
+    """
+    c.set("Out", *_fixed(c))
+
+
+def fixed_shape_or_rows(c: Context) -> None:
+    """Rule: the same, also of the values of SelectedRows where Out is such.
+
+    Args:
+        c: the context.
+    """
+    shape, dtype = _fixed(c)
+    if not (isinstance(c, Binder) and put_whole(c, "Out", shape, dtype)):
+        c.set("Out", shape, dtype)
 
 
 @op(
@@ -67,11 +84,11 @@ def fixed_shape(c: Context) -> None:
         **VALUE,
         "place_type": Attr("int", -1, "kept for programs of Paddle 2; it changes nothing"),
     },
-    infer=fixed_shape,
+    infer=fixed_shape_or_rows,
     guard=values_of("ShapeTensor", "ShapeTensorList"),
 )
 def fill_constant(b: Binder) -> None:
-    """Out = value everywhere.
+    """Out = value everywhere; SelectedRows get the values of all their rows.
 
     Example:
         >>> from fluidnb.testing import run_op
@@ -80,8 +97,9 @@ def fill_constant(b: Binder) -> None:
 
     Source: Fluid's fill_constant_op.
     """
-    value = b["ValueTensor"].reshape(()) if b.has("ValueTensor") else filling(b, b["Out"].dtype)
-    b(np.copyto, b["Out"], value)
+    out = values_of_output(b)
+    value = b["ValueTensor"].reshape(()) if b.has("ValueTensor") else filling(b, out.dtype)
+    b(np.copyto, out, value)
 
 
 def batch_size_like(c: Context) -> None:
@@ -272,7 +290,7 @@ def fill(b: Binder) -> None:
 @kernel("fill_constant", place="cuda")
 def fill_constant_on_cuda(b: Binder) -> None:
     """Out = value everywhere; the value of a variable stays on the device."""
-    out = b["Out"]
+    out = values_of_output(b)
     if not b.has("ValueTensor"):
         return moves.fill(b, out, filling(b, out.dtype))
     value = of_dtype(b, b["ValueTensor"], out.dtype)

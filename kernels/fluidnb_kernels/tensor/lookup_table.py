@@ -11,7 +11,7 @@ from fluidnb.op import Attr, Binder, Context, default_grad, grad_op, kernel, op
 from fluidnb.values import SelectedRows
 from fluidnb_kernels.emit import FLOATS, zeros
 from fluidnb_kernels.rows.operators import take_gradient_on_device
-from fluidnb_kernels.rows.values import add_rows, fill, held, put_rows
+from fluidnb_kernels.rows.values import add_rows, dtype_of, fill, held, places_of, put_rows, shape_of
 from fluidnb_kernels.rules import whole_numbers
 from fluidnb_kernels.tensor import picks
 from fluidnb_kernels.tensor.moves import fill as fill_all
@@ -61,6 +61,29 @@ def blank(rows: Array, ids: Array, padding: int) -> None:
     rows[ids == padding] = 0
 
 
+def take_held(table: SelectedRows, ids: Array, padding: int, out: Array) -> None:
+    """Write rows of a table that is SelectedRows.
+
+    Args:
+        table: the table.
+        ids: whole numbers [n].
+        padding: the number that reads as zeros; NO_PADDING for none.
+        out: [n, width], written.
+
+    Raises:
+        EnforceNotMet: the table does not hold a row.
+
+    Example:
+        >>> from fluidnb.values import LoDTensor
+        >>> x, table = np.empty((1, 1)), SelectedRows([4, 2], 9, LoDTensor(np.array([[3.0], [5.0]])))
+        >>> take_held(table, np.array([2]), NO_PADDING, x); x
+        array([[5.]])
+    """
+    counts = np.ones(len(ids), bool) if padding == NO_PADDING else ids != padding
+    out[~counts] = 0
+    out[counts] = held(table)[places_of(table.rows_, ids[counts])]
+
+
 def take_gradient(target: SelectedRows, ids: Array, g: Array, padding: int) -> None:
     """Fill SelectedRows with the gradient of each row that was looked up.
 
@@ -101,30 +124,32 @@ def spread_gradient(total: Array, ids: Array, g: Array, padding: int) -> None:
 def _infer(c: Context) -> None:
     w, ids, name = c["W"], c["Ids"], c.definition.type
     whole_numbers(c, "Ids")
-    c.require(w.ndim == 2, f"Input(W) of {name} must be a matrix.", expected="[height, width]", received=list(w.shape))
-    shape = ids.shape
+    table, shape = shape_of(w), ids.shape
+    c.require(
+        len(table) == 2, f"Input(W) of {name} must be a matrix.", expected="[height, width]", received=list(table)
+    )
     if name == "lookup_table":
         c.require(
             ids.ndim >= 2 and ids.shape[-1] in (1, -1), "The last dimension of Input(Ids) of lookup_table must be 1.",
             expected="[…, 1]", received=list(ids.shape), hint='layers.data("ids", [1], dtype="int64") has it.',
         )  # fmt: skip
         shape = ids.shape[:-1]
-    padding, height = c.attr("padding_idx"), w.shape[0]
+    padding, height = c.attr("padding_idx"), table[0]
     c.require(
         padding == NO_PADDING or 0 <= padding and (height < 0 or padding < height),
         f"Attr(padding_idx) of {name} must be a row of the table.",
         expected=f"0 to {height - 1}, or {NO_PADDING} for none", received=padding,
     )  # fmt: skip
-    c.set("Out", (*shape, w.shape[1]), w.dtype, c.lod("Ids"))
+    c.set("Out", (*shape, table[1]), dtype_of(w), c.lod("Ids"))
 
 
 _ATTRS = {
     "is_sparse": Attr("bool", False, "whether the gradient is SelectedRows"),
     "padding_idx": Attr("long", NO_PADDING, "number of the row that reads as zeros and never changes; -1 for none"),
     "is_distributed": Attr("bool", False, "whether the table lies on parameter servers; kept for programs that say so"),
-    "remote_prefetch": Attr("bool", False, "kept for old programs; it changes nothing"),
-    "slot": Attr("int", 0, "kept for old programs; it changes nothing"),
-    "trainer_id": Attr("int", 0, "kept for old programs; it changes nothing"),
+    "remote_prefetch": Attr("bool", False, "ignored (compatibility)"),
+    "slot": Attr("int", 0, "ignored (compatibility)"),
+    "trainer_id": Attr("int", 0, "ignored (compatibility)"),
     "height_sections": Attr("longs", [], "rows of each part of a distributed table"),
     "epmap": Attr("strings", [], "where the parts are"),
     "table_names": Attr("strings", [], "what they are called"),
@@ -132,11 +157,11 @@ _ATTRS = {
 
 #: Those that only the older of the two has.
 _OLD = {
-    "entry": Attr("string", "none", "kept for old programs; it changes nothing"),
-    "entry_config": Attr("string", "", "kept for old programs; it changes nothing"),
-    "table_class": Attr("string", "none", "kept for old programs; it changes nothing"),
-    "is_test": Attr("bool", False, "kept for old programs; it changes nothing"),
-    "grad_inplace": Attr("bool", False, "kept for old programs; it changes nothing"),
+    "entry": Attr("string", "none", "ignored (compatibility)"),
+    "entry_config": Attr("string", "", "ignored (compatibility)"),
+    "table_class": Attr("string", "none", "ignored (compatibility)"),
+    "is_test": Attr("bool", False, "ignored (compatibility)"),
+    "grad_inplace": Attr("bool", False, "ignored (compatibility)"),
 }
 
 
@@ -149,7 +174,10 @@ def _padding(b: Binder) -> int:
 def _define(type: str, ids: str, example: str) -> None:
     @op(
         type,
-        inputs={"W": "the table [height, width]", "Ids": f"int64 {ids}: which rows"},
+        inputs={
+            "W": "the table [height, width], or SelectedRows that hold some of its rows",
+            "Ids": f"int64 {ids}: which rows",
+        },
         outputs={"Out": "the rows […, width]"},
         attrs=_ATTRS | (_OLD if type == "lookup_table" else {}),
         infer=_infer,
@@ -171,12 +199,15 @@ def _define(type: str, ids: str, example: str) -> None:
     def lookup(b: Binder) -> None:
         w, out = b["W"], b["Out"]
         n, padding = b["Ids"].size, b.attr("padding_idx")
-        ids, rows = reading(b, b["Ids"], (n,)), writing(b, out, (n, w.shape[1]))
+        ids, rows = reading(b, b["Ids"], (n,)), writing(b, out, (n, out.shape[-1]))
+        if b.is_rows("W"):
+            b(take_held, w, ids, padding, rows)
+            return written(b, out, rows)
         b(check_ids, ids, len(w))
         b(np.ndarray.take, w, ids, 0, rows, "clip")
         if padding != NO_PADDING:
             b(blank, rows, ids, padding)
-        written(b, out, rows)
+        return written(b, out, rows)
 
     @grad_op(type + "_grad", infer=None, dtype_slot="W", rows=lambda c: bool(c.attr("is_sparse", False)))
     def lookup_grad(b: Binder) -> None:
@@ -184,16 +215,21 @@ def _define(type: str, ids: str, example: str) -> None:
         if not b.wants("W@GRAD"):
             return
         w, n, padding = b["W"], b["Ids"].size, b.attr("padding_idx", NO_PADDING)
-        ids, g = reading(b, b["Ids"], (n,)), reading(b, b["Out@GRAD"], (n, w.shape[1]))
+        shape, dtype = shape_of(w), dtype_of(w)
+        ids, g = reading(b, b["Ids"], (n,)), reading(b, b["Out@GRAD"], (n, shape[1]))
         if b.attr("is_sparse", False):
-            return b(take_gradient, put_rows(b, "W@GRAD", w.shape, w.dtype), ids, g, padding)
-        dw = b.set("W@GRAD", w.shape, w.dtype)
+            return b(take_gradient, put_rows(b, "W@GRAD", shape, dtype), ids, g, padding)
+        dw = b.set("W@GRAD", shape, dtype)
         zeros(b, dw)
         return b(spread_gradient, dw, ids, g, padding)
 
     @kernel(type, place="cuda", dtypes=FLOATS)
     def lookup_on_cuda(b: Binder) -> None:
         w = b["W"]
+        b.require(
+            not b.is_rows("W"), f"{type} on a GPU takes a W that is a tensor.", expected="a tensor",
+            received="SelectedRows", hint="run it on fluid.CPUPlace(), as Fluid does.",
+        )  # fmt: skip
         picks.take(b, w, b["Ids"], b["Out"], (1, *w.shape), padding=_padding(b))
 
     @kernel(type + "_grad", place="cuda", dtypes=FLOATS)

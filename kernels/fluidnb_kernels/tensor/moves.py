@@ -12,6 +12,8 @@ from typing import Any
 
 import numpy as np
 
+from fluidnb.errors import OpValueError
+from fluidnb.memory import Reserve
 from fluidnb.op import Binder
 from fluidnb_kernels.cuda import Source, ctype, vector
 from fluidnb_kernels.cuda.grid import each
@@ -31,7 +33,7 @@ _TILE, _STRIPE, _WORTH = 32, 8, 12
 #: Elements that one thread adds up before it is better to have more threads, and threads that keep a GPU busy.
 _RUN, _BUSY = 64, 1 << 16
 
-_NOTHING = np.zeros(1, np.uint8)
+_LAYOUTS = Reserve()
 
 
 def _kernels() -> Iterator[str]:
@@ -62,11 +64,7 @@ def lay(array: Array, shape: Sequence[int] | None = None) -> Array:
         >>> lay(np.zeros((2, 3)))[:, ::-1].strides
         (3, -1)
     """
-    shape = tuple(array.shape if shape is None else shape)
-    steps = [1] * len(shape)
-    for d in range(len(shape) - 1, 0, -1):
-        steps[d - 1] = steps[d] * shape[d]
-    return np.lib.stride_tricks.as_strided(_NOTHING, shape, steps, writeable=False)
+    return _LAYOUTS(array.shape if shape is None else shape, np.uint8)
 
 
 def move(b: Binder, out: Array, x: Array, to: Array | None = None, of: Array | None = None) -> None:
@@ -86,14 +84,24 @@ def move(b: Binder, out: Array, x: Array, to: Array | None = None, of: Array | N
     """
     to = lay(out) if to is None else to
     of = np.broadcast_to(lay(x) if of is None else of, to.shape)
+    if out.dtype.itemsize != x.dtype.itemsize:
+        raise OpValueError("A move is between tensors of one dtype.", expected=out.dtype, received=x.dtype)
     if to.size:
         dims = _merged(list(zip(to.shape, of.strides, to.strides, strict=True)))
-        _emit(b, out, x, _begin(of), _begin(to), dims)
+        _emit(b, out, x, _begin(of, x), _begin(to, out), dims)
 
 
-def _begin(view: Array) -> int:
-    """The number of the first element of a view of `lay`."""
-    return int(view.__array_interface__["data"][0] - _NOTHING.__array_interface__["data"][0])
+def _begin(view: Array, tensor: Array) -> int:
+    """The number of the first element of a view of `lay`, which must be of a tensor of that size."""
+    whole = view
+    while isinstance(whole.base, np.ndarray):
+        whole = whole.base
+    if whole.size > tensor.size:
+        raise OpValueError(
+            f"A move would reach outside a tensor of shape {list(tensor.shape)}.",
+            expected=f"{tensor.size} elements", received=f"a view of {whole.size}",
+        )  # fmt: skip
+    return int(view.__array_interface__["data"][0] - whole.__array_interface__["data"][0])
 
 
 def _merged(dims: list[Dim]) -> list[Dim]:

@@ -10,7 +10,7 @@ from fluidnb.errors import EnforceNotMet
 from fluidnb.op import Attr, Binder, Context, kernel, op, values_of
 from fluidnb.values import dtypes
 from fluidnb_kernels.emit import zeros
-from fluidnb_kernels.given import integers
+from fluidnb_kernels.given import integer
 from fluidnb_kernels.rules import whole_numbers
 from fluidnb_kernels.tensor import picks
 
@@ -46,7 +46,7 @@ def set_ones(out: Array, ids: Array, lenient: bool) -> None:
 
 
 def _infer(c: Context) -> None:
-    x, (depth,) = c["X"], integers(c, "depth", "depth_tensor")
+    x, depth = c["X"], integer(c, "depth", "depth_tensor")
     whole_numbers(c, "X")
     known = c.runtime or not c.has("depth_tensor")
     c.require(
@@ -75,7 +75,7 @@ def _define(type: str, shape: str, x: str, result: str) -> None:
         infer=_infer,
         guard=values_of("depth_tensor"),
         dtype_slot="X",
-        doc=f"""Out = 1 where the last index is X, 0 elsewhere; the LoD of X goes on to Out.
+        doc=f"""Out = 1 where the last index is X, 0 elsewhere; Out inherits X's LoD.
 
     Example:
         >>> from fluidnb.testing import run_op

@@ -110,6 +110,17 @@ def _define(type: str, row: Row) -> None:
             )  # fmt: skip
         c.set("Out", shape, x.dtype, c.lod("X"))
 
+    def require_fit(b: Binder, g: Array, x: Array) -> None:
+        """A loaded gradient has paddings of its own, which nothing compared with the shapes yet."""
+        for axis, (before, after) in borders(b).items():
+            n = x.shape[axis]
+            most = {"reflect": n - 1, "circular": n}.get(b.attr("mode", "constant"), max(before, after))
+            b.require(
+                0 <= min(before, after) <= max(before, after) <= most and g.shape[axis] == n + before + after,
+                f"Attr(paddings) of {type}_grad does not fit.", expected=f"{g.shape[axis] - n} along dimension {axis}",
+                received=f"{before} and {after}",
+            )  # fmt: skip
+
     def places(b: Binder, shape: tuple[int, ...]) -> dict[int, Array]:
         """Dimension -> which of the elements of X each element of Out repeats, where there is a border."""
         mode: Any = _MODES[b.attr("mode", "constant")]
@@ -154,6 +165,7 @@ def _define(type: str, row: Row) -> None:
     def pad_grad(b: Binder) -> None:
         """dX = dOut without its border; what the border repeats of X gets the gradient of that too."""
         g, dx = b["Out@GRAD"], b["X@GRAD"]
+        require_fit(b, g, dx)
         if b.attr("mode", "constant") == "constant":
             return b(np.copyto, dx, g[inside(b, dx.shape)])
         for axis, index in reversed(places(b, dx.shape).items()):
@@ -184,6 +196,7 @@ def _define(type: str, row: Row) -> None:
     @kernel(type + "_grad", place="cuda", dtypes=FLOATS)
     def pad_grad_on_cuda(b: Binder) -> None:
         g, dx = b["Out@GRAD"], b["X@GRAD"]
+        require_fit(b, g, dx)
         if b.attr("mode", "constant") == "constant":
             return take_on_cuda(b, g, [s.start for s in inside(b, dx.shape)], dx)
         return on_cuda(b, f"bordered_grad<{ctype(dx.dtype)}>", g, dx, dx, dx)

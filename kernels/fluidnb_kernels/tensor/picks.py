@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from fluidnb.errors import OpValueError
 from fluidnb.op import Binder
 from fluidnb.values.dtypes import np_dtype
 from fluidnb_kernels.cuda import CTYPES, Source, ctype, vector
@@ -75,6 +76,16 @@ def numbers(b: Binder, index: Array) -> Array:
     return index if index.dtype in (np.int32, np.int64) else of_dtype(b, index, np_dtype("int64"))
 
 
+def _holds(what: str, *sizes: tuple[Array, int]) -> None:
+    """Require that arrays have as many elements of one size as a launch reads or writes."""
+    for array, size in sizes:
+        if array.size != size or array.dtype.itemsize != sizes[0][0].dtype.itemsize:
+            raise OpValueError(
+                f"The operands of {what} do not fit each other.",
+                expected=f"{size} elements, {sizes[0][0].dtype}", received=f"{array.size} elements, {array.dtype}",
+            )  # fmt: skip
+
+
 def _words(width: int, *arrays: Array) -> tuple[str, int]:
     """The widest word in which rows of some width can be moved, and how many of them a row has."""
     item = arrays[0].dtype.itemsize
@@ -97,8 +108,9 @@ def take(
         padding: the number whose row reads as zeros.
     """
     outer, height, inner = sides
-    w, width = _words(inner, x, out)
     index, n = numbers(b, index), index.size
+    _holds("taking rows", (x, outer * height * inner), (out, outer * n * inner))
+    w, width = _words(inner, x, out)
     counts = [np.int64(v) for v in (n, height, width)]
     name = f"taken<{w}, {ctype(index.dtype)}>"
     by_rows(b, CUDA, name, outer * n, width, x, index, out, *counts, np.int32(back), np.int64(padding))
@@ -120,6 +132,7 @@ def add(
     """
     outer, height, inner = sides
     index, n, wide = numbers(b, index), index.size, _wide(b, total)
+    _holds("adding rows", (total, outer * height * inner), (x, outer * n * inner))
     counts = [np.int64(v) for v in (n, height, inner)]
     name = f"added<{ctype(x.dtype)}, {ctype(index.dtype)}>"
     by_rows(b, CUDA, name, outer * n, inner, x, index, wide, *counts, np.int32(back), np.int64(padding))
@@ -145,7 +158,9 @@ def put(b: Binder, x: Array, index: Array, out: Array) -> None:
         index: their numbers.
         out: changed.
     """
-    height, (w, width) = out.shape[0], _words(math.prod(out.shape[1:]), x, out)
+    height, inner = out.shape[0], math.prod(out.shape[1:])
+    _holds("putting rows", (out, height * inner), (x, index.size * inner))
+    w, width = _words(inner, x, out)
     index, n, last = numbers(b, index), index.size, b.tmp((height,), np.int64)
     fill(b, last, -1)
     each(b, CUDA, f"claimed<{ctype(index.dtype)}>", n, index, last, np.int64(height))
@@ -196,7 +211,9 @@ def choose(b: Binder, x: Array, index: Array, out: Array, which: tuple[int, int]
         which: the number, and how many numbers there are.
         others: whether other rows become zeros.
     """
-    (w, width), index = _words(math.prod(out.shape[1:]), x, out), numbers(b, index)
+    inner = math.prod(out.shape[1:])
+    _holds("choosing rows", (x, max(x.size, index.size * inner)), (out, max(out.size, index.size * inner)))
+    (w, width), index = _words(inner, x, out), numbers(b, index)
     name, counts = f"chosen<{w}, {ctype(index.dtype)}>", [np.int64(v) for v in (index.size, *which)]
     by_rows(b, CUDA, name, out.shape[0], width, x, index, out, *counts, np.int32(others), np.int64(width))
 
@@ -211,6 +228,7 @@ def hot(b: Binder, index: Array, out: Array, lenient: bool) -> None:
         lenient: whether a number outside the row leaves it 0.
     """
     index, width = numbers(b, index), out.shape[-1]
+    _holds("one_hot", (out, index.size * width))
     one = np.frombuffer(np.ones(1, out.dtype).tobytes().ljust(8, b"\0"), np.uint64)[0]
     name = f"hot<{word(out)}, {ctype(index.dtype)}>"
     by_rows(b, CUDA, name, index.size, width, index, out, one, np.int64(width), np.int32(lenient))
@@ -230,6 +248,10 @@ def along(b: Binder, kind: str, x: Array, index: Array, out: Array, whole: Array
     """
     index = numbers(b, index)
     sizes = index.shape[axis], whole.shape[axis], math.prod(whole.shape[axis:][1:])
+    n, height, inner = sizes
+    if index.size:
+        moved, outer = out if whole is x else x, index.size // (n * inner)
+        _holds("moving along a dimension", (moved, index.size), (whole, outer * height * inner))
     target = _wide(b, out) if kind == "added" else out
     name = f"along_{kind}<{ctype(x.dtype) if kind == 'added' else word(x)}, {ctype(index.dtype)}>"
     each(b, CUDA, name, index.size, x, index, target, *(np.int64(n) for n in sizes))
@@ -283,6 +305,8 @@ def either(b: Binder, condition: Array, x: Array, y: Array, out: Array) -> None:
         y: of its shape.
         out: written.
     """
+    _holds("where", (out, out.size), (x, out.size), (y, out.size))
+    _holds("the condition of where", (condition, out.size))
     each(b, CUDA, f"either<{word(out)}>", out.size, condition, x, y, out)
 
 
@@ -296,4 +320,6 @@ def only(b: Binder, condition: Array, value: bool, x: Array, out: Array) -> None
         x: of its shape.
         out: written.
     """
+    _holds("where", (out, out.size), (x, out.size))
+    _holds("the condition of where", (condition, out.size))
     each(b, CUDA, f"only<{word(out)}>", out.size, condition, x, out, np.int32(value))

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from fluidnb.op import Attr, Binder, Context, default_grad, grad_op, kernel, op, product, values_of
 from fluidnb_kernels.given import integers
 from fluidnb_kernels.rules import one_axis
-from fluidnb_kernels.tensor.reshape import emit_reshape
+from fluidnb_kernels.tensor.reshape import AGAIN, emit_reshape
 
 Shape = tuple[int, ...]
 
@@ -127,7 +127,7 @@ def _define(type: str, row: Row) -> None:
         shape = row.shape(b)
         emit_reshape(b, "Out", b["X"], shape, _lod(b, shape))
 
-    @grad_op(type + "_grad", infer=None)
+    @grad_op(type + "_grad", infer=None, grad=AGAIN)
     def ranks_grad(b: Binder) -> None:
         """dX = dOut in the shape of X."""
         shape = b["XShape"].shape[1:] if keeps else b["X"].shape

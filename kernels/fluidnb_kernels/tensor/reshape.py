@@ -45,15 +45,17 @@ def target_shape(c: Context, wanted: list[int]) -> tuple[int, ...]:
             expected=f"0 before dimension {x.ndim}", received=wanted,
         )  # fmt: skip
         shape.append(x.shape[i] if n == 0 else n)
-    if -1 in wanted and -1 not in x.shape:
+    copied = [i for i, n in enumerate(wanted) if n == 0 and x.shape[i] == -1]  # unknown on both sides: they cancel out
+    if -1 in wanted and x.shape.count(-1) == len(copied):
         i = wanted.index(-1)
-        rest = product(shape[:i] + shape[i + 1 :])
+        size = product([n for n in x.shape if n != -1])
+        rest = product([n for k, n in enumerate(shape) if k != i and k not in copied])
         c.require(
-            rest > 0 and x.size % rest == 0 or x.size == 0,
-            "The size of X cannot be shared out to Attr(shape) of reshape.",
-            expected=f"a multiple of {rest} elements", received=f"{x.size} elements",
+            rest > 0 and size % rest == 0 or size == 0,
+            "X cannot be reshaped to Attr(shape) of reshape: sizes do not divide.",
+            expected=f"a multiple of {rest} elements", received=f"{size} elements",
         )  # fmt: skip
-        shape[i] = x.size // rest if rest > 0 else 0
+        shape[i] = size // rest if rest > 0 else 0
     elif -1 not in shape and -1 not in x.shape:
         c.require(
             product(shape) == x.size, "The size of X must be that of Attr(shape) of reshape.",
@@ -126,10 +128,11 @@ def reshape(b: Binder) -> None:
     emit_reshape(b, "Out", b["X"], shape, _lod(b, shape))
 
 
-_AGAIN = second_grad("reshape2_grad_grad", {"DOut": "Out@GRAD"}, {"DDX": "X@GRAD"}, {"DDOut": "Out@GRAD"})
+#: The gradient of the gradient of every operator that keeps the elements and changes the shape.
+AGAIN = second_grad("reshape2_grad_grad", {"DOut": "Out@GRAD"}, {"DDX": "X@GRAD"}, {"DDOut": "Out@GRAD"})
 
 
-@grad_op("reshape_grad", infer=None, grad=_AGAIN)
+@grad_op("reshape_grad", infer=None, grad=AGAIN)
 def reshape_grad(b: Binder) -> None:
     """dX = dOut in the shape of X."""
     emit_reshape(b, "X@GRAD", b["Out@GRAD"], b["X"].shape, b.lod("X"))
@@ -164,7 +167,7 @@ def reshape2(b: Binder) -> None:
     reshape(b)
 
 
-@grad_op("reshape2_grad", infer=None, grad=_AGAIN)
+@grad_op("reshape2_grad", infer=None, grad=AGAIN)
 def reshape2_grad(b: Binder) -> None:
     """dX = dOut in the shape of X."""
     emit_reshape(b, "X@GRAD", b["Out@GRAD"], b["XShape"].shape[1:], b.lod("XShape"))

@@ -7,7 +7,7 @@ from collections.abc import Collection
 import numpy as np
 
 from fluidnb.op import GRAD, Attr, Binder, Context, OpDef, OpDesc, grad_desc, grad_names, kernel, op, values_of
-from fluidnb_kernels.given import integers
+from fluidnb_kernels.given import integer, integers
 from fluidnb_kernels.rules import one_axis
 from fluidnb_kernels.tensor.moves import lay, move
 
@@ -15,7 +15,7 @@ from fluidnb_kernels.tensor.moves import lay, move
 def _sections(c: Context) -> tuple[int, list[int]]:
     """The dimension that is cut, and the size of each part; -1 where it is not known yet."""
     x, number = c["X"], c.attr("num")
-    (axis,) = integers(c, "axis", "AxisTensor")
+    axis = integer(c, "axis", "AxisTensor")
     axis = one_axis(c, axis, x.ndim)
     size, sections = x.shape[axis], integers(c, "sections", "", "SectionsTensorList")
     if not c.runtime and (c.has("AxisTensor") or c.has("SectionsTensorList")):

@@ -8,7 +8,7 @@ import numpy as np
 
 from fluidnb.op import Attr, Binder, Context, default_grad, grad_op, kernel, op, values_of
 from fluidnb_kernels.emit import zeros
-from fluidnb_kernels.given import integers
+from fluidnb_kernels.given import integer
 from fluidnb_kernels.rules import one_axis
 from fluidnb_kernels.tensor import picks
 from fluidnb_kernels.tensor.largest import ORDERED, top
@@ -18,7 +18,7 @@ Array = Any
 
 
 def _infer(c: Context) -> None:
-    x, (k,) = c["X"], integers(c, "k", "K")
+    x, k = c["X"], integer(c, "k", "K")
     c.require(
         x.ndim >= 1, "Input(X) of top_k must have at least one dimension.", expected="[..., n]", received=list(x.shape)
     )
@@ -72,7 +72,7 @@ def top_k(b: Binder) -> None:
 
     Source: Fluid's top_k_op.
     """
-    x, out, indices, (k,) = b["X"], b["Out"], b["Indices"], integers(b, "k", "K")
+    x, out, indices, k = b["X"], b["Out"], b["Indices"], integer(b, "k", "K")
     if k > 1:
         return b(first, x, k, out, indices)
     if out is not None:
@@ -95,7 +95,7 @@ def _axis(c: Context) -> int:
 
 
 def _v2_infer(c: Context) -> None:
-    x, axis, (k,) = c["X"], _axis(c), integers(c, "k", "K")
+    x, axis, k = c["X"], _axis(c), integer(c, "k", "K")
     c.require(
         x.shape[axis] < 0 or x.shape[axis] >= k, "X of top_k_v2 must have at least k elements along axis.",
         expected=f">= {k}", received=x.shape[axis],
@@ -129,7 +129,7 @@ def top_k_v2(b: Binder) -> None:
 
     Source: Paddle's top_k_v2_op.
     """
-    axis, (k,) = _axis(b), integers(b, "k", "K")
+    axis, k = _axis(b), integer(b, "k", "K")
     x, out, indices = (None if a is None else np.moveaxis(a, axis, -1) for a in (b["X"], b["Out"], b["Indices"]))
     b(first, x, k, out, indices, b.attr("largest"))
 
@@ -144,13 +144,13 @@ def top_k_v2_grad(b: Binder) -> None:
 
 @kernel("top_k", place="cuda", dtypes=ORDERED)
 def _on_cuda(b: Binder) -> None:
-    (k,) = integers(b, "k", "K")
+    k = integer(b, "k", "K")
     top(b, b["X"], k, -1, none_first=k == 1)
 
 
 @kernel("top_k_v2", place="cuda", dtypes=ORDERED)
 def _v2_on_cuda(b: Binder) -> None:
-    (k,) = integers(b, "k", "K")
+    k = integer(b, "k", "K")
     top(b, b["X"], k, _axis(b), b.attr("largest"))
 
 

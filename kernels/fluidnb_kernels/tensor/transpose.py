@@ -9,7 +9,7 @@ from fluidnb_kernels.tensor.moves import lay, move
 
 _ATTRS = {
     "axis": Attr("ints", doc="a permutation of the dimensions of X"),
-    "data_format": Attr("string", "AnyLayout", "kept for old programs; the axis decides"),
+    "data_format": Attr("string", "AnyLayout", "ignored (compatibility); the axis decides"),
 }
 
 

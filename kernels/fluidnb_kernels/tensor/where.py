@@ -161,4 +161,4 @@ def _where_grad_on_cuda(b: Binder) -> None:
 def _diag_on_cuda(b: Binder) -> None:
     out = b["Out"]
     fill(b, out)
-    move(b, out, b["Diagonal"], np.diagonal(lay(out)))
+    move(b, out, b["Diagonal"], lay(out, (out.size,))[:: out.shape[1] + 1])

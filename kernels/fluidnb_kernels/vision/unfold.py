@@ -56,7 +56,7 @@ def _pairs(b: Binder, columns: Array, whole: Array, axes: tuple[Axis, ...]) -> l
     outputs={"Y": "[n, c · kernel height · kernel width, windows]"},
     attrs={
         "kernel_sizes": Attr("ints", doc="height and width of a window", gt=0),
-        "strides": Attr("ints", doc="from window to window, down and across", gt=0),
+        "strides": Attr("ints", doc="stride of the window, down and across", gt=0),
         "paddings": Attr("ints", doc="zeros above, left, below, right", ge=0),
         "dilations": Attr("ints", doc="from element to element in a window, down and across", gt=0),
     },

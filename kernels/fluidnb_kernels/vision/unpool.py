@@ -81,7 +81,7 @@ def take_back(g: Array, index: Array, dx: Array) -> None:
     outputs={"Out": "[n, c, H, W]"},
     attrs={
         "ksize": Attr("ints", doc="height and width of a window of the pooling", gt=0),
-        "strides": Attr("ints", [1, 1], "from window to window", gt=0),
+        "strides": Attr("ints", [1, 1], "stride of the window", gt=0),
         "paddings": Attr("ints", [0, 0], "padding of the pooling", ge=0),
         "unpooling_type": Attr("string", doc="max", enum=("max",)),
         "output_size": Attr("ints", [0, 0], "H and W; 0 for (h - 1) · stride - 2 · padding + ksize"),

@@ -1,0 +1,231 @@
+"""generate_proposal_labels: which proposed regions the network that classifies learns from, and what."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from fluidnb.errors import EnforceNotMet
+from fluidnb.op import Attr, Binder, Context, op
+from fluidnb.values.copies import on_host
+from fluidnb_kernels.detection.boxes import four_wide, overlaps
+from fluidnb_kernels.detection.sampling import (
+    NEAR,
+    deltas,
+    one_row_each,
+    parts,
+    reservoir,
+    same_sequences,
+    write_rows,
+)
+from fluidnb_kernels.rules import whole_numbers
+from fluidnb_kernels.sequences import all_given, as_level, require_lod
+
+Array = Any
+_SLOTS = ("RpnRois", "GtClasses", "IsCrowd", "GtBoxes", "ImInfo")
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """Thresholds and counts that select regions as examples.
+
+    Args:
+        most: examples of an image.
+        share: the share of examples with an object, at most.
+        front: the overlap above which a region has an object.
+        high: the overlap below which it has none.
+        low: the overlap from which it has none.
+        weights: four divisors of box deltas.
+        classes: how many there are, with that of no object.
+        agnostic: whether all objects share the columns of class 1.
+    """
+
+    most: int
+    share: float
+    front: float
+    high: float
+    low: float
+    weights: tuple[float, ...]
+    classes: int
+    agnostic: bool
+
+
+def sample(
+    shared: Array, crowd: Array, limits: Limits, generator: np.random.Generator | None
+) -> tuple[Array, Array, Array, Array]:
+    """Which rows are examples with an object, which without, the objects of the first, and their largest overlaps.
+
+    Args:
+        shared: overlaps [objects + regions, objects]; the objects themselves are the first rows.
+        crowd: [objects]: not 0 for a crowd, whose own box is no example.
+        limits: what decides.
+        generator: random numbers, or None for the first ones.
+    """
+    best = shared.max(1, initial=0)
+    best[: len(crowd)][crowd != 0] = -1
+    front = np.flatnonzero(best > limits.front)
+    front = reservoir(front, int(np.float32(limits.most) * np.float32(limits.share)), generator)
+    objects = (abs(best[front, None] - shared[front]) < NEAR).argmax(1) if len(front) else front
+    back = np.flatnonzero((best <= limits.front) & (best >= limits.low) & (best < limits.high))
+    back = reservoir(back, limits.most - len(front), generator)
+    return front, back, objects, best[np.concatenate([front, back])]
+
+
+def of_image(
+    rois: Array, classes: Array, crowd: Array, boxes: Array, scale: Any, limits: Limits,
+    generator: np.random.Generator | None,
+) -> tuple[Array, ...]:  # fmt: skip
+    """The examples of one image: regions, labels, targets, their two weights, and how much each overlaps an object.
+
+    Args:
+        rois: [regions, 4], in the image as the network sees it.
+        classes: [objects].
+        crowd: [objects].
+        boxes: [objects, 4], in the image as it was.
+        scale: how much larger the network sees it.
+        limits: what decides.
+        generator: random numbers, or None for the first ones.
+
+    Raises:
+        EnforceNotMet: a label is no class.
+    """
+    rows = np.concatenate([boxes, rois / scale])
+    front, back, objects, best = sample(overlaps(rows, boxes, False), crowd, limits, generator)
+    chosen = rows[np.concatenate([front, back])]
+    labels = np.concatenate([classes[objects], np.zeros(len(back), classes.dtype)]).astype(np.int32)
+    columns = np.minimum(labels, 1) if limits.agnostic else labels
+    wrong = labels[(labels < 0) | (columns >= limits.classes)]
+    if len(wrong):
+        raise EnforceNotMet(
+            "A label of generate_proposal_labels is no class.", expected=f"0 to {limits.classes - 1}",
+            received=int(wrong[0]), hint="class_nums counts the class of no object, too.",
+        )  # fmt: skip
+    codes = deltas(chosen[: len(front)], boxes[objects]) / np.array(limits.weights, rows.dtype)
+    targets = np.zeros((len(chosen), limits.classes, 4), rows.dtype)
+    weights = np.zeros_like(targets)
+    learns = np.flatnonzero(labels[: len(front)] > 0)
+    targets[learns, columns[learns]], weights[learns, columns[learns]] = codes[learns], 1
+    return chosen * scale, labels, targets, weights, weights, best
+
+
+def _labelled(operands: tuple[Any, ...], generator: np.random.Generator | None) -> list[tuple[Array, ...]]:
+    """The examples of every image; the operands are the values of the slots and what `_how` gives."""
+    rois, classes, crowd, boxes, info, images, limits = operands
+    classes, crowd = classes.reshape(-1), crowd.reshape(-1)
+    return [
+        of_image(rois[own], classes[part], crowd[part], boxes[part], scale, limits, generator)
+        for own, part, scale in zip(*images, info[:, 2], strict=True)
+    ]
+
+
+def _how(b: Context) -> tuple[tuple[list[slice], list[slice]], Limits]:
+    """The regions and the objects of each image, and what decides."""
+    return (parts(b.lod("RpnRois")[-1]), parts(b.lod("GtBoxes")[-1])), Limits(
+        b.attr("batch_size_per_im"), b.attr("fg_fraction"), b.attr("fg_thresh"), b.attr("bg_thresh_hi"),
+        b.attr("bg_thresh_lo"), tuple(b.attr("bbox_reg_weights")), b.attr("class_nums"), b.attr("is_cls_agnostic"),
+    )  # fmt: skip
+
+
+def _counts(b: Binder) -> tuple[int, ...]:
+    """Number of selected regions of each image."""
+    if not all_given(b, *_SLOTS) or not b.lod("RpnRois") or not b.lod("GtBoxes"):
+        return ()
+    generator = b.rng.rewind() if b.attr("use_random") else None
+    values: tuple[Any, ...] = tuple(on_host(b[s]) for s in _SLOTS)
+    return tuple(len(own[0]) for own in _labelled((*values, *_how(b)), generator))
+
+
+def _infer(c: Context) -> None:
+    four_wide(c, "RpnRois")
+    four_wide(c, "GtBoxes")
+    for slot in ("GtClasses", "IsCrowd"):
+        whole_numbers(c, slot)
+    for slot in _SLOTS[:4]:
+        require_lod(c, slot, 1)
+    for slot in ("RpnRois", "GtBoxes"):
+        one_row_each(c, "ImInfo", slot)
+    same_sequences(c, "GtBoxes", "GtClasses", "IsCrowd")
+    count, level = -1, None
+    if isinstance(c, Binder):
+        level = as_level(_counts(c))
+        count = level[-1]
+    dtype, wide = c["RpnRois"].dtype, (count, 4 * c.attr("class_nums"))
+    c.set("Rois", (count, 4), dtype, (level,))
+    c.set("LabelsInt32", (count, 1), np.int32, (level,))
+    for slot in ("BboxTargets", "BboxInsideWeights", "BboxOutsideWeights"):
+        c.set(slot, wide, dtype, (level,))
+    c.set("MaxOverlapWithGT", (count,), dtype, (level,))
+
+
+def write_labelled(stream: Any, operands: tuple[Any, ...], outs: tuple[Array | None, ...]) -> None:
+    """Write the examples of every image.
+
+    Args:
+        stream: where random numbers come from, or None.
+        operands: what `_labelled` takes.
+        outs: the six outputs, written; None for one that is not wanted.
+    """
+    write_rows(outs, _labelled(operands, None if stream is None else stream.rewind()))
+
+
+@op(
+    "generate_proposal_labels",
+    inputs={
+        "RpnRois": "[regions, 4]: left, top, right, bottom; a sequence for each image",
+        "GtClasses": "int32 [objects, 1]: their classes; a sequence for each image",
+        "IsCrowd": "int32 [objects, 1]: 1 for a crowd; a sequence for each image",
+        "GtBoxes": "[objects, 4]: boxes in the image as it was; a sequence for each image",
+        "ImInfo": "[images, 3]: height, width, and how much larger the network sees the image",
+    },
+    outputs={
+        "Rois": "[examples, 4]; a sequence for each image",
+        "LabelsInt32": "int32 [examples, 1]: the class of each, 0 for none",
+        "BboxTargets": "[examples, 4 · class_nums]: the object as deltas of the region, in the columns of its class",
+        "BboxInsideWeights": "the same shape: 1 where there is a target",
+        "BboxOutsideWeights": "the same shape: 1 where there is a target",
+        "MaxOverlapWithGT?": "[examples]: how much each overlaps an object; of later Paddle",
+    },
+    attrs={
+        "batch_size_per_im": Attr("int", doc="how many regions of an image are examples, at most"),
+        "fg_fraction": Attr("float", doc="the share of examples with an object, at most"),
+        "fg_thresh": Attr("float", doc="the overlap above which a region has an object"),
+        "bg_thresh_hi": Attr("float", doc="the overlap below which a region has none"),
+        "bg_thresh_lo": Attr("float", doc="the overlap from which a region has none"),
+        "bbox_reg_weights": Attr("floats", doc="four divisors of the deltas"),
+        "class_nums": Attr("int", doc="how many classes there are, with that of no object", gt=0),
+        "is_cls_agnostic": Attr("bool", False, "whether all objects share the columns of class 1"),
+        "is_cascade_rcnn": Attr("bool", False, "the stages of a cascade are not built", enum=(False,)),
+        "use_random": Attr("bool", True, "whether regions are drawn at random; otherwise the first ones are taken"),
+    },
+    check=lambda a: None if len(a["bbox_reg_weights"]) == 4 else "bbox_reg_weights must be four numbers.",
+    infer=_infer,
+    guard=_counts,
+    data_shape=True,
+    random=True,
+    host_only=True,
+    dtypes=("float32", "float64"),
+    dtype_slot="RpnRois",
+)
+def generate_proposal_labels(b: Binder) -> None:
+    """Rois = regions and objects that overlap an object much or little; the others are no examples.
+
+    A region has the class of the object that it overlaps most, where that is more than ``fg_thresh``, and class 0 where
+    it is from ``bg_thresh_lo`` to below ``bg_thresh_hi``. The boxes of the objects are regions too. Where too many
+    qualify, they are drawn at random from the operator's stream.
+
+    Example:
+        >>> from fluidnb.testing import run_op
+        >>> given = {"RpnRois": ([[0.0, 0.0, 7.0, 3.0]], [[1]]), "GtBoxes": ([[0.0, 0.0, 3.0, 3.0]], [[1]])}
+        >>> given |= {s: (np.array([[v]], "int32"), [[1]]) for s, v in (("GtClasses", 1), ("IsCrowd", 0))}
+        >>> attrs = {"batch_size_per_im": 4, "fg_fraction": 0.5, "fg_thresh": 0.4, "bg_thresh_hi": 0.5}
+        >>> attrs |= {"bg_thresh_lo": 0.0, "bbox_reg_weights": [1.0] * 4, "class_nums": 2}
+        >>> out = run_op("generate_proposal_labels", {**given, "ImInfo": [[8.0, 8.0, 1.0]]}, attrs)
+        >>> out["LabelsInt32"].array.ravel(), out["BboxTargets"].array[1].round(2)
+        (array([1, 1], dtype=int32), array([ 0.  ,  0.  ,  0.  ,  0.  , -0.25,  0.  , -0.69,  0.  ]))
+
+    Source: Ren et al., "Faster R-CNN" (2015); Fluid's generate_proposal_labels_op.
+    """
+    outs = tuple(b[slot] for slot in b.definition.outputs)
+    b(write_labelled, b.rng if b.attr("use_random") else None, (*(b[s] for s in _SLOTS), *_how(b)), outs)

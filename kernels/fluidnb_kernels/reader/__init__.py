@@ -1,0 +1,1 @@
+"""Readers inside programs: operators that open and decorate them, and ``read``."""

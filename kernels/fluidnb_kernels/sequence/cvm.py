@@ -1,0 +1,100 @@
+"""cvm: how often something was shown and clicked, in the first two columns of its embedding."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from typing import Any
+
+import numpy as np
+
+from fluidnb.op import GRAD, Attr, Binder, Context, OpDef, OpDesc, grad_desc, grad_names, grad_op, op
+from fluidnb_kernels.emit import FLOATS
+from fluidnb_kernels.rules import agree
+
+Array = Any
+
+
+def _infer(c: Context) -> None:
+    x, counts = c["X"].shape, c["CVM"].shape
+    c.require(
+        len(x) == 2 and (x[1] < 0 or x[1] >= 2), "Input(X) of cvm must be a matrix that begins with two counts.",
+        expected="[rows, 2 or more columns]", received=list(x),
+    )  # fmt: skip
+    c.require(
+        agree(counts, (-1, 2)), "Input(CVM) of cvm must have two columns.", expected="[sequences, 2]",
+        received=list(counts),
+    )  # fmt: skip
+    c.set("Y", (x[0], x[1] if c.attr("use_cvm") or x[1] < 0 else x[1] - 2), c["X"].dtype, c.lod("X"))
+
+
+def _grad(desc: OpDesc, definition: OpDef, no_grad: Collection[str]) -> list[OpDesc]:
+    ins = {"X": desc.ins["X"], "CVM": desc.ins["CVM"], "Y" + GRAD: [n + GRAD for n in desc.outs["Y"]]}
+    return [grad_desc("cvm_grad", desc, ins, {"X" + GRAD: grad_names(desc, "X", no_grad)})]
+
+
+def rates(x: Array, keep: bool, out: Array) -> None:
+    """Write embeddings with logarithms of their counts, or without counts.
+
+    Args:
+        x: [rows, columns]; the first two are how often it was shown and clicked.
+        keep: whether the counts stay.
+        out: written.
+
+    Example:
+        >>> y = np.zeros((1, 3)); rates(np.array([[3.0, 1.0, 7.0]]), True, y); y.round(3)
+        array([[ 1.386, -0.693,  7.   ]])
+    """
+    if not keep:
+        out[...] = x[:, 2:]
+        return
+    out[...] = x
+    np.log1p(x[:, :2], out=out[:, :2])
+    out[:, 1] -= out[:, 0]
+
+
+def slopes(g: Array, counts: Array, lengths: Array, dx: Array) -> None:
+    """Write the gradient: the counts themselves in the first two columns.
+
+    Args:
+        g: gradient of the result.
+        counts: [sequences, 2].
+        lengths: rows of each sequence.
+        dx: written.
+    """
+    dx[:, :2] = np.repeat(counts, lengths, 0)
+    dx[:, 2:] = g[:, g.shape[1] - dx.shape[1] + 2 :]
+
+
+@op(
+    "cvm",
+    inputs={"X": "[rows, columns]: embeddings that begin with two counts", "CVM": "[sequences, 2]: their counts"},
+    outputs={"Y": "the shape of X, or two columns less"},
+    attrs={"use_cvm": Attr("bool", True, "whether the counts stay")},
+    infer=_infer,
+    grad=_grad,
+    host_only=True,
+    dtypes=FLOATS,
+)
+def cvm(b: Binder) -> None:
+    """Y = X with ``log(shown + 1)`` and ``log(clicked + 1) - log(shown + 1)`` in front, or without its counts.
+
+    Example:
+        >>> from fluidnb.testing import run_op
+        >>> run_op("cvm", {"X": [[0.0, 0.0, 5.0]], "CVM": [[1.0, 1.0]]}, {"use_cvm": False})["Y"]
+        array([[5.]])
+
+    Source: Fluid's cvm_op.
+    """
+    b(rates, b["X"], b.attr("use_cvm"), b["Y"])
+
+
+@grad_op("cvm_grad", dtype_slot="X")
+def cvm_grad(b: Binder) -> None:
+    """dX = CVM of its sequence in the first two columns, which parameter servers add up; dY in the others."""
+    x, counts, level = b["X"], b["CVM"], b.lod("X")
+    lengths = np.diff(level[0]) if level else np.ones(len(x), np.int64)
+    b.require(
+        len(lengths) == len(counts), "Input(CVM) of cvm has a row for each sequence of X.",
+        expected=len(lengths), received=len(counts),
+    )  # fmt: skip
+    b(slopes, b["Y@GRAD"], counts, lengths, b["X@GRAD"])
