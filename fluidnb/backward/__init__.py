@@ -10,8 +10,9 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
-from typing import Any
+from typing import Annotated, Any
 
+from fluidnb.arguments import Rule, checked
 from fluidnb.backward.emit import Callback, all_or_nothing, emit, free_name
 from fluidnb.backward.path import Wanted, dependents, is_floating, names_of
 from fluidnb.backward.walk import Part, Walk
@@ -27,9 +28,19 @@ __all__ = ["all_or_nothing", "append_backward", "calc_gradient", "gradients"]
 
 Names = Iterable[Variable | str]
 
+#: What is made small.
+Loss = Annotated[
+    Variable,
+    Rule(
+        "a Variable",
+        hint="for example layers.mean(cost); program.global_block().var(name) gives the Variable of a name.",
+    ),
+]
 
+
+@checked
 def append_backward(
-    loss: Variable,
+    loss: Loss,
     parameter_list: Names | None = None,
     no_grad_set: Names | None = None,
     callbacks: Sequence[Callback] | None = None,
@@ -86,6 +97,7 @@ def append_backward(
 append_backward_ops = append_backward  # version 0.10's name
 
 
+@checked
 def gradients(
     targets: Variable | Sequence[Variable],
     inputs: Variable | Sequence[Variable],
@@ -138,6 +150,7 @@ def gradients(
         return [None if name is None else block.var(name) for name in found]
 
 
+@checked
 def calc_gradient(
     targets: Variable | Sequence[Variable],
     inputs: Variable | Sequence[Variable],

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 
+from fluidnb.arguments import checked
 from fluidnb.backward.path import is_array
 from fluidnb.backward.walk import Walk
 from fluidnb.op import EMPTY, GRAD
@@ -18,6 +19,7 @@ from fluidnb.values.dtypes import VarType
 Callback = Callable[[Block, Mapping[str, str]], object]
 
 
+@checked
 @contextmanager
 def all_or_nothing(*programs: Program) -> Iterator[None]:
     """When the body raises, some programs and the counters of names are again what they were before.

@@ -33,7 +33,8 @@ from fluidnb.core.facts import (
     unique_integer,
 )
 from fluidnb.core.flags import init_devices, init_gflags, init_glog
-from fluidnb.core.later import LATER, EOFException, later
+from fluidnb.core.flags import set_eager_deletion_mode as _set_eager_deletion_mode  # noqa: F401
+from fluidnb.core.later import LATER, later
 from fluidnb.core.net import Net
 from fluidnb.core.operator import Operator
 from fluidnb.core.profiling import (
@@ -64,6 +65,7 @@ from fluidnb.values import (
 )
 from fluidnb.values import LoDRankTable as LodRankTable
 from fluidnb.values import VarType as DataType
+from fluidnb.values.reader import EOFException
 
 #: Other names of the same things, some of version 0.11.
 Tensor = LoDTensor

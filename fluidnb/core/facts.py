@@ -106,7 +106,7 @@ def is_compile_gpu() -> bool:
 
 
 def op_support_gpu(op_type: str) -> bool:
-    """Whether an operator has a kernel of its own for CUDA.
+    """Whether an operator runs on a GPU of this machine by a kernel of its own.
 
     Args:
         op_type: the operator.
@@ -115,10 +115,10 @@ def op_support_gpu(op_type: str) -> bool:
         NotFound: there is no such operator.
 
     Example:
-        >>> op_support_gpu("relu") in (True, False)
+        >>> op_support_gpu("sum") is is_compiled_with_cuda()
         True
     """
-    return any(key.place == CUDAPlace.kind for key in kernels_of(op_type))
+    return any(key.place == CUDAPlace.kind for key in kernels_of(op_type)) and is_compiled_with_cuda()
 
 
 def is_float16_supported(place: Place) -> bool:

@@ -56,3 +56,17 @@ def init_devices(p2p: bool = True) -> None:
     Example:
         >>> init_devices(False)
     """
+
+
+def set_eager_deletion_mode(threshold_gb: float, fraction: float, fast: bool) -> None:
+    """Set how early dead tensors are freed, as FLAGS_eager_delete_tensor_gb does.
+
+    Args:
+        threshold_gb: gigabytes of dead tensors at which they are freed; negative for never.
+        fraction: accepted for old scripts; all dead tensors are freed.
+        fast: accepted for old scripts.
+
+    Example:
+        >>> set_eager_deletion_mode(-1.0, 1.0, True)
+    """
+    set_flags({"eager_delete_tensor_gb": float(threshold_gb)})

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from fluidnb.errors import EnforceNotMet
 from fluidnb.layers.absent import refusal
 
 _PREDICTOR = (
@@ -16,8 +15,8 @@ _PASSES = (
     "Executor.run binds a program once and replays it; fluid.transpiler rewrites programs.",
 )
 _QUEUE = (
-    "reading files inside a program needs the reader operators, which are not built",
-    "feed each batch: fluid.reader and fluid.DataFeeder make it.",
+    "layers.py_reader makes the queue of a reader, and fills it",
+    "reader.decorate_paddle_reader(...) or decorate_tensor_provider(...), then reader.start().",
 )
 _EAGER = ("it computes at once, without a program, and fluidnb is about programs", "build a Program, and run it.")
 
@@ -31,15 +30,6 @@ LATER = {
     **dict.fromkeys(("LoDTensorBlockingQueue", "Reader", "init_lod_tensor_blocking_queue"), _QUEUE),
     **dict.fromkeys(("Layer", "PyLayer", "Tracer", "VarBase"), _EAGER),
 }
-
-
-class EOFException(EnforceNotMet):
-    """A reader inside a program has no more batches. Readers are outside of programs here, so that nothing raises it.
-
-    Example:
-        >>> issubclass(EOFException, EnforceNotMet)
-        True
-    """
 
 
 def later(name: str) -> Any:

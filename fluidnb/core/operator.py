@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, ClassVar
 
+from fluidnb.core.facts import op_support_gpu
 from fluidnb.core.grow import grow, take_over
 from fluidnb.errors import NotFound, OpValueError, near
 from fluidnb.net.net_op import op_line
@@ -12,7 +13,7 @@ from fluidnb.op import EMPTY, check_desc, get_op
 from fluidnb.program import Program
 from fluidnb.proto.desc import OpDesc
 from fluidnb.runtime import Scope, place_in, run_ops
-from fluidnb.values import CUDAPlace, DeviceContext, Place
+from fluidnb.values import DeviceContext, Place
 from fluidnb.where import capture
 
 
@@ -156,8 +157,8 @@ class Operator:
         return [name for slot, names in self.outputs().items() if slot not in private for name in names]
 
     def support_gpu(self) -> bool:
-        """Whether it has a kernel of its own for CUDA."""
-        return any(kernel.place == CUDAPlace.kind for kernel in get_op(self._desc.optype).kernels)
+        """Whether it runs on a GPU of this machine by a kernel of its own."""
+        return op_support_gpu(self._desc.optype)
 
     def __str__(self) -> str:
         return op_line(self._desc.optype, self.inputs(), self.outputs())

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from fluidnb.arguments import Checked
 from fluidnb.errors import OpTypeError
 
 if TYPE_CHECKING:
     from fluidnb.program import Block, Operator, Variable
 
 
-class Initializer:
+class Initializer(Checked):
     """The base of initializers: called with a variable and a block, it appends one operator there.
 
     Example:
@@ -21,6 +22,9 @@ class Initializer:
         >>> startup.global_block().ops[0].type
         'fill_constant'
     """
+
+    #: What a message says where one is expected.
+    argument_hint = "for example fluid.initializer.Constant(0.0)."
 
     def __call__(self, var: Variable, block: Block) -> Operator:
         """Append the operator that fills ``var``.
@@ -34,6 +38,8 @@ class Initializer:
         """
         op_type, attrs = self.operator(tuple(var.shape), var.dtype)
         attrs = {"shape": list(var.shape), "dtype": int(var.dtype), **attrs}
+        if attrs.get("seed") == 0:
+            attrs["seed"] = _of_32_bits(block.program.random_seed)
         return block.append_op(type=op_type, outputs={"Out": [var]}, attrs=attrs)
 
     def operator(self, shape: tuple[int, ...], dtype: Any = "float32") -> tuple[str, dict[str, Any]]:
@@ -48,6 +54,11 @@ class Initializer:
     def __repr__(self) -> str:
         args = ", ".join(f"{k.lstrip('_')}={v!r}" for k, v in vars(self).items())
         return f"{type(self).__name__}({args})"
+
+
+def _of_32_bits(seed: int) -> int:
+    """A program's seed as an attribute can hold it: 0 only for 0."""
+    return seed if -(2**31) <= seed < 2**31 else seed % (2**31 - 1) or 1
 
 
 def check_initializer(value: object) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from fluidnb.arguments import checked
 from fluidnb.errors import OpValueError, near
 from fluidnb.initializer.base import Initializer
 from fluidnb.initializer.constants import Constant
@@ -16,6 +17,7 @@ _DEFAULTS: dict[str, tuple[Initializer, Initializer]] = {
 _chosen = "fluid"
 
 
+@checked
 def set_defaults(name: str) -> str:
     """Choose the initializers of parameters that do not name one.
 

@@ -14,7 +14,7 @@ class UniformInitializer(Initializer):
     Args:
         low: lower bound.
         high: upper bound.
-        seed: 0 draws from the program's own random stream; another number fixes this parameter's draws.
+        seed: fixes this parameter's draws; 0 takes the program's ``random_seed``, where that is not 0.
 
     Raises:
         OpValueError: low is above high.
@@ -39,7 +39,7 @@ class NormalInitializer(Initializer):
     Args:
         loc: its mean.
         scale: its standard deviation.
-        seed: 0 draws from the program's own random stream; another number fixes this parameter's draws.
+        seed: fixes this parameter's draws; 0 takes the program's ``random_seed``, where that is not 0.
 
     Example:
         >>> Normal(0.0, 0.02).operator((3,))
@@ -59,7 +59,7 @@ class TruncatedNormalInitializer(Initializer):
     Args:
         loc: the mean.
         scale: the standard deviation before the far draws are left out.
-        seed: 0 draws from the program's own random stream; another number fixes this parameter's draws.
+        seed: fixes this parameter's draws; 0 takes the program's ``random_seed``, where that is not 0.
 
     Example:
         >>> TruncatedNormal(0.0, 0.02).operator((3,))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from fluidnb.errors import OpValueError
 from fluidnb.initializer.base import Initializer
 
 
@@ -48,7 +49,13 @@ class _Scaled(Initializer):
 
     def _fans(self, shape: tuple[int, ...]) -> tuple[float, float]:
         fan_in, fan_out = fans(shape)
-        return self._fan_in or fan_in, self._fan_out or fan_out
+        found = self._fan_in or fan_in, self._fan_out or fan_out
+        if not all(n > 0 for n in found):
+            raise OpValueError(
+                f"{type(self).__name__} has no spread for these sizes.", expected="sizes and fans that are positive",
+                received=f"shape {list(shape)}, fan in {found[0]}, fan out {found[1]}",
+            )  # fmt: skip
+        return found
 
 
 class XavierInitializer(_Scaled):
@@ -58,7 +65,7 @@ class XavierInitializer(_Scaled):
         uniform: a uniform distribution (bound sqrt(6 / (fan in + fan out))) or else a normal one.
         fan_in: replaces the fan in that the shape says.
         fan_out: replaces the fan out that the shape says.
-        seed: 0 draws from the program's own random stream; another number fixes this parameter's draws.
+        seed: fixes this parameter's draws; 0 takes the program's ``random_seed``, where that is not 0.
 
     Example:
         >>> op, attrs = Xavier().operator((13, 1))
@@ -82,7 +89,7 @@ class MSRAInitializer(_Scaled):
     Args:
         uniform: a uniform distribution (bound sqrt(6 / fan in)) or else a normal one.
         fan_in: replaces the fan in that the shape says.
-        seed: 0 draws from the program's own random stream; another number fixes this parameter's draws.
+        seed: fixes this parameter's draws; 0 takes the program's ``random_seed``, where that is not 0.
 
     Example:
         >>> op, attrs = MSRA(uniform=False).operator((8, 3, 5, 5))

@@ -14,6 +14,7 @@ from fluidnb.memory.flags import define_flag, get_flags, set_flags
 from fluidnb.memory.pools import PlaceLike, alloc, arena_map, free, pool, register_allocator, stats, used
 from fluidnb.memory.stats import Chunk, Span, Stats, size_text
 from fluidnb.memory.system_allocator import CPUAllocator, SystemAllocator
+from fluidnb.memory.views import Reserve, strided, view_of
 from fluidnb.memory.vlog import VLOG, init_glog, vlog_is_on
 
 __all__ = [
@@ -24,6 +25,7 @@ __all__ = [
     "Chunk",
     "OutOfMemory",
     "PlaceLike",
+    "Reserve",
     "Span",
     "Stats",
     "SystemAllocator",
@@ -43,7 +45,9 @@ __all__ = [
     "set_flags",
     "size_text",
     "stats",
+    "strided",
     "tag",
     "used",
+    "view_of",
     "vlog_is_on",
 ]

@@ -13,6 +13,7 @@ from fluidnb.errors import OpTypeError, OpValueError
 from fluidnb.memory import flags
 from fluidnb.memory.buddy import BuddyAllocator
 from fluidnb.memory.pools import PlaceLike, pool
+from fluidnb.memory.views import view_of
 
 Array: TypeAlias = np.ndarray[Any, Any]
 
@@ -89,7 +90,7 @@ def empty(place: PlaceLike, shape: Sequence[int], dtype: Any, order: Sequence[in
         raise OpValueError(f"Cannot make an array of shape {list(shape)}.", expected="sizes of 0 or more")
     strides = None if order is None else _strides(shape, dtype.itemsize, order)
     block = Block(pool(place), dtype.itemsize * prod(shape))
-    array: Array = np.ndarray(shape, dtype, np.asarray(block), 0, strides)
+    array = view_of(np.asarray(block), shape, dtype, 0, strides)
     if flags.values["init_allocated_mem"]:
         poison(array)
     return array

@@ -131,12 +131,13 @@ for _name, _switch, _doc in (
     ("eager_delete_tensor_gb", -1.0, "Free dead tensors early once they hold this many GB; negative: never."),
     ("benchmark", False, "Time every operator and wait for the device after each."),
     ("init_allocated_mem", False, "Fill new tensors with NaN, or 0xAA bytes where a dtype has no NaN."),
+    ("strict_feeds", True, "Refuse feeds that differ from the declared shape or dtype; off, operators decide."),
     ("dataset_download", False, "Let data sets fetch files that are not in the cache; off, a stand-in takes over."),
 ):
     define_flag(_name, _switch, _doc)
 _STRATEGY = "naive_best_fit"
 define_flag("allocator_strategy", _STRATEGY, "How pools choose a block.", lambda v: v == _STRATEGY, f'"{_STRATEGY}"')
 define_flag(
-    "max_loop_iterations", 0, "Stop a while loop that would begin one more iteration than this; 0: no limit.",
+    "max_loop_iterations", 10_000_000, "Stop a while loop that would begin one more iteration than this; 0: no limit.",
     lambda n: n >= 0, "0 or more",
 )  # fmt: skip

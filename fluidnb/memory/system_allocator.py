@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Protocol
 
 from fluidnb.memory import flags
+from fluidnb.memory.stats import size_text
 
 
 class SystemAllocator(Protocol):
@@ -66,10 +67,9 @@ class CPUAllocator:
         Raises:
             MemoryError: the system refuses.
         """
-        try:
-            pages = mmap.mmap(-1, size, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | getattr(mmap, "MAP_NORESERVE", 0))
-        except (OSError, ValueError, OverflowError) as e:
-            raise MemoryError(str(e)) from None
+        if size > _CHECKED and size > (free := host_available()):
+            raise MemoryError(f"the machine has {size_text(free)} left")  # else it would be killed at the first touch
+        pages = map_pages(size)
         ptr = ctypes.addressof(ctypes.c_char.from_buffer(pages))
         self._maps[ptr] = pages
         pin = self.pinned or flags.values["use_pinned_memory"]
@@ -113,6 +113,38 @@ def host_memory() -> int:
     return total
 
 
+def host_available() -> int:
+    """Bytes of memory that this process can still take without swapping: what the system calls available.
+
+    Example:
+        >>> 0 < host_available() <= host_memory()
+        True
+    """
+    try:
+        lines = Path("/proc/meminfo").read_text().splitlines()
+        free = next(1024 * int(line.split()[1]) for line in lines if line.startswith("MemAvailable:"))
+    except (OSError, ValueError, StopIteration):  # no Linux
+        return host_memory()
+    return min(free, host_memory())
+
+
+def map_pages(size: int) -> mmap.mmap:
+    """Anonymous pages, which cost nothing until they are touched.
+
+    Args:
+        size: bytes.
+
+    Raises:
+        MemoryError: the system refuses.
+    """
+    try:
+        return mmap.mmap(-1, size, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | getattr(mmap, "MAP_NORESERVE", 0))
+    except (OSError, ValueError, OverflowError) as e:
+        raise MemoryError(str(e)) from None
+
+
+#: Bytes up to which a request is not compared with what the machine has left.
+_CHECKED = 1 << 26
 _MLOCK_ONFAULT = 1  # <bits/mman.h>
 
 

@@ -17,7 +17,7 @@ class AdamOptimizer(Optimizer):
 
     Args:
         learning_rate: a number, or a variable of shape [1].
-        beta1: the share of the mean that stays.
+        beta1: exponential decay rate of the first moment.
         beta2: the share of the mean square that stays.
         epsilon: keeps the divisor from zero.
         regularization: weight decay of parameters that have none of their own.

@@ -146,7 +146,7 @@ class AdamaxOptimizer(Optimizer):
 
     Args:
         learning_rate: a number, or a variable of shape [1].
-        beta1: the share of the mean that stays.
+        beta1: exponential decay rate of the first moment.
         beta2: the share of the largest gradient that stays.
         epsilon: keeps the divisor from zero.
         regularization: weight decay of parameters that have none of their own.

@@ -4,23 +4,27 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from fluidnb import layers
+from fluidnb.arguments import Checked
 from fluidnb.errors import OpTypeError, OpValueError
 from fluidnb.optimizer.moving_average import same
 from fluidnb.program import Parameter, Program, Variable, default_main_program, program_guard, unique_name
 from fluidnb.program.naming import all_or_nothing
 
+if TYPE_CHECKING:
+    from fluidnb.runtime import Executor
+
 _SUMS = ("sum_1", "sum_2", "sum_3")
 _COUNTS = ("num_accumulates", "old_num_accumulates", "num_updates")
 
 
-class ModelAverage:
+class ModelAverage(Checked):
     """Means over the last steps of training, of how many is said by a share of all steps and two bounds.
 
     A parameter that is trained is taken in where ``ParamAttr(do_model_average=True)`` says so. The operators that sum
-    go behind those that are there, so it is made after ``minimize``.
+    go behind those that are there, so it is made after ``minimize``. Without such a parameter nothing is averaged.
 
     Args:
         average_window_rate: which share of all steps the mean is over.
@@ -31,7 +35,7 @@ class ModelAverage:
 
     Raises:
         OpTypeError: a bound is no whole number.
-        OpValueError: the main program has no such parameters, or the bounds contradict each other.
+        OpValueError: the bounds contradict each other.
 
     Example:
         >>> attr = fluid.ParamAttr(do_model_average=True)
@@ -72,12 +76,6 @@ class ModelAverage:
             p for p in block.all_parameters()
             if p.trainable and p.do_model_average is not False and not p.stop_gradient
         ]  # fmt: skip
-        if not parameters:
-            raise OpValueError(
-                "There is nothing to average.", expected="a trained parameter with do_model_average",
-                received=f"{default_main_program().short()} without one",
-                hint="build the model with ParamAttr(do_model_average=True) and minimize first.",
-            )  # fmt: skip
         self._name = name or ""
         self._attrs = {
             "average_window": float(average_window_rate), "min_average_window": min_average_window,
@@ -109,7 +107,7 @@ class ModelAverage:
         return state
 
     @contextmanager
-    def apply(self, executor: Any, need_restore: bool = True) -> Iterator[None]:
+    def apply(self, executor: Executor, need_restore: bool = True) -> Iterator[None]:
         """Use the means in place of the parameters inside a ``with``.
 
         Args:
@@ -122,6 +120,9 @@ class ModelAverage:
         Raises:
             OpValueError: nothing has been summed yet.
         """
+        if not self._kept:
+            yield
+            return
         question = Program()
         with program_guard(question, Program()):
             updates = same(self._kept[0][1]["num_updates"])
@@ -136,7 +137,7 @@ class ModelAverage:
             if need_restore:
                 self.restore(executor)
 
-    def restore(self, executor: Any) -> None:
+    def restore(self, executor: Executor) -> None:
         """Bring the parameters back that `apply` put aside.
 
         Args:

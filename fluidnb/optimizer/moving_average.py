@@ -4,16 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from fluidnb import layers
+from fluidnb.arguments import Checked
 from fluidnb.errors import OpTypeError, OpValueError
 from fluidnb.layer_helper import LayerHelper
 from fluidnb.program import OpRole, Parameter, Program, Variable, default_main_program, program_guard, unique_name
 from fluidnb.program.naming import all_or_nothing
 
+if TYPE_CHECKING:
+    from fluidnb.runtime import Executor
 
-class ExponentialMovingAverage:
+
+class ExponentialMovingAverage(Checked):
     """Averages in which older values count less and less: ``ema = decay · ema + (1 - decay) · parameter``.
 
     Every parameter that is trained has one. Averages begin at 0, which is made up for where they are used: they are
@@ -115,7 +119,7 @@ class ExponentialMovingAverage:
         layers.assign(same(parameter, ".ema_backup"), output=same(parameter))
 
     @contextmanager
-    def apply(self, executor: Any, need_restore: bool = True) -> Iterator[None]:
+    def apply(self, executor: Executor, need_restore: bool = True) -> Iterator[None]:
         """Use the averages in place of the parameters inside a ``with``.
 
         Args:
@@ -143,7 +147,7 @@ class ExponentialMovingAverage:
             if need_restore:
                 self.restore(executor)
 
-    def restore(self, executor: Any) -> None:
+    def restore(self, executor: Executor) -> None:
         """Bring the parameters back that `apply` put aside.
 
         Args:
@@ -168,6 +172,14 @@ def same(variable: Variable, suffix: str = "") -> Variable:
         ...     same(w, ".old").name
         'w.old'
     """
-    return LayerHelper("same").main_program.global_block().create_var(
-        name=variable.name + suffix, shape=variable.shape, dtype=variable.dtype, persistable=True, stop_gradient=True
+    return (
+        LayerHelper("same")
+        .main_program.global_block()
+        .create_var(
+            name=variable.name + suffix,
+            shape=variable.shape,
+            dtype=variable.dtype,
+            persistable=True,
+            stop_gradient=True,
+        )
     )

@@ -63,9 +63,9 @@ def describe(
     given: dict[str, Any] = {}
     op = f"op {len(block.desc.ops) if index is None else index} ({type}) in block {block.idx}"
     if attrs is not None:
-        if not isinstance(attrs, Mapping):
+        if not _is_named(attrs):
             raise OpTypeError(
-                "'attrs' should be a dict.", op=op, where=capture(2), expected="a dict",
+                "'attrs' should be a dict.", op=op, where=capture(2), expected="attribute -> value",
                 received=f"{attrs!r} ({attrs.__class__.__name__})", hint='for example {"scale": 2.0}.',
             )  # fmt: skip
         given.update((name, value) for name, value in attrs.items() if value is not None)
@@ -97,10 +97,20 @@ def generated(block: Block, attrs: dict[str, Any]) -> None:
     attrs.setdefault("op_device", "")
 
 
+def _is_named(given: Any) -> bool:
+    """Whether it maps texts to something."""
+    if type(given) is not dict and not isinstance(given, Mapping):
+        return False
+    for name in given:  # a loop: all() of a generator takes three times as long, and every operator comes here
+        if not isinstance(name, str):
+            return False
+    return True
+
+
 def _slots(op: str, side: str, slots: Mapping[str, Any] | None) -> dict[str, list[str]]:
     if slots is None:
         return {}
-    if not isinstance(slots, Mapping):
+    if not _is_named(slots):
         raise OpTypeError(
             f"'{side}' should be a dict.", op=op, where=capture(3), expected="slot -> variable or list of them",
             received=f"{slots!r} ({slots.__class__.__name__})"[:200], hint='for example {"X": x}.',
@@ -182,6 +192,7 @@ def put(block: Block, desc: OpDesc, index: int | None, where: Where | None, chec
             if var.pb.SerializePartialToString() != before:
                 var.pb.Clear()
                 var.pb.MergeFromString(before)
+                var.saved = None
         program.version = version
         raise
     naming_notes(home, desc, declared)

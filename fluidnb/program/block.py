@@ -2,20 +2,29 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterable, Mapping
+from typing import TYPE_CHECKING, Annotated, Any
 
-from fluidnb.errors import NotBuiltYet
-from fluidnb.program import hooks, origin
-from fluidnb.program.block_ops import BlockOps
-from fluidnb.program.block_vars import BlockVars
-from fluidnb.proto.desc import BlockDesc
+from fluidnb.arguments import Rule, checked
+from fluidnb.errors import NotBuiltYet, NotFound, OpValueError, near
+from fluidnb.program import append, hooks, naming, origin
+from fluidnb.program.constants import grad_var_name
+from fluidnb.program.listing import Ops, Vars
+from fluidnb.program.operator import Operator
+from fluidnb.program.parameter import Parameter
+from fluidnb.program.variable import Variable
+from fluidnb.proto.desc import BlockDesc, OpDesc, VarDesc
 from fluidnb.where import capture
 
 if TYPE_CHECKING:
     from fluidnb.program.program import Program
 
+#: The name of a variable.
+VarName = Annotated[str, Rule("the name of a variable", many="names", hint="a variable's own is variable.name.")]
 
-class Block(BlockVars, BlockOps):
+
+@checked
+class Block:
     """A view over a BlockDesc: it declares variables and holds operators.
 
     Args:
@@ -37,6 +46,9 @@ class Block(BlockVars, BlockOps):
 
     Source: fluid.framework.Block; Fluid's Python API design.
     """
+
+    #: What a message says where one is expected.
+    argument_hint = "fluid.default_main_program().global_block() is one."
 
     __slots__ = ("__weakref__", "desc", "origin", "program")
 
@@ -89,7 +101,383 @@ class Block(BlockVars, BlockOps):
         """The key of the cell that made it, or None."""
         return origin.fragment_key(self.origin)
 
-    # Running; the runtime does it.
+    # Variables.
+
+    @property
+    def vars(self) -> Vars:
+        """Its variables by name; a live view."""
+        return Vars(self)
+
+    def var(self, name: VarName) -> Variable:
+        """The variable of this block with a name.
+
+        Args:
+            name: its name.
+
+        Returns:
+            The variable.
+
+        Raises:
+            OpTypeError: the name is not a text.
+            OpValueError: the block has no such variable.
+
+        Example:
+            >>> from fluidnb.program import Program
+            >>> Program().global_block().var("x")
+            Traceback (most recent call last):
+            fluidnb.errors.NotFound: var x not in this block.
+              ...
+        """
+        found = self.find_var(name)
+        if found is None:
+            raise self._missing(f"var {name} not in this block.", name, list(self.desc.vars), f"block {self.desc.idx}")
+        return found
+
+    def var_recursive(self, name: VarName) -> Variable:
+        """The variable that this block sees under a name: its own, or the innermost around it.
+
+        Args:
+            name: its name.
+
+        Returns:
+            The variable.
+
+        Raises:
+            OpTypeError: the name is not a text.
+            OpValueError: no such variable.
+        """
+        found = self.find_var_recursive(name)
+        if found is None:
+            chain = list(self.desc.chain())
+            known = [n for b in chain for n in b.vars]
+            searched = "blocks " + ", ".join(str(b.idx) for b in chain)
+            raise self._missing(f"Var {name} is not found recursively.", name, known, searched)
+        return found
+
+    _var_recursive = var_recursive
+
+    def _missing(self, summary: str, name: str, known: list[str], searched: str) -> NotFound:
+        # A name that another block has is as likely as a mistyped one.
+        elsewhere = [str(b.idx) for b in self.program.desc.blocks if name in b.vars]
+        hint = f"block {', '.join(elsewhere)} has it." if elsewhere else near(name, known)
+        return NotFound(
+            summary, where=capture(2), expected=f"a variable of {searched} in {self.program.short()}", received=name,
+            hint=hint or None,
+        )  # fmt: skip
+
+    def find_var(self, name: VarName) -> Variable | None:
+        """The variable of this block with a name, or None."""
+        return self._found(name, self.desc.vars.get(name))
+
+    def find_var_recursive(self, name: VarName) -> Variable | None:
+        """The variable that this block sees under a name, or None."""
+        return self._found(name, self.desc.find_var_recursive(name), True)
+
+    _find_var_recursive = find_var_recursive
+
+    def _found(self, name: str, desc: VarDesc | None, around: bool = False) -> Variable | None:
+        if origin.recorder is not None:
+            origin.recorder.looked_up(self.desc, name, desc, around)
+        if desc is None or desc.block is None:
+            return None
+        home = self if desc.block is self.desc else self.program.block(desc.block.idx)
+        return Variable.over(home, desc)
+
+    def has_var(self, name: str) -> bool:
+        """Whether this block declares a name."""
+        return self.find_var(name) is not None
+
+    def has_var_recursive(self, name: str) -> bool:
+        """Whether this block sees a name."""
+        return self.find_var_recursive(name) is not None
+
+    def create_var(self, *args: Any, **kwargs: Any) -> Variable:
+        """Declare a variable; a second declaration that agrees gives the same one.
+
+        Args:
+            args: as `Variable` after the block.
+            kwargs: as `Variable`; ``initializer`` appends its operator to this block.
+
+        Returns:
+            The variable.
+
+        Raises:
+            OpValueError: the block has a variable of this name that differs.
+
+        Example:
+            >>> from fluidnb.program import Program
+            >>> x = Program().current_block().create_var(name="X", shape=[-1, 16, 16], dtype="float32")
+            >>> x.shape
+            (-1, 16, 16)
+        """
+        initializer: Callable[[Variable, Block], object] | None = kwargs.pop("initializer", None)
+        known = self.desc.vars.get(kwargs["name"]) if isinstance(kwargs.get("name"), str) else None
+        view = None if known is None else Variable.over(self, known)
+        with naming.all_or_nothing():
+            made = Variable(self, *args, **kwargs)
+            if view is not None:
+                made.desc.view = made = view
+            else:
+                naming.note_made(made.desc)
+            if initializer is not None:
+                initializer(made, self)
+        return made
+
+    def create_global_var(self, *args: Any, **kwargs: Any) -> Variable:
+        """Declare a variable in the global block; arguments as `create_var`."""
+        return self.program.global_block().create_var(*args, **kwargs)
+
+    _create_global_var = create_global_var
+
+    def create_parameter(self, *args: Any, **kwargs: Any) -> Parameter:
+        """Declare a parameter in the global block, whichever block this is.
+
+        Args:
+            args: as `Parameter` after the block.
+            kwargs: as `Parameter`. ``initializer(parameter, block)`` appends its operator to this block, unless an
+                operator there gives the parameter its value already;
+                ``init_attr={"type": "uniform_random", "min": -1.0, "max": 1.0}`` puts the operator into the startup
+                program when this program has one, else in front of the global block.
+
+        Returns:
+            The parameter.
+
+        Raises:
+            OpValueError: shape or dtype are missing or unfit, or a variable of this name differs.
+
+        Example:
+            >>> from fluidnb.program import Program
+            >>> w = Program().global_block().create_parameter(name="w", shape=[13, 1], dtype="float32")
+            >>> w.block.idx
+            0
+
+        Source: Fluid's Python API design, section on Parameter.
+        """
+        from fluidnb.program.init_attr import initialize
+
+        initializer: Callable[[Variable, Block], object] | None = kwargs.pop("initializer", None)
+        init_attr: Mapping[str, Any] | None = kwargs.pop("init_attr", None)
+        top = self.program.global_block()
+        name = kwargs.get("name", args[2] if len(args) > 2 else None)
+        known = top.desc.vars.get(name) if isinstance(name, str) else None
+        old = None if known is None else Variable.over(top, known)
+        with naming.all_or_nothing():
+            parameter = Parameter(top, *args, **kwargs)
+            if isinstance(old, Parameter):
+                parameter.desc.view = parameter = old
+            elif old is None:
+                naming.note_made(parameter.desc)
+            naming.note_parameter(parameter)
+            if initializer is not None and not any(
+                parameter.name in op.output_arg_names() for op in (self.desc.ops if old is not None else ())
+            ):
+                initializer(parameter, self)
+            if init_attr is not None:
+                initialize(parameter, init_attr)
+        return parameter
+
+    def all_parameters(self) -> list[Parameter]:
+        """The parameters that this block declares."""
+        return [v for v in self.vars.values() if isinstance(v, Parameter)]
+
+    def iter_parameters(self) -> Iterable[Parameter]:
+        """The parameters that this block declares, one by one."""
+        return iter(self.all_parameters())
+
+    def rename_var(self, name: str, new_name: str) -> Variable:
+        """Rename a variable of this block, and all that names it.
+
+        Args:
+            name: the old name.
+            new_name: the new one.
+
+        Returns:
+            The variable.
+
+        Raises:
+            OpValueError: there is no such variable, or the new name is taken.
+        """
+        variable = self.var(name)
+        if self.has_var(new_name):
+            raise OpValueError(
+                f"var {new_name} is in this block already.", where=capture(), expected="a name that is free",
+                received=f"rename_var({name!r}, {new_name!r})",
+            )  # fmt: skip
+        origin.writing(self.program)
+        self.desc.rename_var(name, new_name)
+        if grad_var_name(name) in self.desc.vars:
+            self.desc.rename_var(grad_var_name(name), grad_var_name(new_name))
+        return variable
+
+    _rename_var = rename_var
+
+    def remove_var(self, name: str) -> None:
+        """Take a variable out of this block.
+
+        Args:
+            name: its name.
+
+        Raises:
+            OpValueError: there is no such variable.
+        """
+        self.var(name)
+        origin.writing(self.program)
+        self.desc.remove_var(name)
+
+    _remove_var = remove_var
+
+    # Operators.
+
+    @property
+    def ops(self) -> Ops:
+        """Its operators in order; a live view."""
+        return Ops(self)
+
+    def append_op(
+        self,
+        type: str | None = None,
+        inputs: Any = None,  # append.describe checks these three: its message names the operator
+        outputs: Any = None,
+        attrs: Any = None,
+    ) -> Operator:
+        """Append an operator: check it, infer its outputs, put it at the end. All or nothing.
+
+        Args:
+            type: operator type.
+            inputs: slot -> variable, name, or a list of these.
+            outputs: the same for outputs; names that no block knows are declared in this one.
+            attrs: attribute -> value; None is the same as left out.
+
+        Returns:
+            The operator.
+
+        Raises:
+            FluidError: the operator is not known, lacks a slot, or breaks a rule. Nothing has changed then.
+
+        Example:
+            >>> from fluidnb.program import Program
+            >>> block = Program().global_block()
+            >>> x = block.create_var(name="x", shape=[-1, 13], dtype="float32")
+            >>> w = block.create_parameter(name="w", shape=[13, 1], dtype="float32")
+            >>> op = block.append_op("mul", {"X": x, "Y": w}, {"Out": "y"})
+            >>> block.var("y").shape
+            (-1, 1)
+        """
+        return Operator(self, type, inputs, outputs, attrs)
+
+    append_operator = append_op
+
+    def prepend_op(
+        self,
+        type: str | None = None,
+        inputs: Any = None,  # append.describe checks these three: its message names the operator
+        outputs: Any = None,
+        attrs: Any = None,
+    ) -> Operator:
+        """Put an operator in front of all others; arguments and errors as `append_op`."""
+        if origin.recorder is not None:
+            origin.recorder.prepended.add(self.desc)
+        return self.put_desc(append.describe(self, type, inputs, outputs, attrs, 0), 0)
+
+    prepend_operator = prepend_op
+    _prepend_op = prepend_op
+
+    def insert_op(
+        self,
+        index: int,
+        type: str | None = None,
+        inputs: Any = None,  # append.describe checks these three: its message names the operator
+        outputs: Any = None,
+        attrs: Any = None,
+    ) -> Operator:
+        """Put an operator at a place; arguments and errors as `append_op`.
+
+        Args:
+            index: its place, from 0; negative counts from the end.
+            type: operator type.
+            inputs: slot -> variable, name, or a list of these.
+            outputs: the same for outputs.
+            attrs: attribute -> value.
+
+        Returns:
+            The operator.
+        """
+        origin.saw_list(self.program)
+        count = len(self.desc.ops)
+        if not -count <= index <= count:
+            raise OpValueError(
+                f"block {self.desc.idx} has no place {index}.", where=capture(), expected=f"{-count} to {count}",
+                received=index, hint="append_op puts an operator at the end.",
+            )  # fmt: skip
+        place = index % count if index < 0 else index
+        return self.put_desc(append.describe(self, type, inputs, outputs, attrs, place), place)
+
+    _insert_op = insert_op
+
+    def put_desc(self, desc: OpDesc, index: int | None = None, *, strict: bool = True) -> Operator:
+        """Put an operator's description into this block; checks and errors as `append_op`.
+
+        Args:
+            desc: the description, in no block; the attributes that every operator has are added.
+            index: its place; None for the end.
+            strict: whether unknown attributes and missing slots are refused. Gradients of loaded programs carry
+                attributes that only their writer knew.
+
+        Returns:
+            The operator.
+        """
+        where = capture()
+        given: dict[str, Any] = {}
+        append.generated(self, given)
+        for name, value in given.items():
+            if not desc.has_attr(name):
+                desc.set_attr(name, value)
+        append.put(self, desc, index, where, strict)
+        operator = Operator.over(self, desc, where)
+        append.written_by(operator)
+        return operator
+
+    def remove_op(self, index: int, end: int | None = None) -> None:
+        """Take operators out; their variables stay.
+
+        Args:
+            index: the first to go, from 0; negative counts from the end.
+            end: one past the last; None for one operator.
+
+        Raises:
+            OpValueError: no such operator.
+        """
+        origin.saw_list(self.program)
+        count = len(self.desc.ops)
+        start = index + count if index < 0 else index
+        stop = start + 1 if end is None else end
+        if not 0 <= start <= stop <= count or start == count:
+            raise OpValueError(
+                f"block {self.desc.idx} has no operator {index}.", where=capture(), expected=f"0 to {count - 1}",
+                received=index if end is None else f"{index} to {end}",
+            )  # fmt: skip
+        origin.writing(self.program)
+        self.desc.remove_op(start, stop)
+
+    _remove_op = remove_op
+
+    def delete_ops(self, ops: Iterable[Operator]) -> None:
+        """Take a run of operators out.
+
+        Args:
+            ops: operators of this block that follow each other.
+        """
+        places = sorted(op.idx for op in ops)
+        if places:
+            self.remove_op(places[0], places[-1] + 1)
+
+    def slice_ops(self, start: int, end: int) -> list[Operator]:
+        """The operators from ``start`` to before ``end``."""
+        return self.ops[start:end]
+
+    _slice_ops = slice_ops
+
+    # Running, done by fluidnb.runtime.
 
     def infer_shape(self, scope: Any) -> Any:
         """Make ready to run in a scope: create variables and operators there, and infer shapes from what it holds.
@@ -146,7 +534,7 @@ class Block(BlockVars, BlockOps):
     Run = run
     Eval = eval
 
-    # How it shows itself.
+    # Text and HTML.
 
     def to_string(self, throw_on_error: bool = True, with_details: bool = False) -> str:
         """The description as protobuf text.

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Mapping
 
 from fluidnb.op import get_op, has_op
@@ -13,6 +12,8 @@ from fluidnb.program.printing import is_backward
 from fluidnb.program.program import Program
 from fluidnb.program.variable import Variable
 from fluidnb.proto.desc import BlockDesc, OpDesc, ProgramDesc
+from fluidnb.proto.framework_pb2 import VarType
+from fluidnb.where import warn as warn_user
 
 
 def clone(program: Program, for_test: bool = False, warn: bool = True) -> Program:
@@ -35,10 +36,9 @@ def clone(program: Program, for_test: bool = False, warn: bool = True) -> Progra
     """
     origin.saw_list(program)
     if for_test and warn and any(is_backward(op) for block in program.desc.blocks for op in block.ops):
-        warnings.warn(
+        warn_user(
             "clone(for_test=True) after append_backward or minimize keeps the backward and optimizer operators: "
-            "running the clone trains on the test data. Clone before minimize.",
-            stacklevel=3,
+            "running the clone trains on the test data. Clone before minimize."
         )
     made = Program(ProgramDesc(program.desc))
     for name in ("_random_seed", "current_block_idx"):
@@ -55,6 +55,20 @@ def clone(program: Program, for_test: bool = False, warn: bool = True) -> Progra
                 _test_mode(op)
             _stop_counters(block_desc)
     return made
+
+
+def remove_readers(program: Program) -> None:
+    """Remove the first operators of a program up to the one that reads a batch, and all readers, as in Fluid.
+
+    Args:
+        program: changed.
+    """
+    block = program.global_block()
+    read = next((i for i, op in enumerate(block.ops) if op.type == "read"), None)
+    if read is not None:
+        block.remove_op(0, read + 1)
+    for name in [n for n, v in block.desc.vars.items() if v.type() == VarType.READER]:
+        block.remove_var(name)
 
 
 def _test_mode(op: OpDesc) -> None:
@@ -89,4 +103,5 @@ def copy_facts(source: Program, target: Program, blocks: Mapping[int, int] | Non
             if desc.view is not None and twin is not None:
                 facts = {k: v for k, v in desc.view.__dict__.items() if k not in skip}
                 Variable.over(block, twin).__dict__.update(facts)
+                twin.saved = None
     target.desc.touch()

@@ -9,6 +9,7 @@ from fluidnb.proto.desc import BlockDesc, OpDesc, ProgramDesc, VarDesc
 from fluidnb.proto.framework_pb2 import AttrType
 from fluidnb.values import dtypes
 from fluidnb.values.dtypes import VarType
+from fluidnb.visible import visible_line
 
 #: Attributes that say who made an operator or how, never what it computes.
 BOOKKEEPING = frozenset(
@@ -35,7 +36,7 @@ def value_code(value: Any) -> str:
     if isinstance(value, float):
         return f"{value:.7g}"
     if isinstance(value, str):
-        return f'"{value}"'
+        return f'"{visible_line(value)}"'
     if isinstance(value, list):
         shown = ", ".join(value_code(v) for v in value[:10])
         return f"[{shown}, … {len(value)} in all]" if len(value) > 10 else f"[{shown}]"
@@ -89,7 +90,7 @@ def op_code(op: OpDesc, details: bool = False) -> str:
     left = outs[0][0] if len(outs) == 1 and len(outs[0]) == 1 else slot_code(op.outs)
     attrs = attr_codes(op, details)
     line = f"{op.optype}({slot_code(op.ins)})" + (f" [{', '.join(attrs)}]" if attrs else "")
-    return f"{left} = {line}" if left else line
+    return visible_line(f"{left} = {line}" if left else line)
 
 
 def elements(var: VarDesc) -> tuple[str | None, list[int] | None]:
@@ -147,7 +148,7 @@ def var_code(var: VarDesc) -> str:
         if kind != VarType.SELECTED_ROWS and var.lod_level():
             line += f".lod_level({var.lod_level()})"
     facts = [n for n, v in (("persistable", var.persistable()), ("stop_gradient", var.stop_gradient())) if v]
-    return f"{line}  // {', '.join(facts)}" if facts else line
+    return visible_line(f"{line}  // {', '.join(facts)}" if facts else line)
 
 
 def block_lines(block: BlockDesc, details: bool = False) -> Iterator[str]:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from enum import IntEnum
 
+from fluidnb.arguments import checked
+
 #: The argument name of a slot that wants no variable.
 EMPTY_VAR_NAME = "@EMPTY@"
 #: The name of a temporary in old programs.
@@ -50,6 +52,7 @@ class OpRole(IntEnum):
     Loss = 256
 
 
+@checked
 def grad_var_name(name: str) -> str:
     """The name of a variable's gradient.
 

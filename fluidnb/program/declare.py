@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, SupportsIndex, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from fluidnb.errors import OpTypeError, OpValueError
 from fluidnb.program import codes, names, origin
@@ -56,6 +56,12 @@ def variable(
         raise OpTypeError("a variable's name is a text.", expected="str", received=repr(name), where=capture())
     sizes = None if shape is None else _sizes(name, shape)
     number = None if dtype is None else dtypes.var_type(dtype)
+    if not 0 <= (lod_level or 0) < 2**31 or type not in VarType._value2member_map_:
+        raise OpValueError(
+            f"The variable {name} cannot be declared so.", where=capture(),
+            expected="a type of core.VarDesc.VarType, and a lod_level from 0 on",
+            received=f"type={type!r}, lod_level={lod_level!r}",
+        )  # fmt: skip
     kind = VarType(type)
     existing = block.vars.get(name)
     origin.writing(cast("Program", block.program.view))
@@ -76,7 +82,7 @@ def variable(
     if stop_gradient:
         desc.set_stop_gradient(True)
     if is_data:
-        desc.set_need_check_feed(True)
+        desc.set_is_data(True)
     block.add_var(desc)
     return desc
 
@@ -134,7 +140,7 @@ def check_parameter(name: str | None, shape: Sequence[int] | None, dtype: Any) -
     who = f"Parameter {name}" if name else "Parameter"
     if shape is None or dtype is None:
         wrong, received = "must set shape and dtype", f"shape {shape}, dtype {dtype}"
-    elif not all(isinstance(s, SupportsIndex) for s in shape):
+    elif not all(hasattr(s, "__index__") for s in shape):  # isinstance of a protocol takes 5 µs
         wrong, received = "shape should be a list of sizes", f"shape {shape!r}"
     elif len(shape) == 0:
         wrong, received = "shape cannot be empty", "shape []"

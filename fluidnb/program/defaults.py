@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+from fluidnb.arguments import checked
 from fluidnb.errors import OpTypeError
 from fluidnb.program import names
 from fluidnb.program.program import Program
@@ -30,6 +31,7 @@ def default_startup_program() -> Program:
     return _startup
 
 
+@checked
 def switch_main_program(program: Program) -> Program:
     """Make another program the default main program.
 
@@ -52,6 +54,7 @@ def switch_main_program(program: Program) -> Program:
     return before
 
 
+@checked
 def switch_startup_program(program: Program) -> Program:
     """Make another program the default startup program; as `switch_main_program`."""
     global _startup
@@ -59,6 +62,7 @@ def switch_startup_program(program: Program) -> Program:
     return before
 
 
+@checked
 @contextmanager
 def program_guard(main_program: Program, startup_program: Program | None = None) -> Iterator[None]:
     """Make other programs the default ones inside a ``with``.
@@ -129,6 +133,7 @@ def called(program: Program) -> str:
     return "the default startup program" if program is _startup else ""
 
 
+@checked
 def get_var(name: str, program: Program | None = None) -> Variable:
     """A variable of a program's global block.
 

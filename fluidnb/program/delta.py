@@ -26,12 +26,14 @@ class Growth:
         front: operators in front of the old ones.
         back: operators behind them.
         vars: variables behind the old ones.
+        names: their names.
     """
 
     block: BlockDesc
     front: list[OpDesc]
     back: list[OpDesc]
     vars: list[VarDesc]
+    names: list[str]
 
 
 @dataclass(slots=True, eq=False)
@@ -61,7 +63,7 @@ class Addition:
         new = {block for block, _, _ in self.blocks}
         return (
             all(
-                block_lives(g.block) and not any(v.name() in g.block.vars for v in g.vars)
+                block_lives(g.block) and g.block.vars.keys().isdisjoint(g.names)
                 for g in self.growths
             )
             and all(block_lives(b) or b in new for _, parent, forward in self.blocks for b in (parent, forward) if b)
@@ -88,7 +90,7 @@ class Addition:
         for growth in self.growths:
             growth.block.ops[:0] = growth.front
             growth.block.ops.extend(growth.back)
-            growth.block.vars.update((v.name(), v) for v in growth.vars)
+            growth.block.vars.update(zip(growth.names, growth.vars, strict=True))
             _settle([*growth.front, *growth.back, *growth.vars], growth.block)
         self._edit(after=True)
 
@@ -98,8 +100,8 @@ class Addition:
         for growth in self.growths:
             ops = growth.block.ops
             del ops[len(ops) - len(growth.back) :], ops[: len(growth.front)]
-            for var in growth.vars:
-                del growth.block.vars[var.name()]
+            for name in growth.names:
+                del growth.block.vars[name]
             _settle([*growth.front, *growth.back, *growth.vars], None)
         blocks = self.program.desc.blocks
         del blocks[len(blocks) - len(self.blocks) :]
@@ -216,9 +218,10 @@ def _addition(before: Snapshot, after: Snapshot, recorder: Recorder) -> Addition
             if isinstance(part, OpDesc) and any(part.attr_type(n) in _BLOCKS for n in part.attr_names()):
                 return None
             change.edits.append((part, data, after.data[part]))
-    for var in before.data:
-        if isinstance(var, VarDesc) and not snapshot.same_facts(before.views.get(var), after.views.get(var)):
-            change.views.append((var, before.views.get(var), after.views.get(var)))
+    for var, then in after.views.items():
+        facts = before.views.get(var)
+        if facts is not then and var in before.data and not snapshot.same_facts(facts, then):
+            change.views.append((var, facts, then))
     for op in change.ops():
         for name in op.attr_names():
             if op.attr_type(name) in _BLOCKS:
@@ -233,6 +236,10 @@ def _growth(old: BlockShot, new: BlockShot) -> Growth | None:
     """What a block got, or None when more happened to its lists."""
     start = new.ops.index(old.ops[0]) if old.ops and old.ops[0] in new.ops else 0
     end = start + len(old.ops)
-    if new.ops[start:end] != old.ops or list(new.vars.items())[: len(old.vars)] != list(old.vars.items()):
+    names, known = list(new.vars), len(old.vars)
+    if new.ops[start:end] != old.ops or names[:known] != list(old.vars):
         return None
-    return Growth(old.desc, list(new.ops[:start]), list(new.ops[end:]), list(new.vars.values())[len(old.vars) :])
+    held = list(new.vars.values())
+    if held[:known] != list(old.vars.values()):
+        return None
+    return Growth(old.desc, list(new.ops[:start]), list(new.ops[end:]), held[known:], names[known:])

@@ -52,6 +52,8 @@ class Fragment:
         loose: whether it is not a cell but edits made between cells.
         stale: why it is not part of the program now; empty while it is.
         edited: whether its source has changed since this run.
+        attempt: what the run read that failed last; the cell stays stale while it would read the same.
+        apart: whether it is a part that failed, taken out of the cell with which it ran; the host puts it in again.
     """
 
     task: Task
@@ -66,6 +68,8 @@ class Fragment:
     loose: bool = False
     stale: str = ""
     edited: bool = False
+    attempt: Reads | None = None
+    apart: bool = False
 
     @property
     def key(self) -> Hashable:
@@ -83,10 +87,11 @@ class Report:
     """What a change of cells led to; titles of cells in program order.
 
     Args:
-        executed: cells that ran, the one that was asked for included.
+        executed: cells that ran, the one that was asked for included; it comes first.
         kept: later cells that were put back as they were.
-        stale: cells that are no longer part of the program, with the reason.
+        stale: cells that are no longer part of the program because of this change, with the reason.
         removed: cells that went.
+        unchanged: whether the cell that was asked for built what it had built before.
 
     Example:
         >>> Report(["net"]).executed
@@ -97,6 +102,17 @@ class Report:
     kept: list[str] = field(default_factory=list)
     stale: dict[str, str] = field(default_factory=dict)
     removed: list[str] = field(default_factory=list)
+    unchanged: bool = False
+
+    def copy(self) -> Report:
+        """The same with lists of its own."""
+        return Report(list(self.executed), list(self.kept), dict(self.stale), list(self.removed), self.unchanged)
+
+    def become(self, other: Report) -> None:
+        """Say what another report says."""
+        its = other.copy()
+        self.executed, self.kept, self.stale, self.removed = its.executed, its.kept, its.stale, its.removed
+        self.unchanged = its.unchanged
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from typing import TYPE_CHECKING
 
+from fluidnb.arguments import checked
 from fluidnb.program import codes
 from fluidnb.proto.desc import BlockDesc, OpDesc, ProgramDesc
 from fluidnb.proto.framework_pb2 import AttrType
+
+if TYPE_CHECKING:
+    from fluidnb.program import Program
 
 #: Attributes of a recurrent operator under the papers' names: its memories are the states, a block is its step net.
 _PAPERS = {"ex_states": "states", "states": "new_states", "sub_block": "step_net"}
 
 
-def index_view(program: Any) -> str:
+@checked
+def index_view(program: Program | ProgramDesc) -> str:
     """A program in which variables are numbers, as the design papers list it.
 
     Args:
@@ -41,7 +46,7 @@ def index_view(program: Any) -> str:
 
     Source: listings of a step net and of the operator that runs it in the design of Block.
     """
-    desc: ProgramDesc = getattr(program, "desc", program)
+    desc = program if isinstance(program, ProgramDesc) else program.desc
     return "".join(line + "\n" for block in desc.blocks for line in _block(block))
 
 

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple, cast
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from fluidnb.errors import Operand, OpTypeError, OpValueError
 from fluidnb.program import names
-from fluidnb.program.naming import layer
 from fluidnb.values.dtypes import dtype_name
 from fluidnb.where import capture
 
@@ -17,8 +16,8 @@ if TYPE_CHECKING:
 _TO_THE_END = 2**31 - 1
 
 
-class _Cut(NamedTuple):
-    """What happens to one axis."""
+class Cut(NamedTuple):
+    """The slice of one axis."""
 
     axis: int
     start: int
@@ -27,38 +26,29 @@ class _Cut(NamedTuple):
     drop: bool
 
 
-class Indexing:
-    """Slices of a variable.
+def sliced(x: Variable, cuts: list[Cut]) -> Variable:
+    """Appends the ``slice`` and ``strided_slice`` operators of an index.
 
-    Example:
-        >>> from fluidnb.program import Program
-        >>> block = Program().global_block()
-        >>> x = block.create_var(name="x", shape=[4, 5, 6], dtype="float32")
-        >>> cuts = plan(x, (0, slice(1, 3)))
-        >>> [(c.axis, c.start, c.end, c.drop) for c in cuts]
-        [(0, 0, 1, True), (1, 1, 3, False)]
+    Args:
+        x: the variable.
+        cuts: one entry for each axis that does not stay whole, from `plan`.
 
-    Source: fluid.framework.Variable.__getitem__.
+    Returns:
+        The variable that the last operator writes.
     """
-
-    @layer
-    def __getitem__(self, item: Any) -> Variable:
-        x = cast("Variable", self)
-        cuts = plan(x, item)
-        out = x
-        plain = [c for c in cuts if c.step == 1]
-        strided = [c for c in cuts if c.step != 1]
-        if strided:
-            attrs = _axes(strided) | {"strides": [c.step for c in strided]}
-            out = _append(out, "strided_slice", attrs)
-        if plain or not cuts:
-            drop = [c.axis for c in plain if c.drop]
-            out = _append(out, "slice" if plain else "assign", _axes(plain) | {"decrease_axis": drop} if plain else {})
-        return out
+    out = x
+    plain = [c for c in cuts if c.step == 1]
+    strided = [c for c in cuts if c.step != 1]
+    if strided:
+        out = _append(out, "strided_slice", _axes(strided) | {"strides": [c.step for c in strided]})
+    if plain or not cuts:
+        drop = [c.axis for c in plain if c.drop]
+        out = _append(out, "slice" if plain else "assign", _axes(plain) | {"decrease_axis": drop} if plain else {})
+    return out
 
 
-def plan(x: Variable, item: Any) -> list[_Cut]:
-    """What an index does to each axis that it touches.
+def plan(x: Variable, item: Any) -> list[Cut]:
+    """The slices that an index applies, one for each axis that it touches.
 
     Args:
         x: the variable.
@@ -70,6 +60,14 @@ def plan(x: Variable, item: Any) -> list[_Cut]:
     Raises:
         OpTypeError: an index that is no int, slice or ellipsis.
         OpValueError: more than one ellipsis, too many indices, a step of 0, or an index out of range.
+
+    Example:
+        >>> from fluidnb.program import Program
+        >>> x = Program().global_block().create_var(name="x", shape=[4, 5, 6], dtype="float32")
+        >>> [(c.axis, c.start, c.end, c.drop) for c in plan(x, (0, slice(1, 3)))]
+        [(0, 0, 1, True), (1, 1, 3, False)]
+
+    Source: fluid.framework.Variable.__getitem__.
     """
     items = list(item) if isinstance(item, tuple) else [item]
     dots = [i for i, e in enumerate(items) if e is Ellipsis]
@@ -83,7 +81,7 @@ def plan(x: Variable, item: Any) -> list[_Cut]:
     return [c for c in cuts if c is not None]
 
 
-def _cut(x: Variable, item: Any, axis: int, index: Any) -> _Cut | None:
+def _cut(x: Variable, item: Any, axis: int, index: Any) -> Cut | None:
     size = x.shape[axis]
     if isinstance(index, slice):
         parts = [None if p is None else _integer(x, item, p) for p in (index.start, index.stop, index.step)]
@@ -94,13 +92,13 @@ def _cut(x: Variable, item: Any, axis: int, index: Any) -> _Cut | None:
             return None
         step = 1 if step is None else step
         if step > 0:
-            return _Cut(axis, start or 0, _TO_THE_END if stop is None else stop, step, False)
-        return _Cut(axis, _TO_THE_END if start is None else start, -_TO_THE_END if stop is None else stop, step, False)
+            return Cut(axis, start or 0, _TO_THE_END if stop is None else stop, step, False)
+        return Cut(axis, _TO_THE_END if start is None else start, -_TO_THE_END if stop is None else stop, step, False)
     at = _integer(x, item, index)
     if size >= 0 and not -size <= at < size:
         summary = f"Index {at} is out of range for axis {axis} of variable {x.name}."
         raise _bad(x, item, summary, f"{-size} to {size - 1}")
-    return _Cut(axis, at, _TO_THE_END if at == -1 else at + 1, 1, True)
+    return Cut(axis, at, _TO_THE_END if at == -1 else at + 1, 1, True)
 
 
 def _integer(x: Variable, item: Any, value: Any) -> int:
@@ -124,7 +122,7 @@ def _operand(x: Variable) -> list[Operand]:
     return [("variable", x.name, dtype_name(x.dtype), x.shape)]
 
 
-def _axes(cuts: list[_Cut]) -> dict[str, list[int]]:
+def _axes(cuts: list[Cut]) -> dict[str, list[int]]:
     return {"axes": [c.axis for c in cuts], "starts": [c.start for c in cuts], "ends": [c.end for c in cuts]}
 
 

@@ -87,7 +87,7 @@ def _block(program: ProgramDesc, block: BlockDesc) -> Iterator[Finding]:
     written = {n for b in block.chain() if b is not block for n in b.vars}
     if block.forward_block_idx >= 0:
         written.update(program.blocks[block.forward_block_idx].vars)
-    written |= {n for n, v in block.vars.items() if v.persistable() or v.need_check_feed() or v.type() in _GIVEN}
+    written |= {n for n, v in block.vars.items() if v.persistable() or v.is_data() or v.type() in _GIVEN}
     later = {n for op in block.ops for n in op.output_arg_names()}
     # Nothing writes data of programs without the mark for fed variables: what nobody ever writes must be fed.
     written |= {n for n in block.vars if n not in later and block.idx == 0}

@@ -6,6 +6,7 @@ import weakref
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+from fluidnb.arguments import checked
 from fluidnb.errors import OpAssertionError
 from fluidnb.program import origin
 
@@ -87,6 +88,7 @@ class Watch:
 watch: Watch | None = None
 
 
+@checked
 def generate(key: str) -> str:
     """A name that the process has not given out yet.
 
@@ -107,6 +109,7 @@ def generate(key: str) -> str:
     return name
 
 
+@checked
 def switch(new_generator: UniqueNameGenerator | None = None) -> UniqueNameGenerator:
     """Put another generator in use.
 
@@ -126,6 +129,7 @@ def switch(new_generator: UniqueNameGenerator | None = None) -> UniqueNameGenera
     return old
 
 
+@checked
 @contextmanager
 def guard(new_generator: UniqueNameGenerator | str | None = None) -> Iterator[None]:
     """Use another generator inside a ``with``.
@@ -153,6 +157,7 @@ def guard(new_generator: UniqueNameGenerator | str | None = None) -> Iterator[No
 _scopes: list[str] = []
 
 
+@checked
 @contextmanager
 def name_scope(prefix: str | None = None) -> Iterator[None]:
     """Decorate operators made inside a ``with``: their attribute ``op_namescope`` says the path of scopes.

@@ -12,6 +12,7 @@ from contextlib import AbstractContextManager, contextmanager
 from functools import wraps
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
+from fluidnb.arguments import Signature
 from fluidnb.program import hooks, names
 from fluidnb.proto.desc import BlockDesc, OpDesc, VarDesc
 
@@ -62,7 +63,7 @@ call: LayerCall | None = None
 
 
 def layer(function: Callable[P, R]) -> Callable[P, R]:
-    """Make a function a layer: its result knows its parameters, and when it raises, nothing of it stays.
+    """Make a function a layer: its arguments are checked, its result knows its parameters, and an error leaves nothing.
 
     Args:
         function: appends operators and gives a variable, or a list or tuple of them.
@@ -87,23 +88,27 @@ def layer(function: Callable[P, R]) -> Callable[P, R]:
     Source: return values of layers, Fluid's Python API design.
     """
 
+    signature = Signature(function)
+
     @wraps(function)
     def wrapped(*args: P.args, **kwargs: P.kwargs) -> R:
         if "main_program" in kwargs or "startup_program" in kwargs:
             with _programs(kwargs.pop("main_program", None), kwargs.pop("startup_program", None)):
                 return wrapped(*args, **kwargs)
+        taken, named = signature.checked(args, kwargs)
         if call is not None:
             before = len(call.parameters)
-            result = function(*args, **kwargs)
+            result = function(*taken, **named)
             _own(call, result, before)
             return result
         hint = None if hooks.name_hint is None else hooks.name_hint(sys._getframe(1))
         with all_or_nothing(hint) as this:
-            result = function(*args, **kwargs)
+            result = function(*taken, **named)
         _own(this, result, 0)
         _call_results(this, result)
         return result
 
+    wrapped.argument_kinds = signature  # type: ignore[attr-defined]
     return wrapped
 
 
@@ -203,6 +208,7 @@ def _own(this: LayerCall, result: object, before: int) -> None:
     for variable in _made(this, result):
         if variable is not None:
             variable.__dict__["_params"] = this.parameters[before:]
+            variable.desc.saved = None
 
 
 def _call_results(this: LayerCall, result: object) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+from fluidnb.arguments import checked
 from fluidnb.errors import OpTypeError
 from fluidnb.op import has_op, kernels_of
 from fluidnb.program import hooks, origin
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
     from fluidnb.program.block import Block
 
 
+@checked
 class Operator:
     """An operation of a block. Constructing one with a type appends it to the block.
 
@@ -58,9 +60,9 @@ class Operator:
         self,
         block: Block,
         type: str | None = None,
-        inputs: Mapping[str, Any] | None = None,
-        outputs: Mapping[str, Any] | None = None,
-        attrs: Mapping[str, Any] | None = None,
+        inputs: Any = None,  # append.describe checks these three: its message names the operator
+        outputs: Any = None,
+        attrs: Any = None,
         *,
         desc: OpDesc | None = None,
     ) -> None:

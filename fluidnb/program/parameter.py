@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from fluidnb.arguments import checked
 from fluidnb.errors import OpAssertionError
 from fluidnb.program import declare
 from fluidnb.program.variable import Variable
@@ -44,6 +45,9 @@ class Parameter(Variable):
     Source: fluid.framework.Parameter; Fluid's Python API design.
     """
 
+    #: What a message says where one is expected.
+    argument_hint = "layers.create_parameter() makes one."
+
     _DETAILS = (
         *Variable._DETAILS, "trainable", "optimize_attr", "regularizer", "gradient_clip_attr", "do_model_average",
     )  # fmt: skip
@@ -56,6 +60,7 @@ class Parameter(Variable):
     initialize_op_attrs: dict[str, Any] | None
     optimize_op_attrs: dict[str, Any] | None
 
+    @checked
     def __init__(
         self,
         block: Block,
@@ -77,6 +82,7 @@ class Parameter(Variable):
             trainable=trainable, optimize_attr=optimize_attr or {"learning_rate": 1.0}, regularizer=regularizer,
             gradient_clip_attr=gradient_clip_attr, do_model_average=do_model_average,
         )  # fmt: skip
+        self.desc.saved = None
 
     @staticmethod
     def _defaults() -> dict[str, Any]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any, TypeVar
 
+from fluidnb.arguments import checked
 from fluidnb.errors import OpTypeError
 from fluidnb.program import codes
 from fluidnb.program.constants import OpRole
@@ -163,6 +164,7 @@ def repr_op(opdesc: Any) -> str:
     return f"{left}{op.optype}({inputs}) [{{{','.join(codes.attr_codes(op))}}}]"
 
 
+@checked
 def repr_attr(desc: pb2.OpDesc.Attr) -> tuple[str, tuple[str, Any]]:
     """An attribute of an operator as text, with its name and value.
 

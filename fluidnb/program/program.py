@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import weakref
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, SupportsIndex
 
+from fluidnb.arguments import checked, shown
 from fluidnb.errors import OpValueError
-from fluidnb.program import naming, origin
+from fluidnb.program import hooks, naming, origin
 from fluidnb.program.block import Block
+from fluidnb.program.codes import program_lines
 from fluidnb.program.constants import OpRole
 from fluidnb.program.parameter import Parameter
-from fluidnb.program.program_text import ProgramText
-from fluidnb.program.roles import Roles
+from fluidnb.program.printing import proto_text
 from fluidnb.program.variable import Variable
 from fluidnb.proto.desc import ProgramDesc
 from fluidnb.where import capture
@@ -25,7 +26,8 @@ if TYPE_CHECKING:
 programs: weakref.WeakSet[Program] = weakref.WeakSet()
 
 
-class Program(ProgramText, Roles):
+@checked
+class Program:
     """A model as data: blocks of variables and operators, built by layers and run by an Executor.
 
     Args:
@@ -49,6 +51,9 @@ class Program(ProgramText, Roles):
     Source: fluid.framework.Program; Fluid's Python API design.
     """
 
+    #: What a message says where one is expected.
+    argument_hint = "fluid.Program() makes one, fluid.default_main_program() is the one that layers add to."
+
     #: What only Python knows of a program, and a snapshot keeps.
     FACTS = ("current_block_idx", "op_role", "op_role_var", "_random_seed")
 
@@ -70,7 +75,11 @@ class Program(ProgramText, Roles):
 
     @property
     def random_seed(self) -> int:
-        """The seed of the program's random operators; 0 draws one for each run."""
+        """The seed of the program's random operators; 0 draws one for each run.
+
+        Initializers copy the startup program's when they append their operator, so set it before the layers are built.
+        Equal programs with one seed draw equal numbers, whatever their variables are called.
+        """
         self._note_seed()
         return self._random_seed
 
@@ -107,11 +116,13 @@ class Program(ProgramText, Roles):
 
     def global_block(self) -> Block:
         """Block 0, which holds parameters and is run."""
-        return Block.over(self, self.desc.blocks[0])
+        desc = self.desc.blocks[0]
+        return desc.view or Block.over(self, desc)
 
     def current_block(self) -> Block:
         """The block to which layers append now."""
-        return Block.over(self, self.desc.blocks[self.current_block_idx])
+        desc = self.desc.blocks[self.current_block_idx]
+        return desc.view or Block.over(self, desc)
 
     def block(self, index: int) -> Block:
         """The block with an index.
@@ -216,6 +227,80 @@ class Program(ProgramText, Roles):
         """
         return self.global_block().create_parameter(*args, **kwargs)
 
+    # Roles of operators.
+
+    @contextmanager
+    def role_guard(self, role: int, role_var: Iterable[Variable | str] = ()) -> Iterator[None]:
+        """Operators appended inside a ``with`` belong to a part of the program.
+
+        Args:
+            role: an `OpRole`.
+            role_var: the parameter and its gradient, where they deal with one.
+
+        Yields:
+            Nothing.
+
+        Example:
+            >>> program = Program()
+            >>> with program.role_guard(OpRole.Optimize):
+            ...     program.op_role.name
+            'Optimize'
+        """
+        before = self.op_role, self.op_role_var
+        self.op_role, self.op_role_var = role, [v if isinstance(v, str) else v.name for v in role_var]
+        try:
+            yield
+        finally:
+            self.op_role, self.op_role_var = before
+
+    def optimized_guard(self, param_and_grads: Iterable[Variable | str]) -> Any:
+        """Operators appended inside a ``with`` optimize a parameter.
+
+        Args:
+            param_and_grads: the parameter and its gradient.
+
+        Returns:
+            A context manager.
+        """
+        return self.role_guard(OpRole.Optimize, param_and_grads)
+
+    _optimized_guard = optimized_guard
+
+    def lr_schedule_guard(self, is_with_opt: bool = False) -> Any:
+        """Operators appended inside a ``with`` compute a learning rate.
+
+        Args:
+            is_with_opt: whether they belong to the optimizer as well.
+
+        Returns:
+            A context manager.
+
+        Example:
+            >>> program = Program()
+            >>> with program.lr_schedule_guard():
+            ...     program.op_role.name
+            'LRSched'
+        """
+        return self.role_guard(OpRole.LRSched | OpRole.Optimize if is_with_opt else OpRole.LRSched)
+
+    _lr_schedule_guard = lr_schedule_guard
+
+    @property
+    def _op_role(self) -> int:
+        return self.op_role
+
+    @_op_role.setter
+    def _op_role(self, role: int) -> None:
+        self.op_role = role
+
+    @property
+    def _op_role_var(self) -> list[str]:
+        return self.op_role_var
+
+    def set_op_role_var(self, role_var: Iterable[Variable | str]) -> None:
+        """Say with which parameter and gradient operators appended from now on deal."""
+        self.op_role_var = [v if isinstance(v, str) else v.name for v in role_var]
+
     # Other programs from this one.
 
     def clone(self, for_test: bool = False) -> Program:
@@ -258,11 +343,18 @@ class Program(ProgramText, Roles):
 
     _prune = prune
 
-    def inference_optimize(self) -> Program:
-        """A clone in test mode; as ``clone(for_test=True)`` without its warning."""
-        from fluidnb.program.clone import clone
+    def inference_optimize(self, prune_read_op: bool = True) -> Program:
+        """A clone in test mode; as ``clone(for_test=True)`` without its warning.
 
-        return clone(self, True, warn=False)
+        Args:
+            prune_read_op: whether to leave out the readers of the program; their variables are fed then.
+        """
+        from fluidnb.program.clone import clone, remove_readers
+
+        made = clone(self, True, warn=False)
+        if prune_read_op:
+            remove_readers(made)
+        return made
 
     _inference_optimize = inference_optimize
 
@@ -337,15 +429,70 @@ class Program(ProgramText, Roles):
         Args:
             snapshot: what `snapshot` gave.
 
+        Raises:
+            OpValueError: it is no snapshot, or one of another program.
+
         Example:
             >>> program = Program(); before = program.snapshot()
             >>> x = program.global_block().create_var(name="x", shape=[1], dtype="float32")
             >>> program.restore(before); program.global_block().has_var("x")
             False
         """
-        from fluidnb.program.snapshot import restore
+        from fluidnb.program.snapshot import Snapshot, restore
 
+        if not isinstance(snapshot, Snapshot) or snapshot.program is not self:
+            raise OpValueError(
+                "A program can be restored from its own snapshots only.", expected="what snapshot() of it gave",
+                received=shown(snapshot),
+            )  # fmt: skip
         restore(snapshot)
+
+    # Text and HTML.
+
+    def to_string(self, throw_on_error: bool = True, with_details: bool = False) -> str:
+        """The description as protobuf text.
+
+        Args:
+            throw_on_error: whether required fields that are not set are an error.
+            with_details: whether to write the readable form instead, with what only Python knows.
+
+        Returns:
+            Many lines; the protobuf text ends with the version.
+
+        Raises:
+            OpValueError: required fields are not set.
+
+        Example:
+            >>> Program().to_string().splitlines()[-3:]
+            ['version {', '  version: 0', '}']
+        """
+        origin.saw_list(self)
+        if with_details:
+            return "\n".join(program_lines(self.desc, details=True)) + "\n"
+        return proto_text(self.desc.to_pb(), throw_on_error)
+
+    def _to_readable_code(self) -> str:
+        """The program as readable code: a line for each variable and operator."""
+        origin.saw_list(self)
+        return "\n".join(program_lines(self.desc)) + "\n"
+
+    def short(self) -> str:
+        """How messages call the program: ``the default main program``, or what is in it."""
+        from fluidnb.program.defaults import called
+
+        return called(self) or f"a program of {len(self.desc.blocks[0].ops)} operators"
+
+    def __str__(self) -> str:
+        return self.to_string(False)
+
+    def __repr__(self) -> str:
+        blocks = self.desc.blocks
+        ops, variables = sum(len(b.ops) for b in blocks), sum(len(b.vars) for b in blocks)
+        counts = f"{len(blocks)} block(s), {variables} variable(s), {ops} operator(s)"
+        return f"Program: {counts}, version {self.desc.version}"
+
+    def _repr_html_(self) -> str | None:
+        return None if hooks.repr_html is None else hooks.repr_html(self)
 
     def __reduce__(self) -> Any:
         return _rebuild, (self.desc.serialize_to_string(), {"_random_seed": self._random_seed})

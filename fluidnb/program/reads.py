@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import ChainMap
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -88,12 +89,22 @@ class Reads:
             namespace: the Python names now.
         """
         return (
-            self.settings == settings()
+            self.hold_in_python(namespace)
             and all(lookup.holds() for lookup in self.lookups)
             and all(op_lives(op) and op.pb.SerializePartialToString() == data for op, data in self.ops)
             and all(program.__dict__[name] == value for program, name, value in self.facts)
             and all(generator.ids.get(key, 0) == number for generator, key, number in self.counters)
             and all(program_lives(p) and lineage(p) == runs for p, runs in self.lineages)
+        )
+
+    def hold_in_python(self, namespace: Mapping[str, Any]) -> bool:
+        """Whether Python names, settings and objects of layers are as they were; the program is not compared.
+
+        Args:
+            namespace: the Python names now.
+        """
+        return (
+            self.settings == settings()
             and all(same_value(namespace.get(name, MISSING), value) for name, value in self.uses.items())
             and all(thing.holds() for thing in self.held)
         )
@@ -140,8 +151,8 @@ def collect(
     Returns:
         The reads; what the run made itself does not count.
     """
-    old_data = {part: data for shot in before.shots.values() for part, data in shot.data.items()}
-    old_views = {var: facts for shot in before.shots.values() for var, facts in shot.views.items()}
+    old_data = ChainMap(*(shot.data for shot in before.shots.values()))
+    old_views = ChainMap(*(shot.views for shot in before.shots.values()))
     old_blocks = {block.desc for shot in before.shots.values() for block in shot.blocks}
     old_programs = set(before.shots)
     lookups = dict(recorder.lookups)

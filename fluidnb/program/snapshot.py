@@ -73,14 +73,19 @@ def take(program: Program) -> Snapshot:
     last = program.last_snapshot
     if last is not None and last.version == program.version and last.facts == facts:
         return last
-    old = {} if last is None else last.data
     data: dict[Desc, bytes] = {}
     views: dict[VarDesc, dict[str, Any]] = {}
-    for desc in descs(program):
-        now, before = desc.pb.SerializePartialToString(), old.get(desc)
-        data[desc] = before if before == now and before is not None else now
-        if isinstance(desc, VarDesc) and desc.view is not None:
-            views[desc] = view_facts(desc)
+    for block in program.desc.blocks:
+        for op in block.ops:
+            if op.saved is None:
+                op.saved = op.pb.SerializePartialToString()
+            data[op] = op.saved
+        for var in block.vars.values():
+            if var.saved is None:
+                var.saved = var.pb.SerializePartialToString(), None if var.view is None else view_facts(var)
+            data[var], facts_of_view = var.saved
+            if facts_of_view is not None:
+                views[var] = facts_of_view
     blocks = tuple(
         BlockShot(b, b.pb.SerializePartialToString(), tuple(b.ops), dict(b.vars)) for b in program.desc.blocks
     )
@@ -163,6 +168,7 @@ def rewrite(desc: Desc, data: bytes) -> None:
     """Make an operator or variable what it was when it gave these bytes."""
     if desc.pb.SerializePartialToString() == data:
         return
+    desc.saved = None
     if isinstance(desc, OpDesc):
         desc.copy_from(OpDesc.over(pb2.OpDesc.FromString(data)))
     else:
@@ -212,3 +218,5 @@ def set_view(desc: VarDesc, facts: dict[str, Any] | None) -> None:
     view.__dict__.clear()
     fresh = {**kept, "error_clip": None, "_params": None, **view._defaults()}
     view.__dict__.update({**fresh, **(facts or {}), "_op": None})
+    if desc.saved is not None:
+        desc.saved = desc.saved[0], view_facts(desc) if facts is None else facts

@@ -2,30 +2,42 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+import numbers
+from typing import TYPE_CHECKING, Any, NoReturn
 
-from fluidnb.errors import Operand, OpValueError
-from fluidnb.program import codes, declare, hooks, origin
+import numpy as np
+
+from fluidnb.arguments import checked
+from fluidnb.errors import Operand, OpTypeError, OpValueError
+from fluidnb.program import codes, declare, hooks, indexing, names, origin
 from fluidnb.program.constants import grad_var_name
-from fluidnb.program.indexing import Indexing
 from fluidnb.program.live import ensure_live, is_live
-from fluidnb.program.math_ops import Arithmetic
-from fluidnb.program.no_value import NoValue
+from fluidnb.program.naming import layer
 from fluidnb.proto.desc import VarDesc
+from fluidnb.values import declared, dtypes
 from fluidnb.values.dtypes import VarType
-from fluidnb.where import capture
+from fluidnb.visible import visible_line
+from fluidnb.where import capture, warn
 
 if TYPE_CHECKING:
     from fluidnb.program.block import Block
     from fluidnb.program.operator import Operator
     from fluidnb.program.parameter import Parameter
 
+_INTEGERS = (VarType.BOOL, VarType.UINT8, VarType.INT8, VarType.INT16, VarType.INT32, VarType.INT64)
+_SYMBOLS = {
+    "elementwise_add": "+", "elementwise_sub": "-", "elementwise_mul": "*", "elementwise_div": "/",
+    "elementwise_pow": "**", "elementwise_mod": "%", "elementwise_floordiv": "//", "less_than": "<",
+    "less_equal": "<=", "greater_than": ">", "greater_equal": ">=", "equal": "==", "not_equal": "!=",
+}  # fmt: skip
+_RUN = "run the program: exe.run(program, feed=..., fetch_list=[variable])."
 
-class Variable(Arithmetic, Indexing, NoValue):
+
+class Variable:
     """A variable of a block: a name, a type, and for tensors a shape, a dtype and a LoD level.
 
-    It has no value; values live in a scope while programs run. Python operators append operators to the program.
+    It has no value: a scope has one while programs run. ``+ - * / ** // %``, comparisons, ``-x`` and ``x[1:3]`` append
+    operators to the program. ``float(x)``, ``np.array(x)`` and loops over it are refused; ``bool(x)`` is True.
 
     Args:
         block: the block.
@@ -52,9 +64,19 @@ class Variable(Arithmetic, Indexing, NoValue):
         >>> x = Variable(Program().global_block(), name="x", shape=[-1, 13], dtype="float32")
         >>> x.shape, x.dtype.name
         ((-1, 13), 'FP32')
+        >>> y = 1 - 2 * x
+        >>> [op.type for op in x.block.ops], y.shape
+        (['scale', 'scale'], (-1, 13))
+        >>> float(x)
+        Traceback (most recent call last):
+        fluidnb.errors.OpTypeError: A number needs a value, and variable x has none while a program is built.
+          ...
 
-    Source: fluid.framework.Variable.
+    Source: fluid.framework.Variable, math_op_patch.
     """
+
+    #: What a message says where one is expected.
+    argument_hint = "layers.fill_constant() makes a variable that holds a number, layers.data() one to feed."
 
     #: What `to_string` adds to the description.
     _DETAILS: tuple[str, ...] = ("error_clip", "stop_gradient", "fragment")
@@ -65,12 +87,13 @@ class Variable(Arithmetic, Indexing, NoValue):
     _op: Operator | None
     _params: list[Parameter] | None
 
+    @checked
     def __init__(
         self,
         block: Block,
         type: int = VarType.LOD_TENSOR,
         name: str | None = None,
-        shape: Sequence[int] | None = None,
+        shape: Any = None,  # `declare.variable` refuses with the name of the variable
         dtype: Any = None,
         lod_level: int | None = None,
         persistable: bool | None = None,
@@ -81,6 +104,7 @@ class Variable(Arithmetic, Indexing, NoValue):
         desc = declare.variable(block.desc, type, name, shape, dtype, lod_level, persistable, stop_gradient, is_data)
         self._view(block, desc)
         self.__dict__["error_clip"] = error_clip
+        desc.saved = None
 
     @classmethod
     def over(cls, block: Block, desc: VarDesc) -> Variable:
@@ -105,7 +129,7 @@ class Variable(Arithmetic, Indexing, NoValue):
         self.__dict__.update(
             block=block, desc=desc, origin=origin.current(), error_clip=None, _op=None, _params=None, **self._defaults()
         )
-        desc.view = self
+        desc.view, desc.saved = self, None
 
     @staticmethod
     def _defaults() -> dict[str, Any]:
@@ -117,6 +141,7 @@ class Variable(Arithmetic, Indexing, NoValue):
         # A cell that writes what is there already depends on it: after a change of the cells before, it would differ.
         self._noted()
         super().__setattr__(name, value)
+        self.desc.saved = None
         self.block.desc.program.touch()
 
     def _seen(self) -> VarDesc:
@@ -179,11 +204,11 @@ class Variable(Arithmetic, Indexing, NoValue):
     @property
     def is_data(self) -> bool:
         """Whether it is fed, so that a run checks shape and dtype of the feed."""
-        return self._noted().need_check_feed()
+        return self._noted().is_data()
 
     @is_data.setter
     def is_data(self, value: bool) -> None:
-        self.desc.set_need_check_feed(bool(value))
+        self.desc.set_is_data(bool(value))
 
     @property
     def idx(self) -> int:
@@ -267,8 +292,141 @@ class Variable(Arithmetic, Indexing, NoValue):
 
     _set_error_clip = set_error_clip
 
-    # How it shows itself.
+    # Operators of Python: each appends operators to the program, as fluid's math_op_patch. A number beside + - * /
+    # becomes one ``scale`` operator; elsewhere a constant of shape [1].
 
+    @layer
+    def astype(self, dtype: Any) -> Variable:
+        """The variable with elements of another type.
+
+        Args:
+            dtype: dtype in any spelling.
+
+        Returns:
+            A new variable.
+
+        Example:
+            >>> from fluidnb.program import Program
+            >>> x = Program().global_block().create_var(name="x", shape=[3], dtype="int64")
+            >>> x.astype("float32").dtype.name
+            'FP32'
+        """
+        number = dtypes.var_type(dtype)
+        return _append(self, "cast", {"X": [self]}, {"in_dtype": int(self.dtype), "out_dtype": int(number)}, number)
+
+    @layer
+    def __neg__(self) -> Variable:
+        return _scale(self, -1.0, 0.0)
+
+    @layer
+    def __add__(self, other: Any) -> Variable:
+        return _binary(self, other, "elementwise_add")
+
+    __radd__ = __add__
+
+    @layer
+    def __sub__(self, other: Any) -> Variable:
+        return _binary(self, other, "elementwise_sub")
+
+    @layer
+    def __rsub__(self, other: Any) -> Variable:
+        return _binary(self, other, "elementwise_sub", True)
+
+    @layer
+    def __mul__(self, other: Any) -> Variable:
+        return _binary(self, other, "elementwise_mul")
+
+    __rmul__ = __mul__
+
+    @layer
+    def __truediv__(self, other: Any) -> Variable:
+        return _binary(self, other, "elementwise_div")
+
+    @layer
+    def __rtruediv__(self, other: Any) -> Variable:
+        return _binary(self, other, "elementwise_div", True)
+
+    @layer
+    def __pow__(self, other: Any) -> Variable:
+        return _binary(self, other, "elementwise_pow")
+
+    @layer
+    def __rpow__(self, other: Any) -> Variable:
+        return _binary(self, other, "elementwise_pow", True)
+
+    @layer
+    def __mod__(self, other: Any) -> Variable:
+        return _binary(self, other, "elementwise_mod")
+
+    @layer
+    def __floordiv__(self, other: Any) -> Variable:
+        return _binary(self, other, "elementwise_floordiv")
+
+    @layer
+    def __lt__(self, other: Any) -> Variable:
+        return _binary(self, other, "less_than")
+
+    @layer
+    def __le__(self, other: Any) -> Variable:
+        return _binary(self, other, "less_equal")
+
+    @layer
+    def __gt__(self, other: Any) -> Variable:
+        return _binary(self, other, "greater_than")
+
+    @layer
+    def __ge__(self, other: Any) -> Variable:
+        return _binary(self, other, "greater_equal")
+
+    def __eq__(self, other: object) -> Any:
+        # With what is no operand, == stays Python's question whether two things are one.
+        return _equal(self, other) if _is_operand(other) else NotImplemented
+
+    def __ne__(self, other: object) -> Any:
+        return _not_equal(self, other) if _is_operand(other) else NotImplemented
+
+    __hash__ = object.__hash__
+
+    @layer
+    def __getitem__(self, item: Any) -> Variable:
+        return indexing.sliced(self, indexing.plan(self, item))
+
+    # Conversions to values: refused, since a variable has no value while a program is built.
+
+    def _refuse(self, what: str, hint: str) -> NoReturn:
+        raise OpTypeError(
+            f"{what} needs a value, and variable {self.name} has none while a program is built.",
+            slots=[self._operand()], where=capture(2), hint=hint,
+            expected="a value that Python knows now", received="a variable, whose values come when its program runs",
+        )  # fmt: skip
+
+    def __bool__(self) -> bool:
+        """True: scripts write ``if bias:`` and ``mask or default`` for "was one given". A cell gets a warning."""
+        if origin.recorder is not None:
+            name = self.name
+            warn(
+                f"if, while, and, or, not see a variable, not its value: {name} counts as True while a program is "
+                "built. Branch inside the program: layers.IfElse, layers.Switch, layers.While; "
+                f'write "{name} is not None" where that is meant.'
+            )
+        return True
+
+    def __iter__(self) -> NoReturn:
+        self._refuse("A Python loop", "loop inside the program: layers.While, layers.StaticRNN, layers.DynamicRNN.")
+
+    def __array__(self, *_args: Any, **_kwargs: Any) -> NoReturn:
+        self._refuse("An array", _RUN)
+
+    def __float__(self) -> NoReturn:
+        self._refuse("A number", _RUN)
+
+    __int__ = __float__
+    #: numpy scalars on the left leave the operator to the variable.
+    __array_ufunc__ = None
+
+    # Text and HTML.
+
+    @checked
     def to_string(self, throw_on_error: bool = True, with_details: bool = False) -> str:
         """The description as protobuf text.
 
@@ -296,7 +454,7 @@ class Variable(Arithmetic, Indexing, NoValue):
         return text
 
     def __repr__(self) -> str:
-        parts = [f"{type(self).__name__} {self.name}: {codes.kind_code(self.desc)}"]
+        parts = [f"{type(self).__name__} {visible_line(self.name)}: {codes.kind_code(self.desc)}"]
         if self.origin is not None:
             parts.append(f"cell {self.origin.title}")
         if self.origin is not None and self.origin.fate:
@@ -311,3 +469,78 @@ class Variable(Arithmetic, Indexing, NoValue):
 
     def _operand(self) -> Operand:
         return "variable", self.name, *codes.elements(self.desc)
+
+
+@layer
+def _equal(x: Any, y: Any) -> Variable:
+    return _binary(x, y, "equal")
+
+
+@layer
+def _not_equal(x: Any, y: Any) -> Variable:
+    return _binary(x, y, "not_equal")
+
+
+def _is_number(other: object) -> bool:
+    return isinstance(other, numbers.Real | np.bool_) or isinstance(other, np.ndarray) and other.ndim == 0
+
+
+def _is_operand(other: object) -> bool:
+    return isinstance(other, Variable) or _is_number(other)
+
+
+def _binary(x: Variable, other: Any, op_type: str, reverse: bool = False) -> Variable:
+    arithmetic = op_type.startswith("elementwise")
+    if _is_number(other):
+        value = float(other)
+        # Fluid before 1.6 divided integers into integers, and so do we while Paddle's names are installed.
+        whole = x.dtype in _INTEGERS and op_type == "elementwise_div" and value.is_integer() and not declared.binding
+        if arithmetic and x.dtype in _INTEGERS and not whole and (op_type == "elementwise_div" or value % 1):
+            x = x.astype("float32")
+        scaled = None if whole else _as_scale(op_type, value, reverse)
+        if scaled is not None:
+            return _scale(x, *scaled)
+        other = _constant(x, value)
+    elif not isinstance(other, Variable):
+        raise OpTypeError(
+            f"{_SYMBOLS[op_type]} takes a variable or a number beside variable {x.name}.", where=capture(2),
+            expected="a Variable or a number", received=f"{type(other).__name__} {other!r}"[:200],
+            slots=[("variable", x.name, dtypes.dtype_name(x.dtype), x.shape)],
+            hint="layers.assign turns an array into a variable.",
+        )  # fmt: skip
+    left, right = (other, x) if reverse else (x, other)
+    dtype = left.dtype if arithmetic else VarType.BOOL
+    return _append(x, op_type, {"X": [left], "Y": [right]}, {"axis": -1}, dtype)
+
+
+def _as_scale(op_type: str, value: float, reverse: bool) -> tuple[float, float] | None:
+    """The factor and the bias with which ``scale`` does the work of an operator and a number, where it can."""
+    if op_type == "elementwise_add":
+        return 1.0, value
+    if op_type == "elementwise_sub":
+        return (-1.0, value) if reverse else (1.0, -value)
+    if op_type == "elementwise_mul":
+        return value, 0.0
+    if op_type == "elementwise_div" and not reverse and value != 0:
+        return 1.0 / value, 0.0
+    return None
+
+
+def _scale(x: Variable, scale: float, bias: float) -> Variable:
+    return _append(x, "scale", {"X": [x]}, {"scale": scale, "bias": bias, "bias_after_scale": True}, x.dtype)
+
+
+def _constant(x: Variable, value: float) -> Variable:
+    number = x.dtype
+    if number == VarType.BOOL:
+        value = float(bool(value))
+    out = _append(x, "fill_constant", {}, {"shape": [1], "dtype": int(number), "value": value}, number)
+    out.stop_gradient = True
+    return out
+
+
+def _append(x: Variable, op_type: str, inputs: dict[str, Any], attrs: dict[str, Any], dtype: int) -> Variable:
+    block = x.block.program.current_block()
+    out = block.create_var(name=names.generate(op_type + ".tmp"), dtype=dtype, shape=[], persistable=False)
+    block.append_op(type=op_type, inputs=inputs, outputs={"Out": [out]}, attrs=attrs)
+    return out

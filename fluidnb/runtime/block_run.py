@@ -20,6 +20,7 @@ from fluidnb.proto.desc import BlockDesc, ProgramDesc
 from fluidnb.proto.framework_pb2 import VarType
 from fluidnb.runtime.machine import Frame, Machine
 from fluidnb.runtime.plan import Plan, PlanOp
+from fluidnb.runtime.program_state import program_state
 from fluidnb.runtime.run_numbers import next_run
 from fluidnb.runtime.scope import Scope
 from fluidnb.values import epoch
@@ -173,11 +174,11 @@ def plan_of(block: Block, place: Place) -> Plan:
         The plan, the same one until the program, the registry or the NaN check changes.
     """
     desc = block.desc.program
-    prepared: dict[Any, Plan] = desc.prepared.setdefault("block plans", {})
+    plans = program_state(desc).block_plans
     key = (place, flags.values["check_nan_inf"])
-    plan = prepared.get(key)
+    plan = plans.get(key)
     if plan is None or plan.version != desc.version or plan.registry_version != registry.version:
-        plan = prepared[key] = Plan(desc, (), (), place, block.program._random_seed)
+        plan = plans[key] = Plan(desc, (), (), place, block.program._random_seed)
     return plan
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import mmap
 from typing import Any
 
 import numpy as np
@@ -57,27 +56,8 @@ def ordered(make: Any, shape: tuple[int, ...], dtype: np.dtype[Any], order: tupl
     return make(tuple(shape[i] for i in order), dtype).transpose(inverse)
 
 
-class Sketch:
-    """Stand-ins for buffers that have no place yet: all lie over one region that nobody touches.
-
-    Binding needs arrays with a shape, strides and an identity, but no memory: they are moved into the arena before the
-    first call is made.
-    """
-
-    def __init__(self) -> None:
-        self._region = mmap.mmap(-1, 1 << 24)
-
-    def __call__(self, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Array:
-        """A stand-in of this shape and dtype."""
-        size = dtype.itemsize
-        for n in shape:
-            size *= n
-        if size > len(self._region):
-            self._region = mmap.mmap(-1, 2 * size)
-        return np.ndarray(shape, dtype, self._region)
-
-
-_sketch = Sketch()
+#: Buffers that have no place yet: they are moved into the arena before the first call is made.
+_sketch = memory.Reserve()
 
 
 class Bound:
@@ -117,6 +97,10 @@ class Bound:
     def fixed(self, name: str, outer: bool) -> bool:
         """See `fluidnb.op.memory_policy.Memory`."""
         return outer or name in self.plan.captured or name in self.plan.persistable
+
+    def check(self) -> None:
+        """See `fluidnb.op.memory_policy.Memory`."""
+        self.run.check()
 
     def real(self, shape: tuple[int, ...], dtype: Any) -> Array:
         """A buffer of its own in the place's pool."""

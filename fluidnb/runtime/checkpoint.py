@@ -11,13 +11,14 @@ from fluidnb.runtime.scope import Scope
 from fluidnb.values.copies import put
 from fluidnb.values.device_context import copy_of
 from fluidnb.values.gauge import gauge_of
+from fluidnb.values.reader import Reader
 from fluidnb.values.selected_rows import SelectedRows
 from fluidnb.values.tensor import LoDTensor, LoDTensorArray
 from fluidnb.values.variable import Variable
 
 
 class Checkpoint:
-    """Copies of the variables of the user's scope that a plan writes.
+    """Copies of the variables of the user's scope that a plan writes, and positions of the readers that it reads.
 
     Parameters that are only read are not copied: a model that is tested costs nothing.
 
@@ -45,7 +46,8 @@ class Checkpoint:
 
     def __init__(self, plan: Plan, scope: Scope) -> None:
         self._scope = scope
-        self._names = sorted(name for row in plan.outer.values() for name in row if plan.writes[name])
+        taken = {name for block in plan.blocks for op in block.ops for name in op.inputs.get("Reader", ())}
+        self._names = sorted(n for row in plan.outer.values() for n in row if plan.writes[n] or n in taken)
         self._names = list(dict.fromkeys(self._names))
         self._rows: list[tuple[str, Variable | None, Any, Any]] = []
         self.nbytes = 0
@@ -97,6 +99,8 @@ def _copied(value: Any) -> tuple[Any, int]:
         return [(tensor, copy) for tensor, copy, _ in pairs], sum(size for _, _, size in pairs)
     if isinstance(value, list):
         return list(value), 0
+    if isinstance(value, Reader):
+        return list(value.position), 0
     return None, 0
 
 
@@ -115,6 +119,8 @@ def _put_back(value: Any, copy: Any) -> None:
             _put_back(tensor, inner)
     elif isinstance(value, list):
         value[:] = copy
+    elif isinstance(value, Reader):
+        value.position[:] = copy
 
 
 def _equal(value: Any, copy: Any) -> bool:
@@ -129,4 +135,6 @@ def _equal(value: Any, copy: Any) -> bool:
         return len(value) == len(copy) and all(
             a is b and _equal(b, inner) for a, (b, inner) in zip(value, copy, strict=True)
         )
+    if isinstance(value, Reader):
+        return bool(value.position == copy)
     return value == copy if isinstance(value, list) else True

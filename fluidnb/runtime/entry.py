@@ -37,17 +37,20 @@ class Entry:
         node: the first node of block 0.
         fetches: (array, LoD) of what is fetched when these are always the same arrays, else None.
         epoch: the state of the world in which its bindings were last found good.
+        stale: whether its bindings read a persistable variable that they gave another buffer, so that they serve once.
     """
 
     __slots__ = (
-        "bound", "desc", "epoch", "feeds", "fetch_key", "fetches", "local", "node", "outside", "plan",
-        "registry_version", "rows", "scope", "version",
+        "before", "bound", "desc", "epoch", "feeds", "fetch_key", "fetches", "local", "node", "outside", "plan",
+        "registry_version", "rows", "scope", "stale", "version",
     )  # fmt: skip
 
     def __init__(self, plan: Plan, scope: Scope, values: Mapping[str, Fed]) -> None:
         self.plan, self.scope, self.desc = plan, scope, plan.desc
         self.version, self.registry_version = plan.version, plan.registry_version
         bring_here(plan, scope)
+        self.before = _buffers(plan, scope)
+        self.stale = False
         self.bound = Bound(plan, Run())
         self.local = Scope(scope, plan.blocks[0])
         self.feeds: list[tuple[Any, str, Any]] = []
@@ -105,6 +108,11 @@ class Entry:
         """
         DeviceContext.get(self.plan.place).fill_all([(buffer, values[name][0]) for buffer, name, _ in self.feeds])
 
+    @property
+    def placed(self) -> int:
+        """Bytes of the memory in which its buffers are placed."""
+        return sum(arena.nbytes for arena in self.bound.arenas.values())
+
     def fed(self) -> dict[str, Fed]:
         """What has been fed, by name, in the buffers of the run."""
         return {name: (buffer, lod) for buffer, name, lod in self.feeds}
@@ -120,6 +128,20 @@ class Entry:
     def _settle(self, values: Sequence[Any]) -> None:
         """After the first run: what the next one may rely on."""
         plan = self.plan
+        unset = {
+            n
+            for block in plan.blocks
+            for op in block.ops
+            for slot in op.definition.unset
+            for n in op.inputs.get(slot, ())
+        }
+        for name, now in _buffers(plan, self.scope).items():
+            then = self.before.get(name)
+            if then is None:  # written first, unless its operator also takes it without a value
+                self.stale |= name in unset
+            else:
+                self.stale |= now[0] is not then[0] or now[1] != then[1]
+        self.before = {}
         names = {n for row in plan.outer.values() for n in row}
         for name in names:
             variable = self.scope.find_var(name)
@@ -134,14 +156,14 @@ class Entry:
         while scope is not None:
             scope.bound = True
             scope = scope.parent
-        self.epoch = epoch.value
+        self.epoch = -1 if self.stale else epoch.value
         inside = any(op.definition.control for op in plan.blocks[0].ops[-1:])
         if self.node.guard is None and not inside and all(type(v) is tuple for v in values):
             self.fetches = list(values)
 
     def is_good(self, scope: Scope) -> bool:
         """Whether its bindings still hold: the same registry, and the same buffers in the user's scope."""
-        if self.scope is not scope or self.registry_version != registry.version:
+        if self.stale or self.scope is not scope or self.registry_version != registry.version:
             return False
         if self.epoch != epoch.value:
             for variable, tensor, array, lod in self.outside:
@@ -169,6 +191,16 @@ def bring_here(plan: Plan, scope: Scope) -> None:
         variable = scope.find_var(name)
         if variable is not None:
             bring(variable.value, plan.place)
+
+
+def _buffers(plan: Plan, scope: Scope) -> dict[str, tuple[Any, Any]]:
+    """The array and the LoD of each variable of the user's scope that a plan reads or writes and that has a value."""
+    found = {}
+    for name in {n for row in plan.outer.values() for n in row}:
+        variable = scope.find_var(name)
+        if variable is not None and type(variable.value) is LoDTensor and variable.value.array is not None:
+            found[name] = variable.value.array, variable.value.lod_
+    return found
 
 
 def _fetched(scope: Scope, name: str) -> Any:

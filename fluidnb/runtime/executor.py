@@ -8,6 +8,7 @@ from typing import Any, NamedTuple, NoReturn
 
 import numpy as np
 
+from fluidnb.arguments import Signature
 from fluidnb.errors import EnforceNotMet, NotBuiltYet, NotFound, OpTypeError, near
 from fluidnb.memory import OutOfMemory, flags
 from fluidnb.op.define import registry
@@ -19,19 +20,23 @@ from fluidnb.runtime import scope as scopes
 from fluidnb.runtime.checkpoint import Checkpoint
 from fluidnb.runtime.entry import Entry, bring_here
 from fluidnb.runtime.failed_run import note
-from fluidnb.runtime.feeding import Fed, check_feed, fed, fetch_names, operand
+from fluidnb.runtime.feeding import Fed, check_feed, fed, fetch_names, operand, takes_rows
 from fluidnb.runtime.interrupt import hold
 from fluidnb.runtime.latest import remember
 from fluidnb.runtime.layout import order_of
 from fluidnb.runtime.machine import Machine
 from fluidnb.runtime.observe import after_run, over
 from fluidnb.runtime.plan import Plan
+from fluidnb.runtime.program_state import program_state
 from fluidnb.runtime.results import fetched, results
 from fluidnb.runtime.run_numbers import coming_run, next_run
 from fluidnb.runtime.scope import Scope
 from fluidnb.values import declared, epoch
+from fluidnb.values.bring import bring
 from fluidnb.values.device_context import DeviceContext
 from fluidnb.values.place import CPUPlace, Place
+from fluidnb.values.reader import EOFException
+from fluidnb.values.selected_rows import SelectedRows
 from fluidnb.values.tensor import LoDTensor
 
 
@@ -77,6 +82,9 @@ class Executor:
 
     Source: developer guide, section on the Executor; decision 4 of the design.
     """
+
+    #: What a message says where one is expected.
+    argument_hint = "fluid.Executor(fluid.CPUPlace()) makes one."
 
     def __init__(self, place: Place | None = None) -> None:
         self.place = CPUPlace() if place is None else place
@@ -129,7 +137,7 @@ class Executor:
         Args:
             program: the program, or a CompiledProgram; default the main program.
             feed: variable name -> ndarray, LoDTensor, (ndarray, lengths), array of a device or nested list of numbers.
-            fetch_list: Variables or names whose values are wanted.
+            fetch_list: Variables or names whose values are wanted, as a list, set, generator or `dict.values()`.
             feed_var_name: accepted for old scripts.
             fetch_var_name: accepted for old scripts.
             scope: where persistable variables live; default the global scope.
@@ -146,7 +154,8 @@ class Executor:
             NotFound: an unknown name in feed or fetch_list.
             OpValueError: a fed value does not fit its data variable.
             EnforceNotMet: an operator failed, or a variable that it reads has no value.
-            RuntimeError: the executor is closed, or a fetched value has LoD and ``return_numpy`` is True.
+            EOFException: a reader in the program has no more batches.
+        RuntimeError: the executor is closed, or a fetched value has LoD and ``return_numpy`` is True.
 
         Example:
             >>> fluid.Executor(fluid.CPUPlace()).run(fluid.Program())
@@ -163,7 +172,8 @@ class Executor:
             entry is not None
             and type(feed) is dict
             and fetch_list is not None
-            and not keep_scopes
+            and keep_scopes is False
+            and (return_numpy is True or return_numpy is False)
             and not unknown
             and origin.recorder is None
             and entry.scope is scope
@@ -206,6 +216,8 @@ class Executor:
         try:
             values = entry.run(number)
         except BaseException as error:
+            if isinstance(error, EOFException) and entry.epoch >= 0:  # every pass ends so: what is bound stays good
+                raise
             self._hot = None
             note(program, entry.scope, plan, entry.fed(), number, error, bool(entry.node.calls), before)
             plan.forget()
@@ -234,21 +246,22 @@ class Executor:
     def _run(
         self, program: Any, feed: Any, fetch_list: Any, scope: Any, return_numpy: bool, keep_scopes: bool, unknown: Any
     ) -> list[Any]:
+        _RUN.checked((self,), {"return_numpy": return_numpy, "keep_scopes": keep_scopes})
         plan, values = self.prepare(program, feed, fetch_list, scope, unknown)
-        attached = program.desc.prepared.get("debugger")
+        attached = program_state(program.desc).attached
         if attached is not None:
-            return attached(Prepared(plan, program, scope, values, return_numpy))  # type: ignore[no-any-return]
+            return attached(Prepared(plan, program, scope, values, return_numpy))
         if keep_scopes:
             return self._keep(plan, program, scope, values, return_numpy)
         if not plan.lock.acquire(False):  # under way in another thread, or around this very call
-            plan = Plan(plan.desc, plan.feeds, plan.fetches, self.place, program.random_seed)
+            plan = Plan(plan.desc, plan.feeds, plan.fetches, self.place, program.random_seed, plan.given)
             plan.lock.acquire()
         try:
             with DeviceContext.get(self.place).turn(plan, scope.outermost()):
                 entry = self._entry(plan, program, scope, values)
                 entry.fill(values)
                 out = self._again(entry, program, return_numpy)
-            if type(fetch_list) is list and entry.fetches is not None:
+            if type(fetch_list) is list and entry.fetches is not None and not plan.given:
                 entry.fetch_key = tuple(map(id, fetch_list))
                 plan.fetch_list = fetch_list[:]  # keeps the identities in fetch_key
                 self._hot = entry
@@ -301,12 +314,17 @@ class Executor:
             hooks.before_run(program, scope)
         desc = program.desc
         given = check_feed({} if feed is None else feed)
-        values = {name: fed(name, value, desc) for name, value in given.items()}
-        if fetch_list is None or (isinstance(fetch_list, list | tuple) and not fetch_list):
-            fetches = _fetch_targets(desc)
-        else:
-            fetches = fetch_names(fetch_list, desc)
-        plan = self._plan(desc, tuple(values), tuple(fetches), program.random_seed)
+        rows = {name: value for name, value in given.items() if takes_rows(name, value, desc)}
+        values = {name: fed(name, value, desc) for name, value in given.items() if name not in rows}
+        fetches = (fetch_list is not None and fetch_names(fetch_list, desc)) or _fetch_targets(desc)
+        plan = self._plan(desc, tuple(values), tuple(fetches), program.random_seed, tuple(rows))
+        for name, value in rows.items():
+            variable = scope.var(name)
+            if not isinstance(variable.value, SelectedRows):
+                variable.value = SelectedRows()
+            held = variable.value  # the same in every run: what is bound looks into it
+            held.rows_, held.height_, held.value = value.rows_.copy(), value.height_, value.value._copy()
+            bring(held, plan.place)
         _check_names(plan, scope)
         return plan, values
 
@@ -334,16 +352,18 @@ class Executor:
             hint = near(name, words) or "help(fluid.Executor.run) says what each is for."
             raise OpTypeError(text, expected=", ".join(words), received=name, hint=hint)
 
-    def _plan(self, desc: ProgramDesc, feeds: tuple[str, ...], fetches: tuple[str, ...], seed: int) -> Plan:
-        prepared: dict[Any, Plan] = desc.prepared.setdefault("plans", {})
-        key = (feeds, fetches, self.place, flags.values["check_nan_inf"])
-        plan = prepared.get(key)
+    def _plan(
+        self, desc: ProgramDesc, feeds: tuple[str, ...], fetches: tuple[str, ...], seed: int, given: tuple[str, ...]
+    ) -> Plan:
+        plans = program_state(desc).plans
+        key = (feeds, fetches, given, self.place, flags.values["check_nan_inf"])
+        plan = plans.get(key)
         if plan is None or plan.version != desc.version or plan.registry_version != registry.version:
-            for old in [k for k, p in prepared.items() if p.version != desc.version]:
-                del prepared[old]
-            plan = Plan(desc, feeds, fetches, self.place, seed)
+            for old in [k for k, p in plans.items() if p.version != desc.version]:
+                del plans[old]
+            plan = Plan(desc, feeds, fetches, self.place, seed, given)
             refuse_dropped(desc.blocks[0], fetches, "fetched")
-            prepared[key] = plan
+            plans[key] = plan
         plan.clock.seed = seed
         return plan
 
@@ -391,6 +411,10 @@ class Executor:
             context.fill(buffer, array)
             local.var(name).value = LoDTensor(buffer, lod, plan.place, name)
         return Machine(plan, local, run)
+
+
+#: The declared arguments of `run`, which checks them only where it prepares a run: its short way is measured in µs.
+_RUN = Signature(Executor.run, method=True)
 
 
 def _fetch_targets(desc: ProgramDesc) -> list[str]:

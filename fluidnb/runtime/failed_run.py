@@ -15,6 +15,7 @@ from fluidnb.runtime.feeding import Fed
 from fluidnb.runtime.plan import Plan
 from fluidnb.runtime.scope import Scope
 from fluidnb.values.copies import on_host
+from fluidnb.values.reader import EOFException
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +56,7 @@ def note(
     program: Program, scope: Scope, plan: Plan, values: Mapping[str, Fed], number: int, error: BaseException,
     began: bool, before: Checkpoint | None = None,
 ) -> None:  # fmt: skip
-    """Remember a failed run in place of the one before it; one that the user interrupted is none.
+    """Remember a failed run in place of the one before it; one that the user, or the end of a pass, ended is none.
 
     Args:
         program: the program.
@@ -67,7 +68,7 @@ def note(
         began: whether any operator may have run.
         before: copies of what the run changes, if there are any.
     """
-    if isinstance(error, Exception):
+    if isinstance(error, Exception) and not isinstance(error, EOFException):
         _last.clear()
         try:
             copies = {name: (np.array(on_host(array), order="K"), lod) for name, (array, lod) in values.items()}

@@ -82,6 +82,22 @@ def failed(error: Exception, op: PlanOp, scope: Any) -> FluidError:
     return EnforceNotMet(**_told(error, op, scope), op=op.text(), slots=operands(op, scope), where=op.where())
 
 
+def cause(error: Exception) -> BaseException | None:
+    """The original error behind one of `failed`; a fluidnb error is returned itself, with its own cause.
+
+    Args:
+        error: what was raised.
+
+    Returns:
+        What to write after ``from``.
+
+    Example:
+        >>> cause(ValueError("no")), cause(EnforceNotMet("no")) is None
+        (ValueError('no'), True)
+    """
+    return error.__cause__ if isinstance(error, FluidError) else error
+
+
 def _told(error: Exception, op: PlanOp, scope: Any) -> dict[str, Any]:
     """What a kernel ran into, in terms of the operator: an input that is not there, is no tensor, or does not fit.
 
@@ -211,10 +227,29 @@ def within(error: FluidError, op: PlanOp, iteration: int) -> None:
         op: the operator that runs the block; a branch runs it once, so it is not mentioned.
         iteration: which iteration it was, from 0.
     """
-    kind = op.desc.optype
-    if not kind.startswith("conditional_block"):
-        error.loops.append(f"iteration {iteration} of {kind} (op {op.index} in block {op.block})")
+    if not op.desc.optype.startswith("conditional_block"):
+        error.loops.append(iteration_text(op, iteration))
     error.iteration = None
+
+
+def iteration_text(op: PlanOp, iteration: int) -> str:
+    """An iteration of an operator that runs a block, in words."""
+    return f"iteration {iteration} of {op.desc.optype} (op {op.index} in block {op.block})"
+
+
+def interrupted(error: KeyboardInterrupt, op: PlanOp, iteration: int | None) -> None:
+    """Let an interrupt name the operator and the iterations of the loops around it; called from the innermost outwards.
+
+    Args:
+        error: the interrupt.
+        op: the operator that comes next, or the one that runs the block in which the interrupt came.
+        iteration: which iteration of that block it was; None for the operator that comes next.
+    """
+    if iteration is None:
+        error.add_note(f"Interrupted before {op.text()}.")
+    elif not op.desc.optype.startswith("conditional_block"):
+        where = op.where()
+        error.add_note(f"In {iteration_text(op, iteration)}" + (f", {where.short()}." if where is not None else "."))
 
 
 def other_name(op: PlanOp, scope: Any) -> str | None:

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import numpy as np
 
 from fluidnb.errors import EnforceNotMet, NotFound, Operand, OpTypeError, OpValueError, near
+from fluidnb.memory import flags
 from fluidnb.proto.desc import ProgramDesc, VarDesc
 from fluidnb.proto.framework_pb2 import VarType
 from fluidnb.values import declared, dtypes
 from fluidnb.values.copies import is_on_device, on_host
 from fluidnb.values.lod import check, checked_lengths, convert
+from fluidnb.values.selected_rows import SelectedRows
 from fluidnb.values.tensor import LoDTensor
 
 #: An array, of the host or of a device, and the LoD of its rows.
@@ -64,9 +66,55 @@ def fed(name: str, value: Any, desc: ProgramDesc) -> Fed:
         known = [n for n, v in desc.blocks[0].vars.items() if not v.persistable()]
         raise NotFound(
             f'The program has no variable "{name}" to feed.',
-            expected=", ".join(n for n, v in desc.blocks[0].vars.items() if v.need_check_feed()) or None,
+            expected=", ".join(n for n, v in desc.blocks[0].vars.items() if v.is_data()) or None,
             received=name, hint=near(name, known) or "feed the names given to layers.data.",
         )  # fmt: skip
+    return as_fed(value, var)
+
+
+def takes_rows(name: str, value: Any, desc: ProgramDesc) -> bool:
+    """Whether a fed value is SelectedRows for a variable that takes them.
+
+    Args:
+        name: the variable's name.
+        value: what is fed.
+        desc: the program.
+
+    Raises:
+        OpValueError: the SelectedRows have another dtype, or other columns than the variable.
+    """
+    var = desc.blocks[0].vars.get(name)
+    if not isinstance(value, SelectedRows) or var is None or var.type() != VarType.SELECTED_ROWS:
+        return False
+    array, dims = value.value.array, tuple(var.shape())[1:]
+    want = dtypes.np_dtype(var.dtype())
+    found = None if array is None else (array.shape[1:], array.dtype)
+    fits = found is not None and len(dims) == len(found[0])
+    fits = fits and all(d in (-1, s) for d, s in zip(dims, found[0] if found else (), strict=True))
+    if not fits or found is None or found[1] != want:
+        raise OpValueError(
+            f'The SelectedRows fed for "{name}" do not fit.', slots=[operand("fed", var)],
+            expected=f"{want} rows of shape {list(dims)}",
+            received="no memory" if found is None else f"{found[1]} rows of shape {list(found[0])}",
+            hint="fill them first: rows.get_tensor().set(array, fluid.CPUPlace()).",
+        )  # fmt: skip
+    return True
+
+
+def as_fed(value: Any, var: VarDesc) -> Fed:
+    """A value for a variable as an array and its LoD, checked against the declaration.
+
+    Args:
+        value: see `fed`.
+        var: the variable.
+
+    Returns:
+        See `fed`.
+
+    Raises:
+        FluidError: see `fed`.
+    """
+    name = var.name()
     lod: tuple[tuple[int, ...], ...] = ()
     if isinstance(value, LoDTensor):
         if value.array is None:
@@ -88,7 +136,7 @@ def fed(name: str, value: Any, desc: ProgramDesc) -> Fed:
         array = value
     else:
         array = _from_python(name, value, var)
-    if declared.binding and var.need_check_feed() and var.type() == VarType.LOD_TENSOR:
+    if flags.values["strict_feeds"] and var.has_checked_sizes() and var.type() == VarType.LOD_TENSOR:
         array = _checked(name, array, var)
     if declared.binding and lod and (not array.ndim or lod[-1][-1] != len(array)):
         check(lod, len(array) if array.ndim else 0, name)
@@ -150,7 +198,7 @@ def fetch_names(fetch_list: Any, desc: ProgramDesc) -> list[str]:
     """The names of what is fetched, checked against the program.
 
     Args:
-        fetch_list: Variables, names, or one of them.
+        fetch_list: an iterable of Variables and names, or one of them.
         desc: the program.
 
     Returns:
@@ -160,7 +208,9 @@ def fetch_names(fetch_list: Any, desc: ProgramDesc) -> list[str]:
         OpTypeError: an entry is neither a Variable nor a string.
         NotFound: the program has no such variable.
     """
-    if isinstance(fetch_list, str) or hasattr(fetch_list, "desc") or not isinstance(fetch_list, Sequence):
+    if isinstance(fetch_list, str) or hasattr(fetch_list, "desc") or not isinstance(fetch_list, Iterable):
+        fetch_list = [fetch_list]
+    elif not getattr(fetch_list, "ndim", True):  # an array without dimensions passes for an Iterable
         fetch_list = [fetch_list]
     names = []
     for i, entry in enumerate(fetch_list):

@@ -6,7 +6,9 @@ import os
 from collections.abc import Sequence
 from typing import Any
 
+from fluidnb.arguments import checked
 from fluidnb.errors import EnforceNotMet, NotFound, OpTypeError, OpValueError, near
+from fluidnb.files.atomic_write import atomic_write
 from fluidnb.program import Program, Variable, default_main_program
 from fluidnb.program.clone import clone
 from fluidnb.program.dropped import refuse_dropped
@@ -14,9 +16,11 @@ from fluidnb.program.inner import outer_names
 from fluidnb.program.prune import prune
 from fluidnb.runtime.executor import Executor
 from fluidnb.runtime.save_load import is_persistable, load_vars, path_of, save_vars
-from fluidnb.values import VarType
+from fluidnb.values import VarType, declared
+from fluidnb.where import warn
 
 
+@checked
 def get_inference_program(target_vars: Any, main_program: Program | None = None) -> Program:
     """The part of a program that some variables need, in test mode.
 
@@ -42,6 +46,7 @@ def get_inference_program(target_vars: Any, main_program: Program | None = None)
     return clone(program, for_test=True, warn=False).prune([getattr(t, "name", t) for t in targets])
 
 
+@checked
 def save_inference_model(
     dirname: str,
     feeded_var_names: str | Sequence[str],
@@ -74,7 +79,7 @@ def save_inference_model(
         OpTypeError: names or variables of another kind.
         NotFound: a name that the program does not have.
         OpValueError: the targets need data that is not among the feeds.
-        EnforceNotMet: a parameter has no value, or memory_optimize has dropped a target.
+        EnforceNotMet: a parameter has no value, memory_optimize has dropped a target, or a file cannot be written.
 
     Example:
         >>> import tempfile
@@ -104,16 +109,13 @@ def save_inference_model(
         save_vars(executor, dirname, made, vars=parameters, filename=params_filename)
     _add_ends(made, feeds, names)
     path = path_of(dirname, model_filename or "__model__")
-    os.makedirs(os.path.dirname(path) or ".", exist_ok=True)
-    partial = f"{path}.{os.getpid()}.part"
-    with open(partial, "wb") as file:
-        file.write(made.desc.serialize_to_string())
-        file.flush()
-        os.fsync(file.fileno())
-    os.replace(partial, path)
+    data = made.desc.serialize_to_string()
+    with atomic_write(path, parents=True, size=len(data)) as file:
+        file.write(data)
     return names
 
 
+@checked
 def load_inference_model(
     dirname: str,
     executor: Executor,
@@ -178,7 +180,7 @@ def _check_ends(program: Program, feeds: list[Any], targets: list[Any]) -> None:
                 hint="use x.name." if hasattr(name, "name") else "",
             )  # fmt: skip
         if not block.has_var(name):
-            data = [n for n, v in block.desc.vars.items() if v.need_check_feed()]
+            data = [n for n, v in block.desc.vars.items() if v.is_data()]
             raise NotFound(
                 f'The program has no variable "{name}" to feed.',
                 expected=", ".join(data) or "a variable of block 0", received=name, hint=near(name, block.desc.vars),
@@ -195,8 +197,11 @@ def _check_reaches(program: Program, feeds: list[str], targets: list[str]) -> No
         reads, writes = outer_names(program.desc, block, op)
         for name in sorted(reads - known):
             var = block.vars.get(name)
-            if var is not None and var.need_check_feed():
+            if var is not None and var.is_data():
                 ends = f"{', '.join(targets)} cannot be computed from {', '.join(feeds) or 'nothing'}"
+                if not declared.binding:  # Fluid saved such programs, and old scripts go on training
+                    warn(f"{ends}: it also needs {name}. The model is saved, and cannot run.")
+                    continue
                 raise OpValueError(
                     f"{ends}: it also needs {name}.",
                     op=op.label(), expected=f"{name} among feeded_var_names", received=", ".join(feeds),

@@ -11,7 +11,8 @@ import importlib
 import os
 import signal
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from types import FrameType
 from typing import Any
@@ -24,6 +25,7 @@ _signal: Any = importlib.import_module("_signal")
 
 _MAIN = threading.main_thread().ident
 _previous: Any = None
+_patient: list[Patience] = []
 _ROOMS = Path(__file__).parents[1]
 #: Who waits here waits for a debugger's own thread, between two operators: that may be interrupted at once.
 _WAITS = f"{_ROOMS / 'debug'}{os.sep}"
@@ -39,22 +41,25 @@ class Run:
         at: after an error or a stop, the index of the call at which the innermost list of calls that is left stopped.
         stop: whether it has been asked to stop.
         thread: the thread in which it runs.
+        iteration: the iteration in which a loop was interrupted, until its operator is named.
     """
 
-    __slots__ = ("_patches", "at", "stack", "stop", "thread")
+    __slots__ = ("_patches", "at", "iteration", "stack", "stop", "thread")
 
     def __init__(self) -> None:
         self.stack: list[tuple[Any, list[Any], list[Any]]] = []
         self.stop, self.at = False, -1
+        self.iteration: int | None = None
         self.thread = threading.get_ident()
         self._patches: list[tuple[list[Any], int, Any]] = []
 
     def ask_to_stop(self) -> None:
         """Let it stop before its next operator."""
         self.stop = True
-        if not self.stack:
+        innermost = self.stack[-1:]  # one look: the run's own thread may empty the stack between two
+        if not innermost:
             return
-        iterator, calls, ops = self.stack[-1]
+        iterator, calls, ops = innermost[0]
         at = len(calls) - iterator.__length_hint__()
         last = ops[at - 1] if at else None
         while at < len(calls) and ops[at] is last:
@@ -66,6 +71,8 @@ class Run:
             calls[at] = (self._stop_here, ())
 
     def _stop_here(self) -> None:
+        """Raises KeyboardInterrupt, also where another run began since: no operator's call is skipped in silence."""
+        self.stop = True
         self.check()
 
     def restore(self) -> None:
@@ -83,7 +90,7 @@ class Run:
 
     def begin(self) -> None:
         """Say that it starts, in this thread."""
-        self.stop = False
+        self.stop, self.iteration = False, None
         self.thread = threading.get_ident()
         self.stack.clear()
         if self.thread == _MAIN and _signal.getsignal(_signal.SIGINT) is not _handler:
@@ -99,6 +106,8 @@ class Run:
 
 def _handler(number: int, frame: Any) -> None:
     mine = False
+    if _patient and any(run.thread == _MAIN for run in runs) and _patient[-1].wait():
+        return
     for run in list(runs):
         run.ask_to_stop()
         mine = mine or run.thread == _MAIN
@@ -130,6 +139,56 @@ def hold() -> None:
         if current is not _handler and current is not _signal.SIG_IGN:
             _previous = current
             _signal.signal(_signal.SIGINT, _handler)
+
+
+class Patience:
+    """Lets a run that is interrupted end by itself, for a while.
+
+    Args:
+        seconds: how long; then it stops before its next operator, as it does when Ctrl-C is pressed again.
+    """
+
+    def __init__(self, seconds: float) -> None:
+        self._timer = threading.Timer(seconds, interrupt_all)
+        self._timer.daemon = True
+        self._asked = False
+
+    def wait(self) -> bool:
+        """Begin to wait; False if that has begun before."""
+        first, self._asked = not self._asked, True
+        if first:
+            self._timer.start()
+        return first
+
+    def check(self) -> None:
+        """Raise KeyboardInterrupt if Ctrl-C was pressed."""
+        if self._asked:
+            self._timer.cancel()
+            self._asked = False
+            raise KeyboardInterrupt
+
+
+@contextmanager
+def whole_runs(seconds: float = 2.0) -> Iterator[Patience]:
+    """Let Ctrl-C take effect between runs of the main thread, so that each training step happens whole or not at all.
+
+    Args:
+        seconds: how long the end of a run is waited for.
+
+    Yields:
+        What has to be checked between two runs.
+
+    Example:
+        >>> with whole_runs() as patience:
+        ...     patience.check()
+    """
+    patience = Patience(seconds)
+    _patient.append(patience)
+    try:
+        yield patience
+    finally:
+        _patient.remove(patience)
+        patience._timer.cancel()
 
 
 def interrupt_all() -> None:

@@ -8,6 +8,7 @@ import numpy as np
 
 from fluidnb.program import hooks
 from fluidnb.runtime.plan import Plan
+from fluidnb.runtime.program_state import program_state
 from fluidnb.runtime.scope import global_scope
 from fluidnb.values.copies import is_on_device, on_host
 from fluidnb.values.far import FarArray
@@ -21,7 +22,7 @@ def remember(program: Any, plan: Plan) -> None:
         program: the program.
         plan: the plan; its ``latest`` has the fetched values.
     """
-    plans = program.desc.prepared.setdefault("recent", [])
+    plans = program_state(program.desc).recent
     if plan in plans:
         plans.remove(plan)
     plans.append(plan)
@@ -51,9 +52,11 @@ def latest_held(variable: Any) -> Any:
         The array that was fetched last, or the one that the global scope holds, or None.
     """
     name = variable.name
-    for plan in reversed(variable.block.program.desc.prepared.get("recent", [])):
+    for plan in reversed(program_state(variable.block.program.desc).recent):
         if name in plan.fetches and plan.latest is not None:
-            return plan.latest[plan.fetches.index(name)]
+            found = plan.latest[plan.fetches.index(name)]
+            array = array_of(found)
+            return found if array is None else array
     held = global_scope().find_var(name)
     return array_of(None if held is None else held.value)
 

@@ -8,16 +8,15 @@ iteration alone, so going back needs no generator state.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any, Protocol
-
-import numpy as np
 
 from fluidnb import memory
 from fluidnb.errors import FluidError
 from fluidnb.op import Binder, Clock, Control
 from fluidnb.runtime.arena import ALIGN
-from fluidnb.runtime.failure import failed, within
+from fluidnb.runtime.failure import cause, failed, interrupted, within
 from fluidnb.runtime.interrupt import Run
 from fluidnb.runtime.layout import order_of
 from fluidnb.runtime.mute import mute, unmute
@@ -114,6 +113,7 @@ class Machine:
     Attributes:
         stack: the frames, innermost last; a value that never changes in place.
         journal: one `Undo` for each step taken.
+        check: raises if the step under way is to stop; see `fluidnb.op.memory_policy.Memory`.
 
     Source: DESIGN, decision 4.
     """
@@ -124,6 +124,7 @@ class Machine:
         self.clock = Clock(plan.seed)
         self.clock.run = run
         self.journal: Past = []
+        self.check: Callable[[], None] = _never
         self.stack: tuple[Frame, ...] = (Frame(plan.blocks[0], 0, local),)
         self._empty = DeviceContext.get(plan.place).empty
         self._slab: Array = None
@@ -145,11 +146,11 @@ class Machine:
         size = math.prod(shape) * dtype.itemsize
         if size > _SMALL or order is not None or self.place_kind != "cpu":
             return self._empty(shape, dtype, order)
-        if self._taken + size > _SLAB:
+        if self._slab is None or self._taken + size > _SLAB:
             self._slab, self._taken = memory.raw(self.place, _SLAB), 0
         at = self._taken
         self._taken += -(-size // ALIGN) * ALIGN
-        return np.ndarray(shape, dtype, self._slab, at)
+        return memory.view_of(self._slab, shape, dtype, at)
 
     def alloc_on(self, kind: str, shape: tuple[int, ...], dtype: Any) -> Array:
         """See `fluidnb.op.memory_policy.Memory`."""
@@ -246,15 +247,16 @@ class Machine:
             undo.take_back()
             self.stack = undo.stack
             if isinstance(e, FluidError):
-                self._say_where(e)
+                for op, iteration in self._around():
+                    within(e, op, iteration)
             raise
         self.journal.append(undo)
 
-    def _say_where(self, error: FluidError) -> None:
-        """Let an error name the iterations in which it happened."""
+    def _around(self) -> Iterator[tuple[PlanOp, int]]:
+        """The operators whose blocks are under way, innermost first, and the iteration of each."""
         for frame, around in zip(self.stack[:0:-1], self.stack[-2::-1], strict=True):
             if frame.control is not None:
-                within(error, around.block.ops[around.pc], frame.control.iteration(frame.k))
+                yield around.block.ops[around.pc], frame.control.iteration(frame.k)
 
     def _leave(self, frame: Frame, undo: Undo) -> None:
         control = frame.control
@@ -276,20 +278,19 @@ class Machine:
         for name in (*op.writes(), *op.reads()) if op.definition.side_effect else op.writes():
             self._note(frame.scope.cell(name)[0], undo)
         binder = Binder(op, self, frame.scope)
+        token = mute()
         try:
             binder.bind()
             if binder.overwrites:
                 undo.arrays += [(a, copy_of(a)) for a in binder.overwrites if hasattr(a, "nbytes")]
                 undo.lists += [(a, list(a)) for a in binder.overwrites if isinstance(a, list)]
             calls = binder.calls + checks(binder) if self.plan.check_nan else binder.calls
-            token = mute()
-            try:
-                for function, args, kw in calls:
-                    function(*args, **kw)
-            finally:
-                unmute(token)
+            for function, args, kw in calls:
+                function(*args, **kw)
         except Exception as e:
-            raise failed(e, op, frame.scope) from e
+            raise failed(e, op, frame.scope) from cause(e)
+        finally:
+            unmute(token)
         if binder.control is None:
             self.stack = (*self.stack[:-1], frame.after())
         else:
@@ -347,12 +348,24 @@ class Machine:
         """
         run = Run()
         run.begin()
+        self.check = run.check
         try:
             while not self.done:
                 run.check()
                 self.step()
                 if not journal:
                     self.journal.clear()
+        except KeyboardInterrupt as e:
+            if self.here is not None:
+                interrupted(e, self.here, None)
+            for op, iteration in self._around():
+                interrupted(e, op, iteration)
+            raise
         finally:
+            self.check = _never
             run.end()
         return self
+
+
+def _never() -> None:
+    """Nobody asks this machine to stop in the middle of a step."""

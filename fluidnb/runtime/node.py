@@ -11,16 +11,20 @@ from fluidnb.op import Binder
 from fluidnb.op.asking import ask
 from fluidnb.runtime.before import Before
 from fluidnb.runtime.bound import Bound
-from fluidnb.runtime.failure import failed
+from fluidnb.runtime.failure import cause, failed, interrupted
 from fluidnb.runtime.nan_check import checks
 from fluidnb.runtime.observe import awaited, observed, observed_on_device, observers
 from fluidnb.runtime.placing import placed
 from fluidnb.runtime.plan import Plan, PlanBlock, PlanOp
 from fluidnb.runtime.scope import Scope
 from fluidnb.values.device_context import DeviceContext
+from fluidnb.values.selected_rows import SelectedRows
 from fluidnb.values.tensor import LoDTensor
 
 Array = Any
+
+#: Nodes after one guard of the main block: a reader may give sequences of other lengths in every batch.
+_MOST_FOLLOWERS = 64
 
 
 class Node:
@@ -59,6 +63,8 @@ class Node:
 
     def child(self, key: Any) -> Node:
         """The node that follows when the guard gave ``key``, bound and run."""
+        if self.block.index == 0 and len(self.next) >= _MOST_FOLLOWERS:
+            del self.next[next(iter(self.next))]
         self.bound.plan.nodes += 1
         node = self.next[key] = Node(self.bound, self.block, self.scope.fork(), self.end, self.drain)
         node.past_guard = not self._after_control
@@ -105,14 +111,15 @@ class Node:
                 for function, args, kw in binder.calls if fold else ():
                     function(*args, **kw)
             except Exception as e:
-                raise failed(e, op, self.scope) from e
+                raise failed(e, op, self.scope) from cause(e)
             finally:
                 bound.pin = False
             if binder.transforms:
                 plan.notes[op.block, op.index] = binder.transforms
             if fold:
                 for name in op.writes():
-                    bound.share(self.scope.cell(name)[0].value.array)
+                    value = self.scope.cell(name)[0].value
+                    bound.share((value.value if isinstance(value, SelectedRows) else value).array)
             else:
                 made = binder.calls + (checks(binder) if plan.check_nan else [])
                 calls += made
@@ -206,9 +213,12 @@ def _flat_on_device(calls: list[Any], ops: list[PlanOp], bound: Bound, scope: Sc
 def _stopped(e: BaseException, left: Any, calls: list[Any], ops: list[PlanOp], run: Any, scope: Scope) -> None:
     """Note at which call a node has stopped, and raise an error of its operator where it is one."""
     run.at = len(calls) - left.__length_hint__() - 1  # a list iterator knows how many items are left
+    if isinstance(e, KeyboardInterrupt) and ops:
+        interrupted(e, ops[run.at], run.iteration)
+        run.iteration = None
     if isinstance(e, Exception):
         # several calls made as one know whose turn it was
-        raise failed(e, getattr(calls[run.at][0], "under_way", ops[run.at]), scope) from e
+        raise failed(e, getattr(calls[run.at][0], "under_way", ops[run.at]), scope) from cause(e)
 
 
 def first_call(ops: list[PlanOp], at: int) -> int:

@@ -114,7 +114,7 @@ class _Mover:
         if isinstance(x, np.ndarray):
             if owner is not x:
                 start += x.__array_interface__["data"][0] - owner.__array_interface__["data"][0]
-            return np.ndarray(x.shape, x.dtype, self._arena, start, x.strides)
+            return memory.view_of(self._arena, x.shape, x.dtype, start, x.strides)
         there = type(x.data)(self._arena.data.mem, start + x.data.ptr - owner.ptr)
         return type(x)(x.shape, x.dtype, there, x.strides)
 

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import threading
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import Any
 
-from fluidnb.errors import NotBuiltYet, OpValueError, near
+from fluidnb.errors import FluidError, NotBuiltYet, OpValueError, near
 from fluidnb.memory import flags
-from fluidnb.op import EMPTY, GRAD, Clock, OpDef, ValuesOf, get_op, has_op
+from fluidnb.op import EMPTY, GRAD, Clock, OpDef, ValuesOf, check_loaded, get_op, has_op
 from fluidnb.op.define import registry
 from fluidnb.proto.desc import BlockDesc, OpDesc, ProgramDesc
 from fluidnb.proto.framework_pb2 import BLOCK, VarType
@@ -25,6 +25,8 @@ from fluidnb.where import Where
 _MOST_ENTRIES, _MOST_HELD, _MOST_NODES = 32, 4096, 4096
 #: Bytes of buffers, and entries let go, before a plan that had more entries than it keeps starts afresh.
 _MOST_BYTES, _MOST_GONE = 1 << 27, 1024
+#: Bytes of all buffers before the oldest entries go, and entries that stay whatever they take.
+_MOST_IN_ALL, _FEW_ENTRIES = 1 << 30, 2
 
 
 class PlanOp:
@@ -34,6 +36,7 @@ class PlanOp:
         desc: its description.
         index: its position in its block.
         block: index of its block.
+        number: which of the program's random operators of its type it is.
 
     Attributes:
         inputs: slot -> names, slots without arguments left out.
@@ -42,10 +45,10 @@ class PlanOp:
         guard: what its binding depends on beside shapes, or None.
     """
 
-    __slots__ = ("_reads", "_writes", "block", "definition", "desc", "guard", "index", "inputs", "outputs")
+    __slots__ = ("_reads", "_writes", "block", "definition", "desc", "guard", "index", "inputs", "number", "outputs")
 
-    def __init__(self, desc: OpDesc, index: int, block: int) -> None:
-        self.desc, self.index, self.block = desc, index, block
+    def __init__(self, desc: OpDesc, index: int, block: int, number: int = 0) -> None:
+        self.desc, self.index, self.block, self.number = desc, index, block, number
         self.definition: OpDef = get_op(desc.optype)
         self.inputs = {s: n for s, n in desc.ins.items() if n and n != [EMPTY]}
         self.outputs = {s: n for s, n in desc.outs.items() if n}
@@ -53,6 +56,10 @@ class PlanOp:
         self._writes = tuple(n for row in self.outputs.values() for n in row if n != EMPTY)
         guard = self.definition.guard
         self.guard = None if isinstance(guard, ValuesOf) and not guard.applies(self.inputs) else guard
+        try:
+            check_loaded(self.definition, desc.attrs)
+        except FluidError as e:
+            raise e.with_context(op=self.text(), where=self.where()) from None
 
     def reads(self) -> tuple[str, ...]:
         """Names of its inputs."""
@@ -90,7 +97,7 @@ class PlanBlock:
 
     __slots__ = ("desc", "forward", "index", "local", "ops")
 
-    def __init__(self, desc: BlockDesc, skip: Iterable[str] = ()) -> None:
+    def __init__(self, desc: BlockDesc, skip: Iterable[str] = (), given: Collection[str] = ()) -> None:
         self.desc, self.index, self.forward = desc, desc.idx, desc.forward_block_idx
         self.ops = [PlanOp(o, i, desc.idx) for i, o in enumerate(desc.ops) if o.optype not in skip]
         # the gradient of an array goes on from iteration to iteration, as far as the array itself does
@@ -99,6 +106,7 @@ class PlanBlock:
             name
             for name, var in desc.vars.items()
             if not var.persistable()
+            and name not in given
             and not (
                 forward is not None
                 and var.type() == VarType.LOD_TENSOR_ARRAY
@@ -135,6 +143,36 @@ def _with_those_around(blocks: Sequence[PlanBlock], holds: Callable[[PlanBlock],
     return found
 
 
+def _check_ends(runs: Sequence[Sequence[tuple[int, str]]]) -> None:
+    """Refuse a block that runs itself, also by way of others.
+
+    Args:
+        runs: for each block, the blocks that its operators run, and the operator of each.
+    """
+    left = [len(row) for row in runs]
+    run_by: list[list[int]] = [[] for _ in runs]
+    for outer, row in enumerate(runs):
+        for inner, _ in row:
+            run_by[inner].append(outer)
+    ending = [at for at, n in enumerate(left) if n == 0]
+    for at in ending:  # which grows: blocks whose inner blocks all end
+        for outer in run_by[at]:
+            left[outer] -= 1
+            if left[outer] == 0:
+                ending.append(outer)
+    block = next((at for at, n in enumerate(left) if n), None)
+    seen: list[int] = []
+    while block is not None:
+        inner, op = next((inner, op) for inner, op in runs[block] if left[inner])
+        if block in seen:
+            raise OpValueError(
+                f"Block {block} runs itself without end.", op=op, attrs={"sub_block": inner},
+                expected="a block that does not run this one", received=inner, hint="the program was changed.",
+            )  # fmt: skip
+        seen.append(block)
+        block = inner
+
+
 class Plan:
     """A program prepared for one set of feeds and fetches on one place.
 
@@ -144,6 +182,7 @@ class Plan:
         fetches: names of the variables that are fetched.
         place: where it runs.
         seed: the program's random_seed.
+        given: names of the variables of block 0 whose SelectedRows the run finds in the user's scope.
 
     Raises:
         NotBuiltYet: the program has operators that are not registered.
@@ -152,15 +191,17 @@ class Plan:
     """
 
     def __init__(
-        self, desc: ProgramDesc, feeds: Sequence[str], fetches: Sequence[str], place: Any, seed: int = 0
-    ) -> None:
+        self, desc: ProgramDesc, feeds: Sequence[str], fetches: Sequence[str], place: Any, seed: int = 0,
+        given: Collection[str] = (),
+    ) -> None:  # fmt: skip
         self.desc, self.feeds, self.fetches, self.place, self.seed = desc, tuple(feeds), tuple(fetches), place, seed
         self.version, self.registry_version = desc.version, registry.version
         self.check_nan = flags.values["check_nan_inf"]
         self.missing_ops()
         self._check_blocks()
-        self.blocks = [PlanBlock(b, ("feed", "fetch")) for b in desc.blocks]
-        self.persistable = {n for b in desc.blocks for n, v in b.vars.items() if v.persistable()}
+        self.given = frozenset(given)
+        self.blocks = [PlanBlock(b, ("feed", "fetch"), () if b.idx else given) for b in desc.blocks]
+        self.persistable = {n for b in desc.blocks for n, v in b.vars.items() if v.persistable()} | self.given
         where: dict[str, set[tuple[int, int]]] = defaultdict(set)
         writes: Counter[str] = Counter()
         for block in self.blocks:
@@ -173,6 +214,7 @@ class Plan:
                     where[name].add((block.index, segment))
                     writes[name] += 1
                 segment += op.definition.control
+        self._number_random()
         self.writes = writes
         self.captured = {n for n, seen in where.items() if len({b for b, _ in seen}) > 1}
         self.pinned = {n for n, seen in where.items() if len(seen) > 1} | set(feeds) | set(fetches)
@@ -191,14 +233,24 @@ class Plan:
         self.fetch_list: list[Any] = []
         self.forget()
 
+    def _number_random(self) -> None:
+        """Count the operators of each type that draw random numbers."""
+        counts: Counter[str] = Counter()
+        for block in self.blocks:
+            for op in block.ops:
+                if op.definition.random:
+                    op.number = counts[op.definition.type]
+                    counts[op.definition.type] += 1
+
     def make_room(self) -> None:
-        """Let go of the entry that was not used for longest when there are many, and of everything when that is much.
+        """Let go of the entries that were not used for longest, when they are many or large, or of everything.
 
         Bodies of loops stay bound when entries go: every batch of texts has an LoD of its own, but its loops come to
         numbers of rows that were there before.
         """
-        if len(self.entries) > _MOST_ENTRIES:
-            del self.entries[next(iter(self.entries))]
+        total = self.bytes + sum(entry.placed for entry in self.entries.values())
+        while len(self.entries) > _MOST_ENTRIES or (total > _MOST_IN_ALL and len(self.entries) > _FEW_ENTRIES):
+            total -= self.entries.pop(next(iter(self.entries))).placed
             self.gone += 1
         many = self.gone and (self.bytes > _MOST_BYTES or self.gone > _MOST_GONE)
         if many or len(self.held) > _MOST_HELD or self.nodes > _MOST_NODES:
@@ -232,6 +284,7 @@ class Plan:
 
     def _check_blocks(self) -> None:
         count = len(self.desc.blocks)
+        runs: list[list[tuple[int, str]]] = [[] for _ in range(count)]
         for block in self.desc.blocks:
             for what, index in (("lies in", block.parent_idx), ("walks backwards", block.forward_block_idx)):
                 if index >= block.idx:
@@ -254,16 +307,18 @@ class Plan:
                             op=f"op {at} ({op.optype}) in block {block.idx}", attrs={name: index},
                             expected=f"a block up to {count - 1}", received=index, hint="the program was changed.",
                         )  # fmt: skip
+                    runs[block.idx].append((index, f"op {at} ({op.optype}) in block {block.idx}"))
+        _check_ends(runs)
 
     def unfed(self) -> list[str]:
         """Names of data variables of block 0 that are read before anything writes them, and are not fed."""
-        written: set[str] = set(self.feeds)
+        written: set[str] = {*self.feeds, *self.given}
         names: list[str] = []
         desc = self.desc.blocks[0]
         for op in self.blocks[0].ops:
             for name in op.reads():
                 var = desc.vars.get(name)
-                if name not in written and var is not None and var.need_check_feed() and name not in names:
+                if name not in written and var is not None and var.is_data() and name not in names:
                     names.append(name)
             written.update(op.writes())
         return names

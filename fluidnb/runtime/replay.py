@@ -9,7 +9,7 @@ from fluidnb.errors import FluidError
 from fluidnb.memory import flags
 from fluidnb.op import Control, Loop
 from fluidnb.runtime.bound import Bound
-from fluidnb.runtime.failure import failed
+from fluidnb.runtime.failure import cause, failed
 from fluidnb.runtime.node import Node
 from fluidnb.runtime.plan import PlanBlock
 from fluidnb.runtime.scope import Scope
@@ -33,7 +33,7 @@ def walk(node: Node) -> Node:
         try:
             key = node.guard()
         except Exception as e:
-            raise failed(e, node.block.ops[node.end], node.scope) from e
+            raise failed(e, node.block.ops[node.end], node.scope) from cause(e)
         follower = node.next.get(key)
         if follower is None:
             node = node.child(key)
@@ -81,7 +81,6 @@ def drain(control: Control) -> None:
             parent = control.enter(k)
             if parent is None:
                 return
-            bound.run.check()
             body = control.roots.get(id(parent))
             if body is None or block.index in plan.movers:
                 body = control.roots[id(parent)] = _body(control, block, parent)
@@ -89,10 +88,14 @@ def drain(control: Control) -> None:
                 array.clear()
             control.prepare(k, body.scope)
             try:
+                bound.run.check()
                 end = walk(body).scope
                 control.leave(k, end)
             except FluidError as e:
                 e.iteration = control.iteration(k)
+                raise
+            except KeyboardInterrupt:
+                bound.run.iteration = control.iteration(k)
                 raise
             if saved:
                 control.steps.append(plan.steps.save(block.index, end))
@@ -102,25 +105,30 @@ def drain(control: Control) -> None:
 
 
 def _run_bare(control: Control, bound: Bound, block: PlanBlock) -> bool:
-    """A loop whose body is bound, has no guard or limit and draws nothing needs no bookkeeping: it is run here."""
+    """A loop whose body is bound, has no guard and draws nothing needs no bookkeeping: it is run here."""
     body = control.roots.get(id(control.scope))
     if body is None or body.guard is not None or block.index in bound.plan.random or not isinstance(control, Loop):
         return False
-    if bound.plan.inner_arrays[block.index] or block.index in bound.plan.movers or flags.values["max_loop_iterations"]:
+    if bound.plan.inner_arrays[block.index] or block.index in bound.plan.movers:
         return False
     condition, run, held = control.condition.value.array, body.run, bound.run
     more = condition.item if bound.place_kind == "cpu" else lambda: on_host(condition).item()
-    k = 0
+    limit, k = flags.values["max_loop_iterations"], 0
     try:
-        for k in count():  # noqa: B007
+        for k in range(limit) if limit else count():  # noqa: B007
             if not more():
-                break
+                return True
             run()
             if held.stop:  # Ctrl-C came between two iterations, when no list of calls was under way
                 held.check()
     except FluidError as e:
         e.iteration = k
         raise
+    except KeyboardInterrupt:
+        held.iteration = k
+        raise
+    if more():
+        raise control.endless(limit)
     return True
 
 

@@ -7,11 +7,10 @@ from typing import Any
 import numpy as np
 
 from fluidnb.errors import EnforceNotMet, FluidError
-from fluidnb.runtime.old_array import OldArray
 from fluidnb.runtime.plan import Plan
 from fluidnb.runtime.scope import Scope
-from fluidnb.values import declared
 from fluidnb.values.device_context import DeviceContext
+from fluidnb.values.old_array import for_user
 from fluidnb.values.selected_rows import SelectedRows
 from fluidnb.values.tensor import LoDTensor, LoDTensorArray
 
@@ -68,7 +67,7 @@ def results(values: list[Any], plan: Plan, return_numpy: bool) -> list[Any]:
             )
         else:
             copy = np.array(array, order="C") if plan.place.kind == "cpu" else array
-            out.append(copy if declared.binding else copy.view(OldArray))
+            out.append(for_user(copy))
     return out
 
 

@@ -49,6 +49,19 @@ def next_run(plan: Plan, program: Program, scope: Scope) -> int:
     return number
 
 
+def count_from(plan: Plan, program: Program, scope: Scope, number: int) -> None:
+    """Let the next run of a program have a number again, so that runs in between leave no trace.
+
+    Args:
+        plan: the plan.
+        program: the program.
+        scope: the user's scope.
+        number: what `coming_run` gave.
+    """
+    counts, key = _counts(plan, program, scope)
+    counts[key] = number
+
+
 def _counts(plan: Plan, program: Program, scope: Scope) -> tuple[MutableMapping[Any, int], Any]:
     key: Any = scope if program.random_seed else times_seeded()
     return _runs.setdefault(plan.desc, (WeakKeyDictionary(), {}))[0 if program.random_seed else 1], key

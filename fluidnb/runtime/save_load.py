@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from fluidnb.arguments import checked
 from fluidnb.errors import EnforceNotMet, OpTypeError, OpValueError
 from fluidnb.program import Parameter, Program, Variable, default_main_program
 from fluidnb.runtime.executor import Executor
@@ -21,6 +22,7 @@ Predicate = Callable[[Variable], bool]
 _NEVER = (VarType.FEED_MINIBATCH, VarType.FETCH_LIST, VarType.READER, VarType.RAW)
 
 
+@checked
 def is_persistable(var: Variable) -> bool:
     """Whether a variable outlives a run and can be saved.
 
@@ -34,6 +36,7 @@ def is_persistable(var: Variable) -> bool:
     return var.type not in _NEVER and bool(var.persistable)
 
 
+@checked
 def is_parameter(var: Variable) -> bool:
     """Whether a variable is a parameter.
 
@@ -110,6 +113,7 @@ def _program_of(vars: Sequence[Variable]) -> Program:
     return program
 
 
+@checked
 def save_vars(
     executor: Executor,
     dirname: str,
@@ -159,6 +163,7 @@ def save_vars(
     executor.run(program)
 
 
+@checked
 def load_vars(
     executor: Executor,
     dirname: str,

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, NoReturn
 
+from fluidnb.arguments import checked, shown
 from fluidnb.errors import OpTypeError
 from fluidnb.program import hooks
 from fluidnb.values import CPUPlace, epoch
@@ -38,9 +39,14 @@ class Scope:
     Source: design document "Block and Scope", section on the scope hierarchy.
     """
 
+    #: What a message says where one is expected.
+    argument_hint = "fluid.Scope() makes one, fluid.global_scope() is the one that programs run in."
+
     __slots__ = ("__weakref__", "block", "bound", "kept", "kids", "moved", "parent", "runs", "vars")
 
     def __init__(self, parent: Scope | None = None, block: Any = None) -> None:
+        if parent is not None and not isinstance(parent, Scope):
+            raise OpTypeError("parent of Scope must be a Scope or None.", expected="a Scope", received=shown(parent))
         self.vars: dict[str, Variable] = {}
         self.parent = parent
         self.block = block
@@ -64,11 +70,8 @@ class Scope:
         Raises:
             OpTypeError: the name is not a string.
         """
-        found = self.vars.get(name)
+        found = self.vars.get(name) if isinstance(name, str) else _refuse_name(name)
         if found is None:
-            if not isinstance(name, str):
-                text = f"A variable's name is a str, but {type(name).__name__} was given."
-                raise OpTypeError(text, expected="str", received=repr(name))
             found = self.vars[name] = Variable(name)
             if self.bound:
                 epoch.value += 1
@@ -81,7 +84,12 @@ class Scope:
 
         Args:
             name: its name.
+
+        Raises:
+            OpTypeError: the name is not a string.
         """
+        if not isinstance(name, str):
+            _refuse_name(name)
         scope: Scope | None = self
         while scope is not None:
             found = scope.vars.get(name)
@@ -108,8 +116,17 @@ class Scope:
 
         Args:
             names: their names; one that is not here is passed over.
+
+        Raises:
+            OpTypeError: a name is not a string; nothing is destroyed.
         """
-        for name in [names] if isinstance(names, str) else names:
+        if not isinstance(names, Iterable):
+            _refuse_name(names)
+        names = [names] if isinstance(names, str) else list(names)
+        for name in names:
+            if not isinstance(name, str):
+                _refuse_name(name)
+        for name in names:
             if self.vars.pop(name, None) is not None and self.bound:
                 epoch.value += 1
 
@@ -174,6 +191,11 @@ class Scope:
         return view
 
 
+def _refuse_name(name: object) -> NoReturn:
+    text = f"A variable's name is a str, but {type(name).__name__} was given."
+    raise OpTypeError(text, expected="str", received=shown(name))
+
+
 _stack: list[Scope] = [Scope()]
 
 
@@ -190,6 +212,7 @@ def global_scope() -> Scope:
     return _stack[-1]
 
 
+@checked
 @contextmanager
 def scope_guard(scope: Scope) -> Iterator[None]:
     """Make a scope the global one inside a ``with``.
@@ -218,6 +241,7 @@ def scope_guard(scope: Scope) -> Iterator[None]:
         _stack.pop()
 
 
+@checked
 def switch_scope(scope: Scope) -> Scope:
     """Make a scope the global one from now on (``fluid._switch_scope``).
 

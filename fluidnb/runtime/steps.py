@@ -192,7 +192,7 @@ def _alike(arrays: Sequence[Any], place: Any) -> list[Any]:
     made, at = [], 0
     for a, size in zip(arrays, sizes, strict=True):
         order = sorted(range(a.ndim), key=lambda i: -a.strides[i])
-        packed = np.ndarray([a.shape[i] for i in order], a.dtype, block, at)
+        packed = memory.view_of(block, [a.shape[i] for i in order], a.dtype, at)
         made.append(packed.transpose(np.argsort(order)) if a.ndim > 1 else packed)
         at += size
     return made

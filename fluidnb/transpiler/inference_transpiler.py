@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from fluidnb.arguments import checked
 from fluidnb.backward.emit import all_or_nothing
 from fluidnb.errors import EnforceNotMet, OpTypeError
 from fluidnb.program import Block, Program, hooks, origin
@@ -29,6 +30,7 @@ class _Match(NamedTuple):
     norm: OpDesc
 
 
+@checked
 class InferenceTranspiler:
     """Makes a program for inference faster: it computes the same with fewer operators.
 

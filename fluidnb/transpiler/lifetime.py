@@ -87,7 +87,7 @@ def lives(block: BlockDesc, uses: Uses, skip: Collection[str]) -> list[Life]:
             and name.partition("@")[0] not in named
             and var.type() in (VarType.LOD_TENSOR, VarType.SELECTED_ROWS)
             and not var.persistable()
-            and not var.need_check_feed()
+            and not var.is_data()
         ):
             found.append(Life(var, i, last[name], size_of(var)))
     return found

@@ -6,6 +6,7 @@ from collections import defaultdict
 from collections.abc import Iterable
 from typing import Any
 
+from fluidnb.arguments import checked
 from fluidnb.backward.emit import all_or_nothing
 from fluidnb.errors import NotFound, OpTypeError, OpValueError, near
 from fluidnb.program import Program, Variable, origin
@@ -16,15 +17,17 @@ from fluidnb.transpiler.lifetime import Life, lives, size_of
 from fluidnb.transpiler.report import Line, Report
 from fluidnb.transpiler.reuse import Cell, cells
 from fluidnb.transpiler.uses import Uses
+from fluidnb.values import declared
 from fluidnb.values.dtypes import VarType
 from fluidnb.where import capture
 
 Names = Iterable["Variable | str"]
 
 
+@checked
 def memory_optimize(
     input_program: Program,
-    skip_opt_set: Names | bool | None = None,
+    skip_opt_set: Names | Variable | str | bool | None = None,
     print_log: bool = False,
     level: int = 0,
     skip_grads: bool = True,
@@ -34,6 +37,8 @@ def memory_optimize(
     Where one variable's life is over before another's begins, the second takes the name of the first; ``delete_var``
     operators drop what nothing reads any more. It is done in every block. What no operator reads is a result and
     stays, as do parameters and data. A fetch of a variable that is gone raises an error; name it in ``skip_opt_set``.
+    While Paddle's names are installed, the program stays as it is: old scripts fetch variables that they do not name
+    here, and runs share memory by lifetime anyway.
 
     Args:
         input_program: the program, complete with backward and optimizer; it is changed.
@@ -67,12 +72,15 @@ def memory_optimize(
             "only support opt_level 0 or 1.", where=capture(), received=level,
             expected="0: memory for variables of the same shape, 1: for all that fit", hint="left out, it is 0.",
         )  # fmt: skip
+    if not declared.binding:
+        return
     reports = _rewrite(input_program, skip, level, skip_grads)
     if print_log:
         print(*reports, sep="\n")
 
 
-def release_memory(input_program: Program, skip_opt_set: Names | None = None) -> None:
+@checked
+def release_memory(input_program: Program, skip_opt_set: Names | Variable | str | None = None) -> None:
     """Insert ``delete_var`` operators that drop variables after their last use; every variable keeps its name.
 
     Args:
@@ -150,7 +158,7 @@ def _load(block: BlockDesc, uses: Uses, found: list[Life]) -> list[int]:
     for name, i in begins.items():
         var = block.vars[name]
         if not var.persistable() and var.type() == VarType.LOD_TENSOR:
-            change[0 if var.need_check_feed() else i] += size_of(var)
+            change[0 if var.is_data() else i] += size_of(var)
     for life in found:
         change[life.last + 1] -= life.size
     load, now = [], 0

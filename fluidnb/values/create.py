@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from fluidnb.arguments import checked
 from fluidnb.errors import OpAssertionError, OpTypeError, OpValueError
 from fluidnb.values import lod
 from fluidnb.values.place import CPUPlace, Place
@@ -15,6 +16,7 @@ from fluidnb.values.seeding import generator
 from fluidnb.values.tensor import LoDTensor
 
 
+@checked
 def create_lod_tensor(data: Any, recursive_seq_lens: Sequence[Sequence[int]], place: Place = CPUPlace()) -> LoDTensor:  # noqa: B008 - one object
     """A LoDTensor from rows and sequence lengths.
 
@@ -62,6 +64,7 @@ def create_lod_tensor(data: Any, recursive_seq_lens: Sequence[Sequence[int]], pl
     return tensor
 
 
+@checked
 def create_random_int_lodtensor(
     recursive_seq_lens: Sequence[Sequence[int]], base_shape: Sequence[int], place: Place, low: int, high: int
 ) -> LoDTensor:

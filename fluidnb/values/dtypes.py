@@ -141,7 +141,7 @@ def _find(dtype: Any) -> VarType:
     else:
         try:
             name = np.dtype(dtype).name if dtype is not None else None  # numpy reads None as float64
-        except TypeError:
+        except (TypeError, ValueError, UnicodeError):  # a thing with a ``dtype`` of its own, half a surrogate pair
             name = None
     if name not in _NUMBERS:
         hint = near(dtype, map(str, _NUMBERS)) if isinstance(dtype, str) else ""

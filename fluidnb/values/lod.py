@@ -237,7 +237,7 @@ def checked_lengths(
     wrong = f"a sequence of {below} rows" if below is not None else problem(lod, height)
     if wrong is None:
         return lod
-    hint = "lengths of a level count the sequences of the next one, those of the last level rows."
+    hint = "upper-level lengths count sub-sequences; last-level lengths count rows."
     if below is None and problem(lengths, height) is None:
         hint = f"these look like offsets, which set_lod takes; the lengths are {to_lengths(lengths)}."
     raise kind(

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from math import prod
-from typing import Any, NoReturn
+from typing import Annotated, Any, NoReturn, SupportsIndex
 
 import numpy as np
 
 from fluidnb import memory
-from fluidnb.errors import EnforceNotMet, FluidError, OpTypeError, OpValueError
+from fluidnb.arguments import Count, Rule, checked, shown
+from fluidnb.errors import ArgumentError, EnforceNotMet, FluidError, OpIndexError, OpTypeError, OpValueError
 from fluidnb.values import declared, epoch
 from fluidnb.values.copies import copy_between, is_on_device, on_host, put
 from fluidnb.values.device_context import DeviceContext
@@ -31,7 +32,13 @@ from fluidnb.values.place import CPUPlace, Place
 
 Array = np.ndarray[Any, Any]
 
+#: A size of a dimension.
+Size = Annotated[int, Rule("an int from 0", lambda n: n >= 0, "ints from 0")]
+
 _CPU = CPUPlace()
+
+#: Axes that numpy's arrays can have.
+AXES = 64
 
 
 class LoDTensor:
@@ -57,23 +64,35 @@ class LoDTensor:
         LoDTensor(shape=[3, 2], dtype=float32, lod=[[0, 1, 3]], place=CPUPlace)
     """
 
+    #: What a message says where one is expected.
+    argument_hint = "fluid.create_lod_tensor() makes one."
+
     __slots__ = ("__weakref__", "_dims", "array", "bound", "lod_", "name", "place")
 
     def __init__(
         self,
-        array: Array | list[Any] | None = None,
+        array: Array | np.generic | list[Any] | tuple[Any, ...] | None = None,
         lod_: Offsets | list[Any] = (),
         place: Place = _CPU,
         name: str = "",
     ) -> None:
-        if isinstance(array, list):
+        # Arrays of other devices are known by what they have: a device may bring its own class.
+        if isinstance(array, np.generic):
+            array = np.asarray(array)
+        if type(array) is not np.ndarray and array is not None and not _is_array(array):
+            if not isinstance(array, list | tuple):
+                _refuse_argument("array", "an array, a list of offsets or None", array, "set() takes other values.")
             array, lod_ = None, convert(array)
             if lod_ and are_lengths(lod_):
                 lod_ = from_lengths(lod_)
             _check_form(lod_, None, name)
-        elif isinstance(lod_, list):
+        elif not isinstance(lod_, tuple):
             lod_ = convert(lod_)
-        self.array = array
+        if not isinstance(place, Place):
+            _refuse_argument("place", "a Place", place, "for example fluid.CPUPlace().")
+        if not isinstance(name, str):
+            _refuse_argument("name", "a text", name, "left out, it is ''.")
+        self.array: Array | None = array  # type: ignore[assignment]  # mypy does not narrow by `type() is not`
         self.lod_ = lod_
         self.place = place
         self.name = name
@@ -134,12 +153,12 @@ class LoDTensor:
             A new LoDTensor.
 
         Raises:
-            OpValueError: outside the value.
+            OpIndexError: outside the value.
         """
         try:
             part = part_of(self.array, index) if is_on_device(self.array) else np.asarray(self)[index]
         except IndexError as e:
-            raise OpValueError(
+            raise OpIndexError(
                 f"Cannot index {self._who()} with {index!r}.", expected=f"within shape {self.shape()}", received=str(e)
             ) from None
         return LoDTensor(np.asarray(part), (), _CPU, self.name)
@@ -147,6 +166,7 @@ class LoDTensor:
     def __iter__(self) -> Iterator[LoDTensor]:
         return (self[i] for i in range(len(self._held())))
 
+    @checked
     def _slice(self, begin: int, end: int) -> LoDTensor:
         """Rows `begin` to `end` (not included), sharing memory.
 
@@ -167,6 +187,7 @@ class LoDTensor:
             raise OpValueError("The start row index must be lesser than the end row index.", received=f"{begin}:{end}")
         return self[begin:end]
 
+    @checked
     def _share_data_with(self, other: LoDTensor) -> None:
         """Hold the same memory as another tensor; the LoD stays.
 
@@ -197,12 +218,16 @@ class LoDTensor:
 
     get_dims = shape
 
-    def set_dims(self, dims: Sequence[int]) -> None:
+    @checked
+    def set_dims(self, dims: Sequence[Size]) -> None:
         """Choose the shape that `alloc_float` and its like will give, and the shape of the value.
 
         Args:
             dims: the sizes. For fewer elements than there are, the first ones stay the value; where more are asked for,
                 the value goes, and `set` or an ``alloc_…`` gives the next one.
+
+        Raises:
+            OpValueError: there are too many.
 
         Example:
             >>> t = LoDTensor(); t.set([[0, 1, 2], [3, 4, 5]]); t.set_dims([2, 2]); np.array(t)
@@ -211,20 +236,27 @@ class LoDTensor:
             >>> t.set_dims([4, 2]); t, t.shape()
             (LoDTensor(no value), [4, 2])
         """
+        if len(dims) > AXES:
+            raise OpValueError(
+                "A tensor cannot have so many axes.", expected=f"at most {AXES}", received=f"{len(dims)} sizes"
+            )
         self._dims = tuple(int(n) for n in dims)
         if self.array is not None:
             count = prod(self._dims)
             held = self.array if count == self.array.size else self.array.reshape(-1)[:count]
             self._replace(held.reshape(self._dims) if count <= self.array.size else None, self.place)
 
+    @checked
     def alloc_float(self, place: Place = _CPU) -> None:
         """Get float32 memory for the shape of `set_dims`."""
         self._alloc(np.float32, place)
 
+    @checked
     def alloc_int(self, place: Place = _CPU) -> None:
         """Get int32 memory for the shape of `set_dims`."""
         self._alloc(np.int32, place)
 
+    @checked
     def alloc_double(self, place: Place = _CPU) -> None:
         """Get float64 memory for the shape of `set_dims`."""
         self._alloc(np.float64, place)
@@ -258,15 +290,19 @@ class LoDTensor:
 
     # One element at a time, as Fluid's gradient checkers do it; `i` counts in row-major order.
 
+    @checked
     def _set_float_element(self, i: int, value: float) -> None:
         self._set_element(np.float32, i, value)
 
+    @checked
     def _get_float_element(self, i: int) -> float:
         return self._element(np.float32, i)
 
+    @checked
     def _set_double_element(self, i: int, value: float) -> None:
         self._set_element(np.float64, i, value)
 
+    @checked
     def _get_double_element(self, i: int) -> float:
         return self._element(np.float64, i)
 
@@ -283,6 +319,7 @@ class LoDTensor:
         user.extend(map(list, self.lod_))  # checked when it came in
         return user
 
+    @checked
     def set_lod(self, lod: Any, absolute: bool = False) -> None:
         """Say by offsets which rows are a sequence.
 
@@ -355,18 +392,20 @@ class LoDTensor:
         return self.array
 
     def _set_element(self, dtype: Any, i: int, value: float) -> None:
-        array: Any = self._of(dtype)
+        array: Any = self._of(dtype, i)
         if isinstance(array, np.ndarray):
             array.flat[i] = value
         else:
             put(array.reshape(-1)[i], np.asarray(value, dtype))
 
     def _element(self, dtype: Any, i: int) -> float:
-        array: Any = self._of(dtype)
+        array: Any = self._of(dtype, i)
         return float(array.flat[i] if isinstance(array, np.ndarray) else on_host(array.reshape(-1)[i]))
 
-    def _of(self, dtype: Any) -> Array:
+    def _of(self, dtype: Any, i: int) -> Array:
         array = self._held()
+        if not -array.size <= i < array.size:
+            raise OpIndexError(f"{self._who(capital=True)} has no element {i}.", expected=f"0..{array.size - 1}")
         if array.dtype != dtype:
             raise EnforceNotMet(
                 f"Tensor holds the wrong type: {self._who()} holds {array.dtype}.", expected=dtype_name(dtype)
@@ -399,6 +438,7 @@ class LoDTensor:
         return f"{self!r}\n{np.array2string(shown, threshold=100)}"
 
 
+@checked
 class LoDTensorArray(list[LoDTensor]):
     """A list of LoDTensors that operators write and read by index.
 
@@ -435,7 +475,7 @@ class LoDTensorArray(list[LoDTensor]):
         """
         super().extend([_tensor(t) for t in tensors])
 
-    def insert(self, index: Any, tensor: Any) -> None:
+    def insert(self, index: SupportsIndex, tensor: Any) -> None:
         """Add a tensor before an index.
 
         Args:
@@ -447,7 +487,7 @@ class LoDTensorArray(list[LoDTensor]):
     def __setitem__(self, index: Any, value: Any) -> None:
         super().__setitem__(index, _tensor(value) if isinstance(index, int) else map(_tensor, value))
 
-    def write(self, i: int, tensor: Any) -> None:
+    def write(self, i: Count, tensor: Any) -> None:
         """Put a tensor at an index; the array grows to hold it, with empty tensors between.
 
         Args:
@@ -517,14 +557,31 @@ class LoDTensorArray(list[LoDTensor]):
         Returns:
             A new LoDTensorArray.
 
+        Raises:
+            OpValueError: a single value.
+
         Example:
             >>> LoDTensorArray.unstack(np.eye(3)).size()
             3
         """
-        return cls(np.asarray(tensor))
+        rows = np.asarray(tensor)
+        if not rows.ndim:
+            raise OpValueError("A single value has no rows.", expected="1 dimension or more", received=shown(tensor))
+        return cls(rows)
 
     def __repr__(self) -> str:
         return f"LoDTensorArray({super().__repr__() if len(self) < 10 else f'{len(self)} tensors'})"
+
+
+def _refuse_argument(name: str, expected: str, value: Any, hint: str) -> NoReturn:
+    """Refuse an argument of the constructor, which runs too often for `checked`."""
+    headline = f"{name} of LoDTensor must be {expected}."
+    raise ArgumentError(headline, expected=expected, received=shown(value), hint=hint)
+
+
+def _is_array(value: Any) -> bool:
+    """Whether a value has what arrays of devices have; a dtype alone is also that of a Variable."""
+    return not isinstance(value, type) and hasattr(value, "dtype") and hasattr(value, "nbytes")
 
 
 def array_of(value: Any) -> Array | None:

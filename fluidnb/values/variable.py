@@ -6,6 +6,7 @@ from typing import Any, ClassVar, TypeVar
 
 from fluidnb.errors import EnforceNotMet
 from fluidnb.values.rank_table import LoDRankTable
+from fluidnb.values.reader import Reader
 from fluidnb.values.selected_rows import SelectedRows
 from fluidnb.values.tensor import LoDTensor, LoDTensorArray
 
@@ -97,6 +98,14 @@ class Variable:
     def get_lod_rank_table(self) -> LoDRankTable:
         """The LoDRankTable held."""
         return self.get_mutable(LoDRankTable)
+
+    def get_reader(self) -> Reader:
+        """The Reader held.
+
+        Raises:
+            EnforceNotMet: there is none: the startup program has not run.
+        """
+        return self.get(Reader)
 
     def get_fetch_list(self) -> LoDTensorArray:
         """The list of fetched tensors held."""

@@ -1,0 +1,131 @@
+"""Views of memory by strides, each proven to stay inside the memory that it is a view of."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import prod
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from fluidnb.errors import OpValueError
+from fluidnb.memory.buddy import OutOfMemory
+from fluidnb.memory.stats import size_text
+from fluidnb.memory.system_allocator import map_pages
+
+Array: TypeAlias = np.ndarray[Any, Any]
+
+
+def extent(shape: Sequence[int], strides: Sequence[int], itemsize: int) -> tuple[int, int]:
+    """The bytes that a view reaches, relative to its first element.
+
+    Args:
+        shape: its sizes.
+        strides: bytes from element to element along each axis.
+        itemsize: bytes of an element.
+
+    Returns:
+        The first byte and the one behind the last; (0, 0) for a view without elements.
+
+    Example:
+        >>> extent((2, 3), (12, 4), 4), extent((3,), (-4,), 4), extent((0,), (4,), 4)
+        ((0, 24), (-8, 4), (0, 0))
+    """
+    if 0 in shape:
+        return 0, 0
+    steps = [(int(n) - 1) * int(s) for n, s in zip(shape, strides, strict=True)]
+    return sum(s for s in steps if s < 0), sum(s for s in steps if s > 0) + itemsize
+
+
+def strided(array: Array, shape: Sequence[int], strides: Sequence[int]) -> Array:
+    """A view that begins at an array's first element and has its own shape and strides.
+
+    Args:
+        array: an array of any strides.
+        shape: the view's sizes.
+        strides: the view's bytes from element to element along each axis.
+
+    Returns:
+        The view; it reaches no byte before the array's first or behind its last one.
+
+    Raises:
+        OpValueError: a negative size, or a view that would reach outside the array.
+
+    Example:
+        >>> x = np.arange(4)
+        >>> strided(x, (3, 2), (8, 8)).tolist()
+        [[0, 1], [1, 2], [2, 3]]
+    """
+    shape, strides = tuple(shape), tuple(strides)
+    first, end = extent(shape, strides, array.itemsize)
+    low, high = extent(array.shape, array.strides, array.itemsize)
+    if any(n < 0 for n in shape) or first < low or end > high:
+        raise OpValueError(
+            f"A view of shape {list(shape)} would reach outside its array.",
+            expected=f"bytes {low} to {high} of an array of shape {list(array.shape)}", received=f"{first} to {end}",
+            hint="the strides, dilations or sizes of the operator do not fit its input.",
+        )  # fmt: skip
+    return np.lib.stride_tricks.as_strided(array, shape, strides)
+
+
+def view_of(
+    buffer: Any, shape: Sequence[int], dtype: Any, offset: int = 0, strides: Sequence[int] | None = None
+) -> Array:
+    """An array over a buffer.
+
+    Args:
+        buffer: what has memory: a contiguous array, a `mmap.mmap`.
+        shape: sizes.
+        dtype: numpy dtype.
+        offset: byte of the buffer at which the first element begins.
+        strides: bytes from element to element along each axis; default those of C order.
+
+    Returns:
+        The array, which keeps the buffer alive.
+
+    Raises:
+        OpValueError: it would reach outside the buffer.
+
+    Example:
+        >>> view_of(np.arange(4, dtype="int32"), (2,), "int32", offset=4).tolist()
+        [1, 2]
+    """
+    shape, dtype = tuple(shape), np.dtype(dtype)
+    size = buffer.nbytes if isinstance(buffer, np.ndarray) else len(buffer)
+    first, end = (0, dtype.itemsize * prod(shape)) if strides is None else extent(shape, strides, dtype.itemsize)
+    if offset + first < 0 or offset + end > size:  # numpy itself takes a negative offset
+        raise OpValueError(
+            f"An array of shape {list(shape)} would reach outside its buffer.",
+            expected=f"bytes 0 to {size}", received=f"{offset + first} to {offset + end}",
+        )  # fmt: skip
+    return np.ndarray(shape, dtype, buffer, offset, strides)
+
+
+class Reserve:
+    """Addresses for arrays whose shape, strides and identity count, and whose elements nobody reads.
+
+    The pages exist: reading one by mistake gives zeros of the reserve, never other memory.
+
+    Example:
+        >>> Reserve()((2, 3), "float32").strides
+        (12, 4)
+    """
+
+    def __init__(self) -> None:
+        self._pages = map_pages(1 << 24)
+
+    def __call__(self, shape: Sequence[int], dtype: Any) -> Array:
+        """An array of this shape and dtype in C order; several lie at the same addresses."""
+        size = np.dtype(dtype).itemsize
+        for n in shape:
+            size *= n
+        if size > len(self._pages):
+            try:
+                self._pages = map_pages(2 * size)
+            except MemoryError as e:
+                raise OutOfMemory(
+                    f"Out of memory: cannot allocate {size_text(size)} ({e}).",
+                    received=f"an array of shape {list(shape)}, {np.dtype(dtype)}",
+                    hint="make the sizes smaller: one comes from an attribute, or from a value, that is too large.",
+                ) from None
+        return view_of(self._pages, shape, dtype)

@@ -1,0 +1,52 @@
+"""What the runtime keeps of a program while it lives: plans of its runs, and the debugger that is attached."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from fluidnb.proto.desc import ProgramDesc
+from fluidnb.values.place import Place
+
+if TYPE_CHECKING:
+    from fluidnb.runtime.executor import Prepared
+    from fluidnb.runtime.plan import Plan
+
+
+#: Names of variables.
+Names = tuple[str, ...]
+
+
+@dataclass(slots=True, eq=False)
+class ProgramState:
+    """The runtime's own data of one program; a parse of other bytes into the description drops it."""
+
+    #: Plans of `Executor.run` by feeds, fetches, SelectedRows that are fed, place and the NaN check.
+    plans: dict[tuple[Names, Names, Names, Place, Any], Plan] = field(default_factory=dict)
+    #: Plans of `Block.run` by place and the NaN check.
+    block_plans: dict[tuple[Place, Any], Plan] = field(default_factory=dict)
+    #: The last four plans that ran, the latest one last.
+    recent: list[Plan] = field(default_factory=list)
+    #: Runs the program in a debug session in place of `Executor.run`.
+    attached: Callable[[Prepared], list[Any]] | None = None
+
+
+def program_state(desc: ProgramDesc) -> ProgramState:
+    """The runtime's data of a program, created at the first call.
+
+    Args:
+        desc: the program's description.
+
+    Returns:
+        The same object until the description is parsed anew.
+
+    Example:
+        >>> program_state(fluid.Program().desc).recent
+        []
+    """
+    state = desc.state
+    if state is None:
+        state = desc.state = ProgramState()
+    assert isinstance(state, ProgramState)
+    return state
