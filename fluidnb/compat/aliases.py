@@ -10,9 +10,12 @@ from importlib.abc import Loader, MetaPathFinder
 from importlib.machinery import ModuleSpec
 from types import ModuleType
 
-from fluidnb import layers
+from fluidnb import arguments, layers
+from fluidnb.arguments import checked
+from fluidnb.compat import old_numpy
 from fluidnb.compat.modules import SAME, absent_module
 from fluidnb.errors import FluidError
+from fluidnb.memory import get_flags, set_flags
 from fluidnb.values import declared
 
 #: Paddle's name -> ours; what is inside follows (``paddle.fluid.layers`` is ``fluidnb.layers``).
@@ -27,8 +30,12 @@ ALIASES = {
     "paddle.reader.decorator": "fluidnb.data.reader",
     "paddle.v2.dataset": "fluidnb.data.dataset",
     "paddle.v2.fluid": "fluidnb",
+    "paddle.utils": "fluidnb.compat",
+    "paddle.utils.plot": "fluidnb.compat.plot",
     "paddle.v2.framework": "fluidnb",
+    "paddle.v2.plot": "fluidnb.compat.plot",
     "paddle.v2.reader": "fluidnb.data.reader",
+    "paddle.version": "fluidnb.compat.version",
 }
 
 # Fluid's modules of layers are one module here.
@@ -82,6 +89,8 @@ def _ours(name: str) -> str | None:
 
 _finder = _Finder()
 _hidden: dict[str, ModuleType] = {}
+#: The flags that `install` changed, as they were.
+_flags: dict[str, bool] = {}
 
 
 def is_installed() -> bool:
@@ -94,14 +103,17 @@ def is_installed() -> bool:
     return _finder in sys.meta_path
 
 
+@checked
 def install(force: bool = False) -> None:
     """Let ``import paddle`` and its like mean this package, in this process; variables get ``as_step_input()``.
 
     Old rules hold then: what is fed need not have the declared shape and dtype, what is declared float32 may hold
-    integers, and a LoD need not fit the rows that a tensor has when it comes.
+    integers, and a LoD need not fit the rows that a tensor has when it comes. A list of one Variable stands for the
+    Variable. Fetched arrays of one element convert to
+    numbers, also after ``np.array(x)``, and numpy has the names that it dropped, such as ``np.float``.
 
     Args:
-        force: whether to do so although a real paddle is installed.
+        force: whether to do so even if PaddlePaddle is installed.
 
     Raises:
         FluidError: a real paddle is installed, and ``force`` is False.
@@ -125,6 +137,10 @@ def install(force: bool = False) -> None:
         del sys.modules[name]
     sys.meta_path.insert(0, _finder)
     declared.binding = False
+    arguments.lists_of_one = True
+    _flags.update(get_flags("strict_feeds"))
+    set_flags({"strict_feeds": False})
+    old_numpy.install()
     for name in ALIASES:
         importlib.import_module(name)
     pd = sys.modules["paddle"]
@@ -144,6 +160,9 @@ def uninstall() -> None:
         return
     sys.meta_path.remove(_finder)
     declared.binding = True
+    arguments.lists_of_one = False
+    set_flags(_flags)
+    old_numpy.uninstall()
     for owner, name, _ in importlib.import_module("fluidnb.compat.methods").METHODS:
         delattr(owner, name)
     for name in [n for n in sys.modules if _is_paddles(n)]:

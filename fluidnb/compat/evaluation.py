@@ -48,7 +48,7 @@ def evaluate(variables: Any, feed: Mapping[str, Any] | None = None) -> Any:
     scope, executor = global_scope(), Executor(CPUPlace())
     if program is default_main_program():
         initialize(program, default_startup_program(), scope, executor)
-    values = executor.run(program, feed or {}, wanted, scope=scope, return_numpy=False)
+    values = executor.run(program, {} if feed is None else feed, wanted, scope=scope, return_numpy=False)
     arrays = [np.array(v) if isinstance(v, LoDTensor) else v for v in values]
     return arrays if several else arrays[0]
 

@@ -8,6 +8,7 @@ from typing import Any
 from fluidnb.backward import append_backward as _append_backward
 from fluidnb.compat import pd
 from fluidnb.op import GRAD
+from fluidnb.optimizer import Optimizer
 from fluidnb.program import Program, Variable
 
 
@@ -42,4 +43,5 @@ def append_backward(
 METHODS: tuple[tuple[type, str, Callable[..., Any]], ...] = (
     (Variable, "as_step_input", pd.as_step_input),
     (Program, "append_backward", append_backward),
+    (Optimizer, "_global_learning_rate", Optimizer.global_learning_rate),
 )

@@ -10,30 +10,27 @@ from __future__ import annotations
 from types import ModuleType
 
 import fluidnb as fluid
-from fluidnb.absent import EAGER, FILES, MODULES, AbsentModule
+from fluidnb.absent import CONTRIB, EAGER, FILES, MODULES, AbsentModule
 from fluidnb.transpiler.absent import MACHINES
 
 #: module of Fluid -> our module that has what it has
 SAME = {
     "data_feeder": "fluidnb.data",
+    "inferencer": "fluidnb.contrib.inferencer",
     "inference_transpiler": "fluidnb.transpiler.inference_transpiler",
     "learning_rate_decay": "fluidnb.layers",
     "lod_tensor": "fluidnb.values",
     "memory_optimization_transpiler": "fluidnb.transpiler.memory_optimization_transpiler",
+    "trainer": "fluidnb.contrib.trainer",
 }
 
 _INSIDE = (
     "it serves Fluid's own source code",
     "what it makes is there: layers.fc and the like, operators of variables, context managers.",
 )
-_TRAINER = (
-    "its trainer was given up in version 1.0",
-    "Executor.run in a loop trains, and io.load_inference_model with Executor.run infers.",
-)
 _GROUPS = {
-    _INSIDE: """annotations input layers.device layers.layer_function_generator layers.math_op_patch layers.utils
+    _INSIDE: """annotations input layers.layer_function_generator layers.math_op_patch layers.utils
         log_helper wrapped_decorator""",
-    _TRAINER: "inferencer trainer",
     (
         "it runs blocks in threads that talk by channels, and was given up in version 1.0",
         "Python's threads, each with an Executor and a scope.",
@@ -55,6 +52,7 @@ _GROUPS = {
 
 #: module of Fluid that there is not -> (why, what to use instead)
 ABSENT = {name: facts for facts, names in _GROUPS.items() for name in names.split()}
+ABSENT.update((f"contrib.{name}", facts) for name, facts in CONTRIB.items())
 
 _ROOTS = ("paddle.fluid.", "paddle.v2.fluid.", "paddle.v2.framework.")
 
@@ -71,7 +69,7 @@ def absent_module(fullname: str) -> ModuleType | None:
     Example:
         >>> absent_module("paddle.fluid.contrib.slim").Compressor()
         Traceback (most recent call last):
-        fluidnb.errors.NotBuiltYet: fluid.contrib.slim.Compressor is not part of fluidnb yet: it holds ...
+        fluidnb.errors.NotBuiltYet: fluid.contrib.slim.Compressor is not part of fluidnb yet: it makes ...
           ...
     """
     root = next((r for r in _ROOTS if fullname.startswith(r)), None)

@@ -17,15 +17,16 @@ from fluidnb.compat.branches import create_ifelseop, ifelse
 from fluidnb.compat.constants import Variable, get_variable, minibatch, sequence, tensor, var
 from fluidnb.compat.evaluation import evaluate
 from fluidnb.compat.rnn import as_step_input, create_rnn, create_rnn_op, rnn
+from fluidnb.compat.version import full_version as __version__
 from fluidnb.compat.words import add, fc, larger_than, matmul, sigmoid
 from fluidnb.data import batch, dataset, reader
 from fluidnb.errors import near
 from fluidnb.where import warn
 
 __all__ = [
-    "Variable", "add", "add_two", "as_step_input", "batch", "create_ifelseop", "create_rnn", "create_rnn_op",
-    "dataset", "evaluate", "fc", "fluid", "get_variable", "ifelse", "larger_than", "layer", "matmul", "minibatch",
-    "operator", "reader", "rnn", "sequence", "sigmoid", "tensor", "var",
+    "Variable", "__version__", "add", "add_two", "as_step_input", "batch", "create_ifelseop", "create_rnn",
+    "create_rnn_op", "dataset", "evaluate", "fc", "fluid", "get_variable", "ifelse", "larger_than", "layer", "matmul",
+    "minibatch", "operator", "reader", "rnn", "sequence", "sigmoid", "tensor", "var",
 ]  # fmt: skip
 
 add_two = add

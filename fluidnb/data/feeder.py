@@ -7,16 +7,20 @@ from typing import Any
 
 import numpy as np
 
-from fluidnb.data.reader.decorators import Reader, check_reader
+from fluidnb.arguments import checked
+from fluidnb.data.reader.decorators import Reader
 from fluidnb.errors import NotBuiltYet, OpTypeError, OpValueError
+from fluidnb.memory import flags
 from fluidnb.values import CPUPlace, LoDTensor, Place, np_dtype
 
 
+@checked
 class DataFeeder:
     """Turns batches, lists of samples, into what an Executor is fed: a LoDTensor for each variable.
 
     A sample is a tuple with a field for each variable. The fields are stacked and reshaped to the variable's shape; the
-    fields of a variable with lod_level 1 or more are (nested) sequences, laid end to end.
+    fields of a variable with lod_level 1 or more are (nested) sequences, laid end to end. Texts become numbers.
+    Without ``FLAGS_strict_feeds``, other sizes are taken as they come, and fractions are cut off for integer dtypes.
 
     Args:
         feed_list: variables, or their names in `program`.
@@ -111,7 +115,6 @@ class DataFeeder:
         """
         if multi_devices:
             _check_places(num_places)
-        check_reader(reader)
 
         def feeds() -> Iterator[Any]:
             for batch in reader():
@@ -204,36 +207,46 @@ class _Column:
     def _cast(self, array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
         if array.dtype == self.dtype:
             return array
+        if array.dtype.kind in "SU":  # fields of a text file
+            try:
+                return array.astype(self.dtype)
+            except (ValueError, OverflowError):
+                raise self._misfit(array) from None
         with np.errstate(invalid="ignore", over="ignore"):
             cast = (
                 array.astype(self.dtype)
                 if array.dtype.kind in ("biufcV" if self.dtype.kind == "c" else "biufV")
                 else None
             )
+        if cast is None:
+            raise self._misfit(array)
         # Rounding to a narrower float is what everyone wants; losing a fraction or an overflowing int is a mistake.
-        loses = cast is None or (self.dtype.kind in "biu" and array.size and not np.array_equal(cast, array))
-        if cast is None or loses:
-            raise OpValueError(
-                f'The data of variable "{self.name}" does not fit its dtype.',
-                expected=f"values of {self.dtype}",
-                received=f"{array.dtype} values such as {array.reshape(-1)[:3].tolist()}",
-                hint="change the reader, or declare the variable with another dtype.",
-            )
+        exact = self.dtype.kind in "biu" and flags.values["strict_feeds"]
+        if exact and array.size and not np.array_equal(cast, array):
+            raise self._misfit(array)
         return cast
 
+    def _misfit(self, array: np.ndarray[Any, Any]) -> OpValueError:
+        return OpValueError(
+            f'The data of variable "{self.name}" does not fit its dtype.',
+            expected=f"values of {self.dtype}",
+            received=f"{array.dtype} values such as {array.reshape(-1)[:3].tolist()}",
+            hint="change the reader, or declare the variable with another dtype.",
+        )
+
     def _fit(self, array: np.ndarray[Any, Any], rows: int) -> np.ndarray[Any, Any]:
-        shape, fits, received = self.shape, False, list(array.shape)
+        shape, received, strict = self.shape, list(array.shape), flags.values["strict_feeds"]
         if sum(n < 0 for n in shape) > 1:  # several unknown sizes: only the number of dimensions is known
-            fits = array.ndim == len(shape)
+            fits = array.ndim == len(shape) or not strict
         elif array.ndim != len(shape):
             try:
                 array = array.reshape(shape)
-                fits = shape[:1] != (-1,) or len(array) == rows
+                fits = shape[:1] != (-1,) or len(array) == rows or not strict
             except ValueError:
                 fits = False
         else:
             fits = True
-        if not fits or any(a != b and b >= 0 for a, b in zip(array.shape, shape, strict=True)):
+        if not fits or strict and any(a != b and b >= 0 for a, b in zip(array.shape, shape, strict=True)):
             raise OpValueError(
                 f"Shape not match. What is defined in data layer is {list(shape)}, but receive {received}.",
                 slots=[("variable", self.name, str(self.dtype), shape)],

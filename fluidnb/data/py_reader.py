@@ -7,14 +7,19 @@ from typing import Any
 
 import numpy as np
 
+from fluidnb.arguments import checked
+from fluidnb.data.batch_queue import BatchQueue
 from fluidnb.data.feeder import DataFeeder
 from fluidnb.data.reader import batch, buffered
-from fluidnb.errors import NotBuiltYet, OpTypeError, OpValueError
+from fluidnb.errors import OpTypeError, OpValueError
+from fluidnb.layers.py_reader import reader_of
+from fluidnb.program import default_main_program
 from fluidnb.values import CPUPlace, LoDTensor, Place
 
 Feed = dict[str, LoDTensor]
 
 
+@checked
 class PyReader:
     """Feeds from a generator, prepared ahead in a thread.
 
@@ -22,13 +27,14 @@ class PyReader:
         feed_list: the data variables that it feeds.
         capacity: how many batches may be ready.
         use_double_buffer: accepted for old scripts; a thread always reads ahead.
-        iterable: only True: iterate over it and give what it yields to ``exe.run(feed=...)``.
+        iterable: True: iterate over it and give what it yields to ``exe.run(feed=...)``. False: the main program
+            reads the variables by itself between ``start()`` and ``reset()``; the end of a pass raises
+            ``fluid.core.EOFException`` in the run.
         return_list: yield a list in the order of ``feed_list`` instead of a dict.
 
     Raises:
         OpTypeError: feed_list holds something else.
         OpValueError: no variables, or a capacity below 1.
-        NotBuiltYet: ``iterable=False``.
 
     Example:
         >>> x = fluid.layers.data("x", shape=[2])
@@ -48,11 +54,6 @@ class PyReader:
         iterable: bool = True,
         return_list: bool = False,
     ) -> None:
-        if not iterable:
-            raise NotBuiltYet(
-                "PyReader(iterable=False) is not part of fluidnb: programs take their data by feed.",
-                hint="for feed in reader(): exe.run(feed=feed, ...).",
-            )
         if not feed_list:
             raise OpValueError("PyReader needs the variables that it feeds.", expected="feed_list=[x]", received="none")
         if capacity is None or capacity < 1:
@@ -61,6 +62,12 @@ class PyReader:
         self._batches: Callable[[], Iterable[Any]] | None = None
         self._feeder: DataFeeder | None = None
         self._place: Place = CPUPlace()
+        self._queue: BatchQueue | None = None
+        if not iterable:
+            reader = reader_of(self._capacity, self._variables, None, use_double_buffer)
+            block = default_main_program().current_block()
+            block.append_op(type="read", inputs={"Reader": [reader]}, outputs={"Out": self._variables})
+            self._queue = vars(reader)["queue"]
 
     def decorate_sample_generator(
         self, sample_generator: Callable[[], Iterable[Any]], batch_size: int, drop_last: bool = True, places: Any = None
@@ -83,6 +90,8 @@ class PyReader:
             places: where the batches live; default the CPU.
         """
         self._place = _one_place(places)
+        if self._queue is not None:
+            self._queue.take_samples(reader)
         self._feeder = DataFeeder(self._variables, self._place)
         self._batches = reader
 
@@ -94,22 +103,33 @@ class PyReader:
             places: where the batches live; default the CPU.
         """
         self._place, self._feeder, self._batches = _one_place(places), None, reader
+        if self._queue is not None:
+            self._queue.take_batches(reader)
 
     def start(self) -> None:
-        """Only for ``iterable=False``.
+        """Begin a pass of a reader with ``iterable=False``.
 
         Raises:
-            OpValueError: always, since this reader is iterated.
+            OpValueError: this reader is iterated.
+            EnforceNotMet: no generator has been given yet, or a pass is under way.
         """
-        raise OpValueError("start() is for iterable=False.", hint="for feed in reader(): ...")
+        self._own_queue("start").start()
 
     def reset(self) -> None:
-        """Only for ``iterable=False``.
+        """End a pass of a reader with ``iterable=False``; batches that were not read are dropped.
 
         Raises:
-            OpValueError: always, since this reader is iterated.
+            OpValueError: this reader is iterated.
         """
-        raise OpValueError("reset() is for iterable=False.", hint="every reader() starts over.")
+        self._own_queue("reset").reset()
+
+    def _own_queue(self, method: str) -> BatchQueue:
+        if self._queue is None:
+            raise OpValueError(
+                f"{method}() is for iterable=False.", expected="a reader that the program reads",
+                received="PyReader(iterable=True)", hint="for feed in reader(): exe.run(feed=feed, ...).",
+            )  # fmt: skip
+        return self._queue
 
     def __call__(self) -> Iterator[Any]:
         """A pass over the data.
@@ -118,8 +138,13 @@ class PyReader:
             A dict for ``exe.run(feed=...)``, or a list of LoDTensors.
 
         Raises:
-            OpValueError: no generator has been given yet.
+            OpValueError: no generator has been given yet, or the program reads by itself.
         """
+        if self._queue is not None:
+            raise OpValueError(
+                "A PyReader with iterable=False cannot be iterated.", expected="PyReader(iterable=True)",
+                received="iterable=False", hint="reader.start(), then exe.run(...) without feed until EOFException.",
+            )  # fmt: skip
         if self._batches is None:
             raise OpValueError("This PyReader has nothing to read yet.", hint="call a decorate_ method first.")
         batches = self._batches

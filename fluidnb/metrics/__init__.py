@@ -10,12 +10,14 @@ from fluidnb.errors import near
 from fluidnb.metrics.base import CompositeMetric, MetricBase
 from fluidnb.metrics.binary import Auc, Precision, Recall
 from fluidnb.metrics.counts import Accuracy, ChunkEvaluator, EditDistance
+from fluidnb.metrics.detection import DetectionMAP
 
 __all__ = [
     "Accuracy",
     "Auc",
     "ChunkEvaluator",
     "CompositeMetric",
+    "DetectionMAP",
     "EditDistance",
     "MetricBase",
     "Precision",
@@ -25,12 +27,4 @@ __all__ = [
 if not TYPE_CHECKING:
 
     def __getattr__(name: str) -> Any:
-        if name == "DetectionMAP":
-            from fluidnb.layers.absent import refusal
-
-            return refusal(
-                "fluid.metrics.DetectionMAP",
-                "the mean precision of boxes in images is not built",
-                "MetricBase is the base of metrics of your own.",
-            )
         raise AttributeError(f"fluid.metrics has no {name}. {near(name, __all__)}".rstrip())

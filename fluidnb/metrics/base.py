@@ -7,10 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from fluidnb.errors import OpTypeError
+from fluidnb.arguments import Checked, shown
+from fluidnb.errors import OpTypeError, OpValueError
 
 
-class MetricBase:
+class MetricBase(Checked):
     """The base of metrics. What a metric counts are its attributes without a leading underscore.
 
     Args:
@@ -30,6 +31,9 @@ class MetricBase:
         >>> metric.eval(), metric.reset(), metric.eval()
         (3.0, None, 0.0)
     """
+
+    #: What a message says where one is expected.
+    argument_hint = "for example fluid.metrics.Accuracy()."
 
     def __init__(self, name: str | None = None) -> None:
         self._name = type(self).__name__ if name is None else str(name)
@@ -117,6 +121,28 @@ class CompositeMetric(MetricBase):
     def eval(self) -> list[Any]:
         """What each metric found, in the order in which they were added."""
         return [metric.eval() for metric in self._metrics]
+
+
+def check_numbers(name: str, value: object) -> None:
+    """Raise unless a value is an array of numbers.
+
+    Args:
+        name: the argument's name.
+        value: its value.
+
+    Raises:
+        OpValueError: it is not.
+
+    Example:
+        >>> check_numbers("preds", np.ones(2))
+    """
+    if not isinstance(value, np.ndarray):
+        raise OpValueError(
+            f"The '{name}' must be a numpy ndarray.", received=shown(value),
+            hint="Executor.run gives arrays unless return_numpy=False.",
+        )  # fmt: skip
+    if value.dtype.kind not in "biuf":
+        raise OpValueError(f"The '{name}' must be numbers.", received=f"an array of {value.dtype}")
 
 
 def share(part: float, whole: float) -> float:

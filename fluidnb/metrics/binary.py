@@ -7,19 +7,15 @@ from typing import Any
 import numpy as np
 
 from fluidnb.errors import OpValueError, near
-from fluidnb.metrics.base import MetricBase, share
+from fluidnb.metrics.base import MetricBase, check_numbers, share
 
 Array = np.ndarray[Any, Any]
 
 
 def _rounded(preds: object, labels: object) -> tuple[Array, Array]:
     """Predictions and labels of two classes as 0 and 1."""
-    for name, value in (("preds", preds), ("labels", labels)):
-        if not isinstance(value, np.ndarray):
-            raise OpValueError(
-                f"The '{name}' must be a numpy ndarray.", received=f"{value!r} ({type(value).__name__})",
-                hint="Executor.run gives arrays unless return_numpy=False.",
-            )  # fmt: skip
+    check_numbers("preds", preds)
+    check_numbers("labels", labels)
     p, t = np.rint(np.asarray(preds)).astype(np.int64).ravel(), np.asarray(labels).astype(np.int64).ravel()
     if len(p) != len(t):
         raise OpValueError("There must be a label for each prediction.", expected=len(p), received=len(t))
@@ -139,10 +135,9 @@ class Auc(MetricBase):
         Raises:
             OpValueError: one of them is no array, their numbers differ, or a score is not from 0 to 1.
         """
-        for name, value in (("labels", labels), ("predictions", preds)):
-            if not isinstance(value, np.ndarray):
-                raise OpValueError(f"The '{name}' must be a numpy ndarray.", received=type(value).__name__)
-        scores, truth = preds.reshape(len(preds), -1)[:, -1], labels.ravel() != 0
+        check_numbers("labels", labels)
+        check_numbers("predictions", preds)
+        scores, truth = (preds[..., -1] if preds.ndim > 1 else preds).ravel(), labels.ravel() != 0
         if len(scores) != len(truth):
             raise OpValueError("There must be a label for each prediction.", expected=len(scores), received=len(truth))
         if scores.size and not (scores.min() >= 0 and scores.max() <= 1):

@@ -8,7 +8,7 @@ import numpy as np
 
 from fluidnb.average import check_number
 from fluidnb.errors import OpValueError
-from fluidnb.metrics.base import MetricBase, share
+from fluidnb.metrics.base import MetricBase, check_numbers, share
 
 Array = np.ndarray[Any, Any]
 
@@ -134,8 +134,7 @@ class EditDistance(MetricBase):
         Raises:
             OpValueError: one of them has another kind.
         """
-        if not isinstance(distances, np.ndarray):
-            raise OpValueError("The 'distances' must be a numpy ndarray.", received=type(distances).__name__)
+        check_numbers("distances", distances)
         check_number(seq_num, "seq_num")
         number = int(np.asarray(seq_num).item())
         self.total_distance += float(distances.sum())

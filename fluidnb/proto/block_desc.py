@@ -310,7 +310,7 @@ class BlockDesc:
             return var
         if new in self.vars:
             raise OpValueError(f'Block {self.idx} has a variable "{new}" already.')
-        var.pb.name = new
+        var.pb.name, var.saved = new, None
         later: list[tuple[str, VarDesc]] = []
         while (last := self.vars.popitem())[0] != old:
             later.append(last)

@@ -10,8 +10,7 @@ from collections.abc import Iterator
 
 from fluidnb.proto.block_desc import BlockDesc
 from fluidnb.proto.framework_pb2 import AttrType
-from fluidnb.proto.op_attrs import NAMES_IN_ATTRS
-from fluidnb.proto.op_desc import OpDesc
+from fluidnb.proto.op_desc import NAMES_IN_ATTRS, OpDesc
 from fluidnb.proto.program_desc import ProgramDesc
 
 

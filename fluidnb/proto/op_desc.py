@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from fluidnb.errors import NotBuiltYet
+from fluidnb.errors import FluidError, NotBuiltYet, OpTypeError, OpValueError, near
 from fluidnb.proto import framework_pb2 as pb2
 from fluidnb.proto import hooks
-from fluidnb.proto.op_attrs import OpAttrs
-from fluidnb.proto.op_slots import add_slots, type_name
-from fluidnb.proto.wire import parse, uninitialized
+from fluidnb.proto.attr_values import decode, encode, guess_type
+from fluidnb.proto.wire import parse, text_of, uninitialized
 
 if TYPE_CHECKING:
     from fluidnb.proto.block_desc import BlockDesc
 
+#: Attributes that hold names of variables, which a renaming has to follow.
+NAMES_IN_ATTRS = ("op_role_var", "states", "ex_states", "skip_eager_deletion_vars")
 
-class OpDesc(OpAttrs):
+
+class OpDesc:
     """The description of one operation.
 
     Reading is from plain dicts, decoded from the message at the first use; every edit goes to the message and to the
@@ -42,10 +44,20 @@ class OpDesc(OpAttrs):
         OpDesc(scale: X=[x] -> Out=[y])
     """
 
-    __slots__ = ("__weakref__", "view")
+    __slots__ = ("__weakref__", "_attrs", "_ins", "_kinds", "_outs", "block", "pb", "saved", "view")
 
-    #: The Operator over it, once somebody asked for one.
+    pb: pb2.OpDesc
+    #: The block that has the operation, None while it is in none.
+    block: BlockDesc | None
+    _ins: dict[str, list[str]] | None
+    _outs: dict[str, list[str]] | None
+    _attrs: dict[str, Any] | None
+    _kinds: dict[str, int]
+
+    #: The `Operator` over it, created at the first request.
     view: Any
+    #: What a snapshot stored of it; None since the last edit.
+    saved: Any
 
     def __init__(
         self,
@@ -56,7 +68,7 @@ class OpDesc(OpAttrs):
         types: Mapping[str, int] | None = None,
     ) -> None:
         pb = self.pb = pb2.OpDesc()
-        self.block = self.view = None
+        self.block = self.view = self.saved = None
         if optype:
             pb.type = type_name(optype)
         self._ins = add_slots(pb.inputs, ins) if ins else {}
@@ -74,9 +86,377 @@ class OpDesc(OpAttrs):
             'relu'
         """
         self = cls.__new__(cls)
-        self.pb, self.block, self.view = pb, block, None
+        self.pb, self.block, self.view, self.saved = pb, block, None, None
         self._ins = self._outs = self._attrs = None
         return self
+
+    @property
+    def optype(self) -> str:
+        """The operator's type."""
+        return self.pb.type
+
+    def type(self) -> str:
+        """The operator's type (Fluid's spelling of `optype`)."""
+        return self.pb.type
+
+    def set_type(self, optype: str) -> None:
+        """Make it an operation of another type; slots and attributes stay.
+
+        Raises:
+            OpTypeError: the type is not a text.
+
+        Example:
+            >>> op = OpDesc("relu"); op.set_type("tanh"); op.type()
+            'tanh'
+        """
+        self.pb.type = type_name(optype)
+        self._edited()
+
+    def label(self) -> str:
+        """How errors call it.
+
+        Returns:
+            For example ``op 3 (clip) in block 0``, or ``op clip`` while it is in no block.
+
+        Example:
+            >>> OpDesc("clip").label()
+            'op clip'
+        """
+        name = self.pb.type or "without a type"
+        if self.block is None:
+            return f"op {name}"
+        at = next((i for i, op in enumerate(self.block.ops) if op is self), "?")
+        return f"op {at} ({name}) in block {self.block.idx}"
+
+    def _edited(self) -> None:
+        self.saved = None
+        if self.block is not None:
+            self.block.program.version += 1
+
+    # Slots.
+
+    @property
+    def ins(self) -> dict[str, list[str]]:
+        """Slot -> names of the variables read. To read only."""
+        if self._ins is None:
+            self._ins = {var.parameter: list(var.arguments) for var in self.pb.inputs}
+        return self._ins
+
+    @property
+    def outs(self) -> dict[str, list[str]]:
+        """Slot -> names of the variables written. To read only."""
+        if self._outs is None:
+            self._outs = {var.parameter: list(var.arguments) for var in self.pb.outputs}
+        return self._outs
+
+    def input(self, slot: str) -> list[str]:
+        """The names of the variables in an input slot.
+
+        Args:
+            slot: the slot's name, for example ``X``.
+
+        Returns:
+            A new list, empty for a slot that was left out on purpose.
+
+        Raises:
+            OpValueError: the operation has no such slot.
+
+        Example:
+            >>> OpDesc("mul", {"X": ["x"], "Y": ["w"]}).input("Y")
+            ['w']
+        """
+        return list(self._slot(self.ins, slot, "input"))
+
+    def output(self, slot: str) -> list[str]:
+        """The names of the variables in an output slot; as `input`.
+
+        Example:
+            >>> OpDesc("mul", {}, {"Out": ["y"]}).output("Out")
+            ['y']
+        """
+        return list(self._slot(self.outs, slot, "output"))
+
+    def _slot(self, slots: dict[str, list[str]], slot: str, side: str) -> list[str]:
+        try:
+            return slots[slot]
+        except KeyError:
+            raise OpValueError(
+                f'There is no {side} slot "{slot}".',
+                op=self.label(),
+                expected=f"one of {', '.join(slots) or 'none'}",
+                hint=near(slot, slots),
+            ) from None
+
+    def set_input(self, slot: str, names: Sequence[str]) -> None:
+        """Put variables into an input slot, in place of those that were there.
+
+        Args:
+            slot: the slot's name.
+            names: the variables' names; one name may stand alone.
+
+        Raises:
+            OpTypeError: a name is not a text.
+
+        Example:
+            >>> op = OpDesc("sum"); op.set_input("X", ["a", "b"]); op.input_arg_names()
+            ['a', 'b']
+        """
+        _put_slot(self.pb.inputs, self.ins, slot, _names(slot, names))
+        self._edited()
+
+    def set_output(self, slot: str, names: Sequence[str]) -> None:
+        """Put variables into an output slot; as `set_input`.
+
+        Example:
+            >>> op = OpDesc("sum"); op.set_output("Out", ["c"]); op.outs
+            {'Out': ['c']}
+        """
+        _put_slot(self.pb.outputs, self.outs, slot, _names(slot, names))
+        self._edited()
+
+    def remove_input(self, slot: str) -> None:
+        """Take an input slot away; nothing happens when there is none."""
+        if self.ins.pop(slot, None) is not None:
+            drop_entry(self.pb.inputs, "parameter", slot)
+            self._edited()
+
+    def remove_output(self, slot: str) -> None:
+        """Take an output slot away; nothing happens when there is none."""
+        if self.outs.pop(slot, None) is not None:
+            drop_entry(self.pb.outputs, "parameter", slot)
+            self._edited()
+
+    def input_names(self) -> list[str]:
+        """The input slots."""
+        return list(self.ins)
+
+    def output_names(self) -> list[str]:
+        """The output slots."""
+        return list(self.outs)
+
+    def input_arg_names(self) -> list[str]:
+        """The variables read, slot after slot.
+
+        Example:
+            >>> OpDesc("mul", {"Y": ["w"], "X": ["x"]}).input_arg_names()
+            ['x', 'w']
+        """
+        return [name for names in self.ins.values() for name in names]
+
+    def output_arg_names(self) -> list[str]:
+        """The variables written, slot after slot."""
+        return [name for names in self.outs.values() for name in names]
+
+    def rename_input(self, old: str, new: str) -> None:
+        """Read ``new`` wherever ``old`` was read.
+
+        Example:
+            >>> op = OpDesc("sum", {"X": ["a", "b", "a"]}); op.rename_input("a", "c"); op.input("X")
+            ['c', 'b', 'c']
+        """
+        if _rename(self.pb.inputs, self.ins, old, new):
+            self._edited()
+
+    _rename_input = rename_input
+
+    def rename_output(self, old: str, new: str) -> None:
+        """Write ``new`` wherever ``old`` was written."""
+        if _rename(self.pb.outputs, self.outs, old, new):
+            self._edited()
+
+    _rename_output = rename_output
+
+    # Attributes.
+
+    @property
+    def attrs(self) -> dict[str, Any]:
+        """Attribute -> value: blocks are their index, floats are rounded to 32 bits. To read only."""
+        if self._attrs is None:
+            self._kinds = {entry.name: entry.type for entry in self.pb.attrs}
+            self._attrs = {entry.name: decode(entry) for entry in self.pb.attrs}
+        return self._attrs
+
+    def has_attr(self, name: str) -> bool:
+        """Whether the attribute is written down."""
+        return name in self.attrs
+
+    def attr_names(self) -> list[str]:
+        """The attributes that are written down."""
+        return list(self.attrs)
+
+    def attr(self, name: str) -> Any:
+        """The value of an attribute.
+
+        Args:
+            name: the attribute's name.
+
+        Returns:
+            A bool, int, float, str, complex, or a list of these; the index of a block.
+
+        Raises:
+            OpValueError: there is no such attribute.
+
+        Example:
+            >>> OpDesc("clip", attrs={"min": -1.0}).attr("min")
+            -1.0
+        """
+        if name not in self.attrs:
+            raise self._no_attr(name)
+        return self.attrs[name]
+
+    def attr_type(self, name: str) -> int:
+        """The AttrType number of an attribute.
+
+        Raises:
+            OpValueError: there is no such attribute.
+
+        Example:
+            >>> pb2.AttrType.Name(OpDesc("clip", attrs={"min": -1.0}).attr_type("min"))
+            'FLOAT'
+        """
+        if name not in self.attrs:
+            raise self._no_attr(name)
+        return self._kinds[name]
+
+    def set_attr(self, name: str, value: Any, type: int | None = None) -> None:
+        """Write an attribute.
+
+        Args:
+            name: its name.
+            value: a bool, int, float, str, block, or a list of these.
+            type: its AttrType number; by default the type it has, when the value fits, or the one the value suggests.
+
+        Raises:
+            OpTypeError: the value does not fit the type.
+            OpValueError: the value is out of range.
+
+        Example:
+            >>> op = OpDesc("scale", attrs={"scale": 2.0}); op.set_attr("scale", 3); op.attr("scale")
+            3.0
+        """
+        entry = pb2.OpDesc.Attr()
+        attrs = self.attrs
+        try:
+            kind, kept = self._encode(entry, name, value, type)
+        except FluidError as error:
+            raise error.with_context(op=self.label()) from None
+        if name in attrs:
+            next(e for e in self.pb.attrs if e.name == name).CopyFrom(entry)
+            attrs[name] = kept
+        else:
+            at = entry_place(self.pb.attrs, "name", name)
+            self.pb.attrs.insert(at, entry)
+            put_in_dict(attrs, at, name, kept)
+        self._kinds[name] = kind
+        self._edited()
+
+    _set_attr = set_attr
+
+    def _encode(self, entry: pb2.OpDesc.Attr, name: str, value: Any, kind: int | None) -> tuple[int, Any]:
+        if kind is None and name in self._kinds:
+            try:
+                return self._kinds[name], encode(entry, name, self._kinds[name], value)
+            except FluidError:
+                entry.Clear()
+        if kind is None:
+            kind = guess_type(value, name)
+        return kind, encode(entry, name, kind, value)
+
+    def remove_attr(self, name: str) -> None:
+        """Take an attribute away; nothing happens when there is none.
+
+        Example:
+            >>> op = OpDesc("scale", attrs={"scale": 2.0}); op.remove_attr("scale"); op.attr_names()
+            []
+        """
+        if name in self.attrs:
+            del self.attrs[name], self._kinds[name]
+            drop_entry(self.pb.attrs, "name", name)
+            self._edited()
+
+    def set_block_attr(self, name: str, block: BlockDesc | int) -> None:
+        """Write the index of a block, a loop's body for example.
+
+        Args:
+            name: the attribute's name, ``sub_block`` in Fluid's own operators.
+            block: the block or its index.
+        """
+        self.set_attr(name, block, pb2.BLOCK)
+
+    def set_blocks_attr(self, name: str, blocks: Iterable[BlockDesc | int]) -> None:
+        """Write the indices of several blocks."""
+        self.set_attr(name, list(blocks), pb2.BLOCKS)
+
+    def block_attr(self, name: str) -> int:
+        """The index of the block in an attribute.
+
+        Raises:
+            OpValueError: there is no such attribute, or it holds no block.
+
+        Example:
+            >>> op = OpDesc("while"); op.set_block_attr("sub_block", 1); op.block_attr("sub_block")
+            1
+        """
+        index: int = self._blocks(name, pb2.BLOCK)
+        return index
+
+    _block_attr_id = block_attr
+
+    def blocks_attr(self, name: str) -> list[int]:
+        """The indices of the blocks in an attribute.
+
+        Raises:
+            OpValueError: there is no such attribute, or it does not hold blocks.
+
+        Example:
+            >>> op = OpDesc("listen"); op.set_blocks_attr("optimize_blocks", [1, 2]); op.blocks_attr("optimize_blocks")
+            [1, 2]
+        """
+        return list(self._blocks(name, pb2.BLOCKS))
+
+    _blocks_attr_ids = blocks_attr
+
+    def _blocks(self, name: str, wanted: int) -> Any:
+        kind = self.attr_type(name)
+        if kind != wanted:
+            raise OpValueError(
+                f'Attribute "{name}" holds no {"block" if wanted == pb2.BLOCK else "blocks"}.', op=self.label(),
+                expected=pb2.AttrType.Name(wanted), received=pb2.AttrType.Name(kind),
+            )  # fmt: skip
+        return self.attrs[name]
+
+    def rename(self, old: str, new: str) -> None:
+        """Follow a variable to its new name: in inputs, outputs and the attributes that hold names of variables.
+
+        Example:
+            >>> op = OpDesc("sgd", {"Param": ["w"]}, {"ParamOut": ["w"]}, {"op_role_var": ["w", "w@GRAD"]})
+            >>> op.rename("w", "v"); op.ins, op.outs, op.attr("op_role_var")
+            ({'Param': ['v']}, {'ParamOut': ['v']}, ['v', 'w@GRAD'])
+        """
+        self.rename_input(old, new)
+        self.rename_output(old, new)
+        for name in NAMES_IN_ATTRS:
+            names = self.attrs.get(name)
+            if isinstance(names, list) and old in names:
+                self.set_attr(name, [new if n == old else n for n in names])
+
+    def _no_attr(self, name: str) -> OpValueError:
+        return OpValueError(f'There is no attribute "{name}".', op=self.label(), hint=near(name, self.attrs))
+
+    def _write_attrs(self, attrs: Mapping[str, Any], types: Mapping[str, int]) -> None:
+        """Write the attributes of a new operation, sorted by name."""
+        values, kinds, add = {}, {}, self.pb.attrs.add
+        try:
+            for name in sorted(attrs):
+                value = attrs[name]
+                kind = types.get(name)
+                if kind is None:
+                    kind = guess_type(value, name)
+                values[name] = encode(add(), name, kind, value)
+                kinds[name] = kind
+        except FluidError as error:
+            raise error.with_context(op=self.label()) from None
+        self._attrs, self._kinds = values, kinds
 
     def __repr__(self) -> str:
         sides = (", ".join(f"{s}=[{', '.join(n)}]" for s, n in side.items()) for side in (self.ins, self.outs))
@@ -90,6 +470,8 @@ class OpDesc(OpAttrs):
         """Say whether pruning has to keep the operation."""
         self.pb.is_target = is_target
         self._edited()
+
+    # Checks and inference.
 
     def check_attrs(self) -> None:
         """Check the attributes against the operator, and write the defaults of those that were left out.
@@ -129,6 +511,8 @@ class OpDesc(OpAttrs):
         if hooks.infer_var_type is None:
             raise _no_operators("types are inferred")
         hooks.infer_var_type(self, block)
+
+    # Copies and bytes.
 
     def copy_from(self, other: OpDesc) -> None:
         """Become equal to another operation, in place: type, slots, attributes, all of it."""
@@ -177,3 +561,92 @@ class OpDesc(OpAttrs):
 
 def _no_operators(what: str) -> NotBuiltYet:
     return NotBuiltYet(f"{what} once fluidnb.op is imported.", hint="import fluidnb.core imports it.")
+
+
+def type_name(optype: Any) -> str:
+    """Check the type of an operation.
+
+    Raises:
+        OpTypeError: it is not a text.
+    """
+    if not isinstance(optype, str):
+        raise OpTypeError("The type of an operation is a text.", received=f"{optype!r}, a {type(optype).__name__}")
+    return str(optype)
+
+
+def add_slots(container: Any, slots: Mapping[str, Sequence[str]]) -> dict[str, list[str]]:
+    """Write the slots of a new operation, sorted by name.
+
+    Args:
+        container: ``inputs`` or ``outputs`` of the message, empty so far.
+        slots: slot -> names of variables.
+
+    Returns:
+        The same as plain lists, in the order written.
+
+    Raises:
+        OpTypeError: a name is not a text.
+    """
+    written = {}
+    for slot in sorted(slots):
+        names = written[slot] = _names(slot, slots[slot])
+        var = container.add()
+        var.parameter = slot
+        var.arguments.extend(names)
+    return written
+
+
+def entry_place(container: Any, field: str, name: str) -> int:
+    """Where a new entry goes among sorted ones: before the first with a greater name.
+
+    Args:
+        container: a repeated field of messages.
+        field: the field of these messages that holds their name.
+        name: the name of the entry to come.
+    """
+    return next((i for i, entry in enumerate(container) if getattr(entry, field) > name), len(container))
+
+
+def put_in_dict(cache: dict[str, Any], at: int, name: str, value: Any) -> None:
+    """Put a new key at a position of an ordered dict."""
+    tail = list(cache.items())[at:]
+    for key, _ in tail:
+        del cache[key]
+    cache[name] = value
+    cache.update(tail)
+
+
+def drop_entry(container: Any, field: str, name: str) -> None:
+    """Delete the entries of a repeated field that have this name."""
+    for i in reversed(range(len(container))):
+        if getattr(container[i], field) == name:
+            del container[i]
+
+
+def _names(slot: str, names: Any) -> list[str]:
+    listed = [text_of(name) for name in ([names] if isinstance(names, str | bytes) else names)]
+    for name in listed:
+        if type(name) is not str and not isinstance(name, str):
+            raise OpTypeError(f'Slot "{slot}" holds names of variables.', received=f"{name!r}, a {type(name).__name__}")
+    return listed
+
+
+def _put_slot(container: Any, cache: dict[str, list[str]], slot: str, names: list[str]) -> None:
+    if slot in cache:
+        for var in container:
+            if var.parameter == slot:
+                var.arguments[:] = names
+        cache[slot] = names
+    else:
+        at = entry_place(container, "parameter", slot)
+        container.insert(at, pb2.OpDesc.Var(parameter=slot, arguments=names))
+        put_in_dict(cache, at, slot, names)
+
+
+def _rename(container: Any, cache: dict[str, list[str]], old: str, new: str) -> bool:
+    changed = {slot: [new if n == old else n for n in names] for slot, names in cache.items() if old in names}
+    cache.update(changed)
+    for var in container if changed else ():
+        if var.parameter in changed:
+            var.arguments[:] = changed[var.parameter]
+    return bool(changed)

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable
 from types import MethodType
 from typing import Any
 
-from fluidnb.errors import OpValueError
+from fluidnb.arguments import shown
+from fluidnb.errors import OpTypeError, OpValueError
 from fluidnb.proto import framework_pb2 as pb2
 from fluidnb.proto.block_desc import BlockDesc
 from fluidnb.proto.wire import parse
@@ -38,7 +40,7 @@ class ProgramDesc:
         ProgramDesc(1 blocks, 1 ops)
     """
 
-    __slots__ = ("__weakref__", "blocks", "pb", "prepared", "version", "view")
+    __slots__ = ("__weakref__", "blocks", "pb", "state", "version", "view")
 
     #: The message without its blocks.
     pb: pb2.ProgramDesc
@@ -47,13 +49,21 @@ class ProgramDesc:
     version: int
     #: The Program over it.
     view: object
-    #: What others prepare from it, such as plans, and keep as long as it lives.
-    prepared: dict[Any, Any]
+    #: The runtime's own data of the program (`fluidnb.runtime.program_state`), or None. Not in the bytes.
+    state: object
 
     def __init__(self, other: ProgramDesc | bytes | None = None) -> None:
-        self.version, self.view, self.prepared = 0, None, {}
+        self.version = 0
+        self.view = self.state = None
         if other is not None:
-            self._take(other.to_pb() if isinstance(other, ProgramDesc) else _read(other))
+            if isinstance(other, ProgramDesc):
+                self._take(other.to_pb())
+                for ours, theirs in zip(self.blocks, other.blocks, strict=True):
+                    for name, var in theirs.vars.items():
+                        ours.vars[name]._data = var._data
+            else:
+                self._take(_read(other))
+                self._find_data()
             return
         self.pb = pb2.ProgramDesc(version=pb2.Version(version=0))
         self.blocks = [BlockDesc(self, 0, -1)]
@@ -62,6 +72,13 @@ class ProgramDesc:
         self.pb = message
         self.blocks = [BlockDesc.over(block, self) for block in message.blocks]
         del message.blocks[:]
+
+    def _find_data(self) -> None:
+        """Mark what a program that was read is fed with: the tensors of block 0 that nothing in it writes."""
+        written = {name for block in self.blocks for op in block.ops for name in op.output_arg_names()}
+        for name, var in self.blocks[0].vars.items():
+            if var.type() == pb2.VarType.LOD_TENSOR and not var.persistable() and name not in written:
+                var._data = "inferred"  # no edit: it is not in the bytes
 
     def __repr__(self) -> str:
         return f"ProgramDesc({len(self.blocks)} blocks, {sum(len(b.ops) for b in self.blocks)} ops)"
@@ -111,8 +128,13 @@ class ProgramDesc:
         """The block at a place.
 
         Raises:
+            OpTypeError: the index is no int.
             OpValueError: there is no such block.
         """
+        try:
+            index = operator.index(index)
+        except TypeError:
+            raise OpTypeError("A block is named by its index.", expected="an int", received=shown(index)) from None
         if not 0 <= index < len(self.blocks):
             raise OpValueError(f"The program has no block {index}; it has {len(self.blocks)}.")
         return self.blocks[index]
@@ -190,7 +212,8 @@ class ProgramDesc:
         if not isinstance(self, ProgramDesc):
             return ProgramDesc(data)
         self._take(_read(data))
-        self.prepared.clear()
+        self._find_data()
+        self.state = None
         self.version += 1
         return self
 
@@ -221,10 +244,10 @@ def _misfit(message: pb2.ProgramDesc) -> str:
 
 
 def _are_texts(op: pb2.OpDesc) -> bool:
-    """Whether type, slots and arguments are texts; the C runtime of protobuf gives bytes for what is not UTF-8."""
+    """Whether its names are texts; the C runtime of protobuf gives bytes for what is not UTF-8."""
     if type(op.type) is not str:
         return False
     for var in (*op.inputs, *op.outputs):
         if type(var.parameter) is not str or any(type(name) is not str for name in var.arguments):
             return False
-    return True
+    return all(type(attr.name) is str for attr in op.attrs)

@@ -13,9 +13,15 @@ from typing import Any
 from google.protobuf.descriptor import FieldDescriptor
 
 from fluidnb.proto.wire import is_repeated
+from fluidnb.visible import ACTING
 
 _ESCAPES = {ord(c): e for c, e in zip("\n\r\t\"'\\", (r"\n", r"\r", r"\t", r"\"", r"\'", r"\\"), strict=True)}
 _ESCAPES |= {i: f"\\{i:03o}" for i in (*range(32), 127) if i not in _ESCAPES}
+#: Characters above ASCII that act on a terminal or reorder a line, as their bytes in UTF-8.
+_ESCAPES |= {
+    i: "".join(f"\\{b:03o}" for b in chr(i).encode("utf-8", "surrogatepass"))
+    for first, last in ACTING if last > 127 for i in range(max(first, 128), last + 1)
+}  # fmt: skip
 
 
 def to_text(message: Any) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from fluidnb.errors import OpTypeError, OpValueError
 from fluidnb.proto import framework_pb2 as pb2
@@ -17,6 +17,10 @@ _LOD_TENSOR, _SELECTED_ROWS = pb2.VarType.LOD_TENSOR, pb2.VarType.SELECTED_ROWS
 _LEAST, _MOST = -(2**63), 2**63 - 1
 _NUMBERS = frozenset(pb2.VarType.Type.values())
 _ARRAY, _READER = pb2.VarType.LOD_TENSOR_ARRAY, pb2.VarType.READER
+
+
+#: Why a variable is taken as fed: not at all, `set_is_data`, or because nothing in a program that was read writes it.
+Data = Literal["", "declared", "inferred"]
 
 
 class VarDesc:
@@ -38,7 +42,7 @@ class VarDesc:
         VarDesc(x: LOD_TENSOR FP32[-1, 13])
     """
 
-    __slots__ = ("__weakref__", "block", "pb", "view")
+    __slots__ = ("__weakref__", "_data", "block", "pb", "saved", "view")
 
     #: The numbers of types and dtypes, where Fluid has them.
     VarType = pb2.VarType
@@ -48,10 +52,13 @@ class VarDesc:
     block: BlockDesc | None
     #: The Variable over it, once somebody asked for one.
     view: Any
+    #: What a snapshot stored of it and of its Variable; None since the last edit.
+    saved: Any
 
     def __init__(self, name: str, type: int = _LOD_TENSOR) -> None:
         self.pb = pb2.VarDesc()
-        self.block = self.view = None
+        self.block = self.view = self.saved = None
+        self._data: Data = ""
         self.pb.name = var_name(name)
         self.pb.type.type = _type(type)  # type: ignore[assignment]
 
@@ -64,7 +71,7 @@ class VarDesc:
             'x'
         """
         self = cls.__new__(cls)
-        self.pb, self.block, self.view = pb, block, None
+        self.pb, self.block, self.view, self.saved, self._data = pb, block, None, None, ""
         return self
 
     def __repr__(self) -> str:
@@ -90,6 +97,7 @@ class VarDesc:
         """
         if self.block is None:
             self.pb.name = var_name(name)
+            self.saved = None
         elif name != self.pb.name:
             self.block.rename_var(self.pb.name, name)
 
@@ -244,12 +252,27 @@ class VarDesc:
         self.pb.stop_gradient = bool(stop)
         self._edited()
 
+    def is_data(self) -> bool:
+        """Whether a run feeds it. The bytes do not say so: Paddle would compare feeds with its sizes."""
+        return self._data != "" or self.pb.need_check_feed
+
+    def has_checked_sizes(self) -> bool:
+        """Whether feeds are compared with its sizes: not where a program that was read does not say so."""
+        return self._data == "declared" or self.pb.need_check_feed
+
+    def set_is_data(self, is_data: bool) -> None:
+        """Say whether a run feeds it; False takes `need_check_feed` back too."""
+        self._data = "declared" if is_data else ""
+        if not is_data:
+            self.pb.need_check_feed = False
+        self._edited()
+
     def need_check_feed(self) -> bool:
-        """Whether a feed is held against its shape and dtype."""
+        """Paddle's own mark, in the bytes: whether a feed is compared with its shape and dtype."""
         return self.pb.need_check_feed
 
     def set_need_check_feed(self, check: bool) -> None:
-        """Say whether a feed is held against its shape and dtype."""
+        """Set Paddle's own mark, in the bytes: whether a feed is compared with its shape and dtype."""
         self.pb.need_check_feed = bool(check)
         self._edited()
 
@@ -268,7 +291,9 @@ class VarDesc:
         """An equal declaration that is in no block."""
         pb = pb2.VarDesc()
         pb.CopyFrom(self.pb)
-        return VarDesc.over(pb)
+        made = VarDesc.over(pb)
+        made._data = self._data
+        return made
 
     def serialize_to_string(self) -> bytes:
         """The bytes of the message.
@@ -326,6 +351,7 @@ class VarDesc:
         return tensors
 
     def _edited(self) -> None:
+        self.saved = None
         if self.block is not None:
             self.block.program.version += 1
 

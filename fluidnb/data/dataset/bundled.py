@@ -9,6 +9,7 @@ import numpy as np
 
 from fluidnb.data.reader.decorators import Reader
 from fluidnb.errors import EnforceNotMet
+from fluidnb.values.old_array import for_user
 
 Array = np.ndarray[Any, Any]
 
@@ -69,6 +70,6 @@ def rows(features: Array, targets: Array) -> Reader:
 
     def samples() -> Iterator[tuple[Array, Any]]:
         for x, y in zip(features, targets, strict=True):
-            yield x, y if y.ndim else y.item()
+            yield x, for_user(y) if y.ndim else y.item()
 
     return samples

@@ -6,16 +6,16 @@ pickled batches, which are read as plain data (`plain_pickle`). Fluid: paddle.da
 
 from __future__ import annotations
 
-import functools
 import posixpath
 from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 
-from fluidnb.data.dataset import common, plain_pickle, source
+from fluidnb.data.dataset import common, source
 from fluidnb.data.dataset.bundled import Array
 from fluidnb.data.reader.decorators import Reader
+from fluidnb.files import plain_pickle
 
 URL_PREFIX = "https://dataset.bj.bcebos.com/cifar/"
 CIFAR10_URL = URL_PREFIX + "cifar-10-python.tar.gz"
@@ -24,13 +24,14 @@ CIFAR100_URL = URL_PREFIX + "cifar-100-python.tar.gz"
 CIFAR100_MD5 = "eb9058c3a382ffc7106e4002c42a8d85"
 
 _VALUES = 3 * 32 * 32
-_TRAIN, _TEST = 2000, 500  # the stand-in's
+_TRAIN, _TEST = 50_000, 10_000  # also of the synthetic images
+_BLOCK = 500  # synthetic images that are drawn at once
 
 
 def train10(cycle: bool = False) -> Reader:
     """CIFAR-10 to train with: (3,072 values as float32 from 0 to 1: reds row by row, greens, blues; class as an int).
 
-    The stand-in has 2,000 images: a coarse pattern of its own for each class, with noise.
+    The synthetic images are as many: a coarse pattern for each class, with noise.
 
     Args:
         cycle: start again at the end, for ever.
@@ -50,7 +51,7 @@ def train10(cycle: bool = False) -> Reader:
 
 
 def test10(cycle: bool = False) -> Reader:
-    """CIFAR-10 to test with; the stand-in has 500 images.
+    """CIFAR-10 to test with, 10,000 images.
 
     Args:
         cycle: start again at the end, for ever.
@@ -104,7 +105,7 @@ def _reader(classes: int, part: str, cycle: bool) -> Reader:
 
     def samples() -> Iterator[tuple[Array, int]]:
         while True:
-            for images, labels in [_drawn(classes, part)] if paths is None else _batches(paths[0], part):
+            for images, labels in _drawn(classes, part) if paths is None else _batches(paths[0], part):
                 for image, label in zip(images, labels, strict=True):
                     yield (image / 255.0).astype(np.float32), int(label)
             if not cycle:
@@ -115,12 +116,14 @@ def _reader(classes: int, part: str, cycle: bool) -> Reader:
 
 def _batches(path: str, part: str) -> Iterator[tuple[Array, list[int]]]:
     for name, data in source.contents(path, lambda n: part in posixpath.basename(n)):
-        batch = plain_pickle.load(data, f"{name} in {path}")
+        batch = plain_pickle.loads(data, f"{name} in {path}", encoding="bytes")
         with source.reading(path, name):
             yield _checked(batch)
 
 
-def _checked(batch: dict[bytes, Any]) -> tuple[Array, list[int]]:
+def _checked(batch: Any) -> tuple[Array, list[int]]:
+    if not isinstance(batch, dict):
+        raise ValueError(f"it has a {type(batch).__name__}, no dict")
     images, labels = batch.get(b"data"), batch.get(b"labels", batch.get(b"fine_labels"))
     if not isinstance(images, np.ndarray) or images.shape[1:] != (_VALUES,):
         raise ValueError(f'its "data" is no array of rows of {_VALUES} bytes')
@@ -129,14 +132,15 @@ def _checked(batch: dict[bytes, Any]) -> tuple[Array, list[int]]:
     return images, labels
 
 
-@functools.cache
-def _drawn(classes: int, part: str) -> tuple[Array, list[int]]:
-    """The stand-in: every class is a pattern of 4 x 4 colours, made larger, shifted and covered with noise."""
+def _drawn(classes: int, part: str) -> Iterator[tuple[Array, list[int]]]:
+    """Synthetic images: every class is a pattern of 4 x 4 colours, made larger, shifted and covered with noise."""
     patterns = np.random.RandomState(classes).uniform(40, 215, (classes, 3, 4, 4))
-    count, random = (_TEST, np.random.RandomState(2)) if "test" in part else (_TRAIN, np.random.RandomState(1))
-    labels = random.permutation(np.arange(count) % classes)
-    images = np.kron(patterns, np.ones((1, 1, 8, 8)))[labels]
-    for image, shift in zip(images, random.randint(-2, 3, (count, 2)), strict=True):
-        image[:] = np.roll(image, shift, (1, 2))
-    images += random.uniform(-40, 40, images.shape)
-    return images.round().astype(np.uint8).reshape(count, -1), labels.tolist()
+    is_test = "test" in part
+    for block in range((_TEST if is_test else _TRAIN) // _BLOCK):
+        random = np.random.RandomState([int(is_test), block])
+        labels = random.permutation(np.arange(_BLOCK) % classes)
+        images = np.kron(patterns, np.ones((1, 1, 8, 8)))[labels]
+        for image, shift in zip(images, random.randint(-2, 3, (_BLOCK, 2)), strict=True):
+            image[:] = np.roll(image, shift, (1, 2))
+        images += random.uniform(-40, 40, images.shape)
+        yield images.round().astype(np.uint8).reshape(_BLOCK, -1), labels.tolist()

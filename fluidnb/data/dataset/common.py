@@ -16,10 +16,13 @@ import pickle
 from collections.abc import Callable, Iterator
 from typing import Any, BinaryIO
 
-from fluidnb.data.dataset.fetch import algorithm, digest, fetch, mirrored, whole
-from fluidnb.data.reader.decorators import Reader, check_count, check_reader
+from fluidnb.arguments import checked
+from fluidnb.data.dataset.fetch import algorithm, digest, fetch, mirrored
+from fluidnb.data.reader.decorators import Reader, check_count, samples_of
 from fluidnb.data.reader.recordio import write_records
 from fluidnb.errors import EnforceNotMet, OpTypeError, OpValueError
+from fluidnb.files import plain_pickle
+from fluidnb.files.atomic_write import atomic_write
 from fluidnb.memory import flags
 
 __all__ = ["DATA_HOME", "cluster_files_reader", "convert", "download", "md5file", "split"]
@@ -106,6 +109,7 @@ def cached(url: str, module_name: str, checksum: str, save_name: str | None = No
     return path
 
 
+@checked
 def split(
     reader: Reader,
     line_count: int,
@@ -131,7 +135,6 @@ def split(
         >>> list(cluster_files_reader(name.replace("%02d", "*"), trainer_count=2, trainer_id=0)())
         [0, 1, 4]
     """
-    check_reader(reader)
     check_count("line_count", line_count)
     if not callable(dumper):
         raise OpTypeError("dumper should be callable.", received=type(dumper).__name__)
@@ -142,7 +145,7 @@ def split(
         raise OpValueError(f'suffix "{suffix}" has no place for a file\'s number.', hint="write %05d in it.") from None
 
     def write(number: int, lines: list[Any]) -> None:
-        with open(suffix % number, "wb") as file:
+        with atomic_write(suffix % number) as file:
             dumper(lines, file)
 
     lines: list[Any] = []
@@ -156,13 +159,15 @@ def split(
         write(number, lines)
 
 
+@checked
 def cluster_files_reader(
-    files_pattern: str, trainer_count: int, trainer_id: int, loader: Callable[[BinaryIO], Any] = pickle.load
+    files_pattern: str, trainer_count: int, trainer_id: int, loader: Callable[[BinaryIO], Any] = plain_pickle.load
 ) -> Reader:
     """A reader of one trainer's share of the files that `split` wrote: every `trainer_count`-th, by name.
 
     Args:
-        files_pattern: the files, as for a shell. The default `loader` unpickles: read only files that you trust.
+        files_pattern: the files, as for a shell. The default `loader` reads plain values and numpy
+            arrays; pickle.load reads any object, from files that you trust.
         trainer_count: trainers in all.
         trainer_id: this one's number, from 0.
         loader: called with a file open for bytes; gives the list of its samples.
@@ -194,6 +199,7 @@ def cluster_files_reader(
     return samples
 
 
+@checked
 def convert(output_path: str, reader: Reader, line_count: int, name_prefix: str) -> None:
     """Write the samples of a reader, pickled, into RecordIO files; `fluid.reader.creator.recordio` reads them.
 
@@ -213,16 +219,15 @@ def convert(output_path: str, reader: Reader, line_count: int, name_prefix: str)
         >>> sorted(os.listdir(folder))
         ['train-00000', 'train-00001', 'train-00002']
     """
-    check_reader(reader)
     check_count("line_count", line_count)
     if os.path.basename(name_prefix) != name_prefix:
         raise OpValueError(f'"{name_prefix}" cannot be the start of a name in the folder.', received=output_path)
-    samples = iter(reader())
+    samples = samples_of(reader)
     for number in itertools.count():
         part = list(itertools.islice(samples, line_count))
         if not part:
             return
-        with whole(os.path.join(output_path, f"{name_prefix}-{number:05d}")) as file:
+        with atomic_write(os.path.join(output_path, f"{name_prefix}-{number:05d}"), parents=True) as file:
             write_records(file, (pickle.dumps(sample) for sample in part))
 
 

@@ -16,9 +16,10 @@ from collections.abc import Iterable, Iterator
 import numpy as np
 
 from fluidnb.data.dataset import common, source, standin
-from fluidnb.data.dataset.fetch import whole
 from fluidnb.data.dataset.roles import corpus, gzipped
+from fluidnb.data.dataset.synthetic_text import words
 from fluidnb.data.reader.decorators import Reader
+from fluidnb.files.atomic_write import atomic_write
 
 DATA_URL = "http://paddlemodels.bj.bcebos.com/conll05st/conll05st-tests.tar.gz"
 DATA_MD5 = "387719152ae52d60422c016e92a742fc"
@@ -35,7 +36,15 @@ EMB_MD5 = "bf436eb0faa1f6f9103017f8be57cdb7"
 UNK_IDX = 0
 
 _NAME, _DIM = "conll05st", 32  # Paddle's name in the cache; the size of a word's vector
-_SENTENCES = 500  # the stand-in's
+_SAMPLES, _WORDS, _VERBS = 5_267, 44_068, 3_162  # also of the synthetic text
+
+#: The 53 roles of the labels.
+_ROLES = tuple(
+    """A0 A1 A2 A3 A4 A5 AA AM AM-ADV AM-CAU AM-DIR AM-DIS AM-EXT AM-LOC AM-MNR AM-MOD AM-NEG AM-PNC AM-PRD AM-REC AM-TM
+    AM-TMP V C-A0 C-A1 C-A2 C-A3 C-A4 C-A5 C-AM-ADV C-AM-CAU C-AM-DIR C-AM-DIS C-AM-EXT C-AM-LOC C-AM-MNR C-AM-NEG
+    C-AM-PNC C-AM-TMP C-V R-A0 R-A1 R-A2 R-A3 R-A4 R-AA R-AM-ADV R-AM-CAU R-AM-EXT R-AM-LOC R-AM-MNR R-AM-PNC
+    R-AM-TMP""".split()
+)
 
 
 def get_dict() -> tuple[dict[str, int], dict[str, int], dict[str, int]]:
@@ -72,7 +81,8 @@ def get_embedding() -> str:
 
 
 def test() -> Reader:
-    """A sample for each verb of each sentence; all Fluid has of this data, to train with too. The stand-in has 500.
+    """A sample for each verb of each sentence; all Fluid has of this data, to train with too. The synthetic text
+    has as many.
 
     Returns:
         A reader of tuples of nine lists, each as long as the sentence: words; the two words before the verb, the verb
@@ -134,9 +144,8 @@ def _files() -> tuple[str, ...] | None:
 @functools.lru_cache(maxsize=2)
 def _dicts(paths: tuple[str, ...] | None) -> tuple[dict[str, int], dict[str, int], dict[str, int]]:
     if paths is None:
-        _, verbs, roles = zip(*corpus(*_columns(None)), strict=True)
-        words = ["<unk>", "bos", "eos", *standin.vocabulary()]
-        return _numbered(words), _numbered(sorted(set(verbs))), _labels(sorted({r for line in roles for r in line}))
+        known = ["<unk>", "bos", "eos", *words(_WORDS - 3)]
+        return _numbered(known), _numbered(_verbs()), _labels(f"B-{role}" for role in _ROLES)
     lines = []
     for path in paths[1:]:
         with source.reading(path), open(path, encoding="utf-8") as file:
@@ -159,23 +168,47 @@ def _columns(paths: tuple[str, ...] | None) -> tuple[Iterable[str], Iterable[str
         folder = "conll05st-release/test.wsj"
         texts = gzipped(paths[0], f"{folder}/words/test.wsj.words.gz", f"{folder}/props/test.wsj.props.gz")
         return texts[0], texts[1]
-    words: list[str] = []
-    props: list[str] = []
-    for sentence in standin.sentences(_SENTENCES, 7):
-        for role, phrase in sentence:
+    return _written()
+
+
+def _verbs() -> list[str]:
+    """The base forms of the synthetic verbs, sorted."""
+    known = [verb.removesuffix("s") for verb in standin.VERBS]
+    return sorted([*known, *words(2 * _VERBS)[-(_VERBS - len(known)) :]])
+
+
+@functools.cache
+def _written() -> tuple[list[str], list[str]]:
+    """Synthetic sentences of about 25 words: rare words after a small grammar's, rare verbs, and other roles."""
+    vocabulary, verbs = words(_WORDS - 3), _verbs()
+    lines: tuple[list[str], list[str]] = [], []
+    random = np.random.RandomState(11)
+    for sentence in standin.sentences(_SAMPLES, 7):
+        phrases = list(sentence)
+        for i, (role, phrase) in enumerate(sentence):
+            if role == "V":
+                base = verbs[random.randint(_VERBS)] if random.randint(2) else phrase[0].removesuffix("s")
+                phrases[i] = standin.Phrase(role, (f"{base}s" if f"{base}s" in standin.VERBS else base,))
+            elif role != "AM-TMP":
+                rare = (random.pareto(0.3, random.poisson(3)) * 50).clip(0, len(vocabulary) - 1).astype(int)
+                phrases[i] = standin.Phrase(role, sum((("this", vocabulary[r]) for r in rare), phrase))
+        for number in random.choice(len(_ROLES), random.randint(1, 4), replace=False):
+            if _ROLES[number] not in {role for role, _ in phrases}:
+                phrases.append(standin.Phrase(_ROLES[number], (vocabulary[1000 + 9 * number + random.randint(9)],)))
+        for role, phrase in phrases:
             for i, word in enumerate(phrase):
-                words.append(word)
+                lines[0].append(word)
                 bracket = f"{f'({role}' if i == 0 else ''}*{')' if i == len(phrase) - 1 else ''}"
-                props.append(f"{word.removesuffix('s') if role == 'V' else '-'} {bracket}")
-        words.append("")
-        props.append("")
-    return words, props
+                lines[1].append(f"{base if role == 'V' else '-'} {bracket}")
+        lines[0].append("")
+        lines[1].append("")
+    return lines
 
 
 def _random_vectors(count: int) -> str:
     path = os.path.join(common.DATA_HOME, _NAME, f"stand-in-{count}.emb")
     if not os.path.exists(path):
         values = np.random.RandomState(5).uniform(-0.1, 0.1, count * _DIM).astype("<f4")
-        with whole(path) as file:
+        with atomic_write(path, parents=True) as file:
             file.write(struct.pack("<iIQ", 0, 4, values.size) + values.tobytes())  # version, bytes a value, values
     return path

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import contextlib
 import hashlib
 import os
 import sys
-import tempfile
 from collections.abc import Iterator
-from typing import BinaryIO
 from urllib.parse import unquote, urlsplit
 
 from fluidnb.errors import EnforceNotMet, OpValueError
+from fluidnb.files.atomic_write import atomic_write
 
 _CHUNK = 1 << 20
 _TIMEOUT = 30.0  # seconds without a byte
@@ -103,8 +101,12 @@ def fetch(url: str, path: str, checksum: str) -> None:
     if urlsplit(url).scheme not in ("http", "https"):
         raise OpValueError("Data sets come over http or https.", received=url)
     print(f"fluidnb: fetching {url} into {path}", file=sys.stderr)
-    with whole(path) as file:
-        received = _stream(url, file, algorithm(checksum))
+    with atomic_write(path, parents=True) as file:
+        total = hashlib.new(algorithm(checksum), usedforsecurity=False)
+        for piece in _pieces(url):
+            total.update(piece)
+            file.write(piece)
+        received = total.hexdigest()
         if received != checksum.lower():
             raise EnforceNotMet(
                 f"{os.path.basename(path)} arrived damaged, or is another file now.",
@@ -115,54 +117,18 @@ def fetch(url: str, path: str, checksum: str) -> None:
             )
 
 
-@contextlib.contextmanager
-def whole(path: str) -> Iterator[BinaryIO]:
-    """Write a file that appears under its name only when it is complete.
-
-    Args:
-        path: its name; its folder is made.
-
-    Returns:
-        A file open for bytes; after an exception nothing of it is left.
-
-    Example:
-        >>> path = os.path.join(tempfile.mkdtemp(), "a", "b")
-        >>> with whole(path) as file:
-        ...     _ = file.write(b"all")
-        ...     os.path.exists(path)
-        False
-        >>> os.listdir(os.path.dirname(path))
-        ['b']
-    """
-    folder, name = os.path.split(path)
-    os.makedirs(folder, exist_ok=True)
-    handle, partial = tempfile.mkstemp(prefix=f".{name}.", suffix=".part", dir=folder)
-    try:
-        with os.fdopen(handle, "wb") as file:
-            yield file
-            file.flush()
-            os.fsync(file.fileno())
-        os.chmod(partial, 0o644)  # a temporary file is private, the cache is not
-        os.replace(partial, path)
-    finally:
-        with contextlib.suppress(FileNotFoundError):
-            os.unlink(partial)
-
-
-def _stream(url: str, file: BinaryIO, name: str) -> str:
-    """Copy what an address sends; the checksum of it."""
+def _pieces(url: str) -> Iterator[bytes]:
+    """Yields the response of a URL in chunks."""
     from http.client import HTTPException
     from urllib.error import URLError
     from urllib.request import Request, urlopen
 
-    total = hashlib.new(name, usedforsecurity=False)
     count = 0
     try:
         with urlopen(Request(url, headers={"User-Agent": "fluidnb"}), timeout=_TIMEOUT) as response:
             promised = response.headers.get("Content-Length")
             while piece := response.read(_CHUNK):
-                total.update(piece)
-                file.write(piece)
+                yield piece
                 count += len(piece)
     except (OSError, HTTPException) as e:
         reason = e.reason if type(e) is URLError else str(e)
@@ -175,4 +141,3 @@ def _stream(url: str, file: BinaryIO, name: str) -> str:
         raise EnforceNotMet(
             f"{url} broke off.", expected=f"{promised} bytes", received=f"{count} bytes", hint="try again."
         )
-    return total.hexdigest()

@@ -30,8 +30,8 @@ LABEL_MD5 = "e0620be6f572b9609742df49c70aed4d"
 SETID_MD5 = "a5357ecc9cb78c4bef273ce3793fc85c"
 
 _CLASSES = 102
-#: part -> the images of the stand-in, for each class
-_DRAWN = {"tstid": 2, "trnid": 1, "valid": 1}
+#: part -> the number of images, also of the synthetic ones
+_DRAWN = {"tstid": 6_149, "trnid": 1_020, "valid": 1_020}
 _MEAN = (103.94, 116.78, 123.68)  # of blue, green and red
 
 Mapper = Callable[[Any], Any]
@@ -68,7 +68,7 @@ def train(
 ) -> Reader:
     """The images to train with: (150,528 values as float32, class from 0 to 101), as `default_mapper` makes them.
 
-    The stand-in has 204: petals around a middle, in the colours and the number of each class.
+    The synthetic ones are as many: petals around a middle, in the colours and the number of each class.
 
     Args:
         mapper: takes (the bytes of an image file, class) and gives the sample.
@@ -93,7 +93,7 @@ def train(
 def test(
     mapper: Mapper = test_mapper, buffered_size: int = 1024, use_xmap: bool = True, cycle: bool = False
 ) -> Reader:
-    """The images to test with; the stand-in has 102.
+    """The images to test with, 1,020 of them.
 
     Args:
         mapper: as for `train`.
@@ -111,7 +111,7 @@ def test(
 
 
 def valid(mapper: Mapper = test_mapper, buffered_size: int = 1024, use_xmap: bool = True) -> Reader:
-    """The images to validate with; the stand-in has 102.
+    """The images to validate with, 1,020 of them.
 
     Args:
         mapper: as for `train`.
@@ -174,22 +174,17 @@ def _table(path: str, name: str) -> Array:
 
 
 def _drawn(part: str) -> Iterator[tuple[bytes, int]]:
-    """The stand-in: as image files of 256 x 256 pixels."""
-    for cells, label in _grids(part):
-        yield to_ppm(cells.repeat(8, 0).repeat(8, 1)), label
+    """Synthetic image files of 256 x 256 pixels: flowers on a grid of 32 x 32 cells.
 
-
-@functools.cache
-def _grids(part: str) -> list[tuple[Array, int]]:
-    """Flowers on a grid of 32 x 32 cells: noise, colours, middle and number of petals as the class has them."""
-    random = np.random.RandomState(list(_DRAWN).index(part))
+    Noise; colours, middle and number of petals as the class has them.
+    """
     colours = np.random.RandomState(102).randint(60, 256, (_CLASSES, 3, 3))  # of petals, middle and ground
-    drawn = []
-    for label in random.permutation(np.arange(_CLASSES * _DRAWN[part]) % _CLASSES).tolist():
+    for number in range(_DRAWN[part]):
+        random = np.random.RandomState([list(_DRAWN).index(part), number])
+        label = (number * 53 + number // _CLASSES) % _CLASSES  # every class in every 102 images
         y, x = np.mgrid[0:32, 0:32] - random.uniform(13, 19, (2, 1, 1))
         far, angle = np.hypot(x, y), np.arctan2(y, x) + random.uniform(0, 6.3)
         petals, middle = 8 + 5 * np.cos((3 + label % 6) * angle), 3 + label % 3
         what = np.where(far < middle, 1, np.where(far < petals, 0, 2))
         image = colours[label][what] + random.uniform(-40, 40, (32, 32, 1))
-        drawn.append((image.clip(0, 255).astype(np.uint8), label))
-    return drawn
+        yield to_ppm(image.clip(0, 255).astype(np.uint8).repeat(8, 0).repeat(8, 1)), label

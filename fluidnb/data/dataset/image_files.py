@@ -17,9 +17,9 @@ from numpy.typing import ArrayLike
 
 from fluidnb.data.dataset import source
 from fluidnb.data.dataset.bundled import Array
-from fluidnb.data.dataset.fetch import whole
 from fluidnb.data.reader.decorators import check_count
 from fluidnb.errors import EnforceNotMet, OpValueError
+from fluidnb.files.atomic_write import atomic_write
 
 _PLAIN = re.compile(rb"(P[56])\s+(\d+)\s+(\d+)\s+255\s")  # PGM and PPM without comments, a byte a value
 _GREY = np.array([0.114, 0.587, 0.299])  # how bright blue, green and red are
@@ -172,7 +172,7 @@ def batch_images_from_tar(
 
     def write() -> None:
         paths.append(os.path.join(folder, f"batch_{len(paths)}"))
-        with whole(paths[-1]) as file:
+        with atomic_write(paths[-1], parents=True) as file:
             pickle.dump(batch, file, protocol=2)
         for column in batch.values():
             column.clear()
@@ -184,6 +184,6 @@ def batch_images_from_tar(
             write()
     if batch["data"]:
         write()
-    with whole(listing) as file:
+    with atomic_write(listing, parents=True) as file:
         file.write("".join(path + "\n" for path in paths).encode())
     return listing

@@ -6,15 +6,14 @@ Fluid: paddle.dataset.imdb. Words are str, where Paddle on Python 3 has bytes.
 
 from __future__ import annotations
 
-import functools
 import re
 import string
 from collections import Counter
 from collections.abc import Iterator, Mapping
+from functools import cache
 
-import numpy as np
-
-from fluidnb.data.dataset import common, source, standin
+from fluidnb.data.dataset import common, source
+from fluidnb.data.dataset.synthetic_text import VERDICTS, Language, words
 from fluidnb.data.reader.decorators import Reader
 from fluidnb.errors import NotFound, OpValueError
 
@@ -22,9 +21,7 @@ URL = "https://dataset.bj.bcebos.com/imdb%2FaclImdb_v1.tar.gz"
 MD5 = "7c2ac02c03563afcf9b574c7e56c153a"
 
 _PUNCTUATION = string.punctuation.encode()
-_TRAIN, _TEST = 250, 50  # reviews of the stand-in, for each of praise and blame
-_PRAISE = "beautiful brilliant charming delightful funny great lovely moving superb wonderful".split()
-_BLAME = "awful boring clumsy dreadful dull empty poor terrible tedious worst".split()
+_COUNT = 12_500  # reviews of praise, and of blame, in either part, also of the synthetic ones
 
 
 def word_dict() -> dict[str, int]:
@@ -58,12 +55,10 @@ def build_dict(pattern: re.Pattern[str], cutoff: int) -> dict[str, int]:
         EnforceNotMet: the file is damaged or cannot be fetched.
 
     Example:
-        >>> list(build_dict(re.compile(r"aclImdb/train/pos/"), 400))
-        ['the', 'and', 'was', 'every', '<unk>']
+        >>> list(build_dict(re.compile(r"aclImdb/train/pos/"), 25_000))
+        ['great', 'wonderful', 'funny', 'beautiful', '<unk>']
     """
-    counts: Counter[str] = Counter()
-    for _, words in _reviews(source.files("imdb", (URL, MD5)), pattern):
-        counts.update(words)
+    counts = _counts(source.files("imdb", (URL, MD5)), _checked(pattern))
     kept = sorted((word for word, n in counts.items() if n > cutoff), key=lambda word: (-counts[word], word))
     return {word: i for i, word in enumerate([*kept, "<unk>"])}
 
@@ -71,7 +66,7 @@ def build_dict(pattern: re.Pattern[str], cutoff: int) -> dict[str, int]:
 def train(word_idx: Mapping[str, int]) -> Reader:
     """The reviews to train with: (the numbers of the words, 0 for praise or 1 for blame), all praise first.
 
-    The stand-in has 500 short ones.
+    The synthetic reviews are as many.
 
     Args:
         word_idx: word to number, of `word_dict`.
@@ -92,7 +87,7 @@ def train(word_idx: Mapping[str, int]) -> Reader:
 
 
 def test(word_idx: Mapping[str, int]) -> Reader:
-    """The reviews to test with; the stand-in has 100.
+    """The reviews to test with.
 
     Args:
         word_idx: as for `train`.
@@ -122,7 +117,10 @@ def _reader(part: str, words: Mapping[str, int]) -> Reader:
     paths = source.files("imdb", (URL, MD5))
     unknown = words["<unk>"]
 
-    @functools.cache
+    if paths is None:
+        return lambda: ((review, label) for label in (0, 1) for review in _written(part, label, words))
+
+    @cache
     def read() -> tuple[list[list[int]], list[list[int]]]:
         found: tuple[list[list[int]], list[list[int]]] = [], []
         for name, review in _reviews(paths, re.compile(rf"aclImdb/{part}/(pos|neg)/.*\.txt$")):
@@ -137,43 +135,43 @@ def _reader(part: str, words: Mapping[str, int]) -> Reader:
     return samples
 
 
-def _reviews(paths: tuple[str, ...] | None, pattern: re.Pattern[str]) -> Iterator[tuple[str, list[str]]]:
-    """(file name, words in small letters without punctuation) of the reviews that match."""
+def _checked(pattern: re.Pattern[str]) -> re.Pattern[str]:
     try:
         pattern.match("")
     except (AttributeError, TypeError):
         raise OpValueError("pattern should be a compiled regular expression for text.", received=pattern) from None
+    return pattern
+
+
+def _counts(paths: tuple[str, ...] | None, pattern: re.Pattern[str]) -> Mapping[str, float]:
+    """Word counts of the matching reviews; expected counts for synthetic reviews."""
     if paths is None:
-        yield from ((name, words) for name, words in written() if pattern.match(name))
-        return
+        names = (f"aclImdb/{part}/{kind}/" for part in ("train", "test") for kind in ("pos", "neg"))
+        matching = sum(pattern.match(f"{name}{i}_9.txt") is not None for name in names for i in range(_COUNT))
+        return _language().counts(matching / (4 * _COUNT))
+    counts: Counter[str] = Counter()
+    for _, review in _reviews(paths, pattern):
+        counts.update(review)
+    return counts
+
+
+def _reviews(paths: tuple[str, ...], pattern: re.Pattern[str]) -> Iterator[tuple[str, list[str]]]:
+    """(file name, words in small letters without punctuation) of the reviews that match."""
     for name, data in source.contents(paths[0], pattern.match):
         # As bytes: only ASCII has small letters and blanks here, as in Paddle.
         clean = b" ".join(data.translate(None, _PUNCTUATION).lower().split())
         yield name, clean.decode("utf-8", "replace").split(" ") if clean else []
 
 
-@functools.cache
-def written() -> list[tuple[str, list[str]]]:
-    """The stand-in: sentences on something, and verdicts most of which agree with the label.
+@cache
+def _language() -> Language:
+    """30,000 words, 5,146 of them more often than 150 times, as in the true reviews; verdicts are the most frequent."""
+    return Language(words(30_000, VERDICTS), kept=5_146, cutoff=150)
 
-    Returns:
-        (file name as in the archive, words) of each review.
 
-    Example:
-        >>> written()[0][0], len(written())
-        ('aclImdb/train/pos/0_9.txt', 600)
-    """
-    reviews = []
-    for part, seed, count in (("train", 1, _TRAIN), ("test", 2, _TEST)):
-        random = np.random.RandomState(seed)
-        texts = iter(standin.texts(8 * count, seed))
-        for label in ("pos", "neg"):
-            for number in range(count):
-                words: list[str] = []
-                for _ in range(4):
-                    kind = _PRAISE if (label == "pos") == (random.random_sample() < 0.8) else _BLAME
-                    verdict = [kind[i] for i in random.randint(0, len(kind), 2)]
-                    noun = standin.NOUNS[random.randint(len(standin.NOUNS))]
-                    words += [*next(texts).split(), "the", noun, "was", verdict[0], "and", verdict[1]]
-                reviews.append((f"aclImdb/{part}/{label}/{number}_{'9' if label == 'pos' else '2'}.txt", words))
-    return reviews
+def _written(part: str, label: int, numbers: Mapping[str, int]) -> Iterator[list[int]]:
+    """The synthetic reviews of one kind, as numbers of words."""
+    language = _language()
+    table = [numbers.get(word, numbers["<unk>"]) for word in language.words]
+    for ranks in language.reviews(_COUNT, 2 * (part == "test") + label, label, mean=233, most=2_470):
+        yield [table[rank] for rank in ranks]

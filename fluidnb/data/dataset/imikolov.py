@@ -8,8 +8,10 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping
+from functools import cache
 
-from fluidnb.data.dataset import common, source, standin
+from fluidnb.data.dataset import common, source
+from fluidnb.data.dataset.synthetic_text import Language, words
 from fluidnb.data.reader.decorators import Reader
 from fluidnb.errors import NotFound, OpValueError
 
@@ -17,7 +19,7 @@ URL = "https://dataset.bj.bcebos.com/imikolov%2Fsimple-examples.tgz"
 MD5 = "30177ea32e27c525793142b6bf2c8e2d"
 
 _TRAIN, _VALID = "simple-examples/data/ptb.train.txt", "simple-examples/data/ptb.valid.txt"
-_COUNTS = {_TRAIN: 2000, _VALID: 200}  # sentences of the stand-in
+_COUNTS = {_TRAIN: 42_068, _VALID: 3_370}  # sentences, also of the synthetic text
 
 
 class DataType:
@@ -44,19 +46,14 @@ def build_dict(min_word_freq: int = 50) -> dict[str, int]:
         >>> words["<unk>"] == len(words) - 1
         True
     """
-    counts: Counter[str] = Counter()
-    paths = source.files("imikolov", (URL, MD5))
-    for part in (_TRAIN, _VALID):
-        for line in _lines(paths, part):
-            counts.update(line.split())
-            counts.update(("<s>", "<e>"))
+    counts = _counts(source.files("imikolov", (URL, MD5)))
     del counts["<unk>"]  # the text has it too; it gets the last number
     kept = sorted((word for word, n in counts.items() if n > min_word_freq), key=lambda word: (-counts[word], word))
     return {word: i for i, word in enumerate([*kept, "<unk>"])}
 
 
 def train(word_idx: Mapping[str, int], n: int, data_type: int = DataType.NGRAM) -> Reader:
-    """The sentences to train with, as numbers; the stand-in has 2,000.
+    """The sentences to train with, as numbers; the synthetic text has as many.
 
     Args:
         word_idx: word to number, of `build_dict`.
@@ -84,7 +81,7 @@ def train(word_idx: Mapping[str, int], n: int, data_type: int = DataType.NGRAM) 
 
 
 def test(word_idx: Mapping[str, int], n: int, data_type: int = DataType.NGRAM) -> Reader:
-    """The sentences to validate with; the stand-in has 200.
+    """The sentences to validate with.
 
     Args:
         word_idx: as for `train`.
@@ -136,7 +133,26 @@ def _reader(part: str, words: Mapping[str, int], n: int, data_type: int) -> Read
     return samples
 
 
+def _counts(paths: tuple[str, ...] | None) -> Counter[str]:
+    """Word counts of both files; expected counts for the synthetic text."""
+    if paths is None:
+        ends = sum(_COUNTS.values())
+        return Counter({**_language().counts(), "<s>": ends, "<e>": ends})
+    counts: Counter[str] = Counter()
+    for part in (_TRAIN, _VALID):
+        for line in _lines(paths, part):
+            counts.update(line.split())
+            counts.update(("<s>", "<e>"))
+    return counts
+
+
+@cache
+def _language() -> Language:
+    """10,000 words, 2,070 of them more often than 50 times, as in the true text without the ends of sentences."""
+    return Language(words(10_000), kept=2_070, cutoff=50)
+
+
 def _lines(paths: tuple[str, ...] | None, part: str) -> Iterator[str]:
     if paths is None:
-        return iter(standin.texts(_COUNTS[part], len(part)))
+        return _language().texts(_COUNTS[part], len(part), mean=21.1, most=82)
     return source.lines(paths[0], part)

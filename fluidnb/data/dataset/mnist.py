@@ -6,7 +6,6 @@ big-endian, a magic number, the sizes, the bytes. Fluid: paddle.dataset.mnist.
 
 from __future__ import annotations
 
-import functools
 import gzip
 import struct
 from collections.abc import Iterator
@@ -27,13 +26,14 @@ TRAIN_IMAGE_MD5 = "f68b3c2dcbeaaa9fbdd348bbdeb94873"
 TRAIN_LABEL_URL = URL_PREFIX + "train-labels-idx1-ubyte.gz"
 TRAIN_LABEL_MD5 = "d53e105ee54ea40749a09fcbcd1e9432"
 
-_SIDE, _TRAIN, _TEST = 28, 6000, 1000  # the last two are the stand-in's
+_SIDE, _TRAIN, _TEST = 28, 60_000, 10_000  # the last two also of the synthetic digits
+_BLOCK = 1000  # synthetic digits that are drawn at once
 
 
 def train() -> Reader:
     """The images to train with: (784 pixels as float32 from -1 to 1, row by row; the digit as an int).
 
-    The stand-in draws 6,000 digits of a dot font, shifted, faded and with noise.
+    The synthetic ones are as many: digits of a dot font, shifted, faded and with noise.
 
     Returns:
         A reader.
@@ -52,7 +52,7 @@ def train() -> Reader:
 
 
 def test() -> Reader:
-    """The images to test with; the stand-in has 1,000.
+    """The images to test with, 10,000 of them.
 
     Returns:
         A reader of the same samples as `train`.
@@ -80,9 +80,9 @@ def fetch() -> None:
 
 def _reader(paths: tuple[str, ...] | None, count: int, seed: int) -> Reader:
     def samples() -> Iterator[tuple[Array, int]]:
-        images, labels = _drawn(count, seed) if paths is None else _read(*paths)
-        for image, label in zip(images, labels, strict=True):
-            yield image.astype(np.float32) / np.float32(255) * 2 - 1, int(label)
+        for images, labels in _drawn(count, seed) if paths is None else [_read(*paths)]:
+            for image, label in zip(images, labels, strict=True):
+                yield image.astype(np.float32) / np.float32(255) * 2 - 1, int(label)
 
     return samples
 
@@ -110,16 +110,16 @@ def _idx(path: str, rank: int) -> Array:
         return values.reshape(shape)
 
 
-@functools.cache
-def _drawn(count: int, seed: int) -> tuple[Array, Array]:
-    """The stand-in: digits in dots of 3 x 3 pixels."""
-    random = np.random.RandomState(seed)
-    digits = random.randint(0, 10, count)
+def _drawn(count: int, seed: int) -> Iterator[tuple[Array, Array]]:
+    """Synthetic images: digits in dots of 3 x 3 pixels."""
     glyphs = np.kron(standin.dots(), np.ones((1, 3, 3)))  # 21 x 15
-    pixels = random.randint(0, 40, (count, _SIDE, _SIDE)).astype(np.uint8)
-    tops, lefts = random.randint(1, 7, count), random.randint(2, 12, count)
-    inks = random.randint(140, 215, count)
-    for i, digit in enumerate(digits):
-        glyph = (glyphs[digit] * inks[i]).astype(np.uint8)
-        pixels[i, tops[i] : tops[i] + 21, lefts[i] : lefts[i] + 15] += glyph
-    return pixels.reshape(count, -1), digits.astype(np.uint8)
+    for block in range(count // _BLOCK):
+        random = np.random.RandomState([seed, block])
+        digits = random.randint(0, 10, _BLOCK)
+        pixels = random.randint(0, 40, (_BLOCK, _SIDE, _SIDE)).astype(np.uint8)
+        tops, lefts = random.randint(1, 7, _BLOCK), random.randint(2, 12, _BLOCK)
+        inks = random.randint(140, 215, _BLOCK)
+        for i, digit in enumerate(digits):
+            glyph = (glyphs[digit] * inks[i]).astype(np.uint8)
+            pixels[i, tops[i] : tops[i] + 21, lefts[i] : lefts[i] + 15] += glyph
+        yield pixels.reshape(_BLOCK, -1), digits

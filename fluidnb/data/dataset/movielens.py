@@ -10,13 +10,15 @@ from __future__ import annotations
 import functools
 import io
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from fluidnb.data.dataset import common, source, standin
+from fluidnb.data.dataset import common, source
+from fluidnb.data.dataset.bundled import Array
+from fluidnb.data.dataset.synthetic_text import words
 from fluidnb.data.reader.decorators import Reader
 from fluidnb.errors import OpValueError
 
@@ -26,11 +28,11 @@ MD5 = "c4d9eecfca2ab87c1945afe126590906"
 #: The youngest age of each group of ages.
 age_table = [1, 18, 25, 35, 45, 50, 56]
 
-_USERS, _MOVIES, _RATINGS = 120, 90, 3000  # the stand-in's
-_LAST_MOVIE = 3952  # the real ones' greatest number: scripts ask for films by it, and for words of titles
+_USERS, _MOVIES, _LAST_MOVIE, _RATINGS, _WORDS = 6_040, 3_883, 3_952, 1_000_209, 5_175  # also of the synthetic ones
 _CATEGORIES = (
-    "Action Adventure Animation Children's Comedy Crime Drama Fantasy Musical Romance Thriller Western".split()
-)
+    "Action Adventure Animation Children's Comedy Crime Documentary Drama Fantasy Film-Noir Horror Musical Mystery "
+    "Romance Sci-Fi Thriller War Western"
+).split()
 
 
 class MovieInfo:
@@ -107,7 +109,7 @@ class _Catalogue(NamedTuple):
 
 
 def train(rand_seed: int = 0, test_ratio: float = 0.1) -> Reader:
-    """The ratings to train with; the stand-in has about 2,700.
+    """The ratings to train with, nine of ten; the synthetic ones are as many.
 
     Args:
         rand_seed: of the split.
@@ -232,10 +234,9 @@ def _reader(rand_seed: int, test_ratio: float, is_test: bool) -> Reader:
         users = {number: user.value() for number, user in catalogue.users.items()}
         movies = {number: movie.value() for number, movie in catalogue.movies.items()}
         random = np.random.RandomState(rand_seed)
-        with _lines(paths, "ratings.dat") as lines:
-            for line in lines:
+        with _ratings(paths) as ratings:
+            for user, movie, rating in ratings:
                 if (random.random_sample() < test_ratio) == is_test:
-                    user, movie, rating, _ = line.split("::")
                     yield [*users[int(user)], *movies[int(movie)], [float(rating) * 2 - 5.0]]
 
     return samples
@@ -273,34 +274,75 @@ def _lines(paths: tuple[str, ...] | None, name: str) -> Iterator[Iterator[str]]:
     import zipfile
 
     if paths is None:
-        yield iter(_written()[name])
+        yield _users() if name == "users.dat" else _movies()
         return
     with source.reading(paths[0], name), zipfile.ZipFile(paths[0]) as archive, archive.open(f"ml-1m/{name}") as file:
         yield (line.rstrip("\n") for line in io.TextIOWrapper(file, "latin-1"))
 
 
+@contextmanager
+def _ratings(paths: tuple[str, ...] | None) -> Iterator[Iterator[Sequence[Any]]]:
+    """(person, film, stars) of each rating."""
+    if paths is None:
+        yield _rated()
+        return
+    with _lines(paths, "ratings.dat") as lines:
+        yield (line.split("::")[:3] for line in lines)
+
+
+class _Tastes(NamedTuple):
+    """The synthetic people and films: people of one age, job or gender like the same categories."""
+
+    ages: Array
+    jobs: Array
+    male: Array
+    numbers: Array  # of the films; some numbers are free
+    kinds: Array  # films x categories, shares
+    quality: Array
+    liking: Array  # people x categories
+
+
 @functools.cache
-def _written() -> dict[str, list[str]]:
-    """The stand-in: people of one age, job or gender like the same categories."""
+def _tastes() -> _Tastes:
     random = np.random.RandomState(1)
     ages, jobs = random.randint(0, len(age_table), _USERS), random.permutation(np.arange(_USERS) % 21)
     male = random.randint(0, 2, _USERS)
-    users = [
-        f"{i + 1}::{'FM'[male[i]]}::{age_table[ages[i]]}::{jobs[i]}::{random.randint(10**5):05}" for i in range(_USERS)
-    ]
-    kinds = [random.choice(len(_CATEGORIES), random.randint(1, 4), replace=False) for _ in range(_MOVIES)]
-    movies = []
-    for i, kind in enumerate(kinds):
-        adjective, noun = random.choice(standin.ADJECTIVES), random.choice(standin.NOUNS)
-        title = f"The {adjective.title()} {noun.title()} ({random.randint(1930, 2001)})"
-        movies.append(f"{i + 1}::{title}::{'|'.join(_CATEGORIES[k] for k in sorted(kind))}")
-    unrated = range(_MOVIES + 1, _LAST_MOVIE + 1)
-    movies += [f"{i}::Number {i} of {i + _LAST_MOVIE} (2000)::Drama" for i in unrated]
-    taste = random.normal(0, 0.7, (len(age_table), len(_CATEGORIES)))[ages]
-    taste += random.normal(0, 0.7, (21, len(_CATEGORIES)))[jobs] + random.normal(0, 0.5, (2, len(_CATEGORIES)))[male]
-    ratings = []
-    for pair in random.choice(_USERS * _MOVIES, _RATINGS, replace=False):  # nobody rates a film twice
-        user, movie = divmod(int(pair), _MOVIES)
-        rating = np.clip(round(3.5 + taste[user, kinds[movie]].mean() + random.normal(0, 0.4)), 1, 5)
-        ratings.append(f"{user + 1}::{movie + 1}::{rating:.0f}::{random.randint(956703932, 1046454590)}")
-    return {"users.dat": users, "movies.dat": movies, "ratings.dat": ratings}
+    free = random.choice(np.arange(1000, _LAST_MOVIE), _LAST_MOVIE - _MOVIES, replace=False)
+    kinds = random.random_sample((_MOVIES, len(_CATEGORIES))).argsort(1) < random.choice(
+        [1, 2, 3], (_MOVIES, 1), p=[0.5, 0.35, 0.15]
+    )
+    liking = random.normal(0, 0.7, (len(age_table), len(_CATEGORIES)))[ages]
+    liking += random.normal(0, 0.7, (21, len(_CATEGORIES)))[jobs] + random.normal(0, 0.5, (2, len(_CATEGORIES)))[male]
+    numbers = np.setdiff1d(np.arange(1, _LAST_MOVIE + 1), free)
+    quality = random.normal(3.6, 0.3, _MOVIES)
+    return _Tastes(ages, jobs, male, numbers, kinds / kinds.sum(1, keepdims=True), quality, liking)
+
+
+def _users() -> Iterator[str]:
+    tastes = _tastes()
+    for i, (age, job, male) in enumerate(zip(tastes.ages, tastes.jobs, tastes.male, strict=True), 1):
+        yield f"{i}::{'FM'[male]}::{age_table[age]}::{job}::{i * 16 % 100_000:05}"
+
+
+def _movies() -> Iterator[str]:
+    """Films; each word of a title is in a title, so that there are as many as in the true ones."""
+    tastes = _tastes()
+    names = [word.title() for word in words(_WORDS)]
+    common, rare = names[:60], names[60:]
+    for i, (number, kinds) in enumerate(zip(tastes.numbers, tastes.kinds > 0, strict=True)):
+        title = " ".join([common[i % 60], *rare[i::_MOVIES]])
+        yield f"{number}::{title} ({1930 + i % 71})::{'|'.join(np.compress(kinds, _CATEGORIES))}"
+
+
+def _rated() -> Iterator[tuple[int, int, int]]:
+    """At least 20 of each person, and no film twice; those of one person are drawn when they are needed."""
+    tastes, random = _tastes(), np.random.RandomState(2)
+    weights = random.lognormal(0, 1, _USERS).clip(0, 12)
+    counts = 20 + random.multinomial(_RATINGS - 20 * _USERS, weights / weights.sum())
+    known = 1 / random.lognormal(0, 1, _MOVIES)
+    for i, count in enumerate(counts.tolist()):
+        random = np.random.RandomState([3, i])
+        seen = np.argpartition(random.exponential(size=_MOVIES) * known, count)[:count]
+        rating = tastes.quality[seen] + tastes.kinds[seen] @ tastes.liking[i] + random.normal(0, 0.4, count)
+        stars = rating.round().clip(1, 5).astype(int)
+        yield from zip([i + 1] * count, tastes.numbers[seen].tolist(), stars.tolist(), strict=True)

@@ -6,7 +6,6 @@ archive, which Python does not unpack: unpack it in the cache, so that ``MQ2007/
 
 from __future__ import annotations
 
-import functools
 import itertools
 import os
 from collections.abc import Callable, Iterator
@@ -23,7 +22,7 @@ URL = "http://www.bigdatalab.ac.cn/benchmark/upload/download_source/7b6dbbe2-842
 MD5 = "7be1640ae95c6408dab0ae7207bdc706"
 
 _FEATURES = 46
-_TRAIN, _TEST = 40, 10  # questions of the stand-in
+_TRAIN, _TEST = 1_017, 336  # questions of the first fold, also of the synthetic data
 
 #: The documents of one question, the best first: its number, how well each answers [n], their features [n, 46].
 Question = tuple[int, Array, Array]
@@ -32,7 +31,7 @@ Question = tuple[int, Array, Array]
 def train(format: str = "pairwise", shuffle: bool = False, fill_missing: int = -1) -> Iterator[Any]:
     """The questions to train with. This is the reader itself: ``batch(mq2007.train, 8)``, ``mq2007.train("listwise")``.
 
-    The stand-in has 40: how well a document answers follows from a weighted sum of its features, with noise.
+    The synthetic ones are as many: how well a document answers follows from a weighted sum of its features, with noise.
 
     Args:
         format: what a sample is. ``pairwise``: (array [1], the better document, the other one); ``listwise``: (int64
@@ -57,7 +56,7 @@ def train(format: str = "pairwise", shuffle: bool = False, fill_missing: int = -
 
 
 def test(format: str = "pairwise", shuffle: bool = False, fill_missing: int = -1) -> Iterator[Any]:
-    """The questions to test with; the stand-in has 10.
+    """The questions to test with, 336 of them.
 
     Args:
         format: as for `train`.
@@ -115,7 +114,7 @@ def _samples(part: str, format: str) -> Iterator[Any]:
                 "fluid.dataset.download(False).",
             )  # fmt: skip
         source.announce("mq2007")
-        questions = iter(_drawn(part))
+        questions = _drawn(part)
     else:
         questions = _stored(path)
     return (sample for question in questions if question[1].any() for sample in _FORMATS[format](_ranked(question)))
@@ -139,13 +138,11 @@ def _stored(path: str) -> Iterator[Question]:
             yield int(number.partition(":")[2]), np.array(scores, np.int64), np.array(features)
 
 
-@functools.cache
-def _drawn(part: str) -> list[Question]:
+def _drawn(part: str) -> Iterator[Question]:
+    """Synthetic questions, each with some 41 documents as the true ones."""
     weights = np.random.RandomState(46).normal(size=_FEATURES)
-    random = np.random.RandomState(1 if part == "train" else 2)
-    questions = []
     for number in range(_TRAIN) if part == "train" else range(_TRAIN, _TRAIN + _TEST):
-        features = random.uniform(size=(random.randint(6, 13), _FEATURES)).round(6)
+        random = np.random.RandomState(number)
+        features = random.uniform(size=(random.randint(6, 77), _FEATURES)).round(6)
         quality = (features - 0.5) @ weights + random.normal(scale=0.3, size=len(features))
-        questions.append((number, np.digitize(quality, [0.5, 2.0]), features))
-    return questions
+        yield number, np.digitize(quality, [0.5, 2.0]), features

@@ -12,13 +12,15 @@ import zipfile
 from collections import Counter
 from collections.abc import Iterator
 
-from fluidnb.data.dataset import common, imdb, source
+from fluidnb.data.dataset import common, source
+from fluidnb.data.dataset.synthetic_text import VERDICTS, Language, words
 
 URL = "https://corpora.bj.bcebos.com/movie_reviews%2Fmovie_reviews.zip"
 MD5 = "155de2b77c6834dd8eea7cbe88e93acb"
 
 #: Of every five pairs of reviews, four are to train with.
 _TRAIN = 4 / 5
+_COUNT = 1_000  # reviews of each kind, also of the synthetic ones
 _WORD = re.compile(r"\w+|[^\w\s]+")
 
 
@@ -33,16 +35,19 @@ def get_word_dict() -> list[tuple[str, int]]:
 
     Example:
         >>> get_word_dict()[:2]
-        [('the', 0), ('and', 1)]
+        [('great', 0), ('wonderful', 1)]
     """
-    counts = Counter(word for words, _ in _reviews() for word in words)
+    path = _path()
+    if path is None:
+        return [(word, i) for i, word in enumerate(_language().words)]
+    counts = Counter(word for words, _ in _stored(path) for word in words)
     return [(word, i) for i, word in enumerate(sorted(counts, key=lambda word: (-counts[word], word)))]
 
 
 def train() -> Iterator[tuple[list[int], int]]:
     """The reviews to train with: (the numbers of the words, 0 for blame or 1 for praise), blame and praise in turns.
 
-    The stand-in has 160 short ones.
+    The synthetic ones are as many, 1,600.
 
     Yields:
         Samples. This is the reader itself: ``batch(sentiment.train, 8)``.
@@ -59,7 +64,7 @@ def train() -> Iterator[tuple[list[int], int]]:
 
 
 def test() -> Iterator[tuple[list[int], int]]:
-    """The reviews to test with; the stand-in has 40.
+    """The reviews to test with, 400 of them.
 
     Yields:
         As `train`.
@@ -80,16 +85,19 @@ def fetch() -> None:
 
 
 def _samples(training: bool) -> Iterator[tuple[list[int], int]]:
-    reviews, numbers = _reviews(), dict(get_word_dict())
+    path = _path()
+    if path is None:
+        return _written(training)
+    reviews, numbers = _stored(path), dict(get_word_dict())
     middle = round(len(reviews) * _TRAIN)
     chosen = reviews[:middle] if training else reviews[middle:]
     return (([numbers[word] for word in words], label) for words, label in chosen)
 
 
-def _reviews() -> list[tuple[list[str], int]]:
-    """All reviews as (words, label), blame and praise in turns."""
+def _path() -> str | None:
+    """The archive, or None where the reviews are synthetic."""
     paths = source.files("sentiment", (URL, MD5, "movie_reviews.zip"), folder="corpora")
-    return _written() if paths is None else _stored(paths[0])
+    return None if paths is None else paths[0]
 
 
 @functools.lru_cache(1)
@@ -107,11 +115,17 @@ def _stored(path: str) -> list[tuple[list[str], int]]:
 
 
 @functools.cache
-def _written() -> list[tuple[list[str], int]]:
-    """The stand-in: reviews of the stand-in of `imdb`."""
-    reviews = imdb.written()
-    blame, praise = ([words for name, words in reviews if f"train/{kind}/" in name][:100] for kind in ("neg", "pos"))
-    return _in_turns(blame, praise)
+def _language() -> Language:
+    """39,768 words, as in the true reviews."""
+    return Language(words(39_768, VERDICTS), kept=6_000, cutoff=20)
+
+
+def _written(training: bool) -> Iterator[tuple[list[int], int]]:
+    """Synthetic reviews, blame and praise in turns; the language has praise as label 0."""
+    count = round(_COUNT * (_TRAIN if training else 1 - _TRAIN))
+    kinds = (_language().reviews(count, 2 * training + label, 1 - label, mean=750, most=2_500) for label in (0, 1))
+    for pair in zip(*kinds, strict=True):
+        yield from zip(pair, (0, 1), strict=True)
 
 
 def _in_turns(blame: list[list[str]], praise: list[list[str]]) -> list[tuple[list[str], int]]:

@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from fluidnb.data.dataset import common
-from fluidnb.errors import EnforceNotMet
+from fluidnb.errors import EnforceNotMet, FluidError
 from fluidnb.memory import flags
 
 
@@ -59,8 +59,8 @@ def announce(module_name: str) -> None:
         module_name: the data set.
     """
     print(
-        f"fluidnb: dataset.{module_name} is a synthetic stand-in, not the real data; "
-        "fluid.dataset.download(True) allows to fetch that.",
+        f"fluidnb: dataset.{module_name} is synthetic data; "
+        "call fluid.dataset.download(True) to download the real data.",
         file=sys.stderr,
     )
 
@@ -83,15 +83,17 @@ def reading(path: str, what: str = "") -> Iterator[None]:
         fluidnb.errors.EnforceNotMet: labels of digits.gz cannot be read: invalid literal for int() with base 10: 'x'.
           ...
     """
+    import lzma
     import tarfile
     import zipfile
     import zlib
 
-    broken = (tarfile.TarError, zipfile.BadZipFile, zlib.error, struct.error)
+    # zipfile raises a RuntimeError for a version, a compression or a password that it cannot serve.
+    broken = (tarfile.TarError, zipfile.BadZipFile, zlib.error, lzma.LZMAError, struct.error, RuntimeError)
     try:
         yield
     except (*broken, OSError, EOFError, ValueError, KeyError, IndexError) as e:
-        if isinstance(e, EnforceNotMet):
+        if isinstance(e, FluidError):
             raise
         subject = f"{what} of {path}" if what else path
         reason = e.args[0] if isinstance(e, KeyError) and e.args else str(e) or type(e).__name__

@@ -21,13 +21,13 @@ VOC_MD5 = "6cd6e144f989b92b3379bac3b3de84fd"
 _ROOT = "VOCdevkit/VOC2012"
 _CLASSES = 21  # 0 is the background
 _EDGE = 255  # what is between things, and counts as nothing
-_TRAIN, _VAL = 30, 30  # the stand-in's
+_TRAIN, _VAL = 1_464, 1_449  # also of the synthetic images
 
 
 def train() -> Reader:
     """All images: (the photograph, what is at each pixel).
 
-    The stand-in has 60 smaller ones: discs and squares, each class in a colour of its own.
+    The synthetic ones are as many, and smaller: discs and squares, each class in a colour of its own.
 
     Returns:
         A reader of uint8 (height, width, 3) with red, green and blue, and uint8 (height, width): 0 for the background,
@@ -45,7 +45,7 @@ def train() -> Reader:
 
 
 def test() -> Reader:
-    """The part of the images that Paddle tests with, the set called ``train``, 1,464 of them; the stand-in has 30.
+    """The part of the images that Paddle tests with, the set called ``train``, 1,464 of them.
 
     Returns:
         A reader of the same samples as `train`, and among these.
@@ -57,7 +57,7 @@ def test() -> Reader:
 
 
 def val() -> Reader:
-    """The other part of the images, 1,449 of them; the stand-in has 30.
+    """The other part of the images, 1,449 of them.
 
     Returns:
         A reader of the same samples as `train`, and among these.
@@ -99,7 +99,7 @@ def _stored(path: str, part: str) -> Iterator[tuple[Array, Array]]:
 
 
 def _drawn(part: str) -> Iterator[tuple[Array, Array]]:
-    """The stand-in: one to three things before a ground that changes from top to bottom, with noise."""
+    """Synthetic images: one to three things before a ground that changes from top to bottom, with noise."""
     colours = np.random.RandomState(21).randint(40, 216, (_CLASSES, 3))
     numbers = {"train": range(_TRAIN), "val": range(_TRAIN, _TRAIN + _VAL), "trainval": range(_TRAIN + _VAL)}
     for number in numbers[part]:

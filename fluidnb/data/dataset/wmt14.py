@@ -9,8 +9,9 @@ from __future__ import annotations
 import functools
 from collections.abc import Iterator
 
-from fluidnb.data.dataset import common, source, standin
-from fluidnb.data.dataset.translation import END, START, UNK, check_size, count_words, sample, turned
+from fluidnb.data.dataset import common, source
+from fluidnb.data.dataset.synthetic_text import Language, words
+from fluidnb.data.dataset.translation import END, START, UNK, check_size, sample, turned
 from fluidnb.data.reader.decorators import Reader
 
 URL_TRAIN = "http://paddlemodels.bj.bcebos.com/wmt/wmt14.tgz"
@@ -20,11 +21,12 @@ MD5_TRAIN = "0791583d57d5beb693b9414c5b36798c"
 UNK_IDX = 2
 
 _LONGEST = 80
-_COUNTS = {"train/train": 600, "test/test": 60, "gen/gen": 20}  # sentences of the stand-in
+_COUNTS = {"train/train": 193_319, "test/test": 6_003, "gen/gen": 20}  # sentences, also of the synthetic text
+_WORDS = 30_000  # in the dict of either language
 
 
 def train(dict_size: int) -> Reader:
-    """The sentences to train with; the stand-in has 600.
+    """The sentences to train with; the synthetic text has as many.
 
     Args:
         dict_size: the words to know in either language, the most frequent ones.
@@ -46,7 +48,7 @@ def train(dict_size: int) -> Reader:
 
 
 def test(dict_size: int) -> Reader:
-    """The sentences to test with; the stand-in has 60.
+    """The sentences to test with, 6,003 of them.
 
     Args:
         dict_size: as for `train`.
@@ -62,7 +64,7 @@ def test(dict_size: int) -> Reader:
 
 
 def gen(dict_size: int) -> Reader:
-    """A few sentences to translate; the stand-in has 20.
+    """A few sentences to translate.
 
     Args:
         dict_size: as for `train`.
@@ -129,19 +131,21 @@ def _reader(part: str, dict_size: int) -> Reader:
 @functools.lru_cache(maxsize=4)
 def _dicts(paths: tuple[str, ...] | None, size: int) -> tuple[dict[str, int], dict[str, int]]:
     if paths is None:
-        columns = [line.split("\t") for line in _lines(None, "train/train")]
-        words = [[START, END, UNK, *count_words(column)] for column in zip(*columns, strict=True)]
+        known = words(_WORDS - 3)
+        columns = [[START, END, UNK, *known], [START, END, UNK, *(word[::-1] for word in known)]]
     else:
-        words = [[line.strip() for line in source.lines(paths[0], name)] for name in ("src.dict", "trg.dict")]
+        columns = [[line.strip() for line in source.lines(paths[0], name)] for name in ("src.dict", "trg.dict")]
     for path in paths or ():
         with source.reading(path, "trg.dict"):
-            if words[1][:3] != [START, END, UNK]:
+            if columns[1][:3] != [START, END, UNK]:
                 raise ValueError(f"it does not begin with {START}, {END} and {UNK}")
-    first, second = ({word: i for i, word in enumerate(column[:size])} for column in words)
+    first, second = ({word: i for i, word in enumerate(column[:size])} for column in columns)
     return first, second
 
 
 def _lines(paths: tuple[str, ...] | None, part: str) -> Iterator[str]:
     if paths is None:
-        return iter(standin.pairs(_COUNTS[part], 14 + len(part)))
+        known = words(_WORDS - 3)
+        language = Language(known, kept=10_000, cutoff=20)
+        return language.pairs(_COUNTS[part], 14 + len(part), 24, _LONGEST, [(word[::-1],) for word in known])
     return source.lines(paths[0], part)

@@ -9,7 +9,8 @@ from __future__ import annotations
 import functools
 from collections.abc import Iterator
 
-from fluidnb.data.dataset import common, source, standin
+from fluidnb.data.dataset import common, source
+from fluidnb.data.dataset.synthetic_text import Language, words
 from fluidnb.data.dataset.translation import END, START, UNK, check_size, count_words, sample, turned
 from fluidnb.data.reader.decorators import Reader
 from fluidnb.errors import OpValueError
@@ -21,11 +22,11 @@ DATA_MD5 = "0c38be43600334966403524a40dcd81e"
 TOTAL_EN_WORDS, TOTAL_DE_WORDS = 11250, 19220
 
 _TOTALS = {"en": TOTAL_EN_WORDS, "de": TOTAL_DE_WORDS}
-_COUNTS = {"wmt16/train": 600, "wmt16/test": 60, "wmt16/val": 60}  # sentences of the stand-in
+_COUNTS = {"wmt16/train": 29_000, "wmt16/test": 1_000, "wmt16/val": 1_014}  # sentences, also of the synthetic text
 
 
 def train(src_dict_size: int, trg_dict_size: int, src_lang: str = "en") -> Reader:
-    """The sentences to train with; the stand-in has 600.
+    """The sentences to train with; the synthetic text has as many.
 
     Args:
         src_dict_size: the words to know in the source language, "<s>", "<e>" and "<unk>" (0, 1, 2) among them.
@@ -49,7 +50,7 @@ def train(src_dict_size: int, trg_dict_size: int, src_lang: str = "en") -> Reade
 
 
 def test(src_dict_size: int, trg_dict_size: int, src_lang: str = "en") -> Reader:
-    """The sentences to test with; the stand-in has 60.
+    """The sentences to test with, 1,000 of them.
 
     Args:
         src_dict_size: as for `train`.
@@ -67,7 +68,7 @@ def test(src_dict_size: int, trg_dict_size: int, src_lang: str = "en") -> Reader
 
 
 def validation(src_dict_size: int, trg_dict_size: int, src_lang: str = "en") -> Reader:
-    """The sentences to validate with; the stand-in has 60.
+    """The sentences to validate with, 1,014 of them.
 
     Args:
         src_dict_size: as for `train`.
@@ -149,12 +150,24 @@ def _reader(part: str, src_dict_size: int, trg_dict_size: int, src_lang: str) ->
 
 @functools.lru_cache(maxsize=8)
 def _dict(paths: tuple[str, ...] | None, lang: str, size: int) -> dict[str, int]:
+    if paths is None:
+        known = [form for forms in _translated() for form in forms] if lang == "de" else words(TOTAL_EN_WORDS - 3)
+        return {word: i for i, word in enumerate([START, END, UNK, *known][:size])}
     columns = (line.strip().split("\t") for line in _lines(paths, "wmt16/train"))
-    words = count_words(pair[lang == "de"] for pair in columns if len(pair) == 2)
-    return {word: i for i, word in enumerate([START, END, UNK, *words][:size])}
+    found = count_words(pair[lang == "de"] for pair in columns if len(pair) == 2)
+    return {word: i for i, word in enumerate([START, END, UNK, *found][:size])}
+
+
+@functools.cache
+def _translated() -> list[tuple[str, ...]]:
+    """The German of each synthetic English word; many have two forms, so that there are as many as in the true text."""
+    english = words(TOTAL_EN_WORDS - 3)
+    twice = TOTAL_DE_WORDS - TOTAL_EN_WORDS
+    return [(word[::-1], f"{word[::-1]}en")[: 1 + (i < twice)] for i, word in enumerate(english)]
 
 
 def _lines(paths: tuple[str, ...] | None, part: str) -> Iterator[str]:
     if paths is None:
-        return iter(standin.pairs(_COUNTS[part], 16 + len(part)))
+        language = Language(words(TOTAL_EN_WORDS - 3), kept=3_000, cutoff=10)
+        return language.pairs(_COUNTS[part], 16 + len(part), 13, 40, _translated())
     return source.lines(paths[0], part)

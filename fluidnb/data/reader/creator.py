@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 import glob
-import pickle
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from fluidnb.arguments import checked
 from fluidnb.data.reader.decorators import Reader
 from fluidnb.data.reader.recordio import read_records
 from fluidnb.data.reader.threads import buffered
 from fluidnb.errors import OpValueError
+from fluidnb.files import plain_pickle
 
 
+@checked
 def np_array(x: Any) -> Reader:
     """The rows of an array; a single number is one sample.
 
@@ -33,6 +35,7 @@ def np_array(x: Any) -> Reader:
     return lambda: iter(array if array.ndim else array.reshape(1))
 
 
+@checked
 def text_file(path: str | Path) -> Reader:
     """The lines of a text file, without their line ends.
 
@@ -63,12 +66,13 @@ def text_file(path: str | Path) -> Reader:
     return lines
 
 
+@checked
 def recordio(paths: str | Sequence[str], buf_size: int = 100) -> Reader:
     """The samples of RecordIO files, as `fluid.dataset.common.convert` writes them; a thread reads ahead.
 
     Args:
         paths: the files: a list, or one text with commas between; each may be a pattern, as for a shell. Samples are
-            unpickled: read only files that you trust.
+            plain values and numpy arrays.
         buf_size: how many samples to keep ready.
 
     Returns:
@@ -76,7 +80,7 @@ def recordio(paths: str | Sequence[str], buf_size: int = 100) -> Reader:
 
     Raises:
         OpValueError: there is no such file.
-        EnforceNotMet: while reading: a file is damaged, or something else.
+        EnforceNotMet: while reading: a file is damaged, or a sample is no plain data.
 
     Example:
         >>> import tempfile
@@ -96,6 +100,6 @@ def recordio(paths: str | Sequence[str], buf_size: int = 100) -> Reader:
         for name in files:
             with open(name, "rb") as file:
                 for record in read_records(file, name):
-                    yield pickle.loads(record)
+                    yield plain_pickle.loads(record, f"A sample of {name}")
 
     return buffered(samples, buf_size)

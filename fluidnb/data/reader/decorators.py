@@ -6,69 +6,68 @@ readers and returns a reader.
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Iterable, Iterator
 from itertools import chain as chained
 from itertools import islice, zip_longest
-from typing import Any
+from typing import Annotated, Any
 
+from fluidnb.arguments import Rule, checked, shown
 from fluidnb.data.seeding import generator
 from fluidnb.errors import OpTypeError, OpValueError
 
-Reader = Callable[[], Iterable[Any]]
+
+def _needs_no_arguments(function: Callable[..., Any]) -> bool:
+    """Whether a function can be called without arguments, as far as Python knows."""
+    try:
+        inspect.signature(function).bind()
+    except TypeError:
+        return False
+    except ValueError:  # no signature, as of some built-in functions
+        return True
+    return True
+
+
+Reader = Annotated[
+    Callable[[], Iterable[Any]],
+    Rule(
+        "a reader, which is a function that returns the samples of one pass", _needs_no_arguments, many="readers",
+        hint="pass the function itself, not the generator that calling it gave; wrap a list as lambda: the_list.",
+    ),
+]  # fmt: skip
+Mapper = Annotated[
+    Callable[..., Any], Rule("a function of a sample", many="functions", hint="for example lambda sample: sample.")
+]
 
 
 class ComposeNotAligned(OpValueError):
     """Composed readers do not have equally many samples."""
 
 
-def check_reader(reader: Any) -> Reader:
-    """Refuse what cannot be called anew for each pass.
+def samples_of(reader: Reader) -> Iterator[Any]:
+    """Start a pass.
 
     Args:
-        reader: what was given as a reader.
+        reader: the reader.
 
     Returns:
-        It.
+        The samples.
 
     Raises:
-        OpTypeError: it is not callable, for example a generator.
+        OpTypeError: the reader returns something else.
 
     Example:
-        >>> check_reader(range(3).__iter__)() is not None
-        True
+        >>> list(samples_of(lambda: [1, 2]))
+        [1, 2]
     """
-    if not callable(reader):
+    samples = reader()
+    try:
+        return iter(samples)
+    except TypeError:
         raise OpTypeError(
-            "A reader is a function that returns the samples of one pass.",
-            received=type(reader).__name__,
-            hint="pass the function itself, not the generator that calling it gave; wrap a list as lambda: the_list.",
-        )
-    return reader
-
-
-def check_mapper(func: Any) -> Callable[..., Any]:
-    """Refuse what cannot be applied to samples.
-
-    Args:
-        func: what was given as a function.
-
-    Returns:
-        It.
-
-    Raises:
-        OpTypeError: it cannot be called.
-
-    Example:
-        >>> check_mapper(abs)(-1)
-        1
-    """
-    if not callable(func):
-        raise OpTypeError(
-            "A mapper is a function of a sample.", expected="for example lambda sample: …",
-            received=f"{func!r} ({type(func).__name__})"[:200],
-        )  # fmt: skip
-    checked: Callable[..., Any] = func
-    return checked
+            "A reader must return the samples of one pass.", expected="a list, or what else a for loop takes",
+            received=shown(samples), hint="return a list of samples, or write it with yield.",
+        ) from None  # fmt: skip
 
 
 def check_count(what: str, n: Any, least: int = 1) -> int:
@@ -95,6 +94,7 @@ def check_count(what: str, n: Any, least: int = 1) -> int:
     return n
 
 
+@checked
 def cache(reader: Reader) -> Reader:
     """Read once, at the first pass; later passes come from memory.
 
@@ -110,23 +110,23 @@ def cache(reader: Reader) -> Reader:
         >>> list(r()), list(r()), len(passes)
         ([0, 1, 2], [0, 1, 2], 1)
     """
-    check_reader(reader)
     kept: list[tuple[Any, ...]] = []
 
     def cached() -> Iterator[Any]:
         if not kept:
-            kept.append(tuple(reader()))
+            kept.append(tuple(samples_of(reader)))
         yield from kept[0]
 
     return cached
 
 
-def map_readers(func: Callable[..., Any], *readers: Reader) -> Reader:
+@checked
+def map_readers(func: Mapper, *readers: Reader) -> Reader:
     """Apply a function to the samples of one reader, or to those of several side by side.
 
     Args:
         func: takes a sample of each reader.
-        readers: the sources; the shortest ends the pass.
+        readers: the readers; the shortest ends the pass.
 
     Returns:
         A reader.
@@ -138,11 +138,10 @@ def map_readers(func: Callable[..., Any], *readers: Reader) -> Reader:
         >>> list(map_readers(lambda a, b: a * b, lambda: [1, 2], lambda: [3, 4])())
         [3, 8]
     """
-    check_mapper(func)
-    sources = [check_reader(r) for r in readers]
-    return lambda: map(func, *(r() for r in sources))
+    return lambda: map(func, *(samples_of(r) for r in readers))
 
 
+@checked
 def shuffle(reader: Reader, buf_size: int) -> Reader:
     """Collect `buf_size` samples at a time and give them in random order (`fluid.seed` fixes it).
 
@@ -159,11 +158,10 @@ def shuffle(reader: Reader, buf_size: int) -> Reader:
         >>> sorted(shuffle(lambda: range(5), 3)())
         [0, 1, 2, 3, 4]
     """
-    check_reader(reader)
     check_count("buf_size", buf_size, least=0)
 
     def shuffled() -> Iterator[Any]:
-        samples = iter(reader())
+        samples = samples_of(reader)
         while buffer := list(islice(samples, max(buf_size, 1))):
             for i in generator().permutation(len(buffer)):
                 yield buffer[i]
@@ -171,11 +169,12 @@ def shuffle(reader: Reader, buf_size: int) -> Reader:
     return shuffled
 
 
+@checked
 def chain(*readers: Reader) -> Reader:
     """One reader after another.
 
     Args:
-        readers: the sources.
+        readers: the readers.
 
     Returns:
         A reader.
@@ -184,15 +183,15 @@ def chain(*readers: Reader) -> Reader:
         >>> list(chain(lambda: [1, 2], lambda: [3])())
         [1, 2, 3]
     """
-    sources = [check_reader(r) for r in readers]
-    return lambda: chained.from_iterable(r() for r in sources)
+    return lambda: chained.from_iterable(samples_of(r) for r in readers)
 
 
+@checked
 def compose(*readers: Reader, check_alignment: bool = True) -> Reader:
     """Readers side by side: each sample is a flat tuple of the samples of all.
 
     Args:
-        readers: the sources; their samples are tuples or single values.
+        readers: the readers; their samples are tuples or single values.
         check_alignment: raise when one ends before the others; otherwise the shortest ends the pass.
 
     Returns:
@@ -205,11 +204,10 @@ def compose(*readers: Reader, check_alignment: bool = True) -> Reader:
         >>> list(compose(lambda: [(1, 2), (3, 4)], lambda: [5, 6])())
         [(1, 2, 5), (3, 4, 6)]
     """
-    sources = [check_reader(r) for r in readers]
     missing = object()
 
     def composed() -> Iterator[tuple[Any, ...]]:
-        passes = [r() for r in sources]
+        passes = [samples_of(r) for r in readers]
         rows = zip_longest(*passes, fillvalue=missing) if check_alignment else zip(*passes, strict=False)
         for n, row in enumerate(rows):
             ended = [i for i, sample in enumerate(row) if sample is missing]
@@ -225,6 +223,7 @@ def compose(*readers: Reader, check_alignment: bool = True) -> Reader:
     return composed
 
 
+@checked
 def firstn(reader: Reader, n: int) -> Reader:
     """Only the first samples of each pass.
 
@@ -239,23 +238,23 @@ def firstn(reader: Reader, n: int) -> Reader:
         >>> list(firstn(lambda: range(100), 3)())
         [0, 1, 2]
     """
-    check_reader(reader)
-    return lambda: islice(reader(), n)
+    return lambda: islice(samples_of(reader), n)
 
 
+@checked
 def batch(reader: Reader, batch_size: int, drop_last: bool = False) -> Reader:
     """Samples in lists.
 
     Args:
         reader: the source.
-        batch_size: samples a list.
+        batch_size: samples a list; a whole float is accepted, as in ``batch_size / devices``.
         drop_last: leave out a last list that is shorter.
 
     Returns:
         A reader of lists.
 
     Raises:
-        OpValueError: `batch_size` is no positive int.
+        OpValueError: `batch_size` is no positive whole number.
 
     Example:
         >>> list(batch(lambda: range(5), 2)())
@@ -263,18 +262,18 @@ def batch(reader: Reader, batch_size: int, drop_last: bool = False) -> Reader:
         >>> list(batch(lambda: range(5), 2, drop_last=True)())
         [[0, 1], [2, 3]]
     """
-    check_reader(reader)
-    check_count("batch_size", batch_size)
+    count = check_count("batch_size", batch_size)
 
     def batched() -> Iterator[list[Any]]:
-        samples = iter(reader())
-        while rows := list(islice(samples, batch_size)):
-            if len(rows) == batch_size or not drop_last:
+        samples = samples_of(reader)
+        while rows := list(islice(samples, count)):
+            if len(rows) == count or not drop_last:
                 yield rows
 
     return batched
 
 
+@checked
 class Fake:
     """Repeats the first sample of a reader: to time a program without its input.
 
@@ -297,11 +296,10 @@ class Fake:
         Returns:
             A reader.
         """
-        check_reader(reader)
 
         def fake() -> Iterator[Any]:
             if not self.data:
-                self.data.extend(islice(reader(), 1))
+                self.data.extend(islice(samples_of(reader), 1))
             for _ in range(length):
                 yield from self.data
 

@@ -8,9 +8,11 @@ import subprocess
 import zlib
 from collections.abc import Iterator
 
+from fluidnb.arguments import checked
 from fluidnb.errors import EnforceNotMet, OpTypeError, OpValueError
 
 
+@checked
 class PipeReader:
     """Reads what a command writes to its standard output, without a file between.
 
@@ -42,8 +44,11 @@ class PipeReader:
             )
         self._command, self._size, self._zipped = command, bufsize, file_type == "gzip"
         try:
-            self._process = subprocess.Popen(shlex.split(command), bufsize=bufsize, stdout=subprocess.PIPE)
-        except OSError as error:
+            words = shlex.split(command)
+            if not words:
+                raise ValueError("it is empty")
+            self._process = subprocess.Popen(words, bufsize=bufsize, stdout=subprocess.PIPE)
+        except (OSError, ValueError, OverflowError) as error:  # ValueError: an open quotation, or a NUL
             raise OpValueError(f"The command of PipeReader does not start: {error}.", received=command) from error
 
     def get_line(self, cut_lines: bool = True, line_break: str = "\n") -> Iterator[str]:

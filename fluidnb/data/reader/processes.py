@@ -10,12 +10,14 @@ from multiprocessing.connection import Connection, wait
 from multiprocessing.process import BaseProcess
 from typing import Any
 
-from fluidnb.data.reader.decorators import Reader, check_count, check_reader
+from fluidnb.arguments import checked
+from fluidnb.data.reader.decorators import Reader, check_count
 from fluidnb.errors import EnforceNotMet, OpTypeError
 
 _SAMPLE, _END, _ERROR = range(3)
 
 
+@checked
 def multiprocess_reader(readers: Sequence[Reader], use_pipe: bool = True, queue_size: int = 1000) -> Reader:
     """Run each of several readers in a process of its own; their samples come as they are ready.
 
@@ -46,7 +48,7 @@ def multiprocess_reader(readers: Sequence[Reader], use_pipe: bool = True, queue_
             "multiprocess_reader takes readers.", expected="a list of one reader or more",
             received=f"{readers!r} ({type(readers).__name__})"[:200],
         )  # fmt: skip
-    sources = [check_reader(reader) for reader in readers]
+    sources = list(readers)
     check_count("queue_size", queue_size)
 
     def joined() -> Iterator[Any]:

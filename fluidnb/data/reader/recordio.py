@@ -13,11 +13,13 @@ from collections.abc import Iterable, Iterator
 from typing import BinaryIO
 
 from fluidnb.errors import EnforceNotMet
+from fluidnb.files.remaining import remaining
 
 _HEAD = struct.Struct("<5I")
 _LENGTH = struct.Struct("<I")
 _MAGIC = 0x01020304
 _PLAIN, _SNAPPY, _GZIP = range(3)
+_LARGEST = 1 << 28  # bytes of a decompressed chunk: gzip can expand 1,000 times, and writers stop at 32 MiB
 _ENOUGH = 1 << 20  # bytes of records in a chunk, about
 
 
@@ -74,6 +76,8 @@ def read_records(file: BinaryIO, name: str) -> Iterator[bytes]:
         if len(head) < _HEAD.size or _HEAD.unpack(head)[0] != _MAGIC:
             raise _damaged(name, number, "it does not begin as a chunk of RecordIO does")
         _, checksum, kind, size, count = _HEAD.unpack(head)
+        if file.seekable() and size > remaining(file):  # read(size) would allocate that much first
+            raise _damaged(name, number, "it breaks off")
         body = file.read(size)
         if len(body) < size or zlib.crc32(body) != checksum:
             raise _damaged(name, number, "it breaks off" if len(body) < size else "its checksum is another")
@@ -103,7 +107,11 @@ def _unpacked(body: bytes, kind: int) -> bytes:
     if kind == _PLAIN:
         return body
     if kind == _GZIP:
-        return gzip.decompress(body)
+        inflater = zlib.decompressobj(16 + zlib.MAX_WBITS)
+        data = inflater.decompress(body, _LARGEST)
+        if not inflater.eof:
+            raise ValueError(f"it breaks off, or has more than {_LARGEST:,} bytes")
+        return data
     if kind == _SNAPPY:
         return b"".join(_frames(body))
     raise ValueError(f"there is no compression {kind}")

@@ -1,0 +1,199 @@
+"""The queue between a Python reader, which a thread reads, and the ``read`` operators of a program."""
+
+from __future__ import annotations
+
+import traceback
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+import numpy as np
+
+from fluidnb.arguments import checked
+from fluidnb.data.feeder import DataFeeder
+from fluidnb.data.reader.decorators import Reader
+from fluidnb.data.reader.threads import PATIENCE, Ahead
+from fluidnb.errors import EnforceNotMet, FluidError, OpValueError
+from fluidnb.runtime.feeding import as_fed
+from fluidnb.runtime.scope import global_scope
+from fluidnb.values.reader import Batch, Check
+from fluidnb.where import Where
+
+_INTERNAL = ("fluidnb.", "fluidnb_kernels.")
+
+
+@checked
+class BatchQueue:
+    """A bounded queue of batches, filled by a thread while a pass is under way.
+
+    Args:
+        capacity: batches to keep ready.
+        name: of the reader, for messages.
+        feeds: variables with the shape, dtype and LoD level of each tensor of a batch.
+
+    Raises:
+        OpValueError: a capacity below 1.
+
+    Example:
+        >>> queue = BatchQueue(2, "reader", [fluid.layers.data("x", [1])])
+        >>> queue.take_samples(lambda: iter([[(1.0,), (2.0,)]]))
+        >>> queue.start(); queue.pull(lambda: None), queue.pull(lambda: None)
+        (((array([[1.],
+               [2.]], dtype=float32), ()),), None)
+    """
+
+    def __init__(self, capacity: int, name: str, feeds: Sequence[Any]) -> None:
+        if isinstance(capacity, bool) or not isinstance(capacity, int) or capacity < 1:
+            raise OpValueError(
+                "A reader's queue must hold at least one batch.", expected="capacity of 1 or more", received=capacity
+            )
+        self._capacity, self.name, self._feeds = capacity, name, list(feeds)
+        self._batches: Callable[[], Iterable[Batch]] | None = None
+        self._pass: Ahead | None = None
+        self._over = False
+
+    def take_samples(self, reader: Callable[[], Iterable[Any]], places: Any = None) -> None:
+        """Take the batches of a reader of lists of samples, as `fluid.batch` gives them.
+
+        Args:
+            reader: gives the batches of a pass.
+            places: ignored (compatibility).
+
+        Raises:
+            OpTypeError: it is no function.
+        """
+        feeder = DataFeeder(self._feeds)
+        decorated, names = feeder.decorate_reader(reader), feeder.feed_names
+        self._batches = lambda: (tuple((feed[n].array, feed[n].lod_) for n in names) for feed in decorated())
+
+    def take_batches(self, reader: Reader, places: Any = None) -> None:
+        """Take whole batches: a list with an array or LoDTensor for each tensor.
+
+        Args:
+            reader: gives the batches of a pass.
+            places: ignored (compatibility).
+
+        Raises:
+            OpTypeError: it is no function.
+        """
+        self._batches = lambda: map(self._batch, reader())
+
+    def methods(self) -> dict[str, Any]:
+        """Attributes of Fluid's reader variables by name."""
+        return {
+            "decorate_batch_generator": self.take_batches,
+            "decorate_paddle_reader": self.take_samples,
+            "decorate_sample_list_generator": self.take_samples,
+            "decorate_tensor_provider": self.take_batches,
+            "queue": self,
+            "reset": self.reset,
+            "start": self.start,
+        }
+
+    def _batch(self, values: Any) -> Batch:
+        fields = list(values) if isinstance(values, list | tuple) else [values]
+        if len(fields) != len(self._feeds):
+            raise OpValueError(
+                f"{self.name} takes a list with an array for each tensor.",
+                expected=f"{len(self._feeds)} arrays", received=f"{len(fields)}",
+                hint="yield [image, label], or decorate_paddle_reader for lists of samples.",
+            )  # fmt: skip
+        # a copy: generators like to fill one array again and again
+        own = [np.array(value) if isinstance(value, np.ndarray) else value for value in fields]
+        return tuple(as_fed(value, variable.desc) for value, variable in zip(own, self._feeds, strict=True))
+
+    def start(self) -> None:
+        """Begin a pass: a thread fills the queue from now on.
+
+        Raises:
+            EnforceNotMet: there is nothing to read, or a pass is under way.
+        """
+        if self._batches is None:
+            raise EnforceNotMet(
+                f"{self.name} has nothing to read yet.", expected="a Python reader", received="none",
+                hint="reader.decorate_paddle_reader(paddle.batch(...)) or decorate_tensor_provider(generator) first.",
+            )  # fmt: skip
+        if self._pass is not None and not self._over:
+            raise EnforceNotMet(
+                f"{self.name} has been started already.", expected="one start() for each pass",
+                received="a second start() before the pass is over", hint="reader.reset() ends the pass.",
+            )  # fmt: skip
+        self.reset()
+        self._over = False
+        self._pass = Ahead(self._batches, self._capacity, f"fluidnb {self.name}")
+
+    def pull(self, check: Check) -> Batch | None:
+        """The next batch; waits for it.
+
+        Args:
+            check: called while it waits; raises when the run is to stop.
+
+        Returns:
+            The batch; None at the end of the pass.
+
+        Raises:
+            EnforceNotMet: no pass is under way, or the Python reader raised.
+        """
+        if self._pass is None:
+            raise EnforceNotMet(
+                f"{self.name} has not been started.", expected="reader.start() before the first run of a pass",
+                received="a run without it", hint="call reader.start(), and reader.reset() at the end of the pass.",
+            )  # fmt: skip
+        batch, error, more = self._pass.get(check)
+        self._over = not more
+        if isinstance(error, FluidError) or not isinstance(error, Exception | None):
+            raise error
+        if error is not None:
+            raise self._failed(error) from error
+        checked: Batch | None = batch
+        return checked
+
+    def _failed(self, error: Exception) -> EnforceNotMet:
+        """The error of a run whose Python reader raised; it names the reader's own line."""
+        where = _line_of(error)
+        return EnforceNotMet(
+            f"The Python reader of {self.name} raised {type(error).__name__}: {error}",
+            expected="batches until the end of the pass",
+            received=type(error).__name__ if where is None else f"{where.short()}:  {where.source}",
+            hint="mend the reader, then reader.reset() and reader.start().",
+        )
+
+    def reset(self) -> None:
+        """End the pass: batches that were not read are dropped, the thread ends."""
+        under_way, self._pass = self._pass, None
+        if under_way is not None:
+            under_way.leave(PATIENCE)
+
+    def size(self) -> int:
+        """Number of batches that are ready to be read."""
+        return 0 if self._pass is None else self._pass.ready()
+
+    def capacity(self) -> int:
+        """Largest number of batches that the queue keeps."""
+        return self._capacity
+
+    def is_closed(self) -> bool:
+        """Whether no pass is under way."""
+        return self._pass is None or self._over
+
+    def __repr__(self) -> str:
+        state = "not started" if self._pass is None else f"{self.size()} of {self._capacity} batches ready"
+        return f"BatchQueue({self.name}: {state})"
+
+
+def publish(name: str, queue: BatchQueue) -> None:
+    """Put a queue into the global scope, where the operator that opens its reader looks for it.
+
+    Args:
+        name: of its variable.
+        queue: the queue.
+    """
+    global_scope().var(name).value = queue
+
+
+def _line_of(error: BaseException) -> Where | None:
+    """The innermost line outside this project that an error came through."""
+    found = None
+    for frame, line in traceback.walk_tb(error.__traceback__):
+        if not frame.f_globals.get("__name__", "").startswith(_INTERNAL):
+            found = Where(frame.f_code.co_filename, line, frame.f_code.co_name)
+    return found

@@ -1,0 +1,191 @@
+"""Synthetic text with the vocabulary of a real corpus: Zipf frequencies, and words that predict the next one.
+
+Source: G. Zipf, Human Behavior and the Principle of Least Effort (1949).
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from fluidnb.data.dataset import standin
+
+_BLOCK = 1000  # sentences that are drawn at once
+#: Words of praise, then as many of blame.
+VERDICTS = tuple(
+    "great wonderful funny beautiful moving superb charming lovely brilliant delightful "
+    "bad terrible boring awful worst poor dull empty tedious dreadful".split()
+)
+
+_SYLLABLES = [first + second for first in "bdfgklmnprstvz" for second in "aeiou"]
+
+Array = np.ndarray[Any, Any]
+
+
+@functools.cache
+def words(count: int, first: tuple[str, ...] = ()) -> tuple[str, ...]:
+    """Different words: given ones, those of the small grammar, then words of two and more syllables.
+
+    Args:
+        count: how many.
+        first: the words at the beginning.
+
+    Returns:
+        The words.
+
+    Example:
+        >>> words(3), words(80)[-2:], len(set(words(40_000)))
+        (('the', 'a', 'every'), ('bebu', 'beda'), 40000)
+    """
+    common = ("the", "a", *standin.DETERMINERS, *standin.NOUNS, *standin.VERBS, *standin.ADJECTIVES)
+    found = dict.fromkeys((*first, *common, *standin.PLACES, *standin.TIMES))
+    number = 0
+    while len(found) < count:
+        rest, word = number + len(_SYLLABLES), ""
+        while rest:
+            rest, last = divmod(rest, len(_SYLLABLES))
+            word = _SYLLABLES[last] + word
+        found[word] = None
+        number += 1
+    return tuple(found)[:count]
+
+
+class Language:
+    """Words by frequency; every other word follows from the one before it.
+
+    Args:
+        vocabulary: the words, the most frequent first.
+        kept: how many words occur more than `cutoff` times in the whole corpus.
+        cutoff: a number of occurrences.
+
+    Example:
+        >>> language = Language(words(100), kept=40, cutoff=50)
+        >>> counts = language.counts()
+        >>> sum(n > 50 for n in counts.values()), counts["the"]
+        (40, 538)
+        >>> [len(s) for s in language.sentences(2, seed=1, mean=8, most=20)]
+        [5, 11]
+    """
+
+    _SHIFT = 3.0  # the first words are no more frequent than in English
+
+    def __init__(self, vocabulary: Sequence[str], kept: int, cutoff: int) -> None:
+        self.words = vocabulary
+        ranks = np.arange(len(vocabulary)) + self._SHIFT
+        self._counts = np.floor(cutoff * (kept + self._SHIFT) / (ranks + 1)).astype(np.int64) + 1
+        self._cumulative = np.cumsum(self._counts) / self._counts.sum()
+        self._following = self._drawn(np.random.RandomState(kept), (len(vocabulary), 3))
+
+    def counts(self, share: float = 1.0) -> dict[str, float]:
+        """Expected word counts of the corpus.
+
+        Args:
+            share: the part of the corpus.
+
+        Returns:
+            Word to number.
+        """
+        return dict(zip(self.words, (self._counts * share if share != 1 else self._counts).tolist(), strict=True))
+
+    def sentences(self, count: int, seed: int, mean: float, most: int, spread: float = 0.5) -> Iterator[list[int]]:
+        """Sentences as ranks of words; each block of a thousand is drawn when it is needed.
+
+        Args:
+            count: how many.
+            seed: which ones.
+            mean: the mean length.
+            most: the greatest length.
+            spread: standard deviation of the logarithm of the lengths.
+
+        Yields:
+            The ranks of one sentence.
+        """
+        for block in range(0, count, _BLOCK):
+            random = np.random.RandomState([seed, block])
+            size = min(_BLOCK, count - block)
+            lengths = random.lognormal(np.log(mean) - spread**2 / 2, spread, size).round().clip(2, most).astype(int)
+            order = np.argsort(-lengths)
+            table = np.empty((size, int(lengths.max())), np.int32)
+            for i, active in enumerate(size - np.searchsorted(np.sort(lengths), np.arange(table.shape[1]), "right")):
+                column = self._drawn(random, active)
+                if i:
+                    follows = self._following[table[:active, i - 1], random.randint(0, 3, active)]
+                    column = np.where(random.random_sample(active) < 0.5, follows, column)
+                table[:active, i] = column
+            place = np.empty(size, np.int64)
+            place[order] = np.arange(size)
+            for row, length in zip(place, lengths, strict=True):
+                yield table[row, :length].tolist()
+
+    def texts(self, count: int, seed: int, mean: float, most: int) -> Iterator[str]:
+        """The same sentences as plain text.
+
+        Args:
+            count: how many.
+            seed: which ones.
+            mean: the mean length.
+            most: the greatest length.
+
+        Yields:
+            Words with a space between them.
+        """
+        for ranks in self.sentences(count, seed, mean, most):
+            yield " ".join([self.words[rank] for rank in ranks])
+
+    def pairs(
+        self, count: int, seed: int, mean: float, most: int, translated: Sequence[Sequence[str]]
+    ) -> Iterator[str]:
+        """Sentences with a translation word by word.
+
+        Args:
+            count: how many.
+            seed: which ones.
+            mean: the mean length.
+            most: the greatest length.
+            translated: for each word its translations, which are used in turns.
+
+        Yields:
+            Lines of a sentence, a tab, and its translation.
+
+        Example:
+            >>> language = Language(words(100), kept=40, cutoff=50)
+            >>> next(language.pairs(1, seed=2, mean=4, most=9, translated=[(word[::-1],) for word in words(100)]))
+            'befe poet\\tefeb teop'
+        """
+        for ranks in self.sentences(count, seed, mean, most):
+            other = [translated[rank][i % len(translated[rank])] for i, rank in enumerate(ranks)]
+            yield f"{' '.join([self.words[rank] for rank in ranks])}\t{' '.join(other)}"
+
+    def reviews(self, count: int, seed: int, label: int, mean: float, most: int) -> Iterator[list[int]]:
+        """Texts among whose words are `VERDICTS`, four of five as the label says; the vocabulary begins with them.
+
+        Args:
+            count: how many.
+            seed: which ones.
+            label: 0 for praise, 1 for blame.
+            mean: the mean length.
+            most: the greatest length.
+
+        Yields:
+            The ranks of one text.
+
+        Example:
+            >>> language = Language(words(100, VERDICTS), kept=40, cutoff=50)
+            >>> review = next(language.reviews(1, 1, 0, mean=60, most=90))
+            >>> sum(rank < 10 for rank in review) > 2 * sum(10 <= rank < 20 for rank in review) > 0
+            True
+        """
+        kinds = len(VERDICTS) // 2
+        for number, ranks in enumerate(self.sentences(count, seed, mean, most, spread=0.7)):
+            yield [
+                rank if rank >= 2 * kinds else rank % kinds + kinds * (label ^ ((number + position) % 5 == 0))
+                for position, rank in enumerate(ranks)
+            ]
+
+    def _drawn(self, random: np.random.RandomState, shape: int | tuple[int, ...]) -> Array:
+        """Ranks by frequency alone."""
+        ranks: Array = np.searchsorted(self._cumulative, random.random_sample(shape))
+        return ranks

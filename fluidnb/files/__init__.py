@@ -1,0 +1,1 @@
+"""Files on disk: atomic writes, and folders that belong to one user."""

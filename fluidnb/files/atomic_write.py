@@ -1,0 +1,231 @@
+"""Atomic writes: a file has either its old content or all of its new content, whatever happens in between."""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import fcntl
+import hashlib
+import io
+import os
+import shutil
+import stat
+from collections.abc import Iterator
+from typing import IO, Any, BinaryIO, Literal, overload
+
+from fluidnb.errors import EnforceNotMet
+
+#: Longest name, in bytes, that may carry a suffix: file systems allow 255.
+_LONGEST = 240
+#: What a file system without locks answers; writers of one path are not serialised there.
+_NO_LOCKS = (errno.ENOLCK, errno.ENOTSUP, errno.ENOSYS, errno.EINVAL)
+#: What the operating system says when there is no room.
+_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+
+
+@overload
+def atomic_write(
+    path: str | os.PathLike[str],
+    *,
+    text: Literal[False] = ...,
+    overwrite: bool = ...,
+    parents: bool = ...,
+    size: int | None = ...,
+) -> contextlib.AbstractContextManager[BinaryIO]: ...
+@overload
+def atomic_write(
+    path: str | os.PathLike[str],
+    *,
+    text: Literal[True],
+    overwrite: bool = ...,
+    parents: bool = ...,
+    size: int | None = ...,
+) -> contextlib.AbstractContextManager[IO[str]]: ...
+@contextlib.contextmanager
+def atomic_write(
+    path: str | os.PathLike[str],
+    *,
+    text: bool = False,
+    overwrite: bool = True,
+    parents: bool = False,
+    size: int | None = None,
+) -> Iterator[Any]:
+    """Opens a file for writing that replaces `path` when the block ends without an error.
+
+    The content goes to ``.<name>.part`` in the same folder, is flushed to the disk, and is renamed; the folder is
+    flushed too. An error or Ctrl-C removes the temporary file. After a kill or a power failure it stays, and the next
+    write of the same path uses and renames it. Two writers of one path wait for each other (``flock``). A path that
+    is no regular file (a pipe, ``/dev/stdout``) is written directly.
+
+    Args:
+        path: the file; symbolic links are followed.
+        text: True opens it for UTF-8 text, False for bytes.
+        overwrite: False refuses a path that exists.
+        parents: True creates missing folders.
+        size: bytes that will be written, if known; reported when there is no room.
+
+    Yields:
+        The open file.
+
+    Raises:
+        EnforceNotMet: the file cannot be written (no room, no permission, name too long ...), or it exists and
+            `overwrite` is False.
+
+    Example:
+        >>> import tempfile
+        >>> path = os.path.join(tempfile.mkdtemp(), "weights")
+        >>> with atomic_write(path) as file:
+        ...     _ = file.write(b"all"); os.path.exists(path)
+        False
+        >>> os.listdir(os.path.dirname(path))
+        ['weights']
+    """
+    name = os.fspath(path)
+    if not overwrite and os.path.exists(name):
+        raise EnforceNotMet(
+            f"{name} exists!, cannot save to it when overwrite=false",
+            expected="a path without a file", received=name, hint="overwrite=True replaces it.",
+        )  # fmt: skip
+    target = os.path.realpath(name)
+    try:
+        _check_link(name)
+        if os.path.exists(target) and not os.path.isfile(target):
+            with open(target, "wb") as direct, _as_text(direct, text) as file:
+                yield file
+            return
+        if parents:
+            with contextlib.suppress(FileExistsError):  # then a part of the path is a file, which opening says better
+                os.makedirs(os.path.dirname(target), exist_ok=True)
+        partial = _partial(target)
+        with io.BufferedWriter(_locked(partial)) as buffered:
+            try:
+                with _as_text(buffered, text) as file:
+                    yield file
+                buffered.flush()
+                _keep_mode(buffered.fileno(), target)
+                os.fsync(buffered.fileno())  # before the rename: the new name must never mean data that is not on disk
+                os.replace(partial, target)
+            except BaseException:
+                _remove(partial, buffered.fileno())
+                raise
+        _sync_folder(os.path.dirname(target))
+    except OSError as error:
+        raise _refusal(name, error, size) from error
+
+
+@contextlib.contextmanager
+def _as_text(file: IO[bytes], text: bool) -> Iterator[IO[Any]]:
+    """The file itself, or a text layer over it that leaves it open."""
+    if not text:
+        yield file
+        return
+    wrapper = io.TextIOWrapper(file, "utf-8")
+    try:
+        yield wrapper
+    finally:
+        wrapper.detach()
+
+
+def _check_link(path: str) -> None:
+    """Refuse another user's link in a shared folder, as Linux does for what is opened through it."""
+    if os.path.islink(path):
+        folder = os.stat(os.path.dirname(os.path.abspath(path)))
+        shared = folder.st_mode & stat.S_ISVTX and folder.st_mode & stat.S_IWOTH
+        if shared and os.lstat(path).st_uid not in (os.geteuid(), folder.st_uid):
+            raise OSError(errno.EACCES, "the path is a link of another user in a shared folder", path)
+
+
+def _partial(target: str) -> str:
+    """Path of the temporary file: one name for each target, so that what a killed process left is used again."""
+    folder, name = os.path.split(target)
+    if len(os.fsencode(name)) > _LONGEST:
+        name = hashlib.sha256(os.fsencode(name)).hexdigest()[:32]
+    return os.path.join(folder, f".{name}.part")
+
+
+def _locked(partial: str) -> io.FileIO:
+    """Open and lock an empty temporary file."""
+    while True:
+        handle = os.open(partial, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o666)
+        file = io.FileIO(handle, "w")
+        try:
+            found = os.fstat(handle)
+            if not stat.S_ISREG(found.st_mode) or found.st_nlink > 1 or found.st_uid != os.geteuid():
+                # Another user may have put it into a shared folder, to be written through.
+                raise OSError(errno.EPERM, "the temporary file belongs to another user", partial)
+            try:
+                fcntl.flock(handle, fcntl.LOCK_EX)
+            except OSError as error:
+                if error.errno not in _NO_LOCKS:
+                    raise
+            if _is_open_as(partial, handle):
+                file.truncate(0)
+                return file
+        except BaseException:
+            file.close()
+            raise
+        file.close()  # the writer before us has renamed or removed it: take a new one
+
+
+def _is_open_as(partial: str, handle: int) -> bool:
+    """Whether a path still is the file that a handle has open."""
+    try:
+        return os.path.samestat(os.stat(partial, follow_symlinks=False), os.fstat(handle))
+    except FileNotFoundError:
+        return False
+
+
+def _remove(partial: str, handle: int) -> None:
+    """Remove the temporary file, unless it has been renamed and the path is another writer's now."""
+    with contextlib.suppress(OSError):
+        if _is_open_as(partial, handle):
+            os.unlink(partial)
+
+
+def _keep_mode(handle: int, target: str) -> None:
+    """Give the new file the permissions of the one that it replaces."""
+    with contextlib.suppress(FileNotFoundError):
+        os.fchmod(handle, stat.S_IMODE(os.stat(target).st_mode))
+
+
+def _sync_folder(folder: str) -> None:
+    """Flush a rename to the disk, where the file system can."""
+    handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        os.fsync(handle)
+    except OSError as error:
+        if error.errno not in (errno.EINVAL, errno.ENOTSUP):
+            raise
+    finally:
+        os.close(handle)
+
+
+def _refusal(path: str, error: OSError, size: int | None) -> EnforceNotMet:
+    """The error for a path that cannot be written."""
+    if error.errno not in _FULL:
+        hint = {
+            errno.EACCES: "choose a folder that you may write to.",
+            errno.EROFS: "choose a folder on another file system: this one is read-only.",
+            errno.ENAMETOOLONG: "choose a shorter name.",
+            errno.ENOTDIR: "a part of the path is a file: choose another folder.",
+            errno.EISDIR: "the path is a folder: add a file name.",
+        }.get(error.errno or 0)
+        return EnforceNotMet(f"Cannot write {path}.", received=error.strerror or str(error), hint=hint)
+    folder = os.path.dirname(os.path.realpath(path))
+    while not os.path.isdir(folder):
+        folder = os.path.dirname(folder)
+    return EnforceNotMet(
+        f"Cannot write {path}: {error.strerror}.",
+        expected="more free space" if size is None else f"{size:,} free bytes in {folder}",
+        received=_free_space(folder, error.errno),
+        hint="free some space, or choose another folder; the file that was there before is unchanged.",
+    )
+
+
+def _free_space(folder: str, number: int | None) -> str:
+    """Free space of a folder, or the size limit of files, as text."""
+    if number == errno.EFBIG:
+        return "a limit on the size of files (ulimit -f, or the file system's)"
+    if number == errno.EDQUOT:
+        return "a used-up quota"
+    return f"{shutil.disk_usage(folder).free:,} free bytes"

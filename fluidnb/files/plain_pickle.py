@@ -1,0 +1,194 @@
+"""A restricted unpickler: plain values and numpy arrays, nothing else; no name in the file is imported or called.
+
+Pickles come with data sets (CIFAR's batches, written by Python 2), RecordIO files and parts of readers. The few names
+that they need (numpy's array, dtype and scalar, sets) map to small classes of this file; any other name is refused.
+"""
+
+from __future__ import annotations
+
+import io
+import pickle
+import pickletools
+import re
+from typing import Any, BinaryIO
+
+import numpy as np
+
+from fluidnb.errors import EnforceNotMet
+
+#: The opcode LONG_BINPUT with its index; the C unpickler allocates a table of that size.
+_MEMO_INDEX = re.compile(rb"r(?=(....))", re.DOTALL)
+#: The opcode PUT with its index, in text.
+_MEMO_TEXT = re.compile(rb"p\d{7}")
+
+
+class _Dtype:
+    """A ``numpy.dtype`` of plain numbers while it is read."""
+
+    def __init__(self, code: Any, *_: Any) -> None:
+        self.code = code.decode("ascii") if isinstance(code, bytes) else str(code)
+        self.order = "|"
+
+    def __setstate__(self, state: Any) -> None:
+        order = state[1]
+        self.order = order.decode("ascii") if isinstance(order, bytes) else str(order)
+
+    def dtype(self) -> np.dtype[Any]:
+        if self.code[:1] not in "uifb" or not self.code[1:].isdigit() or self.order not in "<>|=":
+            raise pickle.UnpicklingError(f"arrays of {self.code} are not plain numbers")
+        return np.dtype(self.order + self.code)
+
+
+class _Array:
+    """A ``numpy.ndarray`` while it is read: created empty, then given its state."""
+
+    state: tuple[Any, ...] = ()
+
+    def __init__(self, *_: Any) -> None:
+        pass
+
+    def __setstate__(self, state: Any) -> None:
+        self.state = state
+
+    def value(self) -> np.ndarray[Any, Any]:
+        try:
+            _, shape, kind, by_columns, data = self.state
+            flat = np.frombuffer(data, kind.dtype())
+            return flat.reshape(shape, order="F" if by_columns else "C")
+        except (AttributeError, TypeError, ValueError) as e:
+            raise pickle.UnpicklingError(f"an array in it has no valid state ({e})") from None
+
+
+class _Scalar:
+    """A numpy scalar while it is read."""
+
+    def __init__(self, kind: Any, data: Any = None, *_: Any) -> None:
+        self.kind, self.data = kind, data
+
+    def value(self) -> Any:
+        try:
+            (number,) = np.frombuffer(self.data, self.kind.dtype())
+            return number
+        except (AttributeError, TypeError, ValueError) as e:
+            raise pickle.UnpicklingError(f"a number in it has no valid state ({e})") from None
+
+
+class _Unset:
+    """The class ``numpy.ndarray``, which a pickle only mentions."""
+
+
+def _encode(text: str, encoding: str) -> bytes:
+    """Encodes text as Python 3 encodes bytes in pickle protocols 0 to 2."""
+    if encoding != "latin1":
+        raise pickle.UnpicklingError(f"bytes in {encoding}")
+    return text.encode("latin1")
+
+
+def _bytearray(data: bytes | str = b"", encoding: str = "latin-1") -> bytearray:
+    """``bytearray`` of bytes or text; the built-in one would allocate any number that it is given."""
+    if isinstance(data, str) and encoding == "latin-1":
+        return bytearray(data, encoding)
+    if not isinstance(data, bytes):
+        raise pickle.UnpicklingError(f"a bytearray of {type(data).__name__}")
+    return bytearray(data)
+
+
+_NAMES: dict[tuple[str, str], Any] = {("numpy", "ndarray"): _Unset, ("numpy", "dtype"): _Dtype}
+_NAMES |= {(f"numpy.{core}.multiarray", "_reconstruct"): _Array for core in ("core", "_core")}
+_NAMES |= {(f"numpy.{core}.multiarray", "scalar"): _Scalar for core in ("core", "_core")}
+for _builtins in ("builtins", "__builtin__"):  # in Python 3 and 2
+    _NAMES |= {(_builtins, kind.__name__): kind for kind in (set, frozenset, complex)}
+    _NAMES[_builtins, "bytearray"] = _bytearray
+_NAMES["_codecs", "encode"] = _encode
+
+
+class _Plain(pickle.Unpickler):
+    def find_class(self, module: str, name: str) -> Any:
+        if (module, name) not in _NAMES:
+            raise pickle.UnpicklingError(f"it asks for {module}.{name}, which no plain data needs")
+        return _NAMES[module, name]
+
+    def persistent_load(self, pid: Any) -> Any:
+        raise pickle.UnpicklingError("it refers to something outside of it")
+
+
+def loads(data: bytes, source: str, encoding: str = "ASCII") -> Any:
+    """Plain value of a pickle: numbers, text, bytes, containers of them, numpy arrays and scalars.
+
+    Args:
+        data: the pickle, written by Python 2 or 3.
+        source: its file, for errors.
+        encoding: for text of Python 2; "bytes" keeps it as bytes.
+
+    Returns:
+        The value; arrays are read-only.
+
+    Raises:
+        EnforceNotMet: it asks for anything but plain values, or is damaged.
+
+    Example:
+        >>> loads(pickle.dumps(([1, 2], "a", np.array([3.0]))), "a sample")
+        ([1, 2], 'a', array([3.]))
+        >>> loads(pickle.dumps(print), "a sample")
+        Traceback (most recent call last):
+        fluidnb.errors.EnforceNotMet: a sample is not plain data: it asks for builtins.print, which no plain data needs.
+          ...
+    """
+    try:
+        _check_memo(data)
+        return _resolved(_Plain(io.BytesIO(data), encoding=encoding).load(), {})
+    except Exception as e:  # a damaged pickle can raise anything
+        raise EnforceNotMet(
+            f"{source} is not plain data: {e}.",
+            hint="reading stopped there; do not use files of unknown origin.",
+        ) from None
+
+
+def load(file: BinaryIO) -> Any:
+    """Plain value of a pickle in an open file; a safe ``pickle.load``.
+
+    Args:
+        file: open for binary reading.
+
+    Returns:
+        The value.
+
+    Raises:
+        EnforceNotMet: as for `loads`.
+
+    Example:
+        >>> load(io.BytesIO(pickle.dumps([1, 2])))
+        [1, 2]
+    """
+    return loads(file.read(), str(getattr(file, "name", "a file")))
+
+
+def _check_memo(data: bytes) -> None:
+    """Refuse indexes of the memo that are larger than the pickle: a table of that size would be allocated."""
+    suspects = (int.from_bytes(m[1], "little") for m in _MEMO_INDEX.finditer(data))
+    if not any(index > len(data) for index in suspects) and not _MEMO_TEXT.search(data):
+        return
+    for opcode, argument, _ in pickletools.genops(data):  # slower: the bytes may as well be part of a string
+        if opcode.name in ("LONG_BINPUT", "PUT") and int(argument or 0) > len(data):
+            raise pickle.UnpicklingError(f"it has {argument} as an index of an object")
+
+
+def _resolved(value: Any, known: dict[int, Any]) -> Any:
+    """The value with arrays and scalars in place of what was created while reading."""
+    if type(value) in (int, float, str, bytes, bool, type(None)):
+        return value
+    if isinstance(value, _Array | _Scalar):
+        if id(value) not in known:
+            known[id(value)] = value.value()
+        return known[id(value)]
+    if isinstance(value, list | tuple | set | frozenset | dict):
+        if id(value) not in known:
+            if isinstance(value, dict):
+                pairs = value.items()
+                known[id(value)] = {_resolved(k, known): _resolved(v, known) for k, v in pairs}
+            else:
+                known[id(value)] = type(value)(_resolved(v, known) for v in value)
+        return known[id(value)]
+    if isinstance(value, _Dtype | _Unset) or value in _NAMES.values():
+        raise pickle.UnpicklingError("it holds a type, no value")
+    return value
