@@ -12,7 +12,7 @@ from fluidnb.cli.command import Command
 def arguments(parser: ArgumentParser) -> None:
     """Declare the arguments."""
     parser.add_argument("works", nargs="*", metavar="WORK", help="what to measure (default: everything)")
-    parser.add_argument("--peers", metavar="NAMES", default="fluidnb", help="beside whom, with commas (%(default)s)")
+    parser.add_argument("--peers", metavar="NAMES", default="fluidnb", help="frameworks to compare with (%(default)s)")
     parser.add_argument("--json", metavar="FILE", type=Path, help="where the numbers go (.bench/last.json)")
 
 

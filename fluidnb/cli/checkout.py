@@ -34,7 +34,7 @@ def root(needed: str) -> Path:
         f"There is no {needed}/ beside this fluidnb: it was installed as a package, which is without it.",
         expected=f"a checkout, with {needed}/ in it",
         received=f"fluidnb in {Path(fluidnb.__file__).parent}",
-        hint="clone the project, and in the clone: pip install --editable '.[data,notebook,test]'",
+        hint="clone the project, and in the clone: pip install --editable '.[data,notebook,test,test-more]'",
     )
 
 

@@ -1,8 +1,9 @@
-"""``fluidnb debug``: a script whose programs an editor steps through, forwards and backwards."""
+"""``fluidnb debug``: steps through a script's programs, forwards and backwards, in an editor or in the terminal."""
 
 from __future__ import annotations
 
 import os
+import select
 import signal
 import sys
 import threading
@@ -23,11 +24,12 @@ _INTERRUPTED = 130
 
 def arguments(parser: ArgumentParser) -> None:
     """Declare the arguments."""
+    parser.add_argument("--prompt", action="store_true", help="a prompt in this terminal instead of an editor")
     parser.add_argument("--port", type=int, default=0, help="where editors find it (default: any free port)")
-    parser.add_argument("--stdio", action="store_true", help="speak with one editor, which has started this, by pipes")
+    parser.add_argument("--stdio", action="store_true", help="speak DAP on stdin and stdout, for an editor")
     parser.add_argument("--no-wait", action="store_true", help="run at once; an editor may come later")
     parser.add_argument("--startup", action="store_true", help="also walk programs that only initialise")
-    parser.add_argument("--force", action="store_true", help="although a real paddle is installed here")
+    parser.add_argument("--force", action="store_true", help="run even if PaddlePaddle is installed")
     parser.add_argument("--seed", type=int, help="fix everything random, as fluidnb.seed(SEED) does")
     parser.add_argument("script", metavar="SCRIPT", type=Path)
     rest = parser.add_argument("arguments", metavar="ARGS", nargs=REMAINDER, help="what the script finds in sys.argv")
@@ -38,10 +40,11 @@ def run(options: Namespace) -> int:
     """Run a script under the debugger.
 
     Args:
-        options: ``script``, ``arguments``, ``port``, ``stdio``, ``no_wait``, ``startup``, ``force``, ``seed``.
+        options: ``script``, ``arguments``, ``prompt``, ``port``, ``stdio``, ``no_wait``, ``startup``, ``force`` and
+            ``seed``.
 
     Returns:
-        0, what it gives to ``sys.exit``, 1 after an error of its own, or 130 when a client has ended it.
+        0, what it gives to ``sys.exit``, 1 after an error of its own, or 130 when a client or ``quit`` has ended it.
 
     Raises:
         FluidError: there is no such script, the port is taken, or a real paddle is installed.
@@ -50,18 +53,25 @@ def run(options: Namespace) -> int:
     from fluidnb.dap.host import Host
     from fluidnb.dap.server import Server, new_token
     from fluidnb.debug import Session
+    from fluidnb.errors import FluidError
     from fluidnb.program import Program
+    from fluidnb.terminal.prompt import asker
 
     script.check(options.script)
+    ask = asker()
+    if options.prompt and ask is None:
+        raise FluidError("--prompt needs a terminal.", hint="without it, an editor steps through the script.")
     session = Session(Program())
     token = "" if options.stdio else new_token()
     host = Host(lambda: session, token, stays=not options.stdio, interrupt=_interrupt)
     try:
         if options.stdio:
-            return _by_pipes(host, lambda: _debugged(options, session, host))
+            return _by_pipes(host, lambda: _debugged(options, session, host, ask))
+        if options.prompt:
+            return _debugged(options, session, host, ask)
         with Server(host, token, options.port) as server:
             print(server.text(f"Fluid: {options.script.name}"), file=sys.stderr, flush=True)
-            return _debugged(options, session, host)
+            return _debugged(options, session, host, ask)
     finally:
         session.close()
 
@@ -80,7 +90,7 @@ def _by_pipes(host: Host, act: Callable[[], int]) -> int:
         host.close()
 
 
-def _debugged(options: Namespace, session: Session, host: Host) -> int:
+def _debugged(options: Namespace, session: Session, host: Host, ask: Callable[[Session], None] | None) -> int:
     from fluidnb.cli import script
     from fluidnb.dap.follow import following, telling
 
@@ -91,10 +101,8 @@ def _debugged(options: Namespace, session: Session, host: Host) -> int:
                 from fluidnb.session import seed
 
                 seed(options.seed)
-            if not options.no_wait:
-                if not options.stdio:
-                    print("waiting for an editor; Ctrl-C ends it", file=sys.stderr, flush=True)
-                host.wait_for_client()
+            if options.prompt or (not options.no_wait and _wants_prompt(options, host, ask is not None)):
+                session.on_stop, session.stop_at_entry = ask, True
             with telling(host.output, silent=options.stdio):
                 status = _ran(options.script)
     except KeyboardInterrupt:
@@ -103,9 +111,39 @@ def _debugged(options: Namespace, session: Session, host: Host) -> int:
     return status
 
 
+def _wants_prompt(options: Namespace, host: Host, terminal: bool) -> bool:
+    """Wait for an editor; whether the user has pressed Enter in the terminal instead."""
+    if options.stdio:
+        host.wait_for_client()
+        return False
+    choice = "; Enter begins a prompt here" if terminal else ""
+    print(f"waiting for an editor{choice}; Ctrl-C ends it", file=sys.stderr, flush=True)
+    pressed, over = threading.Event(), threading.Event()
+
+    def listen() -> None:
+        while not over.is_set():
+            if select.select([sys.stdin], [], [], 0.2)[0]:
+                sys.stdin.readline()
+                pressed.set()
+                host.changed()
+                return
+
+    listener = threading.Thread(target=listen, name="fluid-debug-enter", daemon=True)
+    if terminal:
+        listener.start()
+    try:
+        host.wait_for_client(pressed.is_set)
+    finally:
+        over.set()
+        if terminal:
+            listener.join()
+    return pressed.is_set()
+
+
 def _ran(path: Path) -> int:
     from fluidnb.cli import script
     from fluidnb.cli.run import status_of
+    from fluidnb.debug.session import Stopped
 
     try:
         script.run(path)
@@ -113,6 +151,9 @@ def _ran(path: Path) -> int:
         return status_of(ended.code)
     except KeyboardInterrupt:
         raise
+    except Stopped as left:
+        print(f"{left.summary} {left.received}", file=sys.stderr)
+        return _INTERRUPTED
     except BaseException as error:  # noqa: BLE001  whatever a script may raise
         script.tell(error, path)
         return 1
@@ -126,8 +167,10 @@ def _interrupt() -> None:
 
 
 COMMAND = Command(
-    "Run a script; an editor steps through its programs, forwards and backwards.", arguments, run,
-    example="example:\n  fluidnb debug train.py --epochs 3\n\n"
-    "It prints a port, a token and a launch.json, and waits for an editor\n"
-    "that speaks the Debug Adapter Protocol.",
+    "Run a script; step through its programs, also backwards.", arguments, run,
+    example="example:\n  fluidnb debug --prompt train.py --epochs 3\n\n"
+    "The prompt stops at the first operator and knows the short words of gdb and pdb.\n"
+    "Without --prompt it prints a port, the path of a token and a launch.json, and\n"
+    "waits for an editor that speaks the Debug Adapter Protocol. In a terminal, Enter\n"
+    "begins a prompt instead.",
 )  # fmt: skip

@@ -12,7 +12,7 @@ from fluidnb.cli.command import Command
 
 def arguments(parser: ArgumentParser) -> None:
     """Declare the arguments."""
-    parser.add_argument("--force", action="store_true", help="although a real paddle is installed here")
+    parser.add_argument("--force", action="store_true", help="run even if PaddlePaddle is installed")
     parser.add_argument("--seed", type=int, help="fix everything random, as fluidnb.seed(SEED) does")
     parser.add_argument("script", metavar="SCRIPT", type=Path)
     rest = parser.add_argument("arguments", metavar="ARGS", nargs=REMAINDER, help="what the script finds in sys.argv")

@@ -43,7 +43,7 @@ def as_program(path: Path, arguments: Sequence[str] = (), force: bool = False) -
     Args:
         path: the script.
         arguments: what it finds in ``sys.argv`` after its own name.
-        force: whether to do so although a real paddle is installed.
+        force: whether to do so even if PaddlePaddle is installed.
 
     Raises:
         FluidError: there is no such script, or a real paddle is installed.

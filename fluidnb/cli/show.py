@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from fluidnb.cli.command import Command
 from fluidnb.errors import FluidError, NotFound
+from fluidnb.files.atomic_write import atomic_write
 
 if TYPE_CHECKING:
     from fluidnb.viz import ProgramPicture
@@ -24,7 +25,7 @@ def arguments(parser: ArgumentParser) -> None:
     parser.add_argument("--program", metavar="NAME", help="one of a script's programs, as the script calls it")
     parser.add_argument("--startup", action="store_true", help="a script's startup program")
     parser.add_argument("--run", action="store_true", help="run a script to its end, not only to its first exe.run()")
-    parser.add_argument("--force", action="store_true", help="run a script although a real paddle is installed here")
+    parser.add_argument("--force", action="store_true", help="run a script even if PaddlePaddle is installed")
     parser.add_argument("--block", metavar="N", type=_number, help="only this block, with those inside it")
     parser.add_argument("--ops", action="store_true", help="count operators by type instead of listing them")
     parser.add_argument("--limit", metavar="N", type=_number, default=400, help="operators shown at most (%(default)s)")
@@ -111,10 +112,8 @@ def _write(text: str, file: Path) -> None:
     if str(file) == "-":
         print(text)
         return
-    try:
-        file.write_text(text + "\n", encoding="utf-8")
-    except OSError as error:
-        raise FluidError(f"Cannot write {file}.", received=error.strerror) from None
+    with atomic_write(file, text=True) as out:
+        out.write(text + "\n")
     print(f"{file}: {len(text) / 1024:.1f} KB")
 
 

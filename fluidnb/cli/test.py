@@ -13,8 +13,8 @@ from fluidnb.errors import FluidError
 def arguments(parser: ArgumentParser) -> None:
     """Declare the arguments."""
     parser.add_argument("-R", metavar="NAME", help="only tests whose name has this in it (a regular expression)")
-    parser.add_argument("-V", action="store_true", help="tell every test, and show what it prints")
-    parser.add_argument("-N", action="store_true", help="tell the names of the tests, and run none")
+    parser.add_argument("-V", action="store_true", help="verbose: one line for each test, with its output")
+    parser.add_argument("-N", action="store_true", help="list test names only")
     parser.add_argument("-j", metavar="N", help="so many tests at a time (default: 1; logical: one for each core)")
     parser.add_argument("--full", action="store_true", help="large sets of cases whole, not sampled")
 

@@ -13,6 +13,7 @@ from fluidnb.dap.capabilities import CAPABILITIES
 from fluidnb.dap.counting import shifted, shifts
 from fluidnb.dap.looking import Looking
 from fluidnb.dap.references import BASE, END, References
+from fluidnb.dap.requests import checked_arguments
 from fluidnb.dap.sources import Source, Sources
 from fluidnb.dap.stops import Stops
 from fluidnb.debug.session import Session
@@ -197,7 +198,7 @@ class Adapter(Looking):
             do = getattr(self, f"do_{command}", None)
             if do is None and command not in _MOVES:
                 raise NotFound(f"There is no request {command} here.", received=command)
-            given = shifted(arguments or {}, self._shifts)
+            given = shifted(checked_arguments(command, arguments or {}), self._shifts)
             body = self._move(command, given) if do is None else do(given)
             body = shifted(body, self._shifts, -1)
             found: Message = {"success": True} if body is None else {"success": True, "body": body}
@@ -312,7 +313,7 @@ class Adapter(Looking):
         if self._session.closed:
             raise EnforceNotMet("The session is closed.")
         if self._session.snapshot.state not in ("paused", "done"):
-            raise EnforceNotMet("The program is not standing still.", received=self._session.snapshot.text)
+            raise EnforceNotMet("The program is running; pause it first.", received=self._session.snapshot.text)
 
     # ---- what happens
 

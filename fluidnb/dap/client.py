@@ -13,6 +13,9 @@ from fluidnb.dap.capabilities import CAPABILITIES
 from fluidnb.dap.wire import packed, read_message
 from fluidnb.errors import FluidError
 
+#: Seconds that a connection has to show its token.
+_PATIENCE = 10.0
+
 #: Messages that may wait for a client that does not read; one that lets more wait is sent away.
 _WAITING = 10_000
 
@@ -46,11 +49,15 @@ class Client:
         self._out: queue.Queue[bytes | None] = queue.Queue(_WAITING)
         self.adapter: Adapter | None = None
         self._hello: Message | None = None
+        self._too_late = threading.Timer(_PATIENCE, hang_up)
+        self._too_late.daemon = True
         self._writing = threading.Thread(target=self._write, name="fluid-dap-write", daemon=True)
         self._reading = threading.Thread(target=self._read, name="fluid-dap-read", daemon=True)
 
     def start(self) -> None:
         """Begin to listen."""
+        if self._token:
+            self._too_late.start()
         self._writing.start()
         self._reading.start()
 
@@ -60,6 +67,7 @@ class Client:
         Args:
             patience: seconds that it has to read what waits.
         """
+        self._too_late.cancel()
         self._put(None)
         self._writing.join(patience)
         self._hang_up()
@@ -111,6 +119,7 @@ class Client:
         except FluidError as error:
             self._send(_refusal(message, str(error)))
             return False
+        self._too_late.cancel()
         if self._hello is not None:
             self.adapter.answer(self._hello, lambda response: None)  # it was answered before the token was shown
         self.adapter.answer(message, self._send)

@@ -11,6 +11,7 @@ import numpy as np
 from fluidnb.debug.look import View, frozen, holds
 from fluidnb.debug.walker import Walker
 from fluidnb.errors import EnforceNotMet, NotFound, OpTypeError, OpValueError
+from fluidnb.expressions import tree_of
 from fluidnb.program import Variable
 from fluidnb.values.far import FarArray
 
@@ -120,7 +121,7 @@ def target(text: str, around: Mapping[str, Any]) -> tuple[str, tuple[Any, ...]]:
     """
     base, _, _ = text.partition("[")
     try:
-        node = ast.parse(text.strip(), mode="eval").body
+        node = tree_of(text).body
     except SyntaxError:
         return text.strip(), ()  # the name of a gradient
     index: list[Any] = []

@@ -10,6 +10,7 @@ from typing import Any, TextIO
 
 from fluidnb.debug.session import Session
 from fluidnb.program import Program, hooks
+from fluidnb.runtime.program_state import program_state
 
 
 @contextlib.contextmanager
@@ -38,7 +39,7 @@ def following(session: Session, startup: bool = False) -> Iterator[None]:
     def join(program: Program, scope: Any) -> None:
         if before is not None:
             before(program, scope)
-        if program.desc.prepared.get("debugger") is None and (startup or not only_initialises(program)):
+        if program_state(program.desc).attached is None and (startup or not only_initialises(program)):
             session.join(program)
 
     hooks.before_run = join

@@ -12,11 +12,17 @@ from fluidnb.dap.sources import ScriptSources
 from fluidnb.debug.session import Session, Stopped, unanswered
 from fluidnb.debug.snapshot import Snapshot
 from fluidnb.debug.walker import Walker
-from fluidnb.errors import NotFound
+from fluidnb.errors import NotFound, OpValueError
 from fluidnb.program import hooks
 
 #: Seconds that clients have to leave when all is over.
 _FAREWELL = 5.0
+
+#: Seconds that a client that has just left has to be gone, before the next one is refused.
+_HANDOVER = 2.0
+
+#: Connections that may be open at a time; most of them have not shown their token yet.
+_MOST = 16
 
 
 class Host:
@@ -41,6 +47,7 @@ class Host:
         self._session, self._token, self._stays, self._interrupt = session, token, stays, interrupt
         self._clients: list[Client] = []
         self._changed = threading.Condition()
+        self._taken = False  # whether an editor has joined
         self._ended = self._vanished = self._over = False
         self._given_up: BaseException | None = None
         self._waits = False  # whether what runs the program waits here, and looks at what has changed by itself
@@ -63,17 +70,25 @@ class Host:
         """
         client = Client(reader, writer, self._token, self._join, self._left, hang_up)
         with self._changed:
-            self._clients.append(client)
-        client.start()
+            refused = len(self._clients) >= _MOST
+            if not refused:
+                self._clients.append(client)
+        if refused:
+            hang_up()
+        else:
+            client.start()
         return client
 
-    def wait_for_client(self) -> None:
+    def wait_for_client(self, enough: Callable[[], bool] = lambda: False) -> None:
         """Wait until a client is ready: it has set its breakpoints.
+
+        Args:
+            enough: whether to wait no longer; checked again after `changed`.
 
         Raises:
             KeyboardInterrupt: Ctrl-C, or a client ended it all.
         """
-        self._wait(lambda: bool(self.ready))
+        self._wait(lambda: bool(self.ready) or enough())
 
     @property
     def ready(self) -> list[Adapter]:
@@ -148,6 +163,10 @@ class Host:
         session = self._session()
         if session is None or session.closed:
             raise NotFound("There is no debug session to join.", hint="begin one, then attach again.")
+        with self._changed:
+            if not self._changed.wait_for(lambda: not self._taken, _HANDOVER):
+                raise OpValueError("Another editor has joined this session.", hint="disconnect it, then attach again.")
+            self._taken = True
         return Adapter(emit, session, ScriptSources(lambda: session.program), self)
 
     def _left(self, client: Client, said: bool) -> None:
@@ -155,6 +174,7 @@ class Host:
         session = self._session()
         with self._changed:
             self._clients.remove(client)
+            self._taken = self._taken and client.adapter is None
             alone = not (self.ready or self._ended or self._over)
             ends = alone and self._interrupt is not None and not self._stays
             goes_on = alone and said and self._stays and session is not None and session.waited_for

@@ -37,7 +37,7 @@ class Looking:
 
     def do_stackTrace(self, a: Message) -> Message:
         """The blocks that are being run, innermost first, each with its iteration."""
-        return self._session.aside(self._stack, int(a.get("startFrame") or 0), int(a.get("levels") or 0))  # type: ignore[no-any-return]
+        return self._session.aside(self._stack, max(0, a.get("startFrame") or 0), max(0, a.get("levels") or 0))  # type: ignore[no-any-return]
 
     def _stack(self, walker: Walker, start: int, levels: int) -> Message:
         snapshot = _standing(walker)
@@ -71,7 +71,7 @@ class Looking:
         thing = self._known.find(a["variablesReference"])
         if not isinstance(thing, Held | Names):
             raise NotFound("There is nothing inside.", received=a["variablesReference"])
-        kind, start, count = a.get("filter") or "", int(a.get("start") or 0), int(a.get("count") or 0)
+        kind, start, count = a.get("filter") or "", max(0, a.get("start") or 0), max(0, a.get("count") or 0)
         pages = bool(self._client.get("supportsVariablePaging"))
 
         def read(walker: Walker) -> list[Row]:
@@ -149,7 +149,7 @@ class Looking:
 
     def do_completions(self, a: Message) -> Message:
         """Variables that a text can go on with."""
-        text = str(a["text"])[: max(0, int(a["column"]) - 1)]
+        text = str(a["text"])[: max(0, a["column"] - 1)]
         part = next((text[i:] for i in range(len(text)) if all(c.isalnum() or c in "_.@" for c in text[i:])), "")
 
         def names(walker: Walker) -> list[str]:
@@ -166,8 +166,8 @@ class Looking:
 
     def do_source(self, a: Message) -> Message:
         """The text of a source that is no file."""
-        reference = (a.get("source") or {}).get("sourceReference") or a["sourceReference"]
-        return {"content": self._sources.content(int(reference)), "mimeType": "text/plain"}
+        reference = (a.get("source") or {}).get("sourceReference") or a.get("sourceReference") or 0
+        return {"content": self._sources.content(reference), "mimeType": "text/plain"}
 
     def do_loadedSources(self, a: Message) -> Message:
         """The sources that the program is shown in."""
@@ -176,8 +176,8 @@ class Looking:
     def do_breakpointLocations(self, a: Message) -> Message:
         """The lines at which the program can stop."""
         source = a["source"]
-        path, first = source.get("path") or source.get("name") or "", int(a["line"])
-        last = int(a.get("endLine") or first)
+        path, first = source.get("path") or source.get("name") or "", a["line"]
+        last = a.get("endLine") or first
         return {"breakpoints": [{"line": n} for n in self._sources.lines(path) if first <= n <= last]}
 
     def _depth(self, frame: Any) -> int:
@@ -190,7 +190,7 @@ class Looking:
 def _standing(walker: Walker) -> Snapshot:
     """The snapshot of a program that stands still."""
     if walker.snapshot.state not in ("paused", "done"):
-        raise EnforceNotMet("The program is not standing still.", received=walker.snapshot.text)
+        raise EnforceNotMet("The program is running; pause it first.", received=walker.snapshot.text)
     return walker.snapshot
 
 

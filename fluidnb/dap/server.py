@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import os
 import secrets
 import socket
 import threading
@@ -11,21 +12,25 @@ from typing import Any
 
 from fluidnb.dap.host import Host
 from fluidnb.errors import OpValueError
+from fluidnb.files.atomic_write import atomic_write
+from fluidnb.files.cache_folder import cache_folder
 
 LOOPBACK = "127.0.0.1"
 
 
 class Server:
-    """Listens on a port until it is closed.
+    """Listens on a loopback port until it is closed; one client at a time that shows the token.
+
+    The token is in a file that only its owner can read, never in a text that a notebook or a log would keep.
 
     Args:
-        host: talks to the clients that come.
-        token: what they have to show.
+        host: talks to the client that comes.
+        token: what clients have to show.
         port: the port; 0 for any that is free.
 
     Attributes:
         port: the port.
-        token: what clients have to show.
+        token_file: the file with the token; removed by `close`.
 
     Raises:
         OpValueError: the port is taken, or there is no such port.
@@ -38,7 +43,7 @@ class Server:
     """
 
     def __init__(self, host: Host, token: str, port: int = 0) -> None:
-        self.host, self.token = host, token
+        self.host = host
         try:
             self._listener = socket.create_server((LOOPBACK, port))
         except (OSError, OverflowError) as error:
@@ -48,6 +53,10 @@ class Server:
                 hint="port 0 takes any that is free.",
             ) from None  # fmt: skip
         self.port: int = self._listener.getsockname()[1]
+        self.token_file = cache_folder("serve") / f"{self.port}.token"
+        with atomic_write(self.token_file, text=True) as file:
+            os.fchmod(file.fileno(), 0o600)
+            file.write(token)
         self._thread = threading.Thread(target=self._accept, name="fluid-dap-accept", daemon=True)
         self._thread.start()
 
@@ -58,7 +67,8 @@ class Server:
         self.close()
 
     def close(self) -> None:
-        """Send all clients away and give the port back."""
+        """Disconnect all clients and release the port."""
+        self.token_file.unlink(missing_ok=True)
         with contextlib.suppress(OSError):
             self._listener.shutdown(socket.SHUT_RDWR)  # wakes up the thread that waits for clients
         self._listener.close()
@@ -81,7 +91,7 @@ class Server:
         """
         return {
             "type": "fluidnb", "request": "attach", "name": name, "host": LOOPBACK, "port": self.port,
-            "token": self.token,
+            "tokenFile": str(self.token_file),
         }  # fmt: skip
 
     def text(self, name: str = "Fluid") -> str:
@@ -91,10 +101,10 @@ class Server:
             name: what the editor calls it.
 
         Returns:
-            Address, token, and a ``launch.json``.
+            Address, file of the token, and a ``launch.json``.
         """
         launch = {"version": "0.2.0", "configurations": [self.configuration(name)]}
-        rows = [f"debug adapter at {LOOPBACK}:{self.port}, token {self.token}", "launch.json of an editor:"]
+        rows = [f"debug adapter at {LOOPBACK}:{self.port}, token in {self.token_file}", "launch.json of an editor:"]
         return "\n".join(rows + ["  " + row for row in json.dumps(launch, indent=2).splitlines()])
 
     def _accept(self) -> None:

@@ -13,6 +13,7 @@ from fluidnb.debug.breakpoints import Breakpoint
 from fluidnb.debug.look import View
 from fluidnb.debug.walker import Walker
 from fluidnb.errors import NotFound, OpValueError
+from fluidnb.expressions import code_of
 
 Row = dict[str, Any]
 
@@ -335,8 +336,8 @@ def filled(message: str, view: View) -> str:
 
 def _compiled(text: str) -> str:
     try:
-        compile(text, "<condition>", "eval")
-    except (SyntaxError, ValueError) as error:
+        code_of(text, "<condition>")
+    except SyntaxError as error:
         raise OpValueError(
             "That is no condition.", expected="a Python expression", received=f"{text}: {error}"
         ) from None

@@ -53,12 +53,14 @@ def read_message(stream: Reader) -> dict[str, Any] | None:
         if not line.strip():
             break
         name, colon, value = line.decode("latin-1").partition(":")
-        if not colon or not line.endswith(b"\n"):
+        # The protocol has one field. Others (Origin, Host, a path with a colon) come from a browser: its page must not
+        # reach a debugger with a message as the body of a request.
+        if not colon or not line.endswith(b"\n") or name.strip().lower() != "content-length":
             raise _refused(line)
-        if name.strip().lower() == "content-length":
-            if not value.strip().isascii() or not value.strip().isdigit():
-                raise _refused(line)
-            length = int(value)
+        digits = value.strip()
+        if not digits.isascii() or not digits.isdigit():
+            raise _refused(line)
+        length = int(digits)  # int() refuses separators that strip() takes away
     else:
         raise OpValueError("The header of a message is too long.", expected=f"at most {_LINES} lines")
     if not 0 <= length <= MOST:

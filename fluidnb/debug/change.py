@@ -125,7 +125,7 @@ class SetAttrs:
             for name, value in self._attrs.items():
                 self._op.set_attr(name, value, definition.attrs[name].number)
             check_desc(definition, self._op)
-            machine.plan = Plan(plan.desc, plan.feeds, plan.fetches, plan.place, plan.seed)
+            machine.plan = Plan(plan.desc, plan.feeds, plan.fetches, plan.place, plan.seed, plan.given)
         except BaseException:
             self._put_back()
             raise

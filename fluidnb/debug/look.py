@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from fluidnb.errors import NotFound, near
+from fluidnb.expressions import code_of
 from fluidnb.program import Variable
 from fluidnb.runtime.scope import Scope
 from fluidnb.values.copies import is_on_device
@@ -91,7 +92,7 @@ class View(Mapping[str, Any]):
         """
         try:
             known = {"np": np, "v": self, **vars(builtins)}
-            return eval(compile(text, "<watch>", "eval"), known, _Names(self, self._around))
+            return eval(code_of(text, "<watch>"), known, _Names(self, self._around))
         except NameError as error:
             name = error.name or text
             hint = near(name, list(self)) or "names lists what there is; v['fc_0.w_0'] is for names with a dot."

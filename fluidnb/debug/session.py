@@ -21,9 +21,11 @@ from fluidnb.debug.history import Touch, touches
 from fluidnb.debug.snapshot import Snapshot
 from fluidnb.debug.walker import Walker
 from fluidnb.errors import EnforceNotMet, FluidError, NotFound, OpValueError
+from fluidnb.expressions import code_of
 from fluidnb.program import Program, default_main_program, hooks
 from fluidnb.runtime.executor import Executor, Prepared
 from fluidnb.runtime.failed_run import last_failed
+from fluidnb.runtime.program_state import program_state
 from fluidnb.runtime.scope import Scope, global_scope
 from fluidnb.values import epoch
 from fluidnb.values.place import CPUPlace, Place
@@ -58,6 +60,7 @@ class Session:
         watches: expressions that each snapshot evaluates.
         around: the user's own names, for expressions; default those of ``__main__``.
         waited_for: whether ``exe.run`` waits for the run that is under way.
+        stop_at_entry: whether the next run in ``exe.run`` stops at its first operator, once.
         on_stop: called with the session, in the thread of the caller, when a run under way in ``exe.run`` stops; by
             default the ``(fluid)`` prompt where somebody can answer, else `Stopped` is raised.
 
@@ -91,7 +94,7 @@ class Session:
         self.program = default_main_program() if program is None else program
         self.on_stop: Callable[[Session], None] | None = None
         self.around: Mapping[str, Any] | None = None
-        self.waited_for = False
+        self.waited_for = self.stop_at_entry = False
         self._joined: list[Program] = []
         self._scope, self._place = scope, CPUPlace() if place is None else place
         self._inbox: queue.SimpleQueue[Any] = queue.SimpleQueue()
@@ -148,6 +151,7 @@ class Session:
 
         Raises:
             EnforceNotMet: an observer asks for more than a look.
+            KeyboardInterrupt: Ctrl-C came before the wait began; the program pauses all the same.
             Exception: what it raises.
         """
         if threading.current_thread() is self._worker:
@@ -157,15 +161,19 @@ class Session:
                     hint="session.post asks for it without waiting.",
                 )  # fmt: skip
             return getattr(self._walker, command)(*args)
-        future = self.post(command, *args)
-        while True:
-            try:
-                return future.result(timeout=0.2)
-            except TimeoutError:
-                if future.done():
-                    raise
-            except KeyboardInterrupt:
-                self.pause()
+        try:
+            future = self.post(command, *args)
+            while True:
+                try:
+                    return future.result(timeout=0.2)
+                except TimeoutError:
+                    if future.done():
+                        raise
+                except KeyboardInterrupt:
+                    self.pause()
+        except KeyboardInterrupt:  # before it waits, or between two waits: nothing may run on unseen
+            self.pause()
+            raise
 
     def slip(self, function: Callable[..., Any], *args: Any) -> Future[Any]:
         """Ask for something between two steps, without waiting; a program that runs goes on afterwards.
@@ -268,8 +276,9 @@ class Session:
 
     def __exit__(self, *exc: object) -> None:
         for program in self._joined:
-            if program.desc.prepared.get("debugger") == self._attached:
-                del program.desc.prepared["debugger"]
+            state = program_state(program.desc)
+            if state.attached == self._attached:
+                state.attached = None
         self._joined = []
 
     def join(self, program: Program) -> None:
@@ -281,10 +290,10 @@ class Session:
         Raises:
             EnforceNotMet: it is in another session.
         """
-        prepared = program.desc.prepared
-        if prepared.get("debugger") is not None:
+        state = program_state(program.desc)
+        if state.attached is not None:
             raise EnforceNotMet("This program is in another debug session.", hint="close that one first.")
-        prepared["debugger"] = self._attached
+        state.attached = self._attached
         self._joined.append(program)
         epoch.value += 1  # bound runs look again, and find this session
 
@@ -298,10 +307,12 @@ class Session:
             self.waited_for = False
 
     def _walk(self, start: Prepared) -> list[Any]:
-        snapshot = self.do("begin", start, False)
+        stands, self.stop_at_entry = self.stop_at_entry, False
+        snapshot = self.do("begin", start, stands)
         fresh = True
         while True:
-            snapshot = self.do("go_on", fresh)
+            snapshot = snapshot if stands else self.do("go_on", fresh)
+            stands = False
             if snapshot.state == "done":
                 return self.do("fetched", start.return_numpy)  # type: ignore[no-any-return]
             ask = self.on_stop or (hooks.debug_prompt() if hooks.debug_prompt is not None else None)
@@ -577,7 +588,7 @@ def post_mortem(budget: int = BUDGET) -> Session:
         >>> y = fluid.layers.reshape(fluid.layers.relu(x), [-1, 3])
         >>> fluid.Executor().run(feed={"x": np.ones((2, 2), "float32")}, fetch_list=[y])
         Traceback (most recent call last):
-        fluidnb.op.context.RuleError: The size of X cannot be shared out to Attr(shape) of reshape.
+        fluidnb.op.context.RuleError: X cannot be reshaped to Attr(shape) of reshape: sizes do not divide.
           ...
         >>> d = fluid.debug.post_mortem()
         >>> d.snapshot.op.type, d["relu_0.tmp_0"].shape
@@ -619,8 +630,8 @@ def unanswered(snapshot: Snapshot) -> BaseException:
 
 def _is_expression(text: str) -> bool:
     try:
-        compile(text, "<watch>", "eval")
-    except (SyntaxError, ValueError):
+        code_of(text, "<watch>")
+    except SyntaxError:
         return bool(re.fullmatch(r"[^\s()]+@[^\s()]+", text))  # the name of a gradient
     return True
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from fluidnb.runtime.machine import Frame
 from fluidnb.runtime.plan import PlanOp
+from fluidnb.visible import visible_line
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,7 +117,7 @@ def spot_of(op: PlanOp) -> OpSpot:
     where = op.where()
     left = ", ".join(op.writes())
     call = f"{op.desc.optype}({', '.join(op.reads())})"
-    text = f"{left} = {call}" if left else call
+    text = visible_line(f"{left} = {call}" if left else call)
     if where is None:
         return OpSpot(op.block, op.index, op.desc.optype, text)
     return OpSpot(op.block, op.index, op.desc.optype, text, where.short(), where.file, where.line)

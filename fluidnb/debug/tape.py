@@ -67,6 +67,7 @@ class Tape:
         at: steps from the beginning to here.
         journal: the newest steps.
         forgotten: steps of runs that are gone for good.
+        check: raises if an operator that waits is to give up.
 
     Example:
         >>> tape = Tape(budget=1 << 20)
@@ -80,6 +81,7 @@ class Tape:
         self.at = 0
         self.forgotten = 0
         self.journal = Journal(budget)
+        self.check: Callable[[], None] = lambda: None
 
     @property
     def machine(self) -> Machine:
@@ -221,7 +223,7 @@ class Tape:
 
     def _machine(self, plan: Plan, scope: Scope, feeds: Mapping[str, Fed], number: int) -> Machine:
         machine = Executor.machine(plan, scope, feeds, number)
-        machine.journal = self.journal
+        machine.journal, machine.check = self.journal, self.check
         return machine
 
     def _leave_run(self) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import queue
+import re
 import sys
 import time
 import traceback
@@ -16,7 +17,7 @@ import numpy as np
 from fluidnb.debug.look import View
 from fluidnb.debug.snapshot import Snapshot, frames_of
 from fluidnb.debug.tape import Tape
-from fluidnb.errors import FluidError
+from fluidnb.errors import NotFound
 from fluidnb.values import CPUPlace, DeviceContext
 
 #: Seconds between two snapshots of a program that runs.
@@ -156,8 +157,10 @@ class Teller:
         view = View(self.tape.machine.stack[-1].scope)
         try:
             value = view[text] if text in view else view.evaluate(text)
-        except (FluidError, LookupError):
-            return "—"
+        except NotFound as error:
+            near = error.hint if error.hint and error.hint.startswith("Did you mean") else ""
+            said = f'"{text}" has no value here.' if re.fullmatch(r"[\w.@]+", text) else error.summary
+            return f"{said} {near}".rstrip()
         except Exception as error:
             return f"{type(error).__name__}: {error}"
         with np.printoptions(threshold=6, edgeitems=2, precision=4):

@@ -26,6 +26,10 @@ from fluidnb.runtime.run_numbers import next_run
 from fluidnb.values.far import FarArray
 
 
+class _Paused(BaseException):
+    """An operator gave up waiting; no error of its own, which would be told as one."""
+
+
 class Walker(Teller):
     """Commands of a session; all but `pausing` belong to the worker's thread.
 
@@ -44,6 +48,12 @@ class Walker(Teller):
         self.pausing = threading.Event()
         self._marks: dict[PlanOp, tuple[list[Breakpoint], list[Breakpoint]]] = {}
         self._afterwards: Checkpoint | None = None
+        self.tape.check = self._check
+
+    def _check(self) -> None:
+        """End the waiting of an operator, for a batch say, when the program is to pause: the step is not taken."""
+        if self.pausing.is_set():
+            raise _Paused
 
     # ---- runs
 
@@ -179,7 +189,7 @@ class Walker(Teller):
         variable = machine.stack[-1].scope.find_var(name)
         if variable is None:
             raise NotFound(
-                f'"{name}" cannot be seen from here.', received=name, hint=near(name, names_of(machine)) or None
+                f'"{name}" is not visible in this scope.', received=name, hint=near(name, names_of(machine)) or None
             )
         at = self.tape.at
         while self.tape.can_back:
@@ -209,8 +219,11 @@ class Walker(Teller):
         if at < self.tape.at:
             self.tape.go(at)
         while self.tape.at < at and not self.tape.done:
-            if not self._took():
-                return self.stand("it failed")
+            try:
+                if not self._took():
+                    return self.stand("it failed")
+            except _Paused:
+                return self.stand("paused")
             if self.pausing.is_set():
                 return self.stand("paused")
             self.running("going on")
@@ -348,8 +361,11 @@ class Walker(Teller):
                     if b.enabled and b.stops_before(frame) and b.counts():
                         return self.stand(f"breakpoint {b.text}")
             fresh = True
-            if not self._took():
-                return self.stand("it failed")
+            try:
+                if not self._took():
+                    return self.stand("it failed")
+            except _Paused:
+                return self.stand("paused")
             if op is not None:
                 for b in after:
                     if b.enabled and b.stops_after(op, tape.journal[-1], frame) and b.counts():

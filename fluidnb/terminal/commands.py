@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import ast
+import weakref
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,7 @@ from fluidnb.debug.nan import hunt
 from fluidnb.debug.session import Session
 from fluidnb.debug.walker import Walker
 from fluidnb.errors import NotFound, OpValueError, near
+from fluidnb.expressions import tree_of
 from fluidnb.values.copies import is_on_device
 from fluidnb.values.far import printed
 from fluidnb.values.tensor import LoDTensor
@@ -105,11 +107,37 @@ def run_command(session: Session, line: str, width: int = 0) -> list[Line]:
     word, _, rest = line.strip().partition(" ")
     command = command_of(word)
     if command is None:
-        words = [w for c in COMMANDS.values() for w in (c.name, *c.short)]
-        raise NotFound(
-            f"There is no command {word}.", received=word, hint=near(word, words) or "help lists what there is."
-        )
+        return _expression(session, line.strip(), width)
     return command.act(session, rest.strip(), width)
+
+
+def _expression(session: Session, text: str, width: int) -> list[Line]:
+    """What an expression without a command gives, as in gdb and pdb."""
+    word = text.split()[0]
+    words = [w for c in COMMANDS.values() for w in (c.name, *c.short)]
+    left, sign, right = (part.strip() for part in text.partition("="))
+    assigns = bool(sign and left and right) and left[-1] not in "<>!=" and right[0] != "=" and "(" not in left
+    if assigns and left in session.names():
+        raise NotFound(f"There is no command {word}.", received=text, hint=f"edit {text} gives {left} this value.")
+    if word.isidentifier() and text != word and not _compiles(text):
+        raise NotFound(
+            f"There is no command {word}.", received=text, hint=near(word, words) or "help lists what there is."
+        )
+    try:
+        return _print(session, text, width)
+    except NotFound as error:
+        if not word.isidentifier():
+            raise
+        hint = near(word, [*words, *session.names()]) or "help lists the commands, names the variables."
+        raise NotFound(f"There is no command or variable {word}.", received=text, hint=hint) from error
+
+
+def _compiles(text: str) -> bool:
+    try:
+        compile(text, "<expression>", "eval")
+    except SyntaxError:
+        return False
+    return True
 
 
 def view(session: Session, width: int = 0, around: int = 3) -> list[Line]:
@@ -152,7 +180,7 @@ def _next(session: Session, rest: str, width: int) -> list[Line]:
     return view(session, width)
 
 
-@_command("out", "o", "return")
+@_command("out", "o", "return", "r", "fin", "finish")
 def _out(session: Session, rest: str, width: int) -> list[Line]:
     """Run to the end of this block and of its iterations."""
     session.out()
@@ -166,28 +194,28 @@ def _continue(session: Session, rest: str, width: int) -> list[Line]:
     return view(session, width)
 
 
-@_command("until", "u", usage="WHERE", offers="ops")
+@_command("until", "unt", usage="WHERE", offers="ops")
 def _until(session: Session, rest: str, width: int) -> list[Line]:
     """Run to a place, once: an operator's type, or whatever break understands."""
     session.run_to(rest)
     return view(session, width)
 
 
-@_command("back", "b", usage="[COUNT]")
+@_command("back", "rs", "reverse-step", usage="[COUNT]")
 def _back(session: Session, rest: str, width: int) -> list[Line]:
     """Take steps back."""
     session.back(_count(rest))
     return view(session, width)
 
 
-@_command("rnext", "rn")
+@_command("rnext", "rn", "reverse-next")
 def _rnext(session: Session, rest: str, width: int) -> list[Line]:
     """Go back over one operator with all that its blocks did."""
     session.back_over()
     return view(session, width)
 
 
-@_command("rcontinue", "rc")
+@_command("rcontinue", "rc", "reverse-continue")
 def _rcontinue(session: Session, rest: str, width: int) -> list[Line]:
     """Go back to where a breakpoint would have stopped last, or to the beginning."""
     session.back_on()
@@ -220,7 +248,7 @@ def _goto(session: Session, rest: str, width: int) -> list[Line]:
 # ---- stopping
 
 
-@_command("break", usage="[WHERE]", offers="ops")
+@_command("break", "b", "br", usage="[WHERE]", offers="ops")
 def _break(session: Session, rest: str, width: int) -> list[Line]:
     """Stop at: op TYPE, var NAME, line CELL:3, block 1@5, at 0:12, nan, when EXPRESSION; ", after 3" passes 3 times."""
     made = session.stop_at(rest) if rest else None
@@ -237,10 +265,12 @@ def _never(session: Session, made: Breakpoint) -> list[Line]:
     return [[(f"  nothing in this program comes to {made.text}", "warn"), (f"  {hint}" if hint else "", "")]]
 
 
-@_command("clear", usage="[NUMBER]")
+@_command("clear", "cl", "delete", usage="[NUMBER]")
 def _clear(session: Session, rest: str, width: int) -> list[Line]:
     """Remove a breakpoint, or all."""
-    session.clear(int(rest) if rest.isdigit() else None)
+    if rest and not rest.isdigit():
+        raise OpValueError("That is no breakpoint.", expected="the number of one, or nothing for all", received=rest)
+    session.clear(int(rest) if rest else None)
     return breakpoint_lines(session.breakpoints)
 
 
@@ -261,6 +291,33 @@ def _unwatch(session: Session, rest: str, width: int) -> list[Line]:
 
 
 # ---- looking
+
+#: session -> the run, the step and the frame that up and down have shown last
+_SHOWN: weakref.WeakKeyDictionary[Session, tuple[int, int, int]] = weakref.WeakKeyDictionary()
+
+
+@_command("up", "u", usage="[WHERE]", offers="ops")
+def _up(session: Session, rest: str, width: int) -> list[Line]:
+    """Show the block around this one; with WHERE, run to a place as until does."""
+    return _until(session, rest, width) if rest else _frame(session, -1, width)
+
+
+@_command("down", "d", usage="[NUMBER]")
+def _down(session: Session, rest: str, width: int) -> list[Line]:
+    """Show the block inside again, after up; with NUMBER, remove a breakpoint as clear does."""
+    return _clear(session, rest, width) if rest else _frame(session, 1, width)
+
+
+def _frame(session: Session, way: int, width: int) -> list[Line]:
+    """The block of the frame further out or further in."""
+    snapshot, last = session.snapshot, len(session.snapshot.frames) - 1
+    run, at, depth = _SHOWN.get(session, (-1, -1, -1))
+    depth = (depth if (run, at) == (snapshot.run, snapshot.at) else last) + way
+    if not 0 <= depth <= last:
+        raise NotFound("There is no block further " + ("out." if way < 0 else "in."), received=snapshot.text)
+    _SHOWN[session] = (snapshot.run, snapshot.at, depth)
+    shown = replace(snapshot, frames=snapshot.frames[: depth + 1], error=None, wrote=(), watches=())
+    return session_lines(shown, session.program, session.marks() if depth == last else (), width)
 
 
 @_command("where", "bt", "list", "l")
@@ -364,7 +421,7 @@ def _values(pairs: list[str]) -> Iterator[tuple[str, Any]]:
     for pair in pairs:
         name, _, text = pair.partition("=")
         try:
-            yield name, ast.literal_eval(text)
+            yield name, ast.literal_eval(tree_of(text))
         except (ValueError, SyntaxError):
             yield name, text
 

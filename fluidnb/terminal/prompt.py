@@ -88,7 +88,7 @@ class Prompt(cmd.Cmd):
         if line in ("EOF", "q", "quit", "exit"):
             self.left = True
             return True
-        if line in ("detach", "d"):
+        if line == "detach":
             self.session.clear()
             return True
         try:
@@ -140,7 +140,7 @@ def help_lines(word: str = "", width: int = 0) -> list[Line]:
         return [[(f"{command.name} {command.usage}".rstrip(), "bold")], [("  " + command.help, "")]]
     shorts = [f"  ({', '.join(c.short)})" if c.short else "" for c in COMMANDS.values()]
     names = [f"{c.name} {c.usage}".rstrip() + short for c, short in zip(COMMANDS.values(), shorts, strict=True)]
-    names += ["detach  (d)", "quit  (q)"]
+    names += ["detach", "quit  (q)"]
     helps = [c.help for c in COMMANDS.values()]
     helps += ["Remove all breakpoints and run to the end.", "Leave the run where it stands."]
     wide = max(map(len, names)) + 2

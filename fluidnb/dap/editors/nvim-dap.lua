@@ -19,6 +19,6 @@ vim.list_extend(dap.configurations.python, {
     request = "attach",
     name = "Fluid: join",
     port = function() return tonumber(vim.fn.input("port: ")) end,
-    token = function() return vim.fn.input("token: ") end,
+    token = function() return vim.fn.readfile(vim.fn.input("token file: "))[1] end,
   },
 })

@@ -1,6 +1,7 @@
 // Tells VS Code how to reach the debug adapter of fluidnb: `launch` starts it on pipes, `attach` joins one on a port.
 "use strict";
 
+const fs = require("fs");
 const vscode = require("vscode");
 
 const TYPE = "fluidnb";
@@ -18,6 +19,9 @@ function describe(session) {
 
 /** A configuration for F5 without a launch.json: the script in the editor. */
 function resolve(folder, config) {
+  if (config.tokenFile && !config.token) {
+    config.token = fs.readFileSync(config.tokenFile, "utf8").trim();
+  }
   if (config.type) {
     return config;
   }
