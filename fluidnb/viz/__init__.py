@@ -6,13 +6,14 @@ Example:
     program  1 block
 """
 
-from fluidnb.viz.curves import Curve, bars, curves_svg
+from fluidnb.viz.curves import Curve, bars
+from fluidnb.viz.curves_svg import curves_svg
 from fluidnb.viz.dot import dot_svg, dot_text
 from fluidnb.viz.gradients import Gradients, gradient_lines
 from fluidnb.viz.gradients_svg import gradients_html, gradients_svg
 from fluidnb.viz.graph_text import graph_lines
 from fluidnb.viz.growth import Growth, growth_html, growth_lines
-from fluidnb.viz.html import boxed, lines_html, program_html
+from fluidnb.viz.html import boxed, graph_html, lines_html, program_html
 from fluidnb.viz.level import level, part
 from fluidnb.viz.memory_reader import read_memory
 from fluidnb.viz.memory_svg import arena_svg
@@ -64,6 +65,7 @@ __all__ = [
     "gradient_lines",
     "gradients_html",
     "gradients_svg",
+    "graph_html",
     "graph_lines",
     "growth_html",
     "growth_lines",

@@ -262,7 +262,7 @@ class _Recorder:
             return f"it is {_kind_of(var)}"
         if isinstance(var.view, Parameter) and not var.view.trainable:
             return "it is a parameter that is not trained"
-        return "its stop_gradient is set" + (", as for all data that is fed" if var.need_check_feed() else "")
+        return "its stop_gradient is set" + (", as for all data that is fed" if var.is_data() else "")
 
 
 def _kind_of(var: object) -> str:

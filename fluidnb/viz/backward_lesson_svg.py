@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from html import escape
 from itertools import groupby
 from typing import TypeVar
 
+from fluidnb.visible import escape
 from fluidnb.viz.backward_lesson import BackwardLesson, GradientRow
 from fluidnb.viz.model import OpRow
 from fluidnb.viz.spans import COLOURS

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from pathlib import Path
 from typing import Any
 
+from fluidnb.files.atomic_write import atomic_write
 from fluidnb.op import EMPTY
 from fluidnb.program import codes
 from fluidnb.program.printing import described
@@ -101,11 +101,12 @@ def draw_block_graphviz(block: Any, highlights: Iterable[str] | None = None, pat
         path: the file.
 
     Raises:
-        OSError: the file cannot be written.
+        EnforceNotMet: the file cannot be written.
 
     Source: fluid.debugger.draw_block_graphviz.
     """
-    Path(path).write_text(block_dot(block, highlights) + "\n")
+    with atomic_write(path, text=True) as file:
+        file.write(block_dot(block, highlights) + "\n")
 
 
 def _quoted(text: str) -> str:

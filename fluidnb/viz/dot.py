@@ -2,23 +2,34 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 import subprocess
 import threading
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass
-from html import escape
 
+from fluidnb.visible import escape
 from fluidnb.viz.edges import flows
-from fluidnb.viz.model import BlockRow, OpRow, ProgramPicture
-from fluidnb.viz.spans import COLOURS
+from fluidnb.viz.model import BlockRow, OpRow, ProgramPicture, VarRow
+from fluidnb.viz.spans import COLOURS, legible
 from fluidnb.viz.svg import new_uid
 
-_GRAPH = 'bgcolor="transparent" rankdir=TB nodesep=0.2 ranksep=0.28 compound=true fontname="Helvetica"'
-_NODE = 'shape=box style="rounded,filled" fontname="Helvetica" fontsize=11 height=0.28 margin="0.1,0.04"'
+#: Without limits of the network simplex, 100 nodes whose edges span the whole graph take 20 s and not 3.
+_LIMITS = "nslimit=1 nslimit1=1"
+_GRAPH = f'bgcolor="transparent" rankdir=TB nodesep=0.2 ranksep=0.28 compound=true fontname="Helvetica" {_LIMITS}'
+_NODE = 'shape=box style="rounded,filled" fontname="Helvetica" fontsize=12 height=0.28 margin="0.1,0.04"'
 _GREY = "#88929e"
+_WEIGHT = f'shape=box style="rounded,dashed" color="{_GREY}" fontcolor="{_GREY}" fontsize=11 height=0.25'
 #: Characters of a node's first line, at most.
 _LABEL = 44
+#: Characters of a tooltip, at most: Graphviz takes no text of more than 16,384.
+_TIP = 1000
+#: Edges and nodes at most with which edges have shapes, and parameters have nodes.
+_DETAIL = 150
+#: The colour of a text in a layout.
+_TEXT = re.compile(r'(<text[^>]*?) fill="(#[0-9a-f]{6})"')
 #: Seconds that a layout may take.
 PATIENCE = 20.0
 #: Seconds between two looks at whether it is still wanted.
@@ -61,7 +72,7 @@ def dot_text(picture: ProgramPicture, uid: str = "") -> str:
     uid = uid or new_uid()
     lines = [
         "digraph program {", f"  graph [{_GRAPH}]", f"  node [{_NODE}]",
-        f'  edge [color="{_GREY}" arrowsize=0.6 fontname="Helvetica" fontsize=9 fontcolor="{_GREY}"]',
+        f'  edge [color="{_GREY}" arrowsize=0.6 fontname="Helvetica" fontsize=11 fontcolor="{_GREY}"]',
     ]  # fmt: skip
     for block in picture.blocks:
         _cluster(block, uid, "  ", lines)
@@ -69,9 +80,19 @@ def dot_text(picture: ProgramPicture, uid: str = "") -> str:
     carried: dict[tuple[int, int], list[str]] = {}
     for name, first, last in flows(list(enumerate(ops))):
         carried.setdefault((first, last), []).append(name)
+    known = {v.name: v for op in ops for v in (*op.writes, *op.reads)}
     for (first, last), names in carried.items():
         a, b = ops[first], ops[last]
-        lines.append(f"  op_{a.block}_{a.index} -> op_{b.block}_{b.index} [tooltip={_quoted(', '.join(names))}]")
+        shapes = [f"{name}  {known[name].facts}".rstrip() for name in names]
+        label = _shape(known[names[0]]) if len(names) == 1 else f"{len(names)} values"
+        shown = f" label={_quoted(label)}" if len(carried) <= _DETAIL and not (a.hides or b.hides) else ""
+        lines.append(f"  op_{a.block}_{a.index} -> op_{b.block}_{b.index} [tooltip={_quoted(_tip(shapes))}{shown}]")
+    weights = [(v, op) for op in ops if not op.hides for v in op.reads if v.parameter and op.role == "forward"]
+    if len(weights) + len(ops) <= _DETAIL:
+        for i, v in enumerate(dict.fromkeys(v for v, _ in weights)):
+            label = f"label={_quoted(v.name, _shape(v))} tooltip={_quoted(v.name)}"
+            lines.append(f'  var_{i} [id="{uid}var_{escape(v.name)}" {label} {_WEIGHT}]')
+            lines += [f"  var_{i} -> op_{op.block}_{op.index} [style=dashed]" for w, op in weights if w == v]
     return "\n".join([*lines, "}"])
 
 
@@ -109,10 +130,11 @@ def dot_svg(
         said = (done.stderr.strip().splitlines() or [f"it ended with {done.returncode}"])[0]
         return Layout(why=f"dot failed: {said}")
     # Graphviz numbers its own groups graph0, node1, …: the same in every picture.
-    text = done.stdout[start:]
+    # A page that shrinks pictures to its width would make the text unreadable: the box around it scrolls.
+    text = done.stdout[start:].replace("<svg", '<svg style="max-width:none"', 1)
     for own in ("graph", "node", "edge", "clust"):
         text = text.replace(f'id="{own}', f'id="{uid}{own}')
-    return Layout(text)
+    return Layout(_TEXT.sub(lambda found: f"{found[1]} {legible(found[2])}", text))
 
 
 class _Cancelled(Exception):
@@ -146,14 +168,25 @@ def _cluster(block: BlockRow, uid: str, pad: str, lines: list[str]) -> None:
         colour = COLOURS[op.role]
         lines.append(
             f'{pad}op_{op.block}_{op.index} [id="{uid}op_{op.block}_{op.index}" label={_label(op)} '
-            f'tooltip={_quoted(op.text)} color="{colour}" fillcolor="{colour}26" fontcolor="{colour}"]'
+            f'tooltip={_quoted(_tip([op.text]))} color="{colour}" fillcolor="{colour}26" fontcolor="{colour}"]'
         )
         for inner in op.blocks:
             lines.append(f"{pad}subgraph cluster_{inner.index} {{")
-            lines.append(f'{pad}  id="{uid}block_{inner.index}" label="block {inner.index}" fontsize=10 style=dashed')
+            lines.append(f'{pad}  id="{uid}block_{inner.index}" label="block {inner.index}" fontsize=11 style=dashed')
             lines.append(f'{pad}  color="{_GREY}" fontcolor="{_GREY}"')
             _cluster(inner, uid, pad + "  ", lines)
             lines.append(pad + "}")
+
+
+def _shape(variable: VarRow) -> str:
+    """The shape of a variable, as far as it is known."""
+    return "" if variable.shape is None else "×".join("N" if n < 0 else str(n) for n in variable.shape)
+
+
+def _tip(rows: Sequence[str]) -> str:
+    """What is shown of a node or an edge under the pointer, no longer than Graphviz and readers take."""
+    text = "\n".join(rows)
+    return text if len(text) <= _TIP else f"{text[:_TIP]} …" + (f" ({len(rows):,} values)" if len(rows) > 1 else "")
 
 
 def _label(op: OpRow) -> str:
@@ -163,8 +196,9 @@ def _label(op: OpRow) -> str:
     lines = [op.type if len(op.type) <= _LABEL else op.type[: _LABEL - 1] + "…", op.hidden]
     if op.hides:
         lines.append(op.types)
-    return _quoted("\0".join(lines)).replace("\0", "\\n")
+    return _quoted(*lines)
 
 
-def _quoted(text: str) -> str:
-    return '"' + escape(text, quote=False).replace("\\", "\\\\").replace('"', '\\"') + '"'
+def _quoted(*lines: str) -> str:
+    """Lines as a text of the dot language."""
+    return '"' + "\\n".join(escape(x, quote=False).replace("\\", "\\\\").replace('"', '\\"') for x in lines) + '"'

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from itertools import groupby
 
+from fluidnb.op import GRAD
 from fluidnb.viz.model import BlockRow, OpRow, ProgramPicture, SlotRow, VarRow
 
 #: What can be folded.
@@ -41,7 +42,7 @@ def fold_runs(picture: ProgramPicture, kind: str) -> ProgramPicture:
 
     Args:
         picture: what is shown.
-        kind: ``cells`` or ``layers``.
+        kind: ``cells``, ``layers`` (of one line) or ``names`` (of one layer, also where a line makes several).
 
     Returns:
         The folded picture.
@@ -69,7 +70,7 @@ def runs(ops: Sequence[OpRow], kind: str) -> Iterator[tuple[str, list[OpRow]]]:
 
     Args:
         ops: the operators of a block.
-        kind: ``cells`` or ``layers``.
+        kind: ``cells``, ``layers`` or ``names``; see `fold_runs`.
 
     Yields:
         (what they have in common, the operators); without anything in common, nothing is known of where they are from.
@@ -79,7 +80,7 @@ def runs(ops: Sequence[OpRow], kind: str) -> Iterator[tuple[str, list[OpRow]]]:
         >>> [(title, len(run)) for title, run in runs(ops, "layers")]
         [('cell net, line 1', 2), ('cell net, line 2', 1)]
     """
-    belongs = {"cells": _cell, "layers": _layer}[kind]
+    belongs = {"cells": _cell, "layers": _layer, "names": _named}[kind]
     for (_, key), group in groupby(ops, lambda o: (o.role, belongs(o))):
         run = list(group)
         yield (_title(kind, run[0]) if key else ""), run
@@ -155,7 +156,19 @@ def _layer(op: OpRow) -> str:
     return op.place or next(iter(named), "")
 
 
+def _named(op: OpRow) -> str:
+    """The layer that gave what an operator writes its name: fc_0 of fc_0.tmp_1; of a gradient operator, whose gradient
+    it takes."""
+    if op.hides:
+        return ""
+    taken = [v.name for v in op.reads if GRAD in v.name] if op.role == "backward" else []
+    names = [name.partition(GRAD)[0] for name in (*taken, *(v.name for v in op.writes))]
+    return next((name.rpartition(".")[0] or name for name in names), "")
+
+
 def _title(kind: str, op: OpRow) -> str:
+    if kind == "names":
+        return _named(op)
     return _cell(op) if kind == "cells" else op.source or _layer(op)
 
 

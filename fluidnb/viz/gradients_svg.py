@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from html import escape
 
+from fluidnb.visible import escape
 from fluidnb.viz.curves import Curve
 from fluidnb.viz.gradients import GradientPicture, gradient_lines
 from fluidnb.viz.html import lines_html

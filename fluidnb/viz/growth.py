@@ -12,7 +12,8 @@ from fluidnb.runtime.scope import Scope, global_scope
 from fluidnb.values import CPUPlace
 from fluidnb.values.selected_rows import SelectedRows
 from fluidnb.values.tensor import LoDTensor
-from fluidnb.viz.curves import Curve, bars, curves_svg
+from fluidnb.viz.curves import Curve, bars
+from fluidnb.viz.curves_svg import curves_svg
 from fluidnb.viz.html import lines_html
 from fluidnb.viz.memory_model import Holder
 from fluidnb.viz.model import plural

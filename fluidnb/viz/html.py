@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from html import escape
 
+from fluidnb.visible import escape
+from fluidnb.viz.dot import PATIENCE, dot_svg
 from fluidnb.viz.model import ProgramPicture
-from fluidnb.viz.spans import COLOURS, Line, columns
+from fluidnb.viz.spans import COLOURS, Line, columns, mixed
 from fluidnb.viz.svg import FONT, program_svg
 from fluidnb.viz.text import foldable_rows
 
-#: Style name -> CSS. Only transparency and middle colours, so that it is readable on light and on dark ground.
+#: Style name -> CSS. Transparency and colours mixed with the page's own, so that it is readable on any ground.
 CSS = {
-    "": "", "dim": "opacity:.6", "bold": "font-weight:700", "warn": "font-weight:700;color:#d97706",
-    "name": "font-weight:600", "place": "opacity:.5;font-style:italic",
-    **{role: f"font-weight:700;color:{colour}" for role, colour in COLOURS.items()},
+    "": "", "dim": "opacity:.75", "bold": "font-weight:700", "warn": f"font-weight:700;color:{mixed('#d97706')}",
+    "name": "font-weight:600", "place": "opacity:.75;font-style:italic",
+    **{role: f"font-weight:700;color:{mixed(colour)}" for role, colour in COLOURS.items()},
 }  # fmt: skip
 
 #: Operators of a program drawn at most, where nobody says.
@@ -53,8 +54,25 @@ def boxed(element: str, note: str = "") -> str:
         >>> print(boxed("<svg/>"))
         <div class="fluidnb" style="overflow:auto;max-height:42em;line-height:normal"><svg/></div>
     """
-    said = f'<div style="opacity:.7">{escape(note)}</div>' if note else ""
+    said = f'<div style="opacity:.75">{escape(note)}</div>' if note else ""
     return f'<div class="fluidnb" style="overflow:auto;max-height:42em;line-height:normal">{said}{element}</div>'
+
+
+def graph_html(shown: ProgramPicture, note: str = "", patience: float = PATIENCE) -> str:
+    """A level of a program as a graph, in a box that scrolls; a listing where Graphviz gives none.
+
+    Args:
+        shown: the level.
+        note: more about it, for the line above.
+        patience: seconds that the layout may take.
+
+    Returns:
+        One element.
+    """
+    layout = dot_svg(shown, patience=patience)
+    if layout.svg:
+        return boxed(layout.svg, "   ".join(text for text in (f"{shown.title}  {shown.counts}", note) if text))
+    return boxed(program_html(shown), f"A listing instead of a graph: {layout.why}.")
 
 
 def lines_html(lines: Iterable[Line]) -> str:

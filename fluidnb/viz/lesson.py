@@ -5,11 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from html import escape
 from itertools import groupby
 
 from fluidnb.errors import FluidError
 from fluidnb.program import Program, program_guard, unique_name
+from fluidnb.visible import escape
 from fluidnb.viz.html import CSS
 from fluidnb.viz.spans import Line, cut, width
 from fluidnb.viz.svg import FONT

@@ -13,6 +13,8 @@ from fluidnb.viz.model import BlockRow, OpRow, ProgramPicture, plural
 
 #: Nodes of a graph at most: more than that nobody takes in, and laying them out takes long.
 MOST = 300
+#: Nodes that a level shows at least, where the program has so many: a fold of nearly everything tells nothing.
+FEW = 12
 #: How users write a block, an operator of one, or some that follow each other.
 SPAN = re.compile(r"(\d+)(?::(\d+)(?:-(\d+))?)?")
 
@@ -20,9 +22,9 @@ SPAN = re.compile(r"(\d+)(?::(\d+)(?:-(\d+))?)?")
 def level(picture: ProgramPicture, most: int = MOST) -> ProgramPicture:
     """A picture with so much folded that few enough rows are left.
 
-    Everything is shown if it fits. If not, the blocks that operators run are folded, then chains (operators that each
-    read only what the one before made for it), then the operators of one layer, then those of one cell, then operators
-    that merely follow each other.
+    Everything is shown if it fits. If not, the blocks that operators run are folded, then the operators of one layer,
+    chains (operators that each read only what the one before made for it), the operators of one line, of one cell, then
+    layers that follow each other.
 
     Args:
         picture: what is shown.
@@ -36,16 +38,20 @@ def level(picture: ProgramPicture, most: int = MOST) -> ProgramPicture:
         >>> [op.text for op in level(ProgramPicture(BlockRow(0, -1, ops))).root.ops][:2]
         ['0:0-30  31 ops', '0:31-61  31 ops']
     """
-    ways: tuple[Callable[[ProgramPicture], ProgramPicture], ...] = (
-        lambda p: p, fold_blocks, fold_chains, lambda p: fold_runs(p, "layers"), lambda p: fold_runs(p, "cells"),
+    ways: tuple[tuple[Callable[[ProgramPicture], ProgramPicture], int], ...] = (
+        (lambda p: fold_runs(p, "names"), FEW), (fold_chains, 2),
+        (lambda p: fold_runs(p, "layers"), FEW), (lambda p: fold_runs(p, "cells"), FEW),
     )  # fmt: skip
-    least = min(2, _rows(picture))
-    folded = picture
-    for i, way in enumerate(ways):
-        folded = way(folded if i < 2 else fold_blocks(picture))
-        if least <= _rows(folded) <= most:
+    if _rows(picture) <= most:
+        return picture
+    closed = fold_blocks(picture)
+    if 1 < _rows(closed) <= most:
+        return _noted(picture, closed)
+    for way, least in ways:
+        folded = way(closed)
+        if min(least, most) <= _rows(folded) <= most:
             return _noted(picture, folded)
-    return _noted(picture, _in_parts(fold_blocks(picture), most))
+    return _noted(picture, _in_parts(fold_runs(closed, "names"), most))
 
 
 def part(picture: ProgramPicture, span: str) -> ProgramPicture:
@@ -129,10 +135,10 @@ def _in_parts(picture: ProgramPicture, most: int) -> ProgramPicture:
         run: list[OpRow] = []
         for op in block.ops:
             if len(run) == size or (apart and run and run[-1].role != op.role):
-                yield from fold_run(run, _span(run))
+                yield from fold_run(run, _part_title(run))
                 run = []
             run.append(op)
-        yield from fold_run(run, _span(run))
+        yield from fold_run(run, _part_title(run))
 
     def cut(apart: bool) -> ProgramPicture:
         return _each(picture, lambda block: replace(block, ops=tuple(parts(block, apart))))
@@ -143,6 +149,12 @@ def _in_parts(picture: ProgramPicture, most: int) -> ProgramPicture:
 
 def _each(picture: ProgramPicture, change: Callable[[BlockRow], BlockRow]) -> ProgramPicture:
     return replace(picture, root=change(picture.root), loose=tuple(map(change, picture.loose)))
+
+
+def _part_title(run: list[OpRow]) -> str:
+    """Where a part begins and ends, and its first and last layer."""
+    names = [op.type for op in run if op.hides]
+    return _span(run) + (f"  {names[0]} … {names[-1]}" if len(names) > 1 else "")
 
 
 def _span(run: list[OpRow]) -> str:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from html import escape
 
 from fluidnb.values.drawn import draw
+from fluidnb.visible import escape
 from fluidnb.viz.curves import PALETTE
 from fluidnb.viz.lesson import caption, pieces_html, table_html, within, wrapped
 from fluidnb.viz.lod_lesson import LodLesson

@@ -16,6 +16,7 @@ from fluidnb.program import default_main_program
 from fluidnb.program.roles import role_of
 from fluidnb.runtime.node import Node
 from fluidnb.runtime.plan import Plan, PlanOp
+from fluidnb.runtime.program_state import program_state
 from fluidnb.values.copies import is_on_device
 from fluidnb.values.place import Place
 from fluidnb.values.tensor import LoDTensor
@@ -45,7 +46,7 @@ def read_memory(program: Any = None) -> MemoryPicture:
         (6400, 'op 1 (relu)')
     """
     program = default_main_program() if program is None else program
-    plans: list[Plan] = [p for p in program.desc.prepared.get("recent", []) if p.entries]
+    plans = [p for p in program_state(program.desc).recent if p.entries]
     if not plans:
         raise NotFound(
             "This program has not run yet.", expected="a run, which places its buffers", received="none",
@@ -73,7 +74,7 @@ def arena_mark(program: Any) -> Hashable:
         >>> arena_mark(fluid.Program()) is None
         True
     """
-    plans: list[Plan] = [p for p in program.desc.prepared.get("recent", []) if p.entries]
+    plans = [p for p in program_state(program.desc).recent if p.entries]
     if not plans:
         return None
     plan = plans[-1]
@@ -93,7 +94,7 @@ def last_place(program: Any) -> Place | None:
         >>> last_place(fluid.Program()) is None
         True
     """
-    plans: list[Plan] = [p for p in program.desc.prepared.get("recent", []) if p.entries]
+    plans = [p for p in program_state(program.desc).recent if p.entries]
     return plans[-1].place if plans else None
 
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from html import escape
 from itertools import pairwise
 
 from fluidnb.memory import size_text
+from fluidnb.visible import escape
 from fluidnb.viz.memory_model import ArenaMap, Buffer
 from fluidnb.viz.spans import COLOURS
 from fluidnb.viz.svg import CHAR, FONT, new_uid

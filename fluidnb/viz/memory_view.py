@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from html import escape
-
 from fluidnb.memory import size_text
+from fluidnb.visible import escape
 from fluidnb.viz.html import lines_html
 from fluidnb.viz.memory_model import ArenaMap, Buffer, MemoryPicture
 from fluidnb.viz.memory_svg import arena_svg

@@ -192,7 +192,7 @@ def _notes(d: OpDef, forward: str) -> Iterator[str]:
         (d.control, "runs a block"), (d.random, "draws random numbers"), (d.inplace, "may write over its input"),
         (d.data_shape, "the shape of its output depends on values"),
         (d.host_only, "runs on the CPU wherever others run"),
-        (d.side_effect, "runs although nobody reads its output"),
+        (d.side_effect, "has side effects: never pruned"),
     ):  # fmt: skip
         if holds:
             yield note

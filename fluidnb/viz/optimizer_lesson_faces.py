@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import math
-from html import escape
 
-from fluidnb.viz.curves import PALETTE, Curve, bars, curves_svg
+from fluidnb.visible import escape
+from fluidnb.viz.curves import PALETTE, Curve, bars
+from fluidnb.viz.curves_svg import curves_svg
 from fluidnb.viz.lesson import caption, cells_html, pieces_html, within, wrapped, wrapped_html
 from fluidnb.viz.model import plural
 from fluidnb.viz.optimizer_lesson import OptimizerLesson, Track

@@ -5,11 +5,11 @@ from __future__ import annotations
 from base64 import b64encode
 from collections.abc import Iterator
 from functools import lru_cache
-from html import escape
 from typing import Any
 
 import numpy as np
 
+from fluidnb.visible import escape
 from fluidnb.viz.curves import PALETTE
 from fluidnb.viz.optimizer_lesson import OptimizerLesson, Point, Track, heights
 from fluidnb.viz.optimizer_lesson_kinds import SURFACES, Surface

@@ -14,8 +14,12 @@ Face = Callable[[], str]
 class Outlet(Protocol):
     """A place for a display that changes.
 
-    `show` gets the makers of both faces and calls the one it needs; ``last`` marks the final state.
+    `show` gets the makers of both faces and calls the one it needs; ``last`` marks the final state. `line` gets what
+    stays: the display goes on below it.
     """
+
+    def line(self, text: str) -> None:
+        """Write a line that stays."""
 
     def show(self, text: Face, html: Face, last: bool) -> None:
         """Show a state in place of the one before."""
@@ -23,6 +27,9 @@ class Outlet(Protocol):
 
 class Quiet:
     """Shows nothing."""
+
+    def line(self, text: str) -> None:
+        """Do nothing."""
 
     def show(self, text: Face, html: Face, last: bool) -> None:
         """Do nothing."""
@@ -38,6 +45,11 @@ class Terminal:
     def __init__(self, stream: TextIO) -> None:
         self._stream = stream
 
+    def line(self, text: str) -> None:
+        """Write it in place of the display, which is shown again below."""
+        self._stream.write("\r\x1b[K" + text + "\n")
+        self._stream.flush()
+
     def show(self, text: Face, html: Face, last: bool) -> None:
         """Write the line over the one before; the last one stays."""
         width = shutil.get_terminal_size().columns - 1
@@ -46,7 +58,7 @@ class Terminal:
 
 
 class Plain:
-    """A stream that keeps everything: only the final state is written.
+    """A stream that keeps everything: only the final state is written, and the lines that stay, at once.
 
     Args:
         stream: the stream.
@@ -54,6 +66,11 @@ class Plain:
 
     def __init__(self, stream: TextIO) -> None:
         self._stream = stream
+
+    def line(self, text: str) -> None:
+        """Write it."""
+        self._stream.write(text + "\n")
+        self._stream.flush()
 
     def show(self, text: Face, html: Face, last: bool) -> None:
         """Write the last state."""
@@ -71,10 +88,15 @@ class Notebook:
     def __init__(self, rich: bool) -> None:
         self._rich = rich
         self._handle: Any = None
+        self._lines: list[str] = []
+
+    def line(self, text: str) -> None:
+        """Keep it for the text of the display; the HTML has it already."""
+        self._lines.append(text)
 
     def show(self, text: Face, html: Face, last: bool) -> None:
         """Display the first state, replace it with the next ones."""
-        bundle = {"text/plain": text()}
+        bundle = {"text/plain": "\n".join([*self._lines, text()])}
         if self._rich:
             bundle["text/html"] = html()
         if self._handle is None:
@@ -99,12 +121,17 @@ def find_outlet() -> Outlet:
     shell = sys.modules["IPython"].get_ipython() if "IPython" in sys.modules else None
     kernel = getattr(shell, "kernel", None)
     if kernel is not None:
-        return Notebook(_watched(kernel))
+        return Notebook(is_watched(kernel))
     if sys.stdout.isatty():
         return Terminal(sys.stdout)
     return Plain(sys.stdout)
 
 
-def _watched(kernel: Any) -> bool:
+def is_watched(kernel: Any) -> bool:
+    """Whether a front end says which cell runs, as tools that only execute notebooks do not.
+
+    Args:
+        kernel: the kernel.
+    """
     parent = kernel.get_parent() or {}
     return bool(parent.get("metadata", {}).get("cellId")) or "COLAB_RELEASE_TAG" in os.environ

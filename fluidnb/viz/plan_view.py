@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from fluidnb.errors import NotFound
 from fluidnb.program import Program
 from fluidnb.runtime.plan import Plan, PlanOp
+from fluidnb.runtime.program_state import program_state
 from fluidnb.viz.devices import device_name
 from fluidnb.viz.spans import Line
 
@@ -23,11 +22,10 @@ def last_plan(program: Program) -> Plan:
     Raises:
         NotFound: it has not run since it was last changed.
     """
-    recent: list[Any] = program.desc.prepared.get("recent", [])
+    recent = program_state(program.desc).recent
     if not recent or recent[-1].version != program.desc.version:
         raise NotFound("This program has not run yet, or was changed since.", hint="%fluid run runs it.")
-    found: Plan = recent[-1]
-    return found
+    return recent[-1]
 
 
 def plan_lines(program: Program) -> list[Line]:

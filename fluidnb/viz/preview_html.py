@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import math
 from base64 import b64encode
-from html import escape
 from typing import Any
 
 import numpy as np
 
 from fluidnb.values.drawn import Offsets
+from fluidnb.visible import escape
 from fluidnb.viz.model import plural
 from fluidnb.viz.png import png
 from fluidnb.viz.preview import Preview

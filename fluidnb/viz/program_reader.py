@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from itertools import takewhile
 from typing import Any
 
 from fluidnb.op import EMPTY, OpDef, get_op, has_op
@@ -90,7 +91,7 @@ def read_var(desc: VarDesc) -> VarRow:
     made_by = getattr(desc.view, "origin", None)
     return VarRow(
         desc.name(), kind.name.lower(), dtype, shape, lod, desc.persistable(), _is_parameter(desc),
-        desc.need_check_feed(), f"cell {made_by.title}" if made_by else "",
+        _is_data(desc), f"cell {made_by.title}" if made_by else "",
         -1 if desc.block is None else desc.block.idx,
     )  # fmt: skip
 
@@ -126,7 +127,7 @@ class _Reader:
         left = sum(self._count(op, desc, seen) for op in rest) if has_inner else len(rest)
         wanted = list(desc.vars.values())
         if self._limit:
-            wanted = [v for v in wanted if v.need_check_feed() or _is_parameter(v)]
+            wanted = [v for v in wanted if _is_data(v) or _is_parameter(v)]
         read = wanted[: self._limit or None]
         parameters = sum(map(_is_parameter, wanted[len(read) :]))
         return BlockRow(
@@ -222,6 +223,14 @@ def sub_blocks(op: OpDesc, block: BlockDesc) -> list[int]:
 
 def _is_parameter(desc: VarDesc) -> bool:
     return desc.is_parameter() or type(desc.view).__name__ == "Parameter"
+
+
+def _is_data(desc: VarDesc) -> bool:
+    """Whether it is declared as data, or one of the ``feed`` operators at the front writes it."""
+    if desc.is_data():
+        return True
+    feeds = takewhile(lambda op: op.optype == "feed", desc.block.ops if desc.block else ())
+    return any(desc.name() in op.outs.get("Out", ()) for op in feeds)
 
 
 def _place(operator: Any) -> tuple[str, str]:

@@ -1,16 +1,44 @@
-"""The faces of a loop that is under way: a line for terminals, a bar with curves for notebooks."""
+"""The faces of a loop that is under way: a line for terminals, a bar with curves and means for notebooks."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from html import escape
 
-from fluidnb.viz.curves import PALETTE, Curve, bars, curves_svg
-from fluidnb.viz.spans import COLOURS
+from fluidnb.visible import escape
+from fluidnb.viz.curves import PALETTE, Curve, bars
+from fluidnb.viz.curves_svg import Trace, curves_svg, traces
+from fluidnb.viz.spans import COLOURS, mixed
 from fluidnb.viz.svg import FONT
 
-_BAR = 16
+_BAR, _ROWS = 16, 8
+_AMBER = "#d97706"
+
+
+@dataclass(frozen=True, slots=True)
+class PassRow:
+    """A pass that is over.
+
+    Args:
+        number: which one, from 1.
+        step: steps done at its end, over all passes.
+        seconds: how long it took.
+        means: each watched value: name, mean over the steps of the pass.
+        tests: the same of the validation after it.
+    """
+
+    number: int
+    step: int
+    seconds: float
+    means: tuple[tuple[str, float], ...] = ()
+    tests: tuple[tuple[str, float], ...] = ()
+
+    @property
+    def text(self) -> str:
+        """It as a line."""
+        values = [f"{name} {value:.4g}" for name, value in self.means]
+        values += [f"test {name} {value:.4g}" for name, value in self.tests]
+        return "  ".join([f"pass {self.number}", *values, f"in {duration(self.seconds)}"])
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,6 +54,13 @@ class State:
         seconds: time since the start.
         curves: watched values.
         done: whether the loop came to its end.
+        tests: the watched values in a validation after each pass.
+        rows: the passes that are over.
+        notes: what was noticed: values that are no numbers.
+        began: steps done when the pass under way began.
+        sums: the sums of the watched values since then.
+        smooth: steps over which curves are smoothed in the picture; None chooses by itself.
+        beside: curves of other runs.
     """
 
     title: str
@@ -36,6 +71,13 @@ class State:
     seconds: float
     curves: Sequence[Curve] = ()
     done: bool = False
+    tests: Sequence[Curve] = ()
+    rows: Sequence[PassRow] = ()
+    notes: Sequence[str] = ()
+    began: int = 0
+    sums: Sequence[float] = ()
+    smooth: int | None = None
+    beside: Sequence[Trace] = ()
 
     @property
     def part(self) -> float | None:
@@ -90,7 +132,7 @@ def text_face(state: State, size: int = 24) -> str:
 
 
 def html_face(state: State) -> str:
-    """The bar and the curves for a notebook.
+    """The bar, the curves and the means for a notebook.
 
     Args:
         state: the loop.
@@ -105,16 +147,51 @@ def html_face(state: State) -> str:
     colour = COLOURS["optimizer"] if state.done else COLOURS["forward"]
     part = 100 * (state.part if state.part is not None else 1)
     values = "".join(
-        f'<span style="color:{hue};font-weight:700">{escape(name)}</span> {escape(value)} '
+        f'<span style="color:{mixed(hue)};font-weight:700">{escape(name)}</span> '
+        f"{escape(value)} "
         for (name, value), hue in zip(state.values, PALETTE * len(state.values), strict=False)
     )
-    plot = curves_svg(state.curves, state.total) if any(c.points for c in state.curves) else ""
+    drawn = [*state.beside, *traces(state.curves, state.tests)]
+    plot = curves_svg(drawn, state.total, smooth=state.smooth) if any(t.curve.points for t in drawn) else ""
+    noted = f'<div style="border-left:3px solid {_AMBER};padding-left:6px">{{}}</div>'
+    notes = "".join(noted.format(escape(note)) for note in state.notes)
     return (
-        f'<div class="fluidnb" style="font-family:{escape(FONT)};font-size:12px;line-height:1.6">'
+        f'<div class="fluidnb" style="font-family:{escape(FONT)};font-size:12px;line-height:1.6;overflow-x:auto">'
         f'<b>{escape(state.title)}</b> <span style="display:inline-block;width:160px;height:8px;border-radius:4px;'
         f'background:rgba(136,146,158,.3);vertical-align:middle"><span style="display:block;width:{part:.1f}%;'
-        f'height:8px;border-radius:4px;background:{colour}"></span></span> <span style="opacity:.75">'
-        f"{escape('  '.join(state.words))}</span> {values}{'<br>' + plot if plot else ''}</div>"
+        f'height:8px;border-radius:4px;background:{colour}"></span></span> <span>'
+        f"{escape('  '.join(state.words))}</span> {values}{notes}{'<br>' + plot if plot else ''}{rows_html(state.rows)}"
+        "</div>"
+    )
+
+
+def rows_html(rows: Sequence[PassRow]) -> str:
+    """The means of the last passes as a table.
+
+    Args:
+        rows: the passes.
+
+    Returns:
+        The table; nothing where there are no means.
+
+    Example:
+        >>> rows_html([PassRow(1, 10, 0.5, (("loss", 0.25),))]).count("<tr>")
+        2
+    """
+    if not any(row.means or row.tests for row in rows):
+        return ""
+    names = [name for name, _ in rows[-1].means] + [f"test {name}" for name, _ in rows[-1].tests]
+    cell = '<td style="text-align:right;padding:0 10px 0 0;white-space:nowrap">{}</td>'
+    parts = ["".join(cell.format(f"<b>{escape(text)}</b>") for text in ("pass", *names, "time"))]
+    if len(rows) > _ROWS:
+        parts.append(cell.format("…"))
+    for row in rows[-_ROWS:]:
+        texts = [str(row.number), *(f"{v:.4g}" for _, v in (*row.means, *row.tests)), duration(row.seconds)]
+        parts.append("".join(cell.format(escape(text)) for text in texts))
+    body = "".join(f"<tr>{part}</tr>" for part in parts)
+    return (
+        '<table style="border-collapse:collapse;font-size:12px;margin:4px 0;font-variant-numeric:tabular-nums">'
+        f"{body}</table>"
     )
 
 

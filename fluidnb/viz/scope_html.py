@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from html import escape
 
+from fluidnb.visible import escape
 from fluidnb.viz.html import CSS, SUMMARY, boxed
 from fluidnb.viz.model import Held, ScopeRow, TensorSummary, plural
 from fluidnb.viz.preview import Preview

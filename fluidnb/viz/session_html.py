@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from html import escape
-
 from fluidnb.debug.session import Session
 from fluidnb.debug.snapshot import Snapshot
+from fluidnb.visible import escape
 from fluidnb.viz.html import lines_html
 from fluidnb.viz.session_values import read_values
 from fluidnb.viz.session_view import error_lines, head_line, listing, place_lines, value_lines

@@ -19,11 +19,16 @@ from fluidnb.viz.model import OpRow, TensorSummary, plural
 from fluidnb.viz.program_reader import read_op
 from fluidnb.viz.session_values import Values
 from fluidnb.viz.spans import Line, columns, cut
+from fluidnb.viz.spans import width as size_of
 from fluidnb.viz.values_reader import sparkline
 
 #: Operators shown before and after the one that comes next.
 _AROUND = 3
 _NOTHING = Values()
+#: Pieces of a listing's row before its operator: indent, breakpoint, pointer, index.
+_TYPE = 4
+#: Characters of a listing's row that names and arguments have at least.
+_LEAST = 14
 
 
 def session_lines(
@@ -56,7 +61,7 @@ def session_lines(
     lines = [cut(line, width) if width else line for line in (head_line(snapshot), *place_lines(snapshot, program))]
     if snapshot.frames:
         rows, _ = listing(snapshot.frames[-1], program, marks, around)
-        lines += columns(rows, width)
+        lines += _fitted(rows, width)
     lines += error_lines(snapshot)
     return [*lines, *value_lines(snapshot, values, width)]
 
@@ -202,6 +207,40 @@ def listing(
     if frame.op is None:
         rows.append([[("  ▶ ", "warn"), ("the end of the block", "dim")]])
     return rows, at - first
+
+
+def _fitted(rows: list[list[Line]], width: int) -> list[Line]:
+    """A listing in lines of a width: the operator's type is whole, what is around it gives way."""
+    table = [row for row in rows if len(row) > 1 and len(row[0]) > _TYPE]
+    if not width or len(table) < sum(len(row) > 1 for row in rows):
+        return columns(rows, width)
+    beside = max((size_of(row[1]) + size_of(row[2]) for row in table), default=0) + 4
+    least = max((size_of(row[0][:_TYPE]) + len(row[0][_type_at(row[0])][0]) for row in table), default=0) + _LEAST
+    room = min(max(width - beside, least), width)
+    fitted = [[_fit(row[0], room), *row[1:]] if len(row) > 1 else row for row in rows]
+    return columns(fitted, width, keep=1)
+
+
+def _type_at(line: Line) -> int:
+    """Which piece of a row is the operator's type: the one before its arguments."""
+    return len(line) - 2
+
+
+def _fit(line: Line, room: int) -> Line:
+    """A row of a listing in so many characters: names and arguments are cut, the operator's type is not."""
+    over = size_of(line) - room
+    if over <= 0:
+        return line
+    at = _type_at(line)
+    (text, style), arguments = line[at], line[at + 1]
+    left = line[_TYPE:at]  # the names it writes, and the sign
+    names = [left[0]] if left else []
+    for_arguments = max(len(arguments[0]) - over, min(len(arguments[0]), 4))
+    over -= len(arguments[0]) - for_arguments
+    if over > 0 and names:
+        names = cut(names, max(len(names[0][0]) - over, 1))
+    shown = arguments[0] if for_arguments == len(arguments[0]) else arguments[0][: for_arguments - 2] + "…)"
+    return [*line[:_TYPE], *names, *left[1:], (text, style), (shown, arguments[1])]
 
 
 def breakpoint_lines(breakpoints: Sequence[Breakpoint]) -> list[Line]:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
+from fluidnb.visible import visible
+
 if TYPE_CHECKING:
     from rich.text import Text
 
@@ -20,6 +22,26 @@ STYLES = {
     "": "", "dim": "dim", "bold": "bold", "warn": "bold #d97706", "name": "bold", "place": "dim italic",
     **{role: f"bold {colour}" for role, colour in COLOURS.items()},
 }  # fmt: skip
+
+
+def mixed(colour: str) -> str:
+    """A colour mixed with the page's text, as CSS: with contrast enough for text on a light and on a dark ground.
+
+    Example:
+        >>> mixed("#3b82f6")
+        'color-mix(in srgb,#3b82f6 60%,currentColor)'
+    """
+    return f"color-mix(in srgb,{colour} 60%,currentColor)"
+
+
+def legible(colour: str) -> str:
+    """Attributes of SVG text in a colour, see `mixed`.
+
+    Example:
+        >>> legible("#3b82f6")
+        'fill="#3b82f6" style="fill:color-mix(in srgb,#3b82f6 60%,currentColor)"'
+    """
+    return f'fill="{colour}" style="fill:{mixed(colour)}"'
 
 
 def width(line: Line) -> int:
@@ -46,13 +68,15 @@ def cut(line: Line, size: int) -> Line:
     return [*out, ("…", "dim")]
 
 
-def columns(rows: Iterable[list[Line]], limit: int = 0, gap: int = 2) -> list[Line]:
+def columns(rows: Iterable[list[Line]], limit: int = 0, gap: int = 2, keep: int = 0) -> list[Line]:
     """Rows of cells as lines, cells below each other.
 
     Args:
         rows: cells of each row; a row of one cell stands on its own and takes no part in the widths.
-        limit: characters a line may have; 0 for any number. The widest column gives way first.
+        limit: characters a line may have; 0 for any number. The widest column gives way first, but no cell is cut
+            whose neighbours on the right are empty and leave it room.
         gap: characters between columns.
+        keep: the first columns, which do not give way.
 
     Returns:
         The lines.
@@ -67,25 +91,28 @@ def columns(rows: Iterable[list[Line]], limit: int = 0, gap: int = 2) -> list[Li
     table = [row for row in rows if len(row) > 1]
     count = max((len(row) for row in table), default=0)
     sizes = [max((width(row[i]) for row in table if i < len(row)), default=0) for i in range(count)]
-    for i in sorted(range(count), key=lambda i: -sizes[i]) if limit else ():
+    least = 0 if keep else 12
+    for i in sorted(range(keep, count), key=lambda i: -sizes[i]) if limit else ():
         over = sum(sizes) + gap * (count - 1) - limit
-        sizes[i] = max(sizes[i] - over, min(sizes[i], 12)) if over > 0 else sizes[i]
+        sizes[i] = max(sizes[i] - over, min(sizes[i], least)) if over > 0 else sizes[i]
     lines = []
     for row in rows:
         if len(row) == 1:
             lines.append(cut(row[0], limit) if limit else row[0])
             continue
         line: Line = []
-        for cell, size in zip(row, sizes, strict=False):
-            cell = cut(cell, size)
-            line += [*cell, (" " * (size - width(cell) + gap), "")]
+        behind = next((i for i in range(len(row), 0, -1) if width(row[i - 1])), 0)  # the cells from here on are empty
+        for i, (cell, size) in enumerate(zip(row, sizes, strict=False)):
+            room = sum(sizes[i:]) + gap * (len(sizes) - 1 - i) if i == behind - 1 else size
+            cell = cut(cell, room) if room else []
+            line += [*cell, (" " * (max(size - width(cell), 0) + gap), "")]
         lines.append(_stripped(line))
     return lines
 
 
 def plain(lines: Iterable[Line]) -> str:
     """Lines as text without colours."""
-    return "\n".join("".join(text for text, _ in line) for line in lines)
+    return visible("\n".join("".join(text for text, _ in line) for line in lines))
 
 
 def rich_text(lines: Iterable[Line]) -> Text:
@@ -104,7 +131,7 @@ def rich_text(lines: Iterable[Line]) -> Text:
         if i:
             text.append("\n")
         for piece, style in line:
-            text.append(piece, STYLES[style] or None)
+            text.append(visible(piece), STYLES[style] or None)
     return text
 
 

@@ -9,12 +9,12 @@ from __future__ import annotations
 import uuid
 from collections.abc import Iterator
 from dataclasses import dataclass
-from html import escape
 from itertools import groupby
 
+from fluidnb.visible import escape
 from fluidnb.viz.edges import Edge, lanes
 from fluidnb.viz.model import BlockRow, OpRow, ProgramPicture, plural
-from fluidnb.viz.spans import COLOURS
+from fluidnb.viz.spans import COLOURS, legible
 
 FONT = "ui-monospace, SFMono-Regular, Menlo, Consolas, 'DejaVu Sans Mono', monospace"
 #: Width of a character, by font size 12, and the height of a row.
@@ -23,8 +23,8 @@ _INDENT, _LEFT, _LANE = 30, 30, 7
 _CODE, _FACTS, _PLACE, _BAR = 62, 30, 26, 72
 #: Style of a piece -> attributes.
 _LOOKS = {
-    "dim": ' fill-opacity=".6"',
-    **{role: f' fill="{colour}" font-weight="700"' for role, colour in COLOURS.items()},
+    "dim": ' fill-opacity=".75"',
+    **{role: f' {legible(colour)} font-weight="700"' for role, colour in COLOURS.items()},
 }
 
 
@@ -64,9 +64,10 @@ def program_svg(picture: ProgramPicture, uid: str = "", limit: int = 400) -> str
     uid = uid or new_uid()
     rows, boxes = _rows(picture, limit)
     ops = [(i, row.op) for i, row in enumerate(rows) if row.op is not None]
-    code = min(max((len(op.text) for _, op in ops), default=10), _CODE)
     facts = min(max((len(_facts(op)) for _, op in ops), default=0), _FACTS)
     place = min(max((len(op.place) for _, op in ops), default=0), _PLACE)
+    # an operator is not cut while there is room in the columns beside it
+    code = min(max((len(op.text) for _, op in ops), default=10), _CODE + _FACTS - facts + _PLACE - place)
     deep = max((row.depth for row in rows), default=0) * _INDENT
     right = _LEFT + deep + code * CHAR + 20
     drawn = lanes(ops)
@@ -122,9 +123,9 @@ def _head(picture: ProgramPicture, uid: str, width: float, height: float) -> str
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" id="{uid}program" role="img" aria-label="{escape(label)}" '
         f'width="{width:.0f}" height="{height:.0f}" viewBox="0 0 {width:.0f} {height:.0f}" font-family="{FONT}" '
-        f'font-size="12" fill="currentColor" style="white-space:pre">'
+        f'font-size="12" fill="currentColor" style="white-space:pre;max-width:none">'
         f'<text x="1" y="18"><tspan font-weight="700">{escape(picture.title)}</tspan>'
-        f'<tspan fill-opacity=".6">  {escape(picture.counts)}</tspan></text>'
+        f'<tspan fill-opacity=".75">  {escape(picture.counts)}</tspan></text>'
     )
 
 
@@ -145,7 +146,7 @@ def _box(uid: str, block: int, first: int, last: int, depth: int, right: float) 
 def _row(uid: str, i: int, row: _Row, right: float, x_facts: float, x_place: float, code: int) -> str:
     y = _top(i)
     if row.op is None:
-        colour = f'fill="{COLOURS[row.role]}" font-weight="700"' if row.role else 'fill-opacity=".6"'
+        colour = f'{legible(COLOURS[row.role])} font-weight="700"' if row.role else 'fill-opacity=".75"'
         return f'<text x="1" y="{y + 16}" {colour}>{escape(row.text)}</text>'
     op, x = row.op, _LEFT + row.depth * _INDENT
     colour = COLOURS[op.role]
@@ -154,12 +155,12 @@ def _row(uid: str, i: int, row: _Row, right: float, x_facts: float, x_place: flo
     wide = right - x - 6 - 2 * row.depth
     return (
         f'<g id="{uid}op_{op.block}_{op.index}" class="fluidnb-op {op.role}"><title>{escape(hover.strip())}</title>'
-        f'<text x="{x - 6}" y="{y + 16}" text-anchor="end" fill-opacity=".45">{op.index}</text>'
+        f'<text x="{x - 6}" y="{y + 16}" text-anchor="end" fill-opacity=".75">{op.index}</text>'
         f'<rect x="{x}" y="{y + 1}" width="{wide:.0f}" height="{ROW - 5}" rx="5" fill="{colour}" '
         f'fill-opacity=".13" stroke="{colour}" stroke-opacity=".75"/>'
         f'<text x="{x + 7}" y="{y + 16}">{"".join(_code(op, room))}</text>'
         f'<text x="{x_facts:.0f}" y="{y + 16}" fill-opacity=".75">{escape(_cut(_facts(op), _FACTS))}</text>'
-        f'<text x="{x_place:.0f}" y="{y + 16}" fill-opacity=".5">{escape(_cut(op.place, _PLACE))}</text></g>'
+        f'<text x="{x_place:.0f}" y="{y + 16}" fill-opacity=".75">{escape(_cut(op.place, _PLACE))}</text></g>'
     )
 
 

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from html import escape
-
 from fluidnb.values.place import CPUPlace, Place
+from fluidnb.visible import escape
 from fluidnb.viz.html import lines_html
 from fluidnb.viz.spans import COLOURS
 from fluidnb.viz.svg import CHAR, FONT, new_uid
 from fluidnb.viz.timeline import Bar, Timeline, time_text, timeline_lines
 
 _WIDTH, _TOP, _LANE, _BOTTOM = 900, 28, 30, 24
-_SMALL = CHAR * 10 / 12
+_SMALL = CHAR * 11 / 12
 #: Boxes narrower than this run together with their neighbours of the same role.
 _NARROW = 0.7
 
@@ -43,13 +42,14 @@ def timeline_svg(timeline: Timeline, uid: str = "") -> str:
     parts = [
         f'<svg xmlns="http://www.w3.org/2000/svg" id="{uid}timeline" role="img" aria-label="timeline: {escape(words)}" '
         f'width="{width}" height="{height}" viewBox="0 0 {width} {height}" font-family="{FONT}" font-size="12" '
-        f'fill="currentColor" style="white-space:pre"><text x="1" y="16"><tspan font-weight="700">timeline</tspan>'
-        f'<tspan fill-opacity=".6">  {escape(words)}</tspan></text>'
+        f'fill="currentColor" style="white-space:pre;max-width:none">'
+        f'<text x="1" y="16"><tspan font-weight="700">timeline</tspan>'
+        f'<tspan fill-opacity=".75">  {escape(words)}</tspan></text>'
     ]
     scale = _WIDTH / (timeline.length or 1)
     for row, name in enumerate(names):
         y = _TOP + row * _LANE
-        parts.append(f'<text x="1" y="{y + 17}" font-size="10" fill-opacity=".6">{escape(name)}</text>')
+        parts.append(f'<text x="1" y="{y + 17}" font-size="11" fill-opacity=".75">{escape(name)}</text>')
     rows = {lane: _TOP + row * _LANE for row, lane in enumerate(timeline.lanes)}
     for i, group in enumerate(_groups(timeline, scale)):
         parts.append(f'<g id="{uid}bar_{i}">{_box(group, scale, left, rows[_lane(group[0])])}</g>')
@@ -64,7 +64,7 @@ def timeline_svg(timeline: Timeline, uid: str = "") -> str:
         x, anchor = left + k * _WIDTH / 4, ("start", "middle", "middle", "middle", "end")[k]
         parts.append(
             f'<path d="M{x:.1f} {base}v4" stroke="currentColor" stroke-opacity=".5"/><text x="{x:.1f}" y="{base + 16}" '
-            f'text-anchor="{anchor}" font-size="10" fill-opacity=".6">{time_text(k * timeline.length / 4)}</text>'
+            f'text-anchor="{anchor}" font-size="11" fill-opacity=".75">{time_text(k * timeline.length / 4)}</text>'
         )
     return "".join([*parts, "</svg>"])
 
@@ -122,7 +122,7 @@ def _box(group: list[Bar], scale: float, left: int, y: int) -> str:
     text = ""
     if len(group) == 1 and room >= 4:
         shown = name if len(name) <= room else name[: room - 1] + "…"
-        text = f'<text x="{x + 3:.1f}" y="{y + 17}" font-size="10">{escape(shown)}</text>'
+        text = f'<text x="{x + 3:.1f}" y="{y + 17}" font-size="11">{escape(shown)}</text>'
     return (
         f'<title>{escape(hover.strip())}</title><rect x="{x:.1f}" y="{y + 2}" width="{wide:.1f}" height="{_LANE - 6}" '
         f'fill="{colour}" fill-opacity="{".5" if wide > 2 else ".8"}"{edge}/>{text}'

@@ -12,6 +12,7 @@ from fluidnb.values.copies import is_on_device, on_host
 from fluidnb.values.dtypes import dtype_name
 from fluidnb.values.gauge import gauge_of
 from fluidnb.values.rank_table import LoDRankTable
+from fluidnb.values.reader import Reader
 from fluidnb.values.selected_rows import SelectedRows
 from fluidnb.values.tensor import LoDTensor, array_of
 from fluidnb.viz.model import Held, ScopeRow, TensorSummary, plural
@@ -176,6 +177,8 @@ def read_held(name: str, value: Any, previews: bool = False, sample: int = _SAMP
         parts = [read_held(f"[{i}]", v, previews, sample) for i, v in enumerate(value[:_FEW])]
         parts += [Held(words, "") for words in _more(len(value))]
         return Held(name, f"{type(value).__name__} of {len(value)}", parts=tuple(parts))
+    if isinstance(value, Reader):
+        return Held(name, repr(value))
     return Held(name, "nothing yet" if value is None else type(value).__name__)
 
 
