@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from fluidnb import clip as clip
     from fluidnb import compat as compat
     from fluidnb import compiler as compiler
+    from fluidnb import contrib as contrib
     from fluidnb import core as core
     from fluidnb import data as data
     from fluidnb import dataset as dataset
@@ -58,10 +59,18 @@ if TYPE_CHECKING:
     from fluidnb.compiler import BuildStrategy as BuildStrategy
     from fluidnb.compiler import CompiledProgram as CompiledProgram
     from fluidnb.compiler import ExecutionStrategy as ExecutionStrategy
+    from fluidnb.contrib.inferencer import Inferencer as Inferencer
+    from fluidnb.contrib.trainer import BeginEpochEvent as BeginEpochEvent
+    from fluidnb.contrib.trainer import BeginStepEvent as BeginStepEvent
+    from fluidnb.contrib.trainer import CheckpointConfig as CheckpointConfig
+    from fluidnb.contrib.trainer import EndEpochEvent as EndEpochEvent
+    from fluidnb.contrib.trainer import EndStepEvent as EndStepEvent
+    from fluidnb.contrib.trainer import Trainer as Trainer
     from fluidnb.data import DataFeeder as DataFeeder
     from fluidnb.data import batch as batch
     from fluidnb.debug.session import debug as debug
     from fluidnb.executor import fetch_var as fetch_var
+    from fluidnb.framework import get_var as get_var
     from fluidnb.framework import in_dygraph_mode as in_dygraph_mode
     from fluidnb.memory import get_flags as get_flags
     from fluidnb.memory import set_flags as set_flags
@@ -105,22 +114,28 @@ __version__ = "0.1.0"
 
 #: Modules that are attributes of the package.
 _MODULES = (
-    "average", "backward", "clip", "compat", "compiler", "core", "data", "dataset", "debug", "debuger", "debugger",
-    "default_scope_funcs", "evaluator", "executor", "framework", "graphviz", "initializer", "install_check", "io",
-    "layer_helper", "layers", "memory", "metrics", "net", "net_drawer", "nets", "op", "optimizer", "parallel_executor",
-    "param_attr", "profiler", "reader", "regularizer", "transpiler", "unique_name",
+    "average", "backward", "clip", "compat", "compiler", "contrib", "core", "data", "dataset", "debug", "debuger",
+    "debugger", "default_scope_funcs", "evaluator", "executor", "framework", "graphviz", "initializer", "install_check",
+    "io", "layer_helper", "layers", "memory", "metrics", "net", "net_drawer", "nets", "op", "optimizer",
+    "parallel_executor", "param_attr", "profiler", "reader", "regularizer", "transpiler", "unique_name",
 )  # fmt: skip
 
 #: name -> module that has it
 _NAMES = {
+    "BeginEpochEvent": "contrib.trainer",
+    "BeginStepEvent": "contrib.trainer",
     "BuildStrategy": "compiler",
     "CPUPlace": "values",
     "CUDAPinnedPlace": "values",
     "CUDAPlace": "values",
+    "CheckpointConfig": "contrib.trainer",
     "CompiledProgram": "compiler",
     "DataFeeder": "data",
+    "EndEpochEvent": "contrib.trainer",
+    "EndStepEvent": "contrib.trainer",
     "ExecutionStrategy": "compiler",
     "Executor": "runtime",
+    "Inferencer": "contrib.inferencer",
     "LoDTensor": "values",
     "LoDTensorArray": "values",
     "Operator": "program",
@@ -130,6 +145,7 @@ _NAMES = {
     "Program": "program",
     "Scope": "runtime",
     "Tensor": "values:LoDTensor",
+    "Trainer": "contrib.trainer",
     "Variable": "program",
     "WeightNormParamAttr": "param_attr",
     "append_backward": "backward",
@@ -144,6 +160,7 @@ _NAMES = {
     "fetch_var": "executor",
     "fresh": "session",
     "get_flags": "memory",
+    "get_var": "framework",
     "global_scope": "runtime",
     "gradients": "backward",
     "in_dygraph_mode": "framework",
@@ -172,7 +189,7 @@ _WORDS = {
 
 #: Fluid's names that are to come; `fluidnb.absent` says why, and what to use instead.
 _NOT_YET = (
-    "AsyncExecutor", "DataFeedDesc", "DistributeTranspiler", "DistributeTranspilerConfig", "contrib",
+    "AsyncExecutor", "DataFeedDesc", "DatasetFactory", "DistributeTranspiler", "DistributeTranspilerConfig",
     "distribute_transpiler", "distribute_transpiler_simple", "dygraph", "dygraph_grad_clip", "recordio_writer",
 )  # fmt: skip
 

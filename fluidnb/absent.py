@@ -20,10 +20,6 @@ EAGER = (
 
 #: modules of Fluid -> (why there is none, what to use instead)
 MODULES = {
-    "contrib": (
-        "it holds what Fluid itself called unfinished: compression, quantization, mixed precision",
-        "fluid.layers, fluid.optimizer and fluid.transpiler have the finished parts.",
-    ),
     "distribute_transpiler": TRANSPILERS["DistributeTranspiler"],
     "distribute_transpiler_simple": TRANSPILERS["SimpleDistributeTranspiler"],
     "dygraph": EAGER,
@@ -34,10 +30,35 @@ MODULES = {
     ),
 }
 
+_SMALLER = (
+    "it makes trained models smaller, which Fluid itself called unfinished",
+    "fluid.io.save_inference_model prunes a model and folds what is constant.",
+)
+_CLUSTER = ("training on several machines is still to come", "fluid.reader decorates what one process reads.")
+
+#: modules and names of ``fluid.contrib`` -> (why there is none, what to use instead)
+CONTRIB = {
+    **dict.fromkeys(("int8_inference", "quantize", "slim", "Calibrator", "Compressor", "QuantizeTranspiler"), _SMALLER),
+    **dict.fromkeys(
+        ("reader", "utils", "HDFSClient", "convert_dist_to_sparse_program", "ctr_reader", "distributed_batch_reader",
+         "load_persistables_for_increment", "load_persistables_for_inference", "multi_download", "multi_upload"),
+        _CLUSTER,
+    ),
+    "extend_optimizer": (
+        "optimizers with decoupled weight decay are not built",
+        "regularization=fluid.regularizer.L2Decay(...) of an optimizer, or layers.assign after minimize.",
+    ),
+    "mixed_precision": ("it is for the tensor cores of GPUs", "layers.cast converts variables to float16."),
+    "model_stat": ("it prints a table of operators", "contrib.op_freq_statistic and contrib.memory_usage count them."),
+}
+CONTRIB["extend_with_decoupled_weight_decay"] = CONTRIB["extend_optimizer"]
+CONTRIB["summary"] = CONTRIB["model_stat"]
+
 #: names of Fluid -> (why there is none, what to use instead)
 NAMES = {
     "AsyncExecutor": FILES,
     "DataFeedDesc": FILES,
+    "DatasetFactory": FILES,
     "DistributeTranspiler": TRANSPILERS["DistributeTranspiler"],
     "DistributeTranspilerConfig": TRANSPILERS["DistributeTranspilerConfig"],
 }
@@ -64,6 +85,12 @@ class AbsentModule(ModuleType):
         self._facts = facts
 
     def __getattr__(self, name: str) -> Any:
+        if name == "__all__":  # a star import, which would bring nothing without a word
+            raise NotBuiltYet(
+                f"from fluid.{self.__name__} import * has nothing to bring: "
+                f"fluid.{self.__name__} is not part of fluidnb yet: {self._facts[0]}.",
+                hint=self._facts[1],
+            )
         if name.startswith("__"):
             raise AttributeError(name)
         return AbsentModule(f"{self.__name__}.{name}", self._facts)

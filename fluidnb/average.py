@@ -6,11 +6,13 @@ from typing import Any
 
 import numpy as np
 
+from fluidnb.arguments import checked
 from fluidnb.errors import OpValueError
 
 __all__ = ["WeightedAverage"]
 
 
+@checked
 class WeightedAverage:
     """The mean of numbers that count by a weight, for example of losses by the rows of their batches.
 
@@ -75,7 +77,9 @@ def check_number(value: object, argument: str, array: bool = False) -> None:
     Example:
         >>> check_number(np.float32(1.0), "value")
     """
-    if isinstance(value, float | int | np.number) or isinstance(value, np.ndarray) and (array or value.size == 1):
+    if isinstance(value, float | int | np.number | np.bool_):
+        return
+    if isinstance(value, np.ndarray) and (array or value.size == 1) and value.dtype.kind in "biuf":
         return
     kinds = "number(int, float) or a numpy ndarray" if array else "number(int, float)"
     raise OpValueError(

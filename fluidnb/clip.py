@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from fluidnb import layers
+from fluidnb.arguments import Checked, checked
 from fluidnb.errors import OpTypeError, OpValueError
 from fluidnb.layers.one_op import one_op
 from fluidnb.program import Block, OpRole, Parameter, Program, Variable, default_main_program, naming
@@ -30,14 +31,14 @@ ParamGrad = tuple[Parameter, Variable | None]
 
 def _bounds(who: str, max: float, min: float | None) -> tuple[float, float]:
     """(min, max) from Fluid's order, max first; min is -max when left out; a wrong order is righted with a warning."""
-    low, high = (-abs(max) if min is None else float(min)), (abs(max) if min is None else float(max))
+    low, high = (-abs(float(max)), abs(float(max))) if min is None else (float(min), float(max))
     if low > high:
         warn(f"{who}({max}, {min}): max comes first, then min; they are swapped.")
         low, high = high, low
     return low, high
 
 
-class BaseErrorClipAttr:
+class BaseErrorClipAttr(Checked):
     """The base of error clips: appends the operator that clips one gradient.
 
     Example:
@@ -85,7 +86,8 @@ class ErrorClipByValue(BaseErrorClipAttr):
         )
 
 
-def error_clip_callback(block: Block, context: Mapping[str, Any]) -> None:
+@checked
+def error_clip_callback(block: Block, context: Mapping[Any, Any]) -> None:
     """Callback of `append_backward` that applies the error clips that users set on variables.
 
     Args:
@@ -99,6 +101,7 @@ def error_clip_callback(block: Block, context: Mapping[str, Any]) -> None:
         >>> h = fluid.layers.fc(fluid.layers.data("x", [13]), 4)
         >>> pairs = fluid.backward.append_backward(fluid.layers.mean(h), callbacks=[error_clip_callback])
     """
+    # The mapping grows with the program and comes back for each operator: to check its keys would take quadratic time.
     for grad_name in block.ops[-1].output_arg_names:
         if grad_name not in context:
             continue
@@ -114,13 +117,16 @@ def error_clip_callback(block: Block, context: Mapping[str, Any]) -> None:
         clip.append_clip_op(block, grad_name)
 
 
-class BaseGradientClipAttr:
+class BaseGradientClipAttr(Checked):
     """The base of gradient clips. All gradients are shown first, then each is changed.
 
     Example:
         >>> isinstance(GradientClipByValue(1.0), BaseGradientClipAttr)
         True
     """
+
+    #: What a message says where one is expected.
+    argument_hint = "for example fluid.clip.GradientClipByGlobalNorm(1.0)."
 
     def process_context(self, context: dict[Any, Any], param: Parameter, grad: Variable) -> None:
         """See one gradient; what clips of one group must share goes into ``context``.
@@ -267,6 +273,7 @@ class GradientClipByGlobalNorm(BaseGradientClipAttr):
         return layers.elementwise_div(x=bound, y=layers.elementwise_max(x=bound, y=norm))
 
 
+@checked
 def set_gradient_clip(
     clip: BaseGradientClipAttr, param_list: Sequence[Parameter | str] | None = None, program: Program | None = None
 ) -> None:
@@ -312,6 +319,7 @@ def _optimizes(op: OpDesc) -> bool:
     return "Param" in op.input_names() and op.has_attr("op_role") and op.attr("op_role") == OpRole.Optimize
 
 
+@checked
 def append_gradient_clip_ops(
     param_grads: Sequence[ParamGrad], clip: BaseGradientClipAttr | None = None
 ) -> list[ParamGrad]:
@@ -335,7 +343,7 @@ def append_gradient_clip_ops(
     context: dict[Any, Any] = {}
     plan: list[tuple[Parameter, Variable | None, BaseGradientClipAttr | None]] = []
     for param, grad in param_grads:
-        chosen = param.gradient_clip_attr or clip
+        chosen = clip if param.gradient_clip_attr is None else param.gradient_clip_attr
         if chosen is not None and not isinstance(chosen, BaseGradientClipAttr):
             raise OpTypeError(
                 f"clip attribute of {param.name} should be an instance of BaseGradientClipAttr",

@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from enum import IntEnum
 from typing import Any
 
+from fluidnb.arguments import checked
 from fluidnb.errors import NotBuiltYet, OpTypeError
 from fluidnb.program import Program
 from fluidnb.values import Place
@@ -27,6 +28,8 @@ class BuildStrategy:
     Attributes:
         reduce_strategy: how gradients come together.
         gradient_scale_strategy: by what the loss's gradient is divided.
+
+    Fluid's other fields have Fluid's defaults: ``debug_graphviz_path``, ``fuse_elewise_add_act_ops`` and so on.
 
     Example:
         >>> strategy = BuildStrategy()
@@ -53,6 +56,13 @@ class BuildStrategy:
     def __init__(self) -> None:
         self.reduce_strategy = self.ReduceStrategy.AllReduce
         self.gradient_scale_strategy = self.GradientScaleStrategy.CoeffNumDevice
+        self.debug_graphviz_path = ""
+        self.fuse_elewise_add_act_ops = self.fuse_relu_depthwise_conv = self.fuse_broadcast_op = False
+        self.fuse_all_optimizer_ops = self.fuse_all_reduce_ops = self.sync_batch_norm = False
+        self.memory_optimize = self.enable_inplace = self.enable_sequential_execution = False
+        self.remove_unnecessary_lock = True
+        self.is_distribution, self.num_trainers, self.trainer_id = False, 1, 0
+        self.trainers_endpoints: list[str] = []
 
 
 class ExecutionStrategy:
@@ -72,8 +82,11 @@ class ExecutionStrategy:
     def __init__(self) -> None:
         self.num_threads = 0
         self.num_iteration_per_drop_scope = 1
+        self.allow_op_delay = self.use_experimental_executor = False
+        self.use_cuda = True
 
 
+@checked
 class CompiledProgram:
     """A program as ``Executor.run`` takes it; nothing is compiled, since every program is bound once and replayed.
 

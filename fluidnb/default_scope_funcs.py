@@ -15,6 +15,7 @@ import threading
 from collections.abc import Callable
 from typing import TypeVar
 
+from fluidnb.arguments import checked
 from fluidnb.errors import OpValueError
 from fluidnb.runtime import Scope
 from fluidnb.values.variable import Variable
@@ -76,6 +77,7 @@ def leave_local_scope() -> None:
     get_cur_scope().drop_kids()
 
 
+@checked
 def var(name: str) -> Variable:
     """The variable of this name in the current scope, made if need be.
 
@@ -91,6 +93,7 @@ def var(name: str) -> Variable:
 new_var = var  # version 0.10's name
 
 
+@checked
 def find_var(name: str) -> Variable | None:
     """The variable that the current scope sees under a name, or None.
 
@@ -100,6 +103,7 @@ def find_var(name: str) -> Variable | None:
     return get_cur_scope().find_var(name)
 
 
+@checked
 def scoped_function(func: Callable[[], T]) -> T:
     """Call a function inside a scope of its own.
 

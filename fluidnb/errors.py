@@ -6,6 +6,7 @@ import difflib
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Self
 
+from fluidnb.visible import visible, visible_line
 from fluidnb.where import Where, capture
 
 #: (slot, variable name, dtype name or None, shape or None) of one operand.
@@ -109,7 +110,7 @@ class FluidError(Exception):
         rows += [("expected", _one_line(self.expected)), ("received", _one_line(self.received)), ("hint", self.hint)]
         shown = [(k, v) for k, v in rows if v is not None]
         width = max([8, *(len(k) for k, _ in shown)]) + 1
-        return "\n".join([self.summary, *(f"  {k + ':' * bool(k):<{width}} {v}" for k, v in shown)])
+        return visible("\n".join([self.summary, *(f"  {k + ':' * bool(k):<{width}} {v}" for k, v in shown)]))
 
     def _render_traceback_(self) -> list[str]:
         """What IPython shows instead of a stack of internal frames."""
@@ -124,8 +125,16 @@ class OpValueError(FluidError, ValueError):
     """A wrong value while building or calling."""
 
 
+class OpIndexError(OpValueError, IndexError):
+    """An index outside a value; Python's own loops over an indexed value end at an IndexError."""
+
+
 class OpTypeError(FluidError, TypeError):
     """A wrong type while building or calling."""
+
+
+class ArgumentError(OpTypeError, OpValueError):
+    """An argument that is not what the function declares; Fluid raised a TypeError or a ValueError, so it is both."""
 
 
 class OpAssertionError(FluidError, AssertionError):
@@ -162,8 +171,8 @@ def operand(name: str, dtype: str | None, shape: Sequence[int] | None) -> str:
         'x  float32[-1, 13]'
     """
     if shape is None:
-        return f"{name}  {dtype}" if dtype else name
-    return f"{name}  {dtype or ''}[{', '.join(map(str, shape))}]"
+        return f"{visible_line(name)}  {dtype}" if dtype else visible_line(name)
+    return f"{visible_line(name)}  {dtype or ''}[{', '.join(map(str, shape))}]"
 
 
 def near(word: str, words: Iterable[str], n: int = 3) -> str:

@@ -7,26 +7,19 @@ from typing import Any
 
 import numpy as np
 
-from fluidnb import layers
+from fluidnb import layers, metrics
+from fluidnb.arguments import Checked
 from fluidnb.backward.emit import all_or_nothing
 from fluidnb.errors import OpValueError
 from fluidnb.initializer import Constant
 from fluidnb.layer_helper import LayerHelper
-from fluidnb.layers.absent import refusal
 from fluidnb.program import Program, Variable, program_guard, unique_name
 from fluidnb.runtime import Executor
 from fluidnb.values import CPUPlace
 
-__all__ = ["Accuracy", "ChunkEvaluator", "EditDistance", "Evaluator"]
+__all__ = ["Accuracy", "ChunkEvaluator", "DetectionMAP", "EditDistance", "Evaluator"]
 
-DetectionMAP = refusal(
-    "fluid.evaluator.DetectionMAP",
-    "the mean precision of boxes in images is not built",
-    "fluid.metrics.MetricBase is the base of metrics of your own.",
-)
-
-
-class Evaluator:
+class Evaluator(Checked):
     """The base of evaluators: it adds operators to the main program that count into persistable variables.
 
     Args:
@@ -261,6 +254,28 @@ class ChunkEvaluator(Evaluator):
         precision, recall = right / found if found else 0.0, right / there if there else 0.0
         f1 = 2 * precision * recall / (precision + recall) if right else 0.0
         return tuple(np.array([v], np.float32) for v in (precision, recall, f1))
+
+
+class DetectionMAP(metrics.DetectionMAP, Evaluator):
+    """Mean average precision of detections, over all batches since the last ``reset``; as `fluid.metrics.DetectionMAP`.
+
+    Args:
+        input: float [detections, 6]: class, score, left, top, right, bottom; a sequence for each image.
+        gt_label: classes of the objects [objects, 1]; a sequence for each image.
+        gt_box: float [objects, 4]: left, top, right, bottom; a sequence for each image.
+        gt_difficult: 1 for a difficult object, else 0 [objects, 1]; None for no such marks.
+        class_num: how many classes there are, with the background.
+        background_label: see `fluid.layers.detection_map`.
+        overlap_threshold: what the overlap (intersection over union) of a right detection with its object exceeds.
+        evaluate_difficult: whether difficult objects count.
+        ap_version: ``"integral"`` of precision over recall, or ``"11point"`` (VOC 2007).
+
+    Raises:
+        OpTypeError: an argument is not a Variable.
+        OpValueError: no number of classes, or an unknown version.
+
+    Source: fluid.evaluator.DetectionMAP.
+    """
 
 
 class EditDistance(Evaluator):

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from fluidnb.arguments import checked
 from fluidnb.errors import EnforceNotMet, NotFound, OpTypeError, near
 from fluidnb.runtime import Executor, Scope, global_scope, scope_guard, switch_scope
 from fluidnb.values import LoDTensor
@@ -54,6 +55,7 @@ def as_numpy(tensor: Any) -> Any:
     return np.array(tensor)
 
 
+@checked
 def fetch_var(name: Any, scope: Scope | None = None, return_numpy: bool = True) -> Any:
     """What a scope holds under a name, without running anything.
 

@@ -22,12 +22,13 @@ import subprocess
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from html import escape
 from itertools import count
 from pathlib import Path
 from typing import Any
 
 from fluidnb.errors import NotFound, near
+from fluidnb.files.atomic_write import atomic_write
+from fluidnb.visible import escape
 
 __all__ = ["Edge", "Graph", "GraphPreviewGenerator", "Node", "Rank", "attributes", "quoted"]
 
@@ -237,9 +238,10 @@ class Graph:
             The path of the PDF.
 
         Raises:
-            OSError: the file cannot be written.
+            EnforceNotMet: the file cannot be written.
         """
-        Path(dot_path).write_text(self.code() + "\n")
+        with atomic_write(dot_path, text=True) as file:
+            file.write(self.code() + "\n")
         image = Path(dot_path).with_suffix(".pdf")
         program = shutil.which("dot")
         if program is None:

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from fluidnb.arguments import checked
 from fluidnb.data.py_reader import PyReader
 from fluidnb.errors import NotFound, OpTypeError
 from fluidnb.program import Parameter, Program, default_main_program
@@ -32,6 +33,7 @@ __all__ = [
 ]
 
 
+@checked
 def save_params(
     executor: Executor, dirname: str, main_program: Program | None = None, filename: str | None = None
 ) -> None:
@@ -44,6 +46,7 @@ def save_params(
     save_vars(executor, dirname, main_program, predicate=is_parameter, filename=filename)
 
 
+@checked
 def save_persistables(
     executor: Executor, dirname: str, main_program: Program | None = None, filename: str | None = None
 ) -> None:
@@ -58,6 +61,7 @@ def save_persistables(
     save_vars(executor, dirname, main_program, predicate=is_persistable, filename=filename)
 
 
+@checked
 def load_params(
     executor: Executor, dirname: str, main_program: Program | None = None, filename: str | None = None
 ) -> None:
@@ -69,6 +73,7 @@ def load_params(
     load_vars(executor, dirname, main_program, predicate=is_parameter, filename=filename)
 
 
+@checked
 def load_persistables(
     executor: Executor, dirname: str, main_program: Program | None = None, filename: str | None = None
 ) -> None:
@@ -80,6 +85,7 @@ def load_persistables(
     load_vars(executor, dirname, main_program, predicate=is_persistable, filename=filename)
 
 
+@checked
 def get_parameter_value(para: Parameter, executor: Executor) -> Any:
     """The value of a parameter in the global scope.
 
@@ -104,6 +110,7 @@ def get_parameter_value(para: Parameter, executor: Executor) -> Any:
     return np.array(global_scope().var(para.name).get_tensor())
 
 
+@checked
 def get_parameter_value_by_name(name: str, executor: Executor, program: Program | None = None) -> Any:
     """The value of a parameter by its name.
 

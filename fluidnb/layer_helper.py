@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from fluidnb.arguments import checked
 from fluidnb.errors import OpTypeError, OpValueError, near
 from fluidnb.layer_helper_base import LayerHelperBase
 from fluidnb.op import get_op, has_op
@@ -15,6 +16,7 @@ from fluidnb.values import dtypes
 __all__ = ["LayerHelper"]
 
 
+@checked
 class LayerHelper(LayerHelperBase):
     """A layer function's arguments, and methods that look up there what they need; what was not given, they leave out.
 
@@ -77,9 +79,16 @@ class LayerHelper(LayerHelperBase):
             input_param_name: the argument's name.
 
         Raises:
+            OpTypeError: there is no variable.
             OpValueError: they differ.
         """
         inputs = self.multiple_input(input_param_name)
+        if not inputs:
+            raise OpTypeError(
+                f"{input_param_name} of {self.layer_type} must have at least one Variable.",
+                expected="a Variable, or a list of them",
+                received="[] (list)",
+            )
         for v in inputs[1:]:
             if v.dtype != inputs[0].dtype:
                 raise OpValueError(

@@ -6,7 +6,8 @@ import sys
 from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
-from fluidnb.errors import OpValueError, near
+from fluidnb.arguments import checked, shown
+from fluidnb.errors import OpTypeError, OpValueError, near
 from fluidnb.initializer import Initializer, default_bias_initializer, default_weight_initializer
 from fluidnb.param_attr import ParamAttr, ParamAttrLike, WeightNormParamAttr
 from fluidnb.program import (
@@ -22,6 +23,7 @@ from fluidnb.program import (
 )
 
 
+@checked
 class LayerHelperBase:
     """Names, programs, parameters and variables of a layer; see `LayerHelper`.
 
@@ -33,7 +35,18 @@ class LayerHelperBase:
     def __init__(self, layer_type: str | Mapping[str, Any], **kwargs: Any) -> None:
         if not isinstance(layer_type, str):
             kwargs = {**layer_type, **kwargs}
-            layer_type = sys._getframe(1).f_code.co_name
+            layer_type = sys._getframe(2).f_code.co_name  # 1 is the check of the arguments
+        for role in ("main_program", "startup_program"):
+            if not isinstance(kwargs.get(role), Program | None):
+                raise OpTypeError(
+                    f"{role} of {layer_type} must be a Program or None.", expected="a Program or None",
+                    received=shown(kwargs[role]),
+                )  # fmt: skip
+        if not isinstance(kwargs.get("name"), str | None):
+            raise OpTypeError(
+                f"name of {layer_type} must be a text or None.", expected="a text or None",
+                received=shown(kwargs["name"]), hint="left out, the layer is numbered.",
+            )  # fmt: skip
         self.layer_type = layer_type
         self.kwargs = kwargs
         self._current_attr: ParamAttr | None = None

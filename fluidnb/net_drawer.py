@@ -11,8 +11,8 @@ Example:
 from __future__ import annotations
 
 from collections.abc import Mapping
-from pathlib import Path
 
+from fluidnb.files.atomic_write import atomic_write
 from fluidnb.graphviz import attributes
 from fluidnb.program import Program
 from fluidnb.viz.block_dot import programs_dot
@@ -65,5 +65,6 @@ def draw_graph(
     shared = [f"  {kind} [{attributes(attrs)}]" for kind, attrs in kinds.items() if attrs]
     text = "\n".join([head, *shared, *rest])
     if filename is not None:
-        Path(filename).write_text(text + "\n")
+        with atomic_write(filename, text=True) as file:
+            file.write(text + "\n")
     return text

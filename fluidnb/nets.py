@@ -47,7 +47,7 @@ def simple_img_conv_pool(
         pool_padding: how far pooling windows may reach over the edge.
         pool_type: ``"max"`` or ``"avg"``.
         global_pooling: one pooling window that is the whole image.
-        conv_stride: from window to window of the convolution.
+        conv_stride: stride of the window of the convolution.
         conv_padding: zeros around the images.
         conv_dilation: from element to element of a filter.
         conv_groups: groups of channels that do not see each other.

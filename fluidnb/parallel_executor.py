@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from fluidnb.arguments import checked
 from fluidnb.compiler import BuildStrategy, ExecutionStrategy
 from fluidnb.errors import OpTypeError, OpValueError
 from fluidnb.program import Program, default_main_program
@@ -14,6 +15,7 @@ from fluidnb.values import CPUPlace, CUDAPlace
 __all__ = ["ParallelExecutor"]
 
 
+@checked
 class ParallelExecutor:
     """Runs one program again and again; with several devices in Fluid, with one here.
 

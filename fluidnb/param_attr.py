@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Annotated, Any, cast
 
+from fluidnb.arguments import Checked, Count, Rule
 from fluidnb.errors import OpTypeError, OpValueError
 from fluidnb.initializer import Initializer, check_initializer
 from fluidnb.regularizer import WeightDecayRegularizer
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
 __all__ = ["ParamAttr", "WeightNormParamAttr"]
 
 
-class ParamAttr:
+class ParamAttr(Checked):
     """Name, first value and training rules of a parameter.
 
     Args:
@@ -41,6 +42,9 @@ class ParamAttr:
 
     Source: developer guide, section on a parameter's own initialisation.
     """
+
+    #: What a message says where one is expected.
+    argument_hint = 'for example ParamAttr(name="w", initializer=fluid.initializer.Constant(0.0)).'
 
     def __init__(
         self,
@@ -113,7 +117,7 @@ class ParamAttr:
         )  # fmt: skip
 
     @staticmethod
-    def to_attrs(arg: ParamAttrLike | Sequence[ParamAttrLike], length: int) -> list[ParamAttr | None]:
+    def to_attrs(arg: ParamAttrLike | Sequence[ParamAttrLike], length: Count) -> list[ParamAttr | None]:
         """Descriptions for several parameters of a layer.
 
         Args:
@@ -212,4 +216,10 @@ class WeightNormParamAttr(ParamAttr):
 
 _PLAIN = vars(ParamAttr())
 
-ParamAttrLike = ParamAttr | str | Initializer | WeightDecayRegularizer | bool | None
+ParamAttrLike = Annotated[
+    ParamAttr | str | Initializer | WeightDecayRegularizer | bool | None,
+    Rule(
+        "a ParamAttr, a name, an initializer, a regularizer, None, True or False", many="descriptions of parameters",
+        hint='for example ParamAttr(name="w", initializer=fluid.initializer.Constant(0.0)).',
+    ),
+]  # fmt: skip

@@ -5,10 +5,12 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable
 
+from fluidnb.arguments import Count, checked
 from fluidnb.values.place import CPUPlace, CUDAPinnedPlace, CUDAPlace
 
 
-def cpu_places(device_count: int | None = None) -> list[CPUPlace]:
+@checked
+def cpu_places(device_count: Count | None = None) -> list[CPUPlace]:
     """Places on the CPU.
 
     Args:
@@ -24,6 +26,7 @@ def cpu_places(device_count: int | None = None) -> list[CPUPlace]:
     return [CPUPlace()] * (int(os.environ.get("CPU_NUM", "1")) if device_count is None else device_count)
 
 
+@checked
 def cuda_places(device_ids: Iterable[int] | None = None) -> list[CUDAPlace]:
     """Places on GPUs.
 
@@ -41,7 +44,8 @@ def cuda_places(device_ids: Iterable[int] | None = None) -> list[CUDAPlace]:
     return [CUDAPlace(int(i)) for i in chosen]
 
 
-def cuda_pinned_places(device_count: int | None = None) -> list[CUDAPinnedPlace]:
+@checked
+def cuda_pinned_places(device_count: Count | None = None) -> list[CUDAPinnedPlace]:
     """Places in page-locked host memory.
 
     Args:

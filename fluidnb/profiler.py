@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from pathlib import Path
 from typing import NoReturn
 
 from fluidnb.debug.profile import Profile, check_key
 from fluidnb.errors import NotBuiltYet, OpValueError
+from fluidnb.files.atomic_write import atomic_write
 from fluidnb.runtime.observe import observers
 
 _current = Profile()
@@ -58,7 +58,8 @@ def stop_profiler(sorted_key: str | None = None, profile_path: str | None = "/tm
     done = Profile(list(_current.events))
     print(done.text(sorted_key=sorted_key))
     if profile_path is not None:
-        Path(profile_path).write_text(done.chrome_trace())
+        with atomic_write(profile_path, text=True) as file:
+            file.write(done.chrome_trace())
     return done
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from fluidnb.arguments import Checked, checked
 from fluidnb.errors import OpTypeError
 from fluidnb.program import unique_name
 from fluidnb.values.dtypes import VarType, dtype_name
@@ -23,7 +24,7 @@ __all__ = [
 ]
 
 
-class WeightDecayRegularizer:
+class WeightDecayRegularizer(Checked):
     """The base of regularizers: called with a parameter and its gradient, it appends the decay term and returns it.
 
     Args:
@@ -33,6 +34,9 @@ class WeightDecayRegularizer:
         >>> L2Decay(0.1)
         L2DecayRegularizer(regularization_coeff=0.1)
     """
+
+    #: What a message says where one is expected.
+    argument_hint = "for example fluid.regularizer.L2Decay(0.1)."
 
     def __init__(self, regularization_coeff: float = 0.0) -> None:
         self.regularization_coeff = float(regularization_coeff)
@@ -108,6 +112,7 @@ L1Decay = L1DecayRegularizer
 L2Decay = L2DecayRegularizer
 
 
+@checked
 def append_regularization_ops(
     parameters_and_grads: Sequence[tuple[Parameter, Variable | None]],
     regularization: WeightDecayRegularizer | None = None,

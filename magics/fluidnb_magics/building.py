@@ -77,6 +77,9 @@ class Building:
         code: gives the code of a cell.
         blocks: notes which blocks there are.
         heard: key of the cell whose output and values are shown; what the others print is dropped.
+
+    Attributes:
+        failed: the cell or part in which an error was raised.
     """
 
     def __init__(
@@ -94,6 +97,7 @@ class Building:
         self._heard = heard
         self._frames: list[Frame] = []
         self._silence: capture_output | None = None
+        self.failed: Group | None = None
 
     def run(self) -> None:
         """Run it."""
@@ -117,14 +121,19 @@ class Building:
             if still.frame is not frame:
                 raise
             still.put_back(things)
+        except BaseException:
+            self.failed = self.failed or group
+            raise
         else:
             if group.state == OPEN:
+                self.failed = group
                 raise _opens_nothing(cell)
         finally:
             self._frames.pop()
             hooks.name_hint = hint
         if frame.waiting:
             lost = frame.waiting[0].cell
+            self.failed = frame.waiting[0]
             raise OpValueError(
                 f'cell "{lost.title}" goes on with a block that cell "{cell.title}" no longer opens.',
                 expected=f"a block {lost.block}", received="a cell without it",
@@ -155,6 +164,7 @@ class Building:
         with origin.part(part.key, part.cell.title):
             self._run(part)
         if recorder.ran:
+            self.failed = part
             raise OpValueError(
                 f'cell "{part.cell.title}" goes on with a block and runs a program, which is not whole yet.',
                 expected="a cell that only builds", received="an Executor in it",

@@ -3,23 +3,24 @@
 from __future__ import annotations
 
 from argparse import Namespace
-from collections.abc import Hashable
 from contextlib import nullcontext
 from typing import Any
 
 from IPython.core.magic import Magics, cell_magic, magics_class
-from IPython.core.magic_arguments import argument, magic_arguments, parse_argstring
+from IPython.core.magic_arguments import argument, magic_arguments
 
 from fluidnb.program import Variable
 from fluidnb.viz.devices import device_name
 from fluidnb.viz.spans import Line
 from fluidnb_magics import running
+from fluidnb_magics.argument_lines import parse_argstring
 from fluidnb_magics.cells import Cell
 from fluidnb_magics.commands import COMMANDS
 from fluidnb_magics.commands.place import place_named
 from fluidnb_magics.errors import shorten
 from fluidnb_magics.expressions import unquoted
 from fluidnb_magics.front_end import FrontEnd
+from fluidnb_magics.groups import Placed
 from fluidnb_magics.reports import report_lines
 from fluidnb_magics.showing import show
 from fluidnb_magics.workbench import Workbench
@@ -59,7 +60,8 @@ class FluidCells(Magics):
         """Build a part of a program; running the cell again replaces that part.
 
         The cell is plain IPython: what it binds is there for later cells, its last expression is shown. Later %%fluid
-        cells that read what it made are built again, all in one go; when anything fails, everything stays as it was.
+        cells that read what it made are built again; one that cannot be built any more is stale, which means that it is
+        not part of the program, until what it lacks is there. When the cell itself fails, everything stays as it was.
 
         With --in BLOCK it goes on with the body of a while, a branch or a step of an RNN: it runs at the end of the
         `with` that fills the block, inside the cell of that `with`. ``%fluid block`` lists, opens and closes blocks.
@@ -82,8 +84,8 @@ class FluidCells(Magics):
         """
         bench = self._bench
         with nullcontext() if args.place is None else bench.switching(place_named(args.place)):
-            cell = self._cell(args, source)
-            report = bench.run_cell(cell)
+            cell, replaced = self._cell(args, source)
+            report = bench.run_cell(cell, replaced)
         placed = bench.placed(cell.key)
         assert placed is not None
         lines = report_lines(bench, report, placed)
@@ -97,20 +99,20 @@ class FluidCells(Magics):
         if args.run:
             self._run(placed.program, [after for _, after in placed.fragment.bound.values()])
 
-    def _cell(self, args: Namespace, source: str) -> Cell:
-        """The cell that runs: known by its name, else by the front end's id, else new each time."""
+    def _cell(self, args: Namespace, source: str) -> tuple[Cell, list[Placed]]:
+        """The cell that runs, and others that it replaces: by its name, else by its id, else it is new each time."""
         number, cell_id = self._front_end.number, self._front_end.cell_id
         called = unquoted(args.name or "") or None
         name = called or (f"In{number}" if cell_id is None else _short(cell_id))
-        if args.append or (cell_id is None and called is None):
+        new = args.append or (cell_id is None and called is None)
+        if new:
             name = self._bench.free_name(name)
-            key: Hashable = (cell_id, name)
-        else:
-            key = self._bench.key(cell_id, called)
-        return Cell(
-            key, name, source, self._front_end.raw, args.program, args.block, number, self._front_end.skipped(source),
-            name if called else f"In[{number}]", cell_id,
+        cell = Cell(
+            (cell_id, name), name, source, self._front_end.raw, args.program, args.block, number,
+            self._front_end.skipped(source), name if called else f"In[{number}]", cell_id,
+            () if cell_id is None else (cell_id,),
         )  # fmt: skip
+        return (cell, []) if new else self._bench.identified(cell)
 
     def _run(self, program: str | None, values: list[Any]) -> None:
         main, _ = self._bench.program(program)

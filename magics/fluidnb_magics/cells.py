@@ -29,6 +29,7 @@ class Cell:
         skipped: lines above the source in the editor, so that line numbers are those that the user sees.
         title: how people call it.
         cell_id: the front end's id of it, or None.
+        ids: the ids of all cells of the notebook that are this cell, by the same name; the first of them is its place.
     """
 
     key: Hashable
@@ -41,6 +42,12 @@ class Cell:
     skipped: int = 1
     title: str = ""
     cell_id: str | None = None
+    ids: tuple[str, ...] = ()
+
+    @property
+    def is_named(self) -> bool:
+        """Whether the user gave it its name."""
+        return self.title == self.name
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,6 +80,10 @@ def compile_cell(shell: Any, cell: Cell) -> Compiled:
     """
     lead = len(cell.source) - len(cell.source.lstrip("\n"))  # the transformation drops empty lines in front
     text = "\n" * (cell.skipped + lead) + shell.transform_cell(cell.source)
+    try:
+        text.encode()
+    except UnicodeEncodeError as error:
+        raise SyntaxError(f"The cell has a character that no file can hold: {text[error.start]!r}.") from None
     file = shell.compile.cache(text, cell.number, raw_code=cell.raw or cell.source)
     tree = shell.transform_ast(shell.compile.ast_parse(text, filename=file))
     code = shell.compile(tree, file, "exec")

@@ -26,7 +26,11 @@ _OPTIONS = {
     "tree": ("--startup", "--program"),
     "uses": ("--program",),
     "run": ("--feed", "--fetch", "--steps", "--keep", "--startup", "--program"),
-    "train": ("--passes", "--batch", "--watch", "--feed", "--gradients", "--program"),
+    "train": (
+        "--passes", "--batch", "--watch", "--test", "--smooth", "--name", "--resume", "--new", "--beside", "--feed",
+        "--gradients", "--program",
+    ),
+    "runs": ("--smooth", "--drop"),
     "reset": ("--params",),
     "block": ("open", "close", "--program", "--in"),
     "debug": ("on", "off", "prompt", "flow", "--feed", "--fetch", "--startup", "--program"),
@@ -104,6 +108,8 @@ class Completion:
             options += self._cells()
         if words[1] in ("block", "graph"):
             options += self._blocks()
+        if words[1] == "runs" or words[-1] == "--beside":
+            options += [run.name for run in self._bench.runs]
         if words[1] == "uses":
             options += self._variables()
         if words[1] in ("run", "train", "debug", "nan"):

@@ -45,6 +45,8 @@ def shorten(shell: Any, error: BaseException) -> BaseException:
         if place is not None and place.file not in where.cell_names and place.source.startswith("get_ipython().run_"):
             error.where = None  # the magic itself, as the shell rewrites it: nothing that the user wrote
         lines = [*error._render_traceback_(), *getattr(error, "__notes__", ())]
+    elif isinstance(error, KeyboardInterrupt):  # where in our code it came says nothing; its notes name the operator
+        lines = [f"KeyboardInterrupt: {error}".rstrip(": "), *getattr(error, "__notes__", ())]
     else:
         lines = shell.InteractiveTB.structured_traceback(type(error), error, frames, tb_offset=0)
     error._render_traceback_ = lambda: lines  # type: ignore[attr-defined]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 import re
 from argparse import ArgumentTypeError
 from collections.abc import Iterable, Mapping
@@ -11,6 +10,7 @@ from typing import Any
 from IPython.core.error import UsageError
 
 from fluidnb.errors import FluidError, NotFound, near
+from fluidnb.expressions import code_of, tree_of
 from fluidnb.program import Program, Variable
 
 
@@ -36,7 +36,7 @@ def evaluate(text: str, names: Mapping[str, Any]) -> Any:
     import fluidnb as fluid
 
     try:
-        code = compile(text.strip(), "<option>", "eval")
+        code = code_of(text, "<option>")
     except SyntaxError:
         raise UsageError(f"{text!r} is not a Python expression; put quotes around it if it has spaces.") from None
     try:
@@ -137,7 +137,7 @@ def positive(text: str) -> int:
 
 def _is_whole(text: str) -> bool:
     try:
-        ast.parse(text.strip(), mode="eval")
+        tree_of(text)
     except SyntaxError:
         return False
     return True

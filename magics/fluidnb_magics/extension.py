@@ -19,7 +19,7 @@ from fluidnb_magics.front_end import FrontEnd
 from fluidnb_magics.kernel_cells import KernelCells
 from fluidnb_magics.kernel_private import DebugChannel
 from fluidnb_magics.line_magic import FluidLines
-from fluidnb_magics.reports import report_lines
+from fluidnb_magics.reports import report_lines, stale_line
 from fluidnb_magics.showing import show
 from fluidnb_magics.workbench import Workbench
 
@@ -52,6 +52,8 @@ class Extension:
         self._completion = Completion(self.bench)
         self._lab = _lab_debugger(shell, self.bench)
         self._bound: dict[str, Any] = {}
+        self._mentioned: list[Line] = []
+        self._reporter: Any = None
         self._names = {"fluid": fluid, "layers": fluid.layers}
 
     def load(self) -> None:
@@ -60,7 +62,7 @@ class Extension:
         for magics in self._magics:
             shell.register_magics(magics)
         shell.events.register("pre_run_cell", self._front_end.before_cell)
-        shell.events.register("pre_run_cell", self._drop_deleted)
+        shell.events.register("pre_run_cell", self._follow)
         shell.Completer.custom_matchers.append(self._completion.match)
         for cls in _FORMATTED:
             shell.display_formatter.formatters[_HTML].for_type(cls, viz.repr_html)
@@ -83,8 +85,10 @@ class Extension:
             shell.magics_manager.registry.pop(type(magics).__name__, None)
             shell.configurables[:] = [c for c in shell.configurables if c is not magics]
         shell.events.unregister("pre_run_cell", self._front_end.before_cell)
-        shell.events.unregister("pre_run_cell", self._drop_deleted)
+        shell.events.unregister("pre_run_cell", self._follow)
         shell.Completer.custom_matchers.remove(self._completion.match)
+        if self._reporter:
+            self._reporter.close()
         self.bench.changes.close()
         for cls in _FORMATTED:
             shell.display_formatter.formatters[_HTML].pop(cls)
@@ -104,16 +108,26 @@ class Extension:
             scope: where it runs.
         """
         self.bench.before_run(program, scope)
+        self._mention_stale(program)
         if self._lab is not None:
             self._lab.before_run(program)
 
-    def _drop_deleted(self, info: Any) -> None:
-        """An event of the shell: the front end may have deleted cells since the last one."""
-        deleted = self._front_end.deleted()
-        if not deleted:
+    def _mention_stale(self, program: Program) -> None:
+        """Say once for each cell that the user runs which cells are not part of what it runs."""
+        if not any(f.stale for f in self.bench.log.fragments):
             return
-        report = self.bench.drop_deleted(deleted)
-        if report.removed:
+        line = stale_line(self.bench, program)
+        if line is not None and line not in self._mentioned:
+            self._mentioned.append(line)
+            show(self._shell, [line])
+
+    def _follow(self, info: Any) -> None:
+        """An event of the shell: cells may have been deleted or moved since the last one."""
+        self._mentioned.clear()
+        if self._reporter is None and self._front_end.cell_id is not None and self.bench.notebook.path:
+            self._reporter = _order_reporter(self.bench)
+        report = self.bench.follow(self._front_end.cell_id, self._front_end.deleted())
+        if report.removed or report.executed or report.stale:
             lines: list[Line] = report_lines(self.bench, report)
             show(self._shell, lines)
 
@@ -161,6 +175,15 @@ def _lab_debugger(shell: Any, bench: Workbench) -> Any:
         return [startup for _, startup in bench.programs.values()]
 
     return LabDebugger(channel, shell.user_ns, shell.display_formatter.format, startups)
+
+
+def _order_reporter(bench: Workbench) -> Any:
+    """What hears the order of cells from a notebook's page; False where widgets are not installed."""
+    try:
+        from fluidnb_magics.widgets.order_reporter import OrderReporter
+    except ImportError:
+        return False
+    return OrderReporter(bench.notebook)
 
 
 def _before_run(program: Program, scope: Scope) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator
+from collections.abc import Callable, Hashable, Iterator
 from dataclasses import dataclass, replace
 
 from fluidnb.program.fragments import Fragment
@@ -86,6 +86,19 @@ class Group:
             return replace(self, parts=(*self.parts, part))
         return replace(self, parts=tuple(part if p.key == part.key else p for p in self.parts))
 
+    def arranged(self, place: Callable[[Cell], int | None]) -> Group:
+        """This with its parts in the order of the notebook; those whose place is not known stay behind the one before.
+
+        Args:
+            place: a cell's place in the notebook, or None.
+        """
+        rows: list[tuple[int, Group]] = []
+        for part in self.parts:
+            at = place(part.cell)
+            rows.append(((rows[-1][0] if rows else -1) if at is None else at, part.arranged(place)))
+        parts = tuple(part for _, part in sorted(rows, key=lambda row: row[0]))
+        return self if parts == self.parts else replace(self, parts=parts)
+
     def without(self, key: Hashable) -> Group:
         """This without a part, and what goes on with that one."""
         return replace(self, parts=tuple(p.without(key) for p in self.parts if p.key != key))
@@ -125,9 +138,9 @@ class Placed:
     def differs(self, other: Placed) -> bool:
         """Whether the cell is another one than at another time: its text, or for the same text what it built."""
         mine, its = self.group, other.group
-        if (mine.cell, mine.state, mine.spot) != (its.cell, its.state, its.spot):
+        if (mine.cell, mine.state, mine.spot, self.stale) != (its.cell, its.state, its.spot, other.stale):
             return True
-        return self.depth == 0 and mine == its and self.fragment is not other.fragment
+        return self.depth == 0 and mine == its and self.fragment.origin is not other.fragment.origin
 
     @property
     def program(self) -> str | None:

@@ -8,10 +8,11 @@ from itertools import chain
 from typing import Any
 
 from IPython.core.magic import Magics, cell_magic, magics_class
-from IPython.core.magic_arguments import argument, magic_arguments, parse_argstring
+from IPython.core.magic_arguments import argument, magic_arguments
 
 from fluidnb import where
 from fluidnb.errors import FluidError
+from fluidnb_magics.argument_lines import parse_argstring
 from fluidnb_magics.cells import named_files
 from fluidnb_magics.errors import shorten
 from fluidnb_magics.expressions import evaluate, pairs, unquoted

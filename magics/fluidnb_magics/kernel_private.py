@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from typing import Any
+from typing import Any, TypeVar
 
+T = TypeVar("T")
 Message = dict[str, Any]
 
 
@@ -91,6 +92,29 @@ class DebugChannel:
             The response.
         """
         return await self._python(request)
+
+    async def meanwhile(self, waiting: Awaitable[T]) -> T:
+        """Wait for something while the kernel answers other requests of the front end.
+
+        ipykernel answers one request at a time, and its messages belong to the request that it began last.
+
+        Args:
+            waiting: what is waited for.
+
+        Returns:
+            Its result.
+        """
+        kernel = self._kernel
+        lock = getattr(kernel, "_control_lock", None)
+        if lock is None or not lock.locked() or not hasattr(kernel, "_control_parent_ident"):
+            return await waiting
+        parent, ident = kernel.get_parent("control"), kernel._control_parent_ident
+        lock.release()
+        try:
+            return await waiting
+        finally:
+            await lock.acquire()
+            kernel.set_parent(ident, parent, channel="control")
 
     def ask_python_soon(self, request: Message) -> None:
         """Ask the kernel itself, from any thread, and do not wait for the answer.

@@ -13,6 +13,7 @@ from fluidnb.errors import FluidError
 from fluidnb.terminal.commands import run_command
 from fluidnb.viz.spans import plain
 from fluidnb_magics.kernel_private import Message
+from fluidnb_magics.lab_console import Console
 
 #: A value -> its mime bundle, and the bundle's metadata.
 Render = Callable[[Any], tuple[dict[str, Any], dict[str, Any]]]
@@ -20,7 +21,7 @@ Render = Callable[[Any], tuple[dict[str, Any], dict[str, Any]]]
 #: request -> the list that the panel takes from the response, whether or not it could be answered
 _LISTS = {"stackTrace": "stackFrames", "scopes": "scopes", "variables": "variables"}
 
-#: Seconds that the panel waits for a command typed into its console; the kernel hears nothing else meanwhile.
+#: Seconds that the panel waits for a command typed into its console.
 _PATIENCE = 2.0
 
 
@@ -30,10 +31,12 @@ class LabAnswers:
     Args:
         names: the user's names, for copies of tensors.
         render: shows a value as a cell would.
+        console: the panel's console.
+        show: makes the panel show anew where the program is paused.
     """
 
-    def __init__(self, names: dict[str, Any], render: Render) -> None:
-        self._names, self._render = names, render
+    def __init__(self, names: dict[str, Any], render: Render, console: Console, show: Callable[[], None]) -> None:
+        self._names, self._render, self._console, self._show = names, render, console, show
 
     async def answer(self, adapter: Adapter, session: Session, request: Message) -> Message:
         """Answer a request.
@@ -47,11 +50,15 @@ class LabAnswers:
             The response.
         """
         arguments = request.get("arguments") or {}
+        if request["command"] == "stackTrace":
+            await self._console.release()
         match request["command"]:
             case "evaluate":
                 return await self._evaluate(adapter, session, request, str(arguments.get("expression", "")).strip())
+            case "stackTrace" if session.snapshot.state != "paused":  # the panel shows no thread then
+                return response(request, {"stackFrames": []})
             case "richInspectVariables" | "copyToGlobals" if session.snapshot.state != "paused":
-                return refusal(request, "The program is not standing still.")
+                return refusal(request, "The program is running; pause it first.")
             case "richInspectVariables":
                 return self._try(request, partial(self._rendered, session, arguments))
             case "copyToGlobals":
@@ -63,21 +70,18 @@ class LabAnswers:
         elif wanted == "variables":
             for row in answered["body"]["variables"]:
                 row.pop("type", None)  # the panel shows a type in place of the value
+            self._console.asked(session)
+            await self._console.hold()
         return answered
 
     async def _evaluate(self, adapter: Adapter, session: Session, request: Message, text: str) -> Message:
         """An expression, or a command of the session: the panel has no button for a step back."""
         if text.startswith("%fluid "):
-            loop = asyncio.get_running_loop()
-            under_way = loop.run_in_executor(None, _told, session, text.removeprefix("%fluid "))
-            finished, _ = await asyncio.wait([under_way], timeout=_PATIENCE)
-            said = under_way.result() if finished else "running; the pause button stops it"
-            return response(request, {"result": said, "variablesReference": 0})
-        answered = adapter.handle(request)
-        if answered["success"]:
-            return answered
-        # The panel would say that there was an error, and not which.
-        return response(request, {"result": answered["message"], "variablesReference": 0})
+            work = _told(session, text.removeprefix("%fluid "))
+        else:
+            work = _value(adapter, request)
+        said = await self._console.evaluated(session, work, self._show)
+        return response(request, {"result": said, "variablesReference": 0})
 
     def _rendered(self, session: Session, arguments: Message) -> Message:
         data, metadata = self._render(session[arguments["variableName"]])
@@ -94,7 +98,20 @@ class LabAnswers:
             return refusal(request, str(error))
 
 
-def _told(session: Session, line: str) -> str:
+async def _value(adapter: Adapter, request: Message) -> str:
+    """The value of an expression; where it has none, why: the panel would print that there was an error, not which."""
+    answered = adapter.handle(request)
+    return str(answered["body"]["result"] if answered["success"] else answered["message"])
+
+
+async def _told(session: Session, line: str) -> str:
+    """Do a command of the session in another thread, and do not wait longer than a moment."""
+    under_way = asyncio.get_running_loop().run_in_executor(None, _run, session, line)
+    finished, _ = await asyncio.wait([under_way], timeout=_PATIENCE)
+    return under_way.result() if finished else "running; the pause button stops it"
+
+
+def _run(session: Session, line: str) -> str:
     try:
         return plain(run_command(session, line))
     except FluidError as error:

@@ -10,10 +10,8 @@ session, and stops there. Without such a click programs run as always.
 
 from __future__ import annotations
 
-import asyncio
 import queue
 import threading
-import time
 from collections.abc import Awaitable, Callable, Iterable
 from typing import Any
 
@@ -24,10 +22,12 @@ from fluidnb.debug.snapshot import Snapshot
 from fluidnb.debug.walker import Walker
 from fluidnb.errors import FluidError
 from fluidnb.program import Program, default_main_program, hooks
+from fluidnb.runtime.program_state import program_state
 from fluidnb.values import epoch
 from fluidnb_magics.kernel_private import DebugChannel, Message
 from fluidnb_magics.lab_answers import LabAnswers, Render, refusal, response
 from fluidnb_magics.lab_clicks import Clicks, is_fluid
+from fluidnb_magics.lab_console import Console
 from fluidnb_magics.lab_sources import CellSources
 
 #: Events that the panel understands; it ends with the Python debugger, not with a session of ours.
@@ -35,9 +35,6 @@ _TOLD = ("stopped", "continued", "breakpoint", "invalidated")
 
 #: Where the panel can stop besides at lines; it stands at operators that fail in any case.
 _FILTERS = [row for row in CAPABILITIES["exceptionBreakpointFilters"] if row["filter"] == "nan"]
-
-#: Seconds in which a panel is switched on on a slow machine, and without a question after which it is.
-_SWITCHING, _QUIET = 15.0, 0.4
 
 
 class LabDebugger:
@@ -61,7 +58,8 @@ class LabDebugger:
         startups: Callable[[], Iterable[Program]],
     ) -> None:
         self._channel, self._names, self._startups = channel, names, startups
-        self._answers = LabAnswers(names, render)
+        self._console = Console(channel.meanwhile)
+        self._answers = LabAnswers(names, render, self._console, self._show)
         self.session: Session | None = None
         self._adapter: Adapter | None = None
         self._sources = CellSources(default_main_program)
@@ -69,8 +67,7 @@ class LabDebugger:
         self._clicks = Clicks({})
         self._filters: list[str] = []
         self._ours = False  # whether the panel shows our thread rather than Python's
-        self._switching = 0.0  # until when the panel may still be busy with being switched on
-        self._soon: asyncio.TimerHandle | None = None
+        self._fresh = False  # whether the panel was switched on and has not been told where our thread stands
         self._going_on = False  # whether Python was told to go on, and not just to the next line
         self._over: queue.SimpleQueue[None] = queue.SimpleQueue()  # gets something when nobody need wait
         self._prompt = hooks.debug_prompt
@@ -181,13 +178,6 @@ class LabDebugger:
             self._say_gone_on()
             self._adapter.tell()
 
-    def _show_soon(self) -> None:
-        """A panel that is switched on asks a number of things, and forgets meanwhile what it is told: tell it then."""
-        if time.monotonic() < self._switching:
-            if self._soon is not None:
-                self._soon.cancel()
-            self._soon = asyncio.get_running_loop().call_later(_QUIET, self._show)
-
     @property
     def _stands(self) -> bool:
         snapshot = None if self.session is None else self.session.snapshot
@@ -210,8 +200,8 @@ class LabDebugger:
         if both is not None:
             return await both(request)
         if adapter is not None:
-            if self._is_meant(command):
-                request = {**request, "arguments": {**arguments, "threadId": THREAD}}
+            if self._is_meant(command, arguments):
+                return await self._ask_ours(adapter, {**request, "arguments": {**arguments, "threadId": THREAD}})
             copied = {"arguments": {"frameId": arguments.get("srcFrameId")}}
             if adapter.owns(request) or adapter.owns(copied):
                 return await self._ask_ours(adapter, request)
@@ -219,11 +209,23 @@ class LabDebugger:
             self._going_on = command == "continue"
         return await self._channel.ask_python(request)
 
-    def _is_meant(self, command: str) -> bool:
-        """Whether a request means our thread; JupyterLab forgets which one stands before it lets it go on."""
+    def _is_meant(self, command: str, arguments: Message) -> bool:
+        """Whether a request means our thread, though it names no thread or frame of ours.
+
+        JupyterLab forgets which thread is paused before it continues, and between the events of a move: it names
+        thread 1 then, and no frame.
+        """
         state = "" if self.session is None else self.session.snapshot.state
+        python = self._channel.python_stands
+        if command == "evaluate":
+            line = str(arguments.get("expression", "")).lstrip()
+            return line.startswith("%fluid ") or (state == "paused" and not python and not arguments.get("frameId"))
+        if command == "stackTrace":
+            return not python
+        if command in ("next", "stepIn", "stepOut"):
+            return state == "paused" and not python
         if command == "continue":
-            return state == "paused" and (self._ours or not self._channel.python_stands)
+            return state == "paused" and (self._ours or not python)
         # A run is told as running only after a while.
         return command == "pause" and (state == "running" or (state == "paused" and not self._ours))
 
@@ -243,8 +245,8 @@ class LabDebugger:
     # ---- requests that concern both debuggers
 
     async def _both_initialize(self, request: Message) -> Any:
+        self._fresh = True
         found = await self._channel.ask_python(request)
-        self._switching = time.monotonic() + _SWITCHING
         if found.get("body"):
             filters = found["body"].setdefault("exceptionBreakpointFilters", [])
             filters += _FILTERS
@@ -289,7 +291,6 @@ class LabDebugger:
         known = {row["source"]: row["breakpoints"] for row in body["breakpoints"]}
         known.update({path: [{"line": line} for line in self._clicks.shown(path)] for path in self._clicks})
         body["breakpoints"] = [{"source": path, "breakpoints": points} for path, points in known.items()]
-        self._show_soon()
         if self._channel.started and self._stands:
             threads = body["stoppedThreads"]
             body["stoppedThreads"] = [THREAD, *threads] if self._ours else [*threads, THREAD]
@@ -302,15 +303,21 @@ class LabDebugger:
         return found
 
     async def _both_modules(self, request: Message) -> Any:
-        self._show_soon()
-        return await self._channel.ask_python(request)
+        """The last request of a panel that is switched on: it forgot what it was told before, and forgets no more.
 
-    async def _both_inspectVariables(self, request: Message) -> Any:
-        self._show_soon()
-        return await self._channel.ask_python(request)
+        It asks for frames after this answer, and has set itself up by then. In between it shows the globals, so that
+        the same frame again would change nothing: it is told that the thread went on, first. It sends the same request
+        after each cell; to be told of a thread that goes on then would lose what is clicked at that moment.
+        """
+        found = await self._channel.ask_python(request)
+        if self._fresh:
+            self._fresh = False
+            self._show()
+        return found
 
     async def _both_source(self, request: Message) -> Any:
         found = await self._channel.ask_python(request)
+        await self._console.hold()
         if self._adapter is None or found.get("success"):
             return found
         path = ((request.get("arguments") or {}).get("source") or {}).get("path") or ""
@@ -334,7 +341,7 @@ class LabDebugger:
             self._close_made()
         if self.session is not None and self.session.program is program and not self.session.closed:
             self._place()  # a cell that ran again has other lines
-        if clicked and program.desc.prepared.get("debugger") is None:
+        if clicked and program_state(program.desc).attached is None:
             session = current()
             if session is None or session.program is not program:
                 session = self._made = Session(program)

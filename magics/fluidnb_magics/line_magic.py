@@ -31,9 +31,9 @@ class FluidLines(Magics):
 
     @line_magic
     def fluid(self, line: str) -> Any:
-        """%fluid show | graph | tree | uses | run | train | cells | drop | undo | reset | block | scope | programs
-        | ops | kernels | compat | seed | set | diff | place | plan | memory | profile | debug | nan | panel | serve
-        | explore | build | add | teach
+        """%fluid show | graph | tree | uses | run | train | runs | cells | drop | undo | reset | block | scope
+        | programs | ops | kernels | compat | seed | set | diff | place | plan | memory | profile | debug | nan
+        | panel | serve | explore | build | add | teach
 
         ``%fluid WORD --help`` says more about one of them, ``%fluid --help`` about cells.
         """

@@ -56,6 +56,16 @@ class OpenedBlocks:
         """
         self._known[block] = opened
 
+    def rename(self, pairs: Mapping[Any, Any]) -> None:
+        """Pass on what is known of new blocks to the old ones that stay in their places.
+
+        Args:
+            pairs: new piece -> old piece.
+        """
+        for new, old in pairs.items():
+            if isinstance(new, BlockDesc) and new in self._known:
+                self._known[old] = self._known[new]
+
     def of(self, block: BlockDesc) -> Opened | None:
         """Who opened a block; None where no ``with`` of a cell filled it."""
         return self._known.get(block)

@@ -4,13 +4,18 @@ from __future__ import annotations
 
 from typing import Any
 
+from fluidnb.program import Program
 from fluidnb.program.fragments import Fragment, Report
 from fluidnb.program.origin import fragment_key
 from fluidnb.runtime import global_scope
 from fluidnb.viz.model import plural
 from fluidnb.viz.spans import Line
 from fluidnb_magics.groups import Placed
+from fluidnb_magics.session_programs import DEFAULT
 from fluidnb_magics.workbench import Workbench
+
+#: How many cells a line names.
+_SHOWN = 3
 
 
 def report_lines(bench: Workbench, report: Report, cell: Placed | None = None) -> list[Line]:
@@ -34,17 +39,50 @@ def report_lines(bench: Workbench, report: Report, cell: Placed | None = None) -
     again = report.executed[1:] if cell is not None else report.executed
     for words, titles in (("built again", again), ("removed", report.removed)):
         if titles:
-            lines.append([(f"  {words}: {', '.join(titles)}", "")])
-    for title, reason in report.stale.items():
+            lines.append([(f"  {words}: {some(titles)}", "")])
+    for title, reason in list(report.stale.items())[:_SHOWN]:
         lines.append([("  stale: ", "warn"), (f"{title}, {reason}", "")])
-    for cell_of_block, index in bench.drifted():
-        said = f"{cell_of_block.title} says {cell_of_block.cell.block}, its block is block {index} now"
-        lines.append([("  --in: ", "warn"), (said, "")])
-    names = anew(bench)
+    if len(report.stale) > _SHOWN:
+        more = plural(len(report.stale) - _SHOWN, "other cell")
+        lines.append([("  stale: ", "warn"), (f"{more}, which %fluid cells lists", "")])
+    names = [] if report.unchanged and not again and not report.removed else anew(bench)
     if names and (again or report.removed or report.executed):
         shown = ", ".join(names[:6]) + (f" and {plural(len(names) - 6, 'other')}" if len(names) > 6 else "")
         lines.append([(f"  first values at the next run: {shown}", "dim")])
     return lines
+
+
+def some(titles: list[str]) -> str:
+    """The first of some cells, and how many others there are.
+
+    Args:
+        titles: how they are called.
+
+    Example:
+        >>> some(["a", "b"]), some(["a", "b", "c", "d", "e"])
+        ('a, b', 'a, b, c and 2 others')
+    """
+    names = list(dict.fromkeys(titles))
+    rest = f" and {plural(len(names) - _SHOWN, 'other')}" if len(names) > _SHOWN else ""
+    return ", ".join(names[:_SHOWN]) + rest
+
+
+def stale_line(bench: Workbench, program: Program) -> Line | None:
+    """The line that says which cells are not part of a run; None while no cell is stale.
+
+    Args:
+        bench: the session.
+        program: the program that is about to run.
+    """
+    mains = {main: name for name, (main, _) in bench.programs.items()}
+    if program not in mains and program.origin is None:
+        return None
+    name = mains.get(program)
+    titles = [p.title for p in bench.cells if p.stale and (name is None or (p.program or DEFAULT) == name)]
+    if not titles:
+        return None
+    cells, are = ("cell", "which is") if len(titles) == 1 else ("cells", "which are")
+    return [("not part of this run: ", "warn"), (f"{cells} {some(titles)}, {are} stale (%fluid cells)", "")]
 
 
 def contents(bench: Workbench, fragment: Fragment, cell: Placed | None = None) -> str:

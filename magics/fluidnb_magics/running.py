@@ -1,19 +1,19 @@
-"""Running a program from a magic: feeds, fetched values, training."""
+"""Running a program from a magic: feeds, fetched values, runs that change nothing."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from itertools import repeat
 from typing import Any
 
 import numpy as np
 
-from fluidnb.data import DataFeeder
-from fluidnb.errors import OpValueError
 from fluidnb.program import Program, Variable
-from fluidnb.runtime import Executor
+from fluidnb.runtime import Executor, global_scope
+from fluidnb.runtime.checkpoint import Checkpoint
+from fluidnb.runtime.run_numbers import coming_run, count_from
 from fluidnb.viz import lines_html, plain, read_tensor, tensor_lines
-from fluidnb.viz.gradients import Gradients
 from fluidnb.viz.progress import Progress
 from fluidnb.viz.spans import Line
 
@@ -89,52 +89,23 @@ def run_steps(
     return Fetched([v.name for v in fetches], values)
 
 
-def train(
-    executor: Executor,
-    program: Program,
-    reader: Callable[[], Iterable[Any]],
-    watch: list[Variable],
-    passes: int = 1,
-    feed: list[Variable] | None = None,
-    gradients: Gradients | None = None,
-) -> Progress:
-    """Run a program on the batches of a reader and show how far it is.
+@contextmanager
+def without_change(
+    executor: Executor, program: Program, feed: Mapping[str, Any], fetches: list[Variable]
+) -> Iterator[None]:
+    """Runs inside change nothing: parameters, readers and random numbers are as before when they are over.
 
     Args:
-        executor: runs it.
+        executor: runs the program.
         program: the program.
-        reader: gives batches: lists of samples, or dicts from variable name to value.
-        watch: variables to fetch and draw.
-        passes: how often to go through the reader.
-        feed: the variables that a sample has fields for; the program's data variables by default.
-        gradients: records the gradients of each step, if given.
-
-    Returns:
-        The loop, with its curves.
-
-    Raises:
-        OpValueError: there is nothing to feed.
+        feed: what the runs are fed.
+        fetches: variables whose values are wanted.
     """
-    feeds = data_variables(program) if feed is None else feed
-    if not feeds:
-        raise OpValueError("the program reads no data.", expected="a variable made by layers.data", hint="%fluid show")
-    feeder = DataFeeder(feeds, executor.place, program)
-    progress = Progress(reader, watch, passes)
-    for batch in progress:
-        fed = batch if isinstance(batch, dict) else _fed(feeder, batch)
-        if gradients is None:
-            executor.run(program, feed=fed, fetch_list=watch)
-        else:
-            gradients.run(executor, fed, watch)
-    return progress
-
-
-def data_variables(program: Program) -> list[Variable]:
-    """The variables of a program that are fed, in the order of their declaration."""
-    block = program.global_block()
-    return [block.var(name) for name, v in program.desc.blocks[0].vars.items() if v.need_check_feed()]
-
-
-def _fed(feeder: DataFeeder, batch: Any) -> dict[str, Any]:
-    """A batch as a feed: arrays where there is no LoD, which executors take the short way."""
-    return {name: t if t.lod_ else np.asarray(t) for name, t in feeder.feed(batch).items()}
+    scope = global_scope()
+    plan, _ = executor.prepare(program, feed, fetches, scope)
+    before, number = Checkpoint(plan, scope), coming_run(plan, program, scope)
+    try:
+        yield
+    finally:
+        before.restore()
+        count_from(plan, program, scope, number)

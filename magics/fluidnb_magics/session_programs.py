@@ -5,13 +5,16 @@ from __future__ import annotations
 import weakref
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from fluidnb.errors import NotFound, near
 from fluidnb.program import Program, default_main_program, default_startup_program
 from fluidnb.runtime import Executor, Scope
 from fluidnb.values import CPUPlace, Place, epoch
 from fluidnb_magics.parameters import FirstValues
+
+if TYPE_CHECKING:
+    from fluidnb_magics.training import Run
 
 #: How the default program is called.
 DEFAULT = "default"
@@ -24,6 +27,7 @@ class SessionPrograms:
         named: name -> main and startup program.
         values: first values of parameters.
         place: where programs run.
+        runs: the training runs that are kept.
 
     Example:
         >>> sorted(SessionPrograms().programs)
@@ -34,6 +38,7 @@ class SessionPrograms:
         self.named: dict[str, tuple[Program, Program]] = {}
         self.values = FirstValues()
         self.place: Place = CPUPlace()
+        self.runs: list[Run] = []
         self._executor: Executor | None = None
         self._filling = False
         self._pairs: list[tuple[Program, Program]] = []

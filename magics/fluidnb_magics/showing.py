@@ -9,7 +9,7 @@ from typing import Any
 
 from IPython.display import display
 
-from fluidnb.viz import Picture
+from fluidnb.viz import Picture, outlet
 from fluidnb.viz.spans import Line
 
 
@@ -28,3 +28,13 @@ def width(shell: Any) -> int:
     """The width of the shell's terminal in characters; 0 when it is a notebook, or nobody sees colours."""
     coloured = sys.stdout.isatty() and shell.colors.lower() != "nocolor"
     return shutil.get_terminal_size().columns if coloured and getattr(shell, "kernel", None) is None else 0
+
+
+def is_watched(shell: Any) -> bool:
+    """Whether somebody looks at a notebook; False in a terminal, and where a tool only executes one.
+
+    Args:
+        shell: the IPython shell.
+    """
+    kernel = getattr(shell, "kernel", None)
+    return kernel is not None and outlet.is_watched(kernel)

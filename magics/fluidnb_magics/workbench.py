@@ -6,7 +6,7 @@ Nothing here parses a magic's line or prints; the magics do.
 from __future__ import annotations
 
 import weakref
-from collections.abc import Hashable, Iterable
+from collections.abc import Hashable, Iterable, Sequence
 from contextlib import nullcontext
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
@@ -21,6 +21,7 @@ from fluidnb_magics.cell_names import names_bound, names_read
 from fluidnb_magics.cells import Cell, Compiled, compile_cell
 from fluidnb_magics.changes import Changes
 from fluidnb_magics.groups import CLOSED, OPEN, Group, Placed, Spot, placed
+from fluidnb_magics.notebook_order import NotebookOrder
 from fluidnb_magics.opened import OpenedBlocks
 from fluidnb_magics.selection import Selection
 from fluidnb_magics.session_programs import DEFAULT, SessionPrograms
@@ -43,6 +44,7 @@ class Workbench(SessionPrograms):
         selection: what is selected in the widgets.
         faces: widgets that follow the session; they end with it.
         changes: tells widgets that a cell has run.
+        notebook: the order of the notebook's cells, where the front end reports it.
     """
 
     def __init__(self, shell: Any) -> None:
@@ -54,30 +56,38 @@ class Workbench(SessionPrograms):
         self.selection = Selection()
         self.faces: weakref.WeakSet[Any] = weakref.WeakSet()
         self.changes = Changes(shell)
-        self.log = FragmentLog(self._execute, shell.user_ns, self._reads, self._binds)
+        self.notebook = NotebookOrder(shell)
+        self.log = FragmentLog(
+            self._execute, shell.user_ns, self._reads, self._binds, split=self._take_out, kept=self.blocks.rename
+        )
         self._compiled: dict[Cell, Compiled] = {}
         self._heard: Hashable | None = None
+        self._failed: Group | None = None
+        self._tried: dict[Hashable, Any] = {}
+        self._first_runs: dict[Hashable, int] = {}
 
     # Cells.
 
-    def run_cell(self, cell: Cell) -> Report:
-        """Run a cell: at the end when it is new, in its place when it ran before.
+    def run_cell(self, cell: Cell, replaced: Sequence[Placed] = ()) -> Report:
+        """Run a cell: in its place in the notebook, as far as that is known; at the end when it is new.
 
-        A cell that goes on with a block runs inside the cell that opened it, which runs again.
+        A cell that goes on with a block runs inside the cell that opened it, which runs again. A later cell that cannot
+        be built any more becomes stale.
 
         Args:
-            cell: the cell.
+            cell: the cell, as `identified` gives it.
+            replaced: other cells that go because it has their name.
 
         Returns:
             What happened, to it and to later cells.
 
         Raises:
-            BaseException: what the cell, or one that has to run again because of it, raises; all is as before then.
+            BaseException: what the cell raises; all is as before then.
         """
         self.program(cell.program)
         self._compiled[cell] = compile_cell(self.shell, cell)
         try:
-            return self._run(*self._grouped(cell))
+            return self._run(*self._grouped(cell), replaced)
         finally:
             alive = {p.cell for p in self.cells}
             self._compiled = {c: code for c, code in self._compiled.items() if c in alive}
@@ -89,33 +99,34 @@ class Workbench(SessionPrograms):
 
     def placed(self, key: Hashable) -> Placed | None:
         """A cell where it stands, or None."""
-        return next((p for p in self.cells if p.key == key), None)
+        return next((p for f in self.log.fragments if not f.loose for p in placed(f) if p.key == key), None)
 
-    def key(self, cell_id: str | None, name: str | None) -> Hashable:
-        """What identifies a cell that is about to run: its name, else the front end's id.
+    def identified(self, cell: Cell) -> tuple[Cell, list[Placed]]:
+        """A cell that is about to run with its key: by its name, else by the front end's id.
 
-        A name that another cell has means that cell, as a function that is defined again replaces the first one. A cell
-        that changes its name stays the same cell.
+        A name that an earlier cell has means that cell, as a function that is defined again replaces the first one. A
+        cell that changes its name stays the same cell; a later cell that has the name is replaced.
 
         Args:
-            cell_id: the front end's id, or None.
-            name: the name given to ``%%fluid``, or None.
+            cell: the cell; its key counts only where it has neither a name nor an id.
 
         Returns:
-            The key of the cell that it replaces, or a new one.
-
-        Raises:
-            OpValueError: the name belongs to another cell, and this cell has built something under another name.
+            The cell with the key of the one that it replaces, or a new one; others that it replaces, too.
         """
-        by_name = [p.key for p in self.cells if name is not None and p.cell.name == name]
-        by_id = [p.key for p in self.cells if cell_id is not None and p.cell.cell_id == cell_id]
-        if by_name and by_id and by_name != by_id:
-            raise OpValueError(
-                f'the name "{name}" belongs to another cell.', expected="a name of its own",
-                received=f"%%fluid {name}", hint=f"%fluid drop {name} removes the other one.",
-            )  # fmt: skip
-        found = by_name or by_id
-        return found[0] if found else cell_id if cell_id is not None else name
+        there = self.cells
+        by_id = [p for p in there if cell.cell_id is not None and p.cell.cell_id == cell.cell_id]
+        by_name = [p for p in there if cell.is_named and p.cell.name == cell.name]
+        mine = [p for p in there if p in by_id or p in by_name]
+        if cell.cell_id is not None and not mine:
+            taken = {p.key for p in there}
+            key: Hashable = cell.cell_id if cell.cell_id not in taken else (cell.cell_id, cell.name)
+            return replace(cell, key=key, ids=(cell.cell_id,)), []
+        if not mine:
+            return replace(cell, key=cell.name), []
+        first, *others = mine
+        ids = tuple(i for p in mine if p in by_name for i in p.cell.ids)
+        own = () if cell.cell_id is None else (cell.cell_id,)
+        return replace(cell, key=first.key, ids=tuple(dict.fromkeys((*ids, *own)))), others
 
     def find(self, name: str) -> Placed:
         """A cell.
@@ -158,7 +169,20 @@ class Workbench(SessionPrograms):
         Returns:
             What happened to the later cells.
         """
-        return self._drop([p for p in self.cells if p.cell.cell_id in ids], keep_going=True)
+        return self._drop([p for p in self.cells if p.cell.cell_id in ids])
+
+    def follow(self, cell_id: str | None, deleted: Iterable[str]) -> Report:
+        """Follow the notebook: cells that were deleted go, cells that were moved move.
+
+        Args:
+            cell_id: the front end's id of the cell that is about to run.
+            deleted: the ids of cells that the front end deleted.
+
+        Returns:
+            What happened to the others.
+        """
+        gone = {*deleted, *self.notebook.look(cell_id)}
+        return self._drop([p for p in self.cells if p.cell.cell_id in gone])
 
     def reset(self) -> Report:
         """Remove all cells."""
@@ -175,6 +199,7 @@ class Workbench(SessionPrograms):
         """
         before, loose = {p.key: p for p in self.cells}, [f for f in self.log.fragments if f.loose]
         self.log.undo()
+        self.notebook.keep(p.cell.cell_id for p in self.cells)
         after, left = {p.key: p for p in self.cells}, [f for f in self.log.fragments if f.loose]
         back = [p.title for p in after.values() if p.key not in before or p.differs(before[p.key])]
         gone = [p.title for p in before.values() if p.key not in after]
@@ -243,7 +268,7 @@ class Workbench(SessionPrograms):
 
     def drifted(self) -> list[tuple[Placed, int]]:
         """The cells that go on with a block which no longer has the index that they give, and the index it has."""
-        found = ((p, self.block_of(p)) for p in self.cells if (p.cell.block or "").isdecimal())
+        found = ((p, self.block_of(p)) for p in self.cells if p.owner and (p.cell.block or "").isdecimal())
         return [(p, b.idx) for p, b in found if b is not None and str(b.idx) != p.cell.block]
 
     # How a change is made.
@@ -252,6 +277,8 @@ class Workbench(SessionPrograms):
         """A cell with what goes on with it, and the cell with whose block it goes on itself."""
         old = self.placed(cell.key)
         parts = () if old is None else old.group.parts
+        if old is not None and old.fragment.apart:
+            old = None
         if cell.block in (None, "0"):
             return Group(cell, parts), None
         if old is not None and old.owner is not None and old.cell.block == cell.block:
@@ -271,14 +298,26 @@ class Workbench(SessionPrograms):
         assert refused is not None
         raise refused
 
-    def _run(self, group: Group, owner: Hashable | None) -> Report:
+    def _run(self, group: Group, owner: Hashable | None, replaced: Sequence[Placed] = ()) -> Report:
         """Run a cell where it belongs: for itself, or inside the one with whose block it goes on."""
         cell, old, home = group.cell, self.placed(group.key), None if owner is None else self.placed(owner)
         root = group if home is None else home.fragment.task.source.with_part(owner, group)
+        self._note_first_run(cell.key)
+        root = root.arranged(self._part_place)
         others: dict[Hashable, Group | None] = {}
         if old is not None and old.fragment.key != root.key:  # it moves
             whole = old.fragment.task.source
             others[whole.key] = None if whole.key == group.key else whole.without(group.key)
+        for each in replaced:
+            whole = root if each.fragment.key == root.key else others.get(each.fragment.key, each.fragment.task.source)
+            if whole is None:
+                continue
+            if whole.key == each.key:
+                others[each.key] = None
+            elif whole is root:
+                root = root.without(each.key)
+            else:
+                others[whole.key] = whole.without(each.key)
         if home is not None and home.fragment.ran:
             raise OpValueError(
                 f'cell "{home.title}" ran a program while building, so that it cannot run again by itself.',
@@ -288,37 +327,101 @@ class Workbench(SessionPrograms):
         # What is open is whole at its close only: what was built before that may be used in it.
         grows = old is None or bool(others) or group.state == CLOSED
         moves = grows and (root.state == OPEN or (root is group and group.state == CLOSED))
-        known = [p.key for p, _ in self.drifted()]
-        self._heard = group.key
-        try:
-            report = self.log.run(
-                root.key, root, root.cell.title, cell.title, others, last=moves and not self._is_read(root.key)
-            )
-        except NameError as error:
-            self._point_out(error, root)
-            raise
-        finally:
-            self._heard = None
-        self._refuse_drift(known)
+        with self.log.one_change(cell.title):
+            self._heard = group.key
+            try:
+                report = self.log.run(
+                    root.key, root, root.cell.title, cell.title, others, order=self._order(root),
+                    last=moves and not self._is_read(root.key),
+                )  # fmt: skip
+            except NameError as error:
+                self._point_out(error, root)
+                raise
+            finally:
+                self._heard = None
+            self._settle_drift(report, refuse=home is not None)
+            self._join(report)
         report.executed[0] = cell.title
-        report.removed.clear()
+        report.removed = [p.title for p in replaced if self.placed(p.key) is None]
         return report
 
-    def _refuse_drift(self, known: list[Hashable]) -> None:
-        """Take the change back when it gives the block of a cell with ``--in 2`` another index: a fresh run of the
-        cells would go on with another block.
+    def _order(self, root: Group | None = None) -> dict[Hashable, int]:
+        """The places in the notebook of the cells that have one."""
+        roots = {f.key: f.task.source for f in self.log.fragments if not f.loose}
+        if root is not None:
+            roots[root.key] = root
+        places = {key: self._place(group.cell) for key, group in roots.items()} if self.notebook.places else {}
+        return {key: place for key, place in places.items() if place is not None}
+
+    def _place(self, cell: Cell) -> int | None:
+        """A cell's place in the notebook: the first of the cells that have been this one and are no other now."""
+        places = self.notebook.places
+        if not places:
+            return None
+        known = [i for i in cell.ids if i in places]
+        if len(known) > 1:  # another cell may have one of them by now
+            known = [i for i in known if not any(p.cell.cell_id == i and p.key != cell.key for p in self.cells)]
+        return min((places[i] for i in known), default=None)
+
+    def _note_first_run(self, key: Hashable) -> None:
+        """Remember the order of first runs: a part that failed goes back to its place among the others."""
+        there = {p.key for p in self.cells}
+        self._first_runs = {k: n for k, n in self._first_runs.items() if k in there}
+        self._first_runs.setdefault(key, max(self._first_runs.values(), default=0) + 1)
+
+    def _part_place(self, cell: Cell) -> int | None:
+        """A cell's place among the parts of another: in the notebook, else by its first run."""
+        return self._place(cell) if self.notebook.places else self._first_runs.get(cell.key)
+
+    def _settle_drift(self, report: Report, refuse: bool) -> None:
+        """Take cells with ``--in 2`` whose block got another index out of their cells: a fresh run of the cells would
+        go on with another block.
 
         Args:
-            known: keys of cells of which that was so before.
+            report: what happened.
+            refuse: whether to refuse the change, since the cells that it concerns may come before the one that runs.
+
+        Raises:
+            OpValueError: the change is refused.
         """
         for cell, index in self.drifted():
-            if cell.key not in known:
-                self.log.undo()
+            why = f"goes on with block {cell.cell.block}, which would be block {index}"
+            if refuse:
                 raise OpValueError(
-                    f'cell "{cell.title}" goes on with block {cell.cell.block}, which would be block {index}.',
+                    f'cell "{cell.title}" {why}.',
                     expected="a cell that gives its block a name", received=f"--in {cell.cell.block}",
                     hint="run it with --in and one of the names that %fluid block lists, then make this change.",
                 )  # fmt: skip
+            whole = cell.fragment.task.source
+            part = Task(cell.key, cell.title, cell.group)
+            its = self.log.drop(others={whole.key: whole.without(cell.key)}, apart=[(part, why)], cause=cell.title)
+            report.stale |= its.stale
+
+    def _join(self, report: Report) -> None:
+        """Put parts that failed before into their cells again, where what they read has changed since."""
+        for cell in [p for p in self.cells if p.fragment.apart]:
+            try:
+                owner, spot = self._look_for(cell.cell, [g.key for g in cell.group.walk()])
+            except OpValueError:
+                continue
+            home = self.placed(owner)
+            reads = names_read(self._code(cell.cell).code, self.shell.user_ns)
+            state = [spot, *(self.shell.user_ns.get(name) for name in sorted(reads))]
+            if home is None or home.fragment.stale or home.fragment.ran or cell.title in report.stale:
+                continue
+            state += [home.fragment.origin]
+            tried = self._tried.get(cell.key, [])
+            if len(tried) == len(state) and all(a is b or a == b for a, b in zip(state[:1], tried[:1], strict=True)):
+                if all(a is b for a, b in zip(state[1:], tried[1:], strict=True)):
+                    continue
+            self._tried[cell.key] = state
+            root = home.fragment.task.source.with_part(owner, replace(cell.group, spot=spot))
+            root = root.arranged(self._part_place)
+            its = self.log.run(root.key, root, root.cell.title, cell.title, {cell.key: None}, order=self._order(root))
+            now = self.placed(cell.key)
+            if now is not None and not now.stale:
+                report.executed += [cell.title, *its.executed[1:]]
+                self._tried.pop(cell.key, None)
 
     def _is_read(self, key: Hashable) -> bool:
         """Whether a later cell reads names that a cell binds, so that it cannot move behind them."""
@@ -337,9 +440,7 @@ class Workbench(SessionPrograms):
                 f"cell runs: build {error.name} before that one."
             )
 
-    def _drop(self, cells: list[Placed], keep_going: bool = False) -> Report:
-        if not cells:
-            return Report()
+    def _drop(self, cells: list[Placed]) -> Report:
         gone, before = {p.key for p in cells}, self.cells
         roots: list[Hashable] = []
         others: dict[Hashable, Group] = {}
@@ -347,16 +448,19 @@ class Workbench(SessionPrograms):
             if whole.key in gone:
                 roots.append(whole.key)
                 continue
-            rest = whole
+            rest = whole.arranged(self._part_place)
             for key in gone:
                 rest = rest.without(key)
             if rest != whole:
                 others[whole.key] = rest
         titles = ", ".join(p.title for p in cells)
-        known = [p.key for p, _ in self.drifted()]
-        report = self.log.drop(*roots, keep_going=keep_going, cause=titles, others=others)
-        if not keep_going:
-            self._refuse_drift(known)
+        order = self._order()
+        if not roots and not others and not self.log.would_move(order):
+            return Report()
+        with self.log.one_change(titles) if cells else nullcontext():
+            report = self.log.drop(*roots, cause=titles, others=others, order=order)
+            self._settle_drift(report, refuse=False)
+            self._join(report)
         report.removed = [p.title for p in before if self.placed(p.key) is None]
         return report
 
@@ -368,7 +472,21 @@ class Workbench(SessionPrograms):
         heard = None if task.again else self._heard
         # A cell that builds into the default programs may put others in their place.
         with nullcontext() if group.cell.program in (None, DEFAULT) else program_guard(main, startup):
-            Building(self.shell, group, self._code, self.blocks, heard).run()
+            building = Building(self.shell, group, self._code, self.blocks, heard)
+            try:
+                building.run()
+            finally:
+                self._failed = building.failed
+
+    def _take_out(self, task: Task, error: BaseException) -> tuple[Task, Task] | None:
+        """What failed out of a task: a part that the user did not run."""
+        group, failed = task.source, self._failed
+        if failed is None or failed.key == group.key:
+            return None
+        if not task.again and any(each.key == self._heard for each in failed.walk()):
+            return None
+        whole = replace(task, source=group.without(failed.key))
+        return whole, Task(failed.key, failed.cell.title, failed)
 
     def _reads(self, task: Task) -> set[str]:
         codes = [self._code(group.cell).code for group in task.source.walk()]

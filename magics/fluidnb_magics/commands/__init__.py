@@ -20,10 +20,11 @@ from fluidnb_magics.commands.panels import panel
 from fluidnb_magics.commands.pictures import programs, scope, show
 from fluidnb_magics.commands.place import place
 from fluidnb_magics.commands.plan import plan
-from fluidnb_magics.commands.run import run, train
+from fluidnb_magics.commands.run import run
 from fluidnb_magics.commands.serve import serve
 from fluidnb_magics.commands.settings import seed, set_value
 from fluidnb_magics.commands.teach import teach
+from fluidnb_magics.commands.train import runs, train
 
 Command = Callable[[Any, str], Any]
 
@@ -36,6 +37,7 @@ COMMANDS: dict[str, Command] = {
     "explore": explore_program,
     "run": run,
     "train": train,
+    "runs": runs,
     "cells": cells,
     "drop": drop,
     "undo": undo,

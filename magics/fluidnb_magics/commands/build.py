@@ -150,7 +150,10 @@ def _ask(bench: Workbench, site: Site, place: Place, recipe: Recipe, argument: A
 def _read(bench: Workbench, name: str, default: str, words: list[str]) -> str:
     """A line from the user; an empty one means the default."""
     shown = f"{name} [{default}]: " if default else f"{name}: "
-    return (_reader(bench, words)(shown) or default).strip()
+    try:
+        return (_reader(bench, words)(shown) or default).strip()
+    except EOFError:
+        raise UsageError(f"There is no {name}, and no prompt to ask for it: give it in the line, {name}=….") from None
 
 
 def _reader(bench: Workbench, words: list[str]) -> Callable[[str], str]:

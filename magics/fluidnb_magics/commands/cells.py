@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from IPython.core.magic_arguments import argument, magic_arguments, parse_argstring
+from IPython.core.magic_arguments import argument, magic_arguments
 
 from fluidnb.program.fragments import Fragment
 from fluidnb.runtime import global_scope
 from fluidnb.viz.model import plural
 from fluidnb.viz.spans import Line, Span, columns
+from fluidnb_magics.argument_lines import parse_argstring
 from fluidnb_magics.expressions import unquoted
 from fluidnb_magics.groups import Placed, placed
 from fluidnb_magics.reports import contents, place, report_lines
@@ -17,7 +18,7 @@ from fluidnb_magics.workbench import Workbench
 
 @magic_arguments("fluid cells")
 def cells(bench: Workbench, line: str) -> None:
-    """List the cells in program order: what each one made, and which ones are stale."""
+    """List the cells in program order: what each one made, which are stale, which the notebook no longer has."""
     parse_argstring(cells, line)
     rows: list[list[Line]] = []
     for fragment in bench.log.fragments:
@@ -64,6 +65,8 @@ def _row(bench: Workbench, cell: Placed) -> list[Line]:
     state = [_state(bench, cell.fragment, cell)]
     if cell.program and cell.owner is None:
         state.append((f"  in program {cell.program}", "dim"))
+    if bench.notebook.is_ghost(cell.cell.cell_id):
+        state.append(("  ghost: no cell of the notebook", "warn"))
     first = next((text.strip() for text in cell.cell.source.splitlines() if text.strip()), "")
     return [[("  " * cell.depth + cell.title, "name")], state, [(first[:60], "dim")]]
 

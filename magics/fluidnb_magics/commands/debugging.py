@@ -8,7 +8,7 @@ from itertools import chain
 from typing import Any
 
 from IPython.core.error import UsageError
-from IPython.core.magic_arguments import argument, magic_arguments, parse_argstring
+from IPython.core.magic_arguments import argument, magic_arguments
 
 from fluidnb.debug.flow import gradient_flow
 from fluidnb.debug.nan import find_nan, hunt
@@ -22,6 +22,7 @@ from fluidnb.terminal.prompt import Prompt
 from fluidnb.viz import lines_html
 from fluidnb.viz.session_html import session_html
 from fluidnb.viz.session_view import finding_lines, flow_lines
+from fluidnb_magics.argument_lines import parse_argstring
 from fluidnb_magics.commands.panels import show_panel
 from fluidnb_magics.expressions import evaluate, pairs, variables
 from fluidnb_magics.showing import show, width

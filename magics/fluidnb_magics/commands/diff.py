@@ -6,12 +6,13 @@ from pathlib import Path
 from typing import Any
 
 from IPython.core.error import UsageError
-from IPython.core.magic_arguments import argument, magic_arguments, parse_argstring
+from IPython.core.magic_arguments import argument, magic_arguments
 
 from fluidnb.errors import OpTypeError
 from fluidnb.program import Program
 from fluidnb.proto.desc import ProgramDesc
 from fluidnb.viz.diff_view import diff_lines, read_diff
+from fluidnb_magics.argument_lines import parse_argstring
 from fluidnb_magics.expressions import evaluate, unquoted
 from fluidnb_magics.showing import show, width
 from fluidnb_magics.workbench import Workbench
@@ -45,8 +46,12 @@ def _read(bench: Workbench, text: str) -> Any:
     if text in bench.programs:
         return bench.program(text)[0]
     path = Path(text)
-    file = path / "__model__" if path.is_dir() else path
-    if file.is_file():
+    try:
+        file = path / "__model__" if path.is_dir() else path
+        is_file = file.is_file()
+    except (OSError, ValueError):  # too long for a name, or with a null character
+        is_file = False
+    if is_file:
         return ProgramDesc.parse_from_string(file.read_bytes())
     thing = evaluate(unquoted(text), bench.shell.user_ns)
     if not isinstance(thing, Program):

@@ -2,27 +2,28 @@
 
 from __future__ import annotations
 
-from IPython.core.magic_arguments import argument, magic_arguments, parse_argstring
+from importlib.util import find_spec
+
+from IPython.core.magic_arguments import argument, magic_arguments
 
 from fluidnb.errors import NotFound
 from fluidnb.program import Variable
 from fluidnb.viz import (
-    boxed,
-    dot_svg,
+    graph_html,
     graph_lines,
     level,
     lines_html,
-    program_html,
     read_program,
     tree_lines,
     uses_lines,
     uses_of,
 )
 from fluidnb.viz.spans import Line
+from fluidnb_magics.argument_lines import parse_argstring
 from fluidnb_magics.block_tree import named_tree
 from fluidnb_magics.expressions import positive, unquoted
 from fluidnb_magics.pictured import picture_of
-from fluidnb_magics.showing import show, width
+from fluidnb_magics.showing import is_watched, show, width
 from fluidnb_magics.workbench import Workbench
 
 
@@ -32,26 +33,27 @@ from fluidnb_magics.workbench import Workbench
 @argument("--program", help="a program of this session")
 @argument("--seconds", type=positive, default=20, help="how long Graphviz may lay it out (20)")
 def graph(bench: Workbench, line: str) -> None:
-    """Draw how data flows between operators: blocks as boxes, 300 nodes at most, with the rest folded.
+    """Draw how data flows between operators: blocks as boxes, 300 nodes at most, with the rest folded by layer.
 
-    A fold says which operators it stands for; ``%fluid graph 0:12-40`` opens it. In a notebook Graphviz lays the graph
-    out where there is one; Ctrl-C, or Interrupt, gives that up, and a listing takes its place.
+    A fold says which operators it stands for; ``%fluid graph 0:12-40`` opens it. In a notebook it is the graph of
+    %fluid explore: a click opens a fold, an operator or a weight; the wheel zooms, dragging moves. Graphviz lays it out
+    where there is one; Ctrl-C, or Interrupt, gives that up, and a listing takes its place.
     """
     args = parse_argstring(graph, line)
-    picture = picture_of(bench, unquoted(" ".join(args.what)), args.program, args.startup)
+    what = unquoted(" ".join(args.what))
+    picture = picture_of(bench, what, args.program, args.startup)
     if picture is None:
+        return
+    if is_watched(bench.shell) and find_spec("anywidget") is not None:
+        from fluidnb_magics.widgets.explorer import Explorer
+        from fluidnb_magics.widgets.face import show_face
+
+        show_face(bench.shell, Explorer(bench, what, args.program, args.startup, graph=True))
         return
     shown = level(picture)
     hint = "%fluid graph BLOCK:FIRST-LAST opens a part" if shown != picture else ""
-
-    def html() -> str:
-        layout = dot_svg(shown, patience=args.seconds)
-        if layout.svg:
-            return boxed(layout.svg, f"{shown.title}  {shown.counts}" + (f"   {hint}" if hint else ""))
-        return boxed(program_html(shown), f"A listing instead of a graph: {layout.why}.")
-
     lines = graph_lines(shown, width(bench.shell))
-    show(bench.shell, [*lines, *([[(hint, "dim")]] if hint else [])], html)
+    show(bench.shell, [*lines, *([[(hint, "dim")]] if hint else [])], lambda: graph_html(shown, hint, args.seconds))
 
 
 @magic_arguments("fluid tree")

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from IPython.core.magic_arguments import argument, magic_arguments, parse_argstring
+from IPython.core.magic_arguments import argument, magic_arguments
 
+from fluidnb_magics.argument_lines import parse_argstring
 from fluidnb_magics.expressions import unquoted
 from fluidnb_magics.pictured import picture_of
 from fluidnb_magics.workbench import Workbench

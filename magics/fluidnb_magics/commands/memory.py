@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from itertools import chain
-from pathlib import Path
 from typing import Any
 
 from IPython.core.error import UsageError
-from IPython.core.magic_arguments import argument, magic_arguments, parse_argstring
+from IPython.core.magic_arguments import argument, magic_arguments
 
 from fluidnb.debug.profile import profile_steps
+from fluidnb.files.atomic_write import atomic_write
+from fluidnb.program import Program
 from fluidnb.runtime import global_scope
 from fluidnb.viz import program_html, program_lines, read_program
 from fluidnb.viz.growth import Growth, growth_html, growth_lines
@@ -18,8 +21,11 @@ from fluidnb.viz.memory_view import memory_html, memory_lines
 from fluidnb.viz.op_times import timed
 from fluidnb.viz.timeline import read_timeline, timeline_lines
 from fluidnb.viz.timeline_svg import timeline_html
+from fluidnb_magics.argument_lines import parse_argstring
 from fluidnb_magics.expressions import evaluate, pairs, positive, variables
+from fluidnb_magics.running import without_change
 from fluidnb_magics.showing import show, width
+from fluidnb_magics.training import data_variables
 from fluidnb_magics.workbench import Workbench
 
 
@@ -38,11 +44,11 @@ def memory(bench: Workbench, line: str) -> None:
     args = parse_argstring(memory, line)
     program = bench.existing(args.program)[0]
     if args.growth:
-        run = _runner(bench, program, args)
         growth = Growth(place=bench.place)
-        for _ in range(args.growth):
-            run()
-            growth.add()
+        with _runner(bench, program, args) as run:
+            for _ in range(args.growth):
+                run()
+                growth.add()
         picture = growth.picture()
         show(bench.shell, growth_lines(picture, width(bench.shell), args.top), lambda: growth_html(picture))
         return
@@ -70,14 +76,22 @@ def memory(bench: Workbench, line: str) -> None:
 def profile(bench: Workbench, line: str) -> None:
     """Run a program and show where the time goes: a timeline of its operators, and a table.
 
-    What runs on a device is timed by the device's own clock: its rows are device time.
+    Parameters are afterwards as before. What runs on a device is timed by the device's own clock: its rows are device
+    time. With --live the runs of this program that follow are shown, too, while they train; without --feed only those.
     """
     args = parse_argstring(profile, line)
     if args.listing and args.live:
         raise UsageError("%fluid profile shows a listing or a widget: --listing or --live.")
     program = bench.existing(args.program)[0]
+    if args.live and not args.feed and data_variables(program):
+        from fluidnb_magics.widgets.live import show_live
+        from fluidnb_magics.widgets.timeline_explorer import TimelineExplorer
+
+        show_live(bench, TimelineExplorer(bench, program))
+        return
     bench.before_run(program, global_scope())  # first values are no part of it
-    found, runs = profile_steps(_runner(bench, program, args), args.steps)
+    with _runner(bench, program, args) as run:
+        found, runs = profile_steps(run, args.steps)
     timeline = read_timeline(found, runs)
     listing = timed(read_program(program), timeline) if args.listing else None
     if listing is None:
@@ -85,21 +99,24 @@ def profile(bench: Workbench, line: str) -> None:
     else:
         lines = program_lines(listing, width(bench.shell))
     if args.trace:
-        Path(args.trace).write_text(found.chrome_trace(), encoding="utf-8")
+        with atomic_write(args.trace, text=True) as file:
+            file.write(found.chrome_trace())
         lines.append([(f"{args.trace} is for chrome://tracing and Perfetto", "dim")])
     if args.live:
         from fluidnb_magics.widgets.live import show_live
         from fluidnb_magics.widgets.timeline_explorer import TimelineExplorer
 
-        show_live(bench, TimelineExplorer(bench, program, timeline, lines))
+        show_live(bench, TimelineExplorer(bench, program, timeline))
         return
     picture = timeline_html(timeline, "", args.top) if listing is None else program_html(listing)
     show(bench.shell, lines, lambda: picture)
 
 
-def _runner(bench: Workbench, program: Any, args: Any) -> Any:
-    """What makes one run with the feed and the fetches of a line."""
+@contextmanager
+def _runner(bench: Workbench, program: Program, args: Any) -> Iterator[Callable[[], Any]]:
+    """What makes one run with the feed and the fetches of a line; parameters are afterwards as before."""
     names = bench.shell.user_ns
     feed = {name: evaluate(text, names) for name, text in pairs(chain(*args.feed)).items()}
     fetches = variables(chain(*args.fetch), program, names)
-    return lambda: bench.executor.run(program, feed=feed, fetch_list=fetches, return_numpy=False)
+    with without_change(bench.executor, program, feed, fetches):
+        yield lambda: bench.executor.run(program, feed=feed, fetch_list=fetches, return_numpy=False)

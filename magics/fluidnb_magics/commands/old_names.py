@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from IPython.core.magic_arguments import argument, magic_arguments, parse_argstring
+from IPython.core.magic_arguments import argument, magic_arguments
 
 from fluidnb import compat as names
+from fluidnb_magics.argument_lines import parse_argstring
 from fluidnb_magics.showing import show
 from fluidnb_magics.workbench import Workbench
 
@@ -14,7 +15,7 @@ _mine = False
 
 @magic_arguments("fluid compat")
 @argument("state", nargs="?", choices=["on", "off"], help="left out, it says whether they are on")
-@argument("--force", action="store_true", help="although a real paddle is installed here")
+@argument("--force", action="store_true", help="run even if PaddlePaddle is installed")
 def compat(bench: Workbench, line: str) -> None:
     """Let ``import paddle``, ``paddle.fluid`` and ``paddle.v2.fluid`` mean fluidnb in this session, or no longer."""
     global _mine

@@ -5,12 +5,13 @@ from __future__ import annotations
 import importlib.util
 from typing import Any
 
-from IPython.core.magic_arguments import argument, magic_arguments, parse_argstring
+from IPython.core.magic_arguments import argument, magic_arguments
 from IPython.display import display
 
 from fluidnb.debug.session import Session, current
 from fluidnb.errors import NotFound
 from fluidnb.viz.panel_text import panel_lines
+from fluidnb_magics.argument_lines import parse_argstring
 from fluidnb_magics.showing import show, width
 from fluidnb_magics.workbench import Workbench
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from IPython.core.magic_arguments import argument, magic_arguments, parse_argstring
+from IPython.core.magic_arguments import argument, magic_arguments
 
 from fluidnb.errors import NotFound, near
 from fluidnb.runtime import global_scope
@@ -28,6 +28,7 @@ from fluidnb.viz import (
 )
 from fluidnb.viz.model import plural
 from fluidnb.viz.spans import Line
+from fluidnb_magics.argument_lines import parse_argstring
 from fluidnb_magics.expressions import positive, unquoted
 from fluidnb_magics.pictured import picture_of
 from fluidnb_magics.showing import show as display

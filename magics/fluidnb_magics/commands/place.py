@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from IPython.core.error import UsageError
-from IPython.core.magic_arguments import argument, magic_arguments, parse_argstring
+from IPython.core.magic_arguments import argument, magic_arguments
 
 from fluidnb import memory
 from fluidnb.memory import size_text
@@ -13,6 +13,7 @@ from fluidnb.memory.pools import places
 from fluidnb.values import CPUPlace, CUDAPlace, Place
 from fluidnb.viz.devices import device_name, places_here
 from fluidnb.viz.spans import Line
+from fluidnb_magics.argument_lines import parse_argstring
 from fluidnb_magics.showing import show
 from fluidnb_magics.workbench import Workbench
 

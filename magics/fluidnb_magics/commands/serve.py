@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from IPython.core.error import UsageError
-from IPython.core.magic_arguments import argument, magic_arguments, parse_argstring
+from IPython.core.magic_arguments import argument, magic_arguments
 
 from fluidnb.dap.host import Host
 from fluidnb.dap.server import Server, new_token
 from fluidnb.debug.session import Session, current
+from fluidnb_magics.argument_lines import parse_argstring
 from fluidnb_magics.showing import show, width
 from fluidnb_magics.workbench import Workbench
 
@@ -17,11 +18,11 @@ from fluidnb_magics.workbench import Workbench
 @argument("--stop", action="store_true", help="send all editors away and give the port back")
 @argument("--program", help="a program of this session, where no debug session has begun")
 def serve(bench: Workbench, line: str) -> None:
-    """Let editors join the debug session, by the Debug Adapter Protocol on a port of this machine.
+    """Let an editor join the debug session, by the Debug Adapter Protocol on a port of this machine.
 
-    It prints the port, a token and a launch.json. Without a debug session one begins that waits for runs, as
-    ``%fluid debug on`` does. Editors, ``%fluid step`` and the panel move each other. While an editor is there, a run
-    that stops waits for it.
+    It prints the port, the path of a file with a token, and a launch.json. Without a debug session one begins that
+    waits for runs, as ``%fluid debug on`` does. The editor, ``%fluid step`` and the panel move each other. While it is
+    connected, a run that stops waits for it.
     """
     args = parse_argstring(serve, line)
     if args.stop:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from IPython.core.error import UsageError
-from IPython.core.magic_arguments import argument, magic_arguments, parse_argstring
+from IPython.core.magic_arguments import argument, magic_arguments
 
 import fluidnb as fluid
 from fluidnb.errors import NotFound, near
 from fluidnb.runtime import global_scope
 from fluidnb.viz import read_tensor, tensor_lines
+from fluidnb_magics.argument_lines import parse_argstring
 from fluidnb_magics.expressions import evaluate, pairs
 from fluidnb_magics.showing import show
 from fluidnb_magics.workbench import Workbench

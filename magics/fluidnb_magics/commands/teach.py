@@ -7,19 +7,20 @@ from importlib.util import find_spec
 from typing import Any
 
 from IPython.core.error import UsageError
-from IPython.core.magic_arguments import argument, magic_arguments, parse_argstring
+from IPython.core.magic_arguments import argument, magic_arguments
 
-from fluidnb.errors import near
+from fluidnb.errors import NotFound, near
 from fluidnb.program import Program
 from fluidnb.viz import lines_html
 from fluidnb.viz.backward_lesson import read_backward_example, read_backward_lesson
-from fluidnb.viz.backward_lesson_examples import EXAMPLES
+from fluidnb.viz.backward_lesson_examples import EXAMPLES, find_loss
 from fluidnb.viz.backward_lesson_faces import backward_lesson_html, backward_lesson_lines
 from fluidnb.viz.lod_lesson import parse_lengths, read_lod_lesson
 from fluidnb.viz.lod_lesson_faces import lod_lesson_html, lod_lesson_lines
 from fluidnb.viz.optimizer_lesson import parse_choice, read_optimizer_lesson
 from fluidnb.viz.optimizer_lesson_faces import optimizer_lesson_html, optimizer_lesson_lines
 from fluidnb.viz.optimizer_lesson_kinds import OPTIMIZERS, SURFACES
+from fluidnb_magics.argument_lines import parse_argstring
 from fluidnb_magics.expressions import positive, unquoted
 from fluidnb_magics.session_programs import DEFAULT
 from fluidnb_magics.showing import show, width
@@ -97,7 +98,7 @@ def optimizer(bench: Workbench, line: str) -> None:
 
 
 @magic_arguments("fluid teach backward")
-@argument("what", nargs="?", help="a cell or a program; the default program, or an example, if left out")
+@argument("what", nargs="?", help="a cell, a program or an example; default the program if it has a loss")
 @argument("--loss", metavar="NAME", help="the loss, where there are several")
 @argument("--no-grad", nargs="+", default=[], metavar="NAME", help="variables that get no gradient")
 @argument("--example", choices=tuple(EXAMPLES), help="a program of the lesson's own")
@@ -109,10 +110,11 @@ def backward(bench: Workbench, line: str) -> None:
     """
     args = parse_argstring(backward, line)
     cell = next((p for p in bench.cells if args.what in (p.cell.name, p.title)), None) if args.what else None
+    wanted = args.example or (args.what if cell is None and args.what not in bench.programs else None)
     name = cell.cell.program or DEFAULT if cell is not None else args.what or DEFAULT
-    program = bench.existing(name)[0]
-    if args.example or (args.what is None and not program.desc.blocks[0].ops):
-        lesson = read_backward_example(args.example or "shared", args.no_grad)
+    program = bench.existing(DEFAULT if wanted in EXAMPLES else name)[0]
+    if wanted in EXAMPLES or (args.what is None and args.loss is None and not _has_loss(program)):
+        lesson = read_backward_example(wanted or "shared", args.no_grad)
     else:
         lesson = read_backward_lesson(program, args.loss, name, args.no_grad)
     chosen = None if cell is None else lesson.steps_of_cell(cell.title)
@@ -126,6 +128,15 @@ def backward(bench: Workbench, line: str) -> None:
         return
     lines = backward_lesson_lines(lesson, chosen, width(bench.shell))
     show(bench.shell, lines, lambda: lines_html(lines) if args.text else backward_lesson_html(lesson, first))
+
+
+def _has_loss(program: Program) -> bool:
+    """Whether backward could begin somewhere in a program."""
+    try:
+        find_loss(program)
+    except NotFound:
+        return False
+    return True
 
 
 def _programs(bench: Workbench) -> dict[str, Program]:
@@ -157,7 +168,7 @@ def lesson_words(bench: Workbench, words: list[str]) -> list[str]:
         return [*SURFACES, *OPTIMIZERS, "--steps", *shared]
     if words[0] == "backward":
         cells = [placed.title for placed in bench.cells]
-        return [*bench.programs, *cells, "--loss", "--no-grad", "--example", *shared]
+        return [*bench.programs, *cells, *EXAMPLES, "--loss", "--no-grad", "--example", *shared]
     return ["--level", *shared] if words[0] == "lod" else []
 
 

@@ -9,7 +9,7 @@ from contextlib import suppress
 from dataclasses import asdict, fields
 from typing import Any
 
-from traitlets import Bytes, Dict, List
+from traitlets import Bool, Bytes, Dict, List
 
 from fluidnb.debug.session import Session, current
 from fluidnb.debug.snapshot import Snapshot
@@ -19,6 +19,9 @@ from fluidnb.runtime import global_scope
 from fluidnb.viz import (
     ProgramPicture,
     TensorSummary,
+    graph_html,
+    graph_lines,
+    level,
     program_html,
     program_lines,
     read_op,
@@ -47,8 +50,10 @@ class Explorer(Face):
         what: what is shown, as `picture_of` takes it.
         program: a program of the session.
         startup: the startup program instead of the main one.
+        graph: shows the graph first, not the listing.
 
     Attributes:
+        graph: whether the graph is shown first.
         table: the program as JSON: a `ProgramTable`.
         cells: the cells that built it; see `cell_spans`.
         stand: where a debug session of it stands; empty without one.
@@ -63,8 +68,11 @@ class Explorer(Face):
     table = Bytes().tag(sync=True)
     cells: Any = List().tag(sync=True)
     stand = Dict().tag(sync=True)
+    graph: Any = Bool(False).tag(sync=True)
 
-    def __init__(self, bench: Workbench, what: str = "", program: str | None = None, startup: bool = False) -> None:
+    def __init__(
+        self, bench: Workbench, what: str = "", program: str | None = None, startup: bool = False, graph: bool = False
+    ) -> None:
         self._bench, self._named = bench, (what, program, startup)
         self.program = program_of(bench, *self._named)
         self._session: Session | None = None
@@ -74,17 +82,21 @@ class Explorer(Face):
         self._reading = threading.Lock()
         self._looks = weakly(self.refresh), weakly(self._selected), weakly(self._stands)
         self.picture, self._seen = self._read(SHOWN)
-        super().__init__(table=_packed(self.picture), cells=cell_spans(bench, self.program))
+        super().__init__(table=_packed(self.picture), cells=cell_spans(bench, self.program), graph=graph)
         bench.changes.observe(self._looks[0])
         bench.selection.observe(self._looks[1])
         self._follow()
 
     def lines(self) -> Sequence[Line]:
-        """The listing, of `SHOWN` operators at most."""
+        """The listing, of `SHOWN` operators at most; or the graph."""
+        if self.graph:
+            return graph_lines(level(self.picture))
         return program_lines(self.picture, 0, SHOWN)
 
     def html(self) -> str:
-        """The picture, of `SHOWN` operators at most."""
+        """The picture, of `SHOWN` operators at most; or the graph."""
+        if self.graph:
+            return graph_html(level(self.picture))
         return program_html(self.picture, limit=SHOWN)
 
     def refresh(self) -> None:

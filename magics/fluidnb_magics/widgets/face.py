@@ -143,8 +143,13 @@ class Face(anywidget.AnyWidget):
             self._still.update(self._marked(), raw=True)
 
     def _marked(self) -> dict[str, str]:
+        """The static faces, with a mark by which the page hides them beside a widget, and a rule for a page without it:
+        what the front end says of a widget that is gone, in the output before, is hidden."""
         faces = self.still()
-        return {**faces, "text/html": f'<div data-fluidnb-face="{self.face_id}">{faces["text/html"]}</div>'}
+        mark = f'data-fluidnb-face="{self.face_id}"'
+        gone = f".jp-OutputArea-child:has(+ .jp-OutputArea-child [{mark}]):not(:has(.fluidnb-widget))"
+        html = f"<div {mark}><style>{gone} {{ display: none; }}</style>{faces['text/html']}</div>"
+        return {**faces, "text/html": html}
 
 
 def show_face(shell: Any, face: Face) -> None:

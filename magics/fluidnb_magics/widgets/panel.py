@@ -144,7 +144,9 @@ class Panel(Moves, Face):
         self._name, self._frame, self._view = name, frame, _VIEW
         self._read_again()
 
-    def do_view(self, at: Sequence[int], row: int, column: int, rows: int, columns: int) -> None:
+    def do_view(
+        self, at: Sequence[int], row: int, column: int, rows: int, columns: int, axes: Sequence[int] | None = None
+    ) -> None:
         """Look at another part of the variable that is open.
 
         Args:
@@ -153,8 +155,10 @@ class Panel(Moves, Face):
             column: the first column.
             rows: how many rows.
             columns: how many columns.
+            axes: the axes that are rows and columns; None for the last two.
         """
-        self._view = View(None, tuple(at), row, column, rows, columns)
+        chosen = None if axes is None else (int(axes[0]), int(axes[1]))
+        self._view = View(chosen, tuple(at), row, column, rows, columns)
         self._read_again()
 
     def do_answer(self) -> None:

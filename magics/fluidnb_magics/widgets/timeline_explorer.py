@@ -8,53 +8,94 @@ from typing import Any
 
 import traitlets
 
+from fluidnb.debug.profile import Profile
 from fluidnb.program import Program
+from fluidnb.runtime.observe import Observer, observers
 from fluidnb.values import CPUPlace
 from fluidnb.viz.spans import Line
-from fluidnb.viz.timeline import Timeline
+from fluidnb.viz.timeline import Timeline, read_timeline, timeline_lines
 from fluidnb.viz.timeline_svg import timeline_html
 from fluidnb_magics.selection import Chosen
-from fluidnb_magics.widgets.face import Face, script, style
+from fluidnb_magics.widgets.face import script, style
+from fluidnb_magics.widgets.live import Live
 from fluidnb_magics.workbench import Workbench
 
 
-class TimelineExplorer(Face):
-    """Where the time of some runs went.
+class TimelineExplorer(Live):
+    """Where the time of some runs went; while its program runs on, where that of a run now and then goes.
 
     Args:
         bench: the session behind the magics.
-        program: what ran.
-        timeline: the runs.
-        lines: the text face.
+        program: what runs.
+        timeline: runs that were profiled; None waits for the next one.
 
     Attributes:
         timeline: the operators that ran.
         picked_things: the operators and the variable that are selected.
+        state: which run is shown, or that there was none yet.
     """
 
     _esm = script("chart", "canvas", "timeline")
     _css = style("chart", "canvas", "timeline")
     timeline = traitlets.Dict().tag(sync=True)
     picked_things = traitlets.Dict().tag(sync=True)
+    state = traitlets.Unicode().tag(sync=True)
 
-    def __init__(self, bench: Workbench, program: Program, timeline: Timeline, lines: Sequence[Line]) -> None:
-        super().__init__(timeline=_columns(timeline, program))
-        self._bench, self._program = bench, weakref.ref(program)
-        self._lines, self._html = lines, timeline_html(timeline)
-        bench.faces.add(self)
-        bench.selection.observe(self._picked)
-        self._picked(bench.selection.chosen)
+    def __init__(self, bench: Workbench, program: Program, timeline: Timeline | None = None) -> None:
+        self._program = weakref.ref(program)
+        self._shown = Timeline(()) if timeline is None else timeline
+        self._profile = Profile()
+        self._recorded: tuple[int, Profile] | None = None
+        self._record: Observer = self._profile.record
+        super().__init__(
+            bench, timeline=_columns(self._shown, program),
+            state="no run yet: the next one is shown" if timeline is None else "",
+        )  # fmt: skip
+        self._begin()
 
     def lines(self) -> Sequence[Line]:
-        return self._lines
+        if not self._shown.bars:
+            return [[(self.state, "dim")]]
+        return timeline_lines(self._shown)
 
     def html(self) -> str:
-        return self._html
+        return timeline_html(self._shown) if self._shown.bars else super().html()
 
-    def close(self) -> None:
-        """End the widget."""
-        self._bench.selection.forget(self._picked)
-        super().close()
+    def rest(self) -> None:
+        """Look no more until somebody does."""
+        self._end()
+        super().rest()
+
+    def ran(self, program: Program, scope: Any) -> bool:
+        if program is not self._program():
+            self._profile.events.clear()  # another program that ran meanwhile
+            return False
+        if self._end() and self._profile.events:
+            self._recorded = self.runs + 1, self._profile
+        return True
+
+    def refresh(self) -> None:
+        program = self._program()
+        if program is not None and self._recorded is not None:
+            number, profile = self._recorded
+            self._recorded = None
+            self._shown = read_timeline(profile)
+            self.push(timeline=_columns(self._shown, program), state=f"run {number:,} since this was opened")
+        self._begin()
+
+    def _begin(self) -> None:
+        """Record the next run."""
+        if self._recorded is None and self._record not in observers:
+            self._profile = Profile()
+            self._record = self._profile.record
+            observers.append(self._record)
+
+    def _end(self) -> bool:
+        """Record no more; whether it did."""
+        found = self._record in observers
+        if found:
+            observers.remove(self._record)
+        return found
 
     def do_pick(self, block: int, index: int) -> None:
         """Select an operator.
@@ -65,9 +106,9 @@ class TimelineExplorer(Face):
         """
         program = self._program()
         if program is not None and index >= 0:
-            self._bench.selection.choose(Chosen(program, ops=((block, index),)))
+            self.bench.selection.choose(Chosen(program, ops=((block, index),)))
 
-    def _picked(self, chosen: Chosen | None) -> None:
+    def picked(self, chosen: Chosen | None) -> None:
         found: dict[str, Any] = {}
         if chosen is not None and chosen.program is self._program():
             found = {"ops": [list(spot) for spot in chosen.ops], "name": chosen.variable}

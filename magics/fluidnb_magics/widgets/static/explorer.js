@@ -58,7 +58,7 @@ function render({ model, el }) {
   const rows = virtualRows(HEIGHT, draw);
   const tree = rows.element;
   for (const [key, text] of Object.entries({ role: "tree", tabindex: "0", "aria-label": "operators", "data-local": "" })) tree.setAttribute(key, text);
-  const canvas = tag("div", { class: "fe-canvas" });
+  const canvas = tag("div", { class: "fe-canvas", tabindex: "0", "aria-label": "graph; the wheel zooms once it has the focus, dragging moves it" });
   const path = tag("div", { class: "fe-path" });
   const zoomed = (by) => { zoom = by ? Math.min(4, Math.max(0.1, zoom * by)) : fit(); scale(); };
   const zooms = tag("span", { class: "fe-group fe-zoom" }, button("−", "smaller", () => zoomed(0.8)), button("+", "larger", () => zoomed(1.25)), button("fit", "all of it", () => zoomed(0)));
@@ -86,13 +86,16 @@ function render({ model, el }) {
     const text = item.isOp ? program.line(row) : [[item.title, program.role(row)]];
     const hidden = item.key && !item.isOpen ? [[`  ${size.toLocaleString("en")} op${size === 1 ? "" : "s"}`, "dim"]] : [];
     const line = [...text, ...hidden];
+    const facts = item.isOp ? program.facts(row) : "";
+    const place = item.isOp ? program.word(row, PLACE) : "";
+    const span = facts ? "" : place ? "; grid-column-end: span 2" : "; grid-column-end: -1"; // empty columns are its own
     const element = tag(
       "div",
       { class: classes.join(" "), role: "treeitem", id: `${root.id}-${k}`, "aria-level": String(item.depth + 1), "aria-selected": String(k === cursor), "aria-setsize": String(items.length), "aria-posinset": String(k + 1), onclick: () => pick(k), ondblclick: () => flip(k), title: line.map(([t]) => t).join("") + "\n" + program.word(row, PLACE) },
       tag("span", { class: "fe-name" }, program.name(row)),
-      tag("span", { class: "fe-code", style: `padding-left: ${item.depth * 18}px` }, fold, ...pieces(line)),
-      tag("span", { class: "fe-facts" }, item.isOp ? program.facts(row) : ""),
-      tag("span", { class: "fe-place" }, item.isOp ? program.word(row, PLACE) : ""),
+      tag("span", { class: "fe-code", style: `padding-left: ${item.depth * 18}px${span}` }, fold, ...pieces(line)),
+      facts && tag("span", { class: "fe-facts" }, facts),
+      (facts || place) && tag("span", { class: "fe-place" }, place),
     );
     if (item.key) element.setAttribute("aria-expanded", String(item.isOpen));
     return element;
@@ -177,6 +180,7 @@ function render({ model, el }) {
     relist();
     const from = Math.max(0, chosen && "row" in chosen ? chosen.row : 0);
     tellHits();
+    markGraph();
     if (isNew && hits.length) rows.reveal(Math.max(0, itemOf(hits.find((row) => row >= from) ?? hits[0])));
   }
 
@@ -363,9 +367,17 @@ function render({ model, el }) {
       const fold = drawn.folds[node.id];
       node.classList.add("fe-node");
       node.addEventListener("click", () => {
+        if (moved) return;
         if (fold) showGraph({ span: fold, path: [...graph.path, ...(graph.span ? [graph.span] : [])] });
         else choose({ row: program.find(node.id.slice(drawn.uid.length + 3).split("_")) });
       });
+    }
+    for (const node of canvas.querySelectorAll(`g[id^="${drawn.uid}var_"]`)) {
+      const variable = node.id.slice(drawn.uid.length + 4);
+      const v = program.vars.findIndex(([name]) => name === variable);
+      if (v < 0) continue;
+      node.classList.add("fe-node");
+      node.addEventListener("click", () => moved || choose({ variable, v }));
     }
     markGraph();
     const shown = canvas.querySelector(".fe-now, .fe-sel")?.getBoundingClientRect() ?? canvas.querySelector(".fe-node")?.getBoundingClientRect();
@@ -386,7 +398,52 @@ function render({ model, el }) {
     canvas.querySelectorAll(".fe-sel, .fe-now").forEach((node) => node.classList.remove("fe-sel", "fe-now"));
     (chosen && "row" in chosen && at(chosen.row))?.classList?.add("fe-sel");
     (at(nowRow()) || null)?.classList.add("fe-now");
+    if (chosen && "variable" in chosen) canvas.querySelector(`[id="${CSS.escape(uid + "var_" + chosen.variable)}"]`)?.classList.add("fe-sel");
+    for (const node of canvas.querySelectorAll(`g[id^="${uid}op_"]`)) node.classList.toggle("fe-found", nodeRows(node).some((row) => isHit.has(row)));
+    canvas.classList.toggle("fe-finding", Boolean(search.value.trim()));
   }
+
+  /** The rows that a node of the graph stands for. */
+  function nodeRows(node) {
+    const own = program.find(node.id.slice(graph.drawn.uid.length + 3).split("_"));
+    if (own === undefined) return [];
+    const [, block, first, last] = /^(\d+)(?::(\d+)-(\d+))?$/.exec(graph.drawn.folds[node.id] ?? "") ?? [];
+    if (block === undefined) return [own];
+    const end = first === undefined ? program.ends[own] : program.ends[program.find([block, last])] ?? own;
+    return Array.from({ length: end - own + 1 }, (_, i) => own + i);
+  }
+
+  // The graph is moved by dragging, and zoomed where the pointer is by the wheel, once it has the focus.
+  let grip = null;
+  let moved = false; // a drag is no click
+  canvas.addEventListener("pointerdown", (event) => {
+    if (event.button) return;
+    moved = false;
+    grip = { x: event.clientX, y: event.clientY, left: canvas.scrollLeft, top: canvas.scrollTop };
+  });
+  canvas.addEventListener("pointermove", (event) => {
+    if (!grip) return;
+    const [dx, dy] = [event.clientX - grip.x, event.clientY - grip.y];
+    if (!moved && Math.hypot(dx, dy) < 4) return;
+    if (!moved) canvas.setPointerCapture(event.pointerId);
+    moved = true;
+    [canvas.scrollLeft, canvas.scrollTop] = [grip.left - dx, grip.top - dy];
+  });
+  for (const name of ["pointerup", "pointercancel"]) canvas.addEventListener(name, () => (grip = null));
+  canvas.addEventListener(
+    "wheel",
+    (event) => {
+      if (!graph?.size || (document.activeElement !== canvas && !event.ctrlKey)) return; // the notebook scrolls
+      event.preventDefault();
+      const drawing = canvas.querySelector("svg").getBoundingClientRect();
+      const [x, y] = [(event.clientX - drawing.x) / drawing.width, (event.clientY - drawing.y) / drawing.height];
+      zoom = Math.min(4, Math.max(0.02, zoom * Math.exp(Math.max(-60, Math.min(60, -event.deltaY)) * 0.005)));
+      scale();
+      const now = canvas.querySelector("svg").getBoundingClientRect();
+      canvas.scrollBy(now.x + x * now.width - event.clientX, now.y + y * now.height - event.clientY);
+    },
+    { passive: false },
+  );
 
   // ---- what comes from outside
 
@@ -498,6 +555,7 @@ function render({ model, el }) {
   follow();
   setTimeout(watchCells); // once it is in the page
   tell("shown");
+  if (model.get("graph")) showGraph({ span: "", path: [] });
   return () => {
     off.forEach((act) => act());
     tell("hidden");

@@ -89,10 +89,15 @@ function render({ model, el }) {
   const scope = scopeList({
     window: (first, size, part) => !stopped() && tell("window", { first, count: size, part }),
     open: (name) => tell("open", { name, frame: chosen }),
+    edit: (name) => edit(name, chosen),
   });
+  const edit = (name, from) => {
+    opened.edit();
+    tell("open", { name, frame: from });
+  };
   const opened = openedValue({
     close: () => tell("open", { name: "" }),
-    view: (at, row, column, rows, columns) => tell("view", { at, row, column, rows, columns }),
+    view: (at, row, column, rows, columns, axes) => tell("view", { at, row, column, rows, columns, axes }),
     edit: (name, text, from) => tell("edit", { name, text, frame: from }),
   });
   const stops = addable("Breakpoints", "op mul, var loss, nan, when loss.mean() > 3", "add a breakpoint", (text) => tell("break", { text }));
@@ -108,9 +113,8 @@ function render({ model, el }) {
       tag("div", { class: "fp-left" },
         tag("section", { class: "fp-part fp-program" }, tag("div", { class: "fp-head" }, tag("h4", {}, "Program"), counts), listing.element),
         tag("div", { class: "fp-two" }, stops.element, watches.element)),
-      tag("div", { class: "fp-right" }, tag("section", { class: "fp-part" }, tag("h4", {}, "Scopes"), stack), around, scope.element),
+      tag("div", { class: "fp-right" }, tag("section", { class: "fp-part" }, tag("h4", {}, "Scopes"), stack), opened.element, around, scope.element),
     ),
-    opened.element,
   );
 
   // ---- drawing
@@ -128,7 +132,7 @@ function render({ model, el }) {
     root.dataset.state = word;
     state.textContent = word;
     count.textContent = s.state === "idle" ? "" : `step ${s.at.toLocaleString("en")}`;
-    reason.textContent = running ? s.reason : [s.reason, s.place, s.device && `on ${s.device}`].filter(Boolean).join("  ·  ");
+    reason.title = reason.textContent = running ? s.reason : [s.reason, s.place, s.device && `on ${s.device}`].filter(Boolean).join("  ·  ");
     for (const [move, button] of buttons) button.setAttribute("aria-disabled", String(!can(move)));
     slider.min = s.first;
     slider.max = Math.max(s.reached, s.at);
@@ -149,7 +153,7 @@ function render({ model, el }) {
     const current = model.get("scope").frame ?? frames.length - 1;
     stack.replaceChildren(...frames.map((line, i) => {
       const button = tag("button", { type: "button", class: "fp-frame", "aria-pressed": String(i === current) },
-        tag("span", {}, line.title), tag("span", { class: "fp-dim" }, line.at));
+        tag("span", { title: line.title }, line.title), tag("span", { class: "fp-dim", title: line.at }, line.at));
       button.onclick = () => {
         chosen = i === frames.length - 1 ? -1 : i;
         if (line.index >= 0) listing.reveal(line.block, line.index);
@@ -165,6 +169,7 @@ function render({ model, el }) {
     values.replaceChildren(...lines.map(([what, line]) => {
       const row = tag("button", { type: "button", class: `fp-value fp-${what}` }, ...valueCells(line, what));
       row.onclick = () => tell("open", { name: line.name });
+      row.ondblclick = () => edit(line.name, -1);
       return row;
     }));
   };

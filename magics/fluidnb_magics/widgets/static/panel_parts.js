@@ -23,7 +23,7 @@ function bars(counts) {
 function valueCells(line, what = "") {
   return [
     tag("span", { class: "fp-name", title: line.name }, what ? tag("span", { class: "fp-what" }, what) : null, line.name),
-    tag("span", { class: "fp-facts", title: line.lod }, line.facts + (line.lod ? "  " + line.lod : "")),
+    tag("span", { class: "fp-facts", title: [line.facts, line.lod].filter(Boolean).join("  ") }, line.facts + (line.lod ? "  " + line.lod : "")),
     tag("span", { class: line.bad ? "fp-numbers fp-bad" : "fp-numbers", title: line.statistics }, line.statistics),
     line.histogram.length ? bars(line.histogram) : tag("span"),
   ];
@@ -61,7 +61,7 @@ function programListing(act) {
     const row = tag(
       "div",
       { class: `fp-op${marks}${i === cursor ? " fp-cursor" : ""}`, role: "option", id: mine + key(block, index),
-        "aria-selected": String(i === cursor), "aria-label": said },
+        "aria-selected": String(i === cursor), "aria-label": said, title: [text.map((p) => p[0]).join(""), facts, place].filter(Boolean).join("\n") },
       gutter,
       tag("span", { class: "fp-arrow" }, here ? "▶" : ""),
       tag("span", { class: "fp-number" }, String(index)),

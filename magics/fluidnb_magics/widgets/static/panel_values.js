@@ -1,6 +1,6 @@
 // Values in the debugger panel: the variables of a scope, and one that is open.
 
-/** The variables of a scope, those in view. `act` has window(first, count, part) and open(name). */
+/** The variables of a scope, those in view. `act` has window(first, count, part), open(name) and edit(name). */
 function scopeList(act) {
   let scope = { count: 0, first: 0, rows: [] };
   let wrote = new Set();
@@ -20,6 +20,7 @@ function scopeList(act) {
     const marks = `${wrote.has(line.name) ? " fp-wrote" : ""}${line.name === opened ? " fp-cursor" : ""}`;
     const row = tag("button", { class: "fp-value" + marks, type: "button" }, ...valueCells(line));
     row.onclick = () => act.open(line.name);
+    row.ondblclick = () => act.edit(line.name);
     return row;
   };
   const view = virtualRows(high, draw);
@@ -46,7 +47,7 @@ function scopeList(act) {
   };
 }
 
-/** The variable that is open. `act` has close(), view(at, row, column, rows, columns) and edit(text). */
+/** The variable that is open. `act` has close(), view(at, row, column, rows, columns, axes) and edit(text). */
 function openedValue(act) {
   const head = tag("div", { class: "fp-head" });
   const body = tag("div");
@@ -56,6 +57,7 @@ function openedValue(act) {
   const rows = 12;
   const columns = 10;
   let shown = null;
+  let wanted = false; // whether the box for a new value gets the focus
   form.onsubmit = (event) => {
     event.preventDefault();
     if (box.value.trim()) act.edit(shown.line.name, box.value, shown.frame);
@@ -63,7 +65,7 @@ function openedValue(act) {
   };
   const go = (view, changes) => {
     const next = { ...view, ...changes };
-    act.view(next.at, next.row, next.column, rows, columns);
+    act.view(next.at, next.row, next.column, rows, columns, next.axes);
   };
   const steps = (page, what, most, total) => {
     const at = page.view[what];
@@ -81,7 +83,9 @@ function openedValue(act) {
   const slices = (opened) => {
     const { shape, page } = opened;
     if (shape.length < 3) return null;
-    const boxes = shape.slice(0, -2).map((size, axis) => {
+    const [down, across] = page.view.axes;
+    const boxes = shape.map((size, axis) => {
+      if (axis === down || axis === across) return ":";
       const input = tag("input", { type: "number", min: "0", max: String(size - 1), value: String(page.view.at[axis] ?? 0), "aria-label": `index of axis ${axis}` });
       input.onchange = () => {
         const at = shape.map((_, i) => page.view.at[i] ?? 0);
@@ -90,7 +94,24 @@ function openedValue(act) {
       };
       return input;
     });
-    return tag("span", { class: "fp-slices" }, "slice [", ...boxes.flatMap((box) => [box, ", "]), ":, :]");
+    return tag("span", { class: "fp-slices" }, "slice [", ...boxes.flatMap((box, i) => (i ? [", ", box] : [box])), "]");
+  };
+  const axes = (opened) => {
+    const { shape, page } = opened;
+    if (shape.length < 2) return null;
+    const choice = (which, label) => {
+      const select = tag("select", { "aria-label": `axis of the ${label}` }, ...shape.map((size, axis) => tag("option", { value: axis }, `${axis} (${size})`)));
+      select.value = String(page.view.axes[which]);
+      select.onchange = () => {
+        const next = [...page.view.axes];
+        const other = Number(select.value);
+        if (next[1 - which] === other) next[1 - which] = next[which]; // the two change places
+        next[which] = other;
+        go(page.view, { axes: next, row: 0, column: 0 });
+      };
+      return tag("label", {}, `${label} `, select);
+    };
+    return tag("span", { class: "fp-axes" }, choice(0, "rows"), choice(1, "columns"));
   };
   const table = (page) => {
     const numbers = page.cells.flat().map(Number);
@@ -124,7 +145,7 @@ function openedValue(act) {
       parts.push(sequences);
     }
     if (page) {
-      parts.push(tag("div", { class: "fp-line" }, slices(opened), steps(page, "row", rows, page.shape[0]), steps(page, "column", columns, page.shape[1])));
+      parts.push(tag("div", { class: "fp-line" }, axes(opened), slices(opened), steps(page, "row", rows, page.shape[0]), steps(page, "column", columns, page.shape[1])));
       parts.push(tag("div", { class: "fp-grid" }, tag("div", { class: "fp-scroll" }, table(page)), tag("div", { class: "fp-pictures" },
         picture(opened.picture, "the whole plane: blue is below 0, orange above, red is NaN"), picture(opened.image, "as an image"))));
     }
@@ -138,6 +159,12 @@ function openedValue(act) {
       shown = opened;
       element.hidden = !opened;
       if (opened) draw(opened);
+      if (opened && wanted && !form.hidden) box.focus();
+      wanted = false;
+    },
+    edit() {
+      wanted = true;
+      if (shown && !form.hidden) box.focus();
     },
   };
 }

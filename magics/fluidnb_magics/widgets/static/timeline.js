@@ -13,9 +13,11 @@ const GROUPS = {
 
 function render({ model, el }) {
   const frame = framed(model, el, "timeline");
-  const data = model.get("timeline");
-  const count = data.start.length;
-  const length = data.length || 1;
+  const watch = watching(model);
+  let data;
+  let count;
+  let length;
+  let reach; // for each operator, the latest end of those before it and its own
   let by = "depth";
   let lanes = [];
   let laneOf = [];
@@ -34,6 +36,7 @@ function render({ model, el }) {
     tip: told,
     pick,
     next: (it, step) => {
+      if (!count) return null;
       const i = it ? (it.i + step + count) % count : 0;
       canvas.show(data.start[i] / length, data.end[i] / length);
       return { i };
@@ -62,14 +65,23 @@ function render({ model, el }) {
       element.classList.toggle("fc-picked", row.picked);
     },
   });
+  const clocks = tag("div");
   const total = tag("span", { class: "ft-total p-dim", "aria-live": "polite" });
   frame.body.append(
     tag("div", { class: "ft-bar" }, tag("b", {}, "timeline"), words, tag("label", {}, "group by ", groups), total, zoomButtons(canvas)),
-    ...data.clocks.map((clock) => tag("div", { class: "ft-clock p-dim" }, clock)),
+    clocks,
     canvas.element,
     tag("div", { class: "ft-below" }, sums.element),
   );
 
+  function load() {
+    data = model.get("timeline");
+    count = data.start.length;
+    length = data.length || 1;
+    reach = [];
+    for (let i = 0, far = 0; i < count; i++) reach.push((far = Math.max(far, data.end[i])));
+    clocks.replaceChildren(...data.clocks.map((clock) => tag("div", { class: "ft-clock p-dim" }, clock)));
+  }
   function layOut() {
     const group = GROUPS[by].of;
     const times = new Map();
@@ -83,7 +95,8 @@ function render({ model, el }) {
     const places = new Map(lanes.map((name, i) => [name, i]));
     laneOf = names.map((name) => places.get(name) ?? -1);
     canvas.element.querySelector("canvas").style.height = 8 + 24 + Math.max(lanes.length, 1) * LANE + "px";
-    words.textContent = `${count.toLocaleString("en")} operators, ${timeText(data.length)}${data.runs.length > 1 ? `, ${data.runs.length} runs` : ""}`;
+    const sum = `${count.toLocaleString("en")} operators, ${timeText(data.length)}${data.runs.length > 1 ? `, ${data.runs.length} runs` : ""}`;
+    words.textContent = [count && sum, model.get("state")].filter(Boolean).join(", ");
     canvas.redraw();
     add();
   }
@@ -113,9 +126,6 @@ function render({ model, el }) {
     }
     return low;
   }
-  const reach = [];
-  for (let i = 0, far = 0; i < count; i++) reach.push((far = Math.max(far, data.end[i])));
-
   function under(x, y, view, box) {
     const lane = Math.floor((y - box.top) / LANE);
     if (x < box.left || lane < 0 || lane >= lanes.length) return null;
@@ -239,10 +249,17 @@ function render({ model, el }) {
     canvas.redraw();
     add();
   };
+  const renewed = () => {
+    load();
+    layOut();
+  };
   model.on("change:picked_things", picked);
-  layOut();
+  model.on("change:timeline change:state", renewed);
+  renewed();
   return () => {
     frame.dispose();
+    watch.dispose();
+    model.off("change:timeline change:state", renewed);
     canvas.dispose();
     model.off("change:picked_things", picked);
   };

@@ -1,0 +1,96 @@
+"""The order of the notebook's cells: as the front end reports it, else as the notebook's file has it."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+
+class NotebookOrder:
+    """Which cells the notebook has, and in which order.
+
+    A file is older than what the user sees; so it counts only while it has the cell that runs. A cell that was never
+    seen in the notebook may belong to another one that shares the kernel: it is not taken for deleted.
+
+    Args:
+        shell: the IPython shell.
+
+    Attributes:
+        places: id -> place; empty while nothing is known.
+    """
+
+    def __init__(self, shell: Any) -> None:
+        self._shell = shell
+        self._live: list[str] | None = None
+        self._file: tuple[Path, int, int] | None = None
+        self._saved: list[str] = []
+        self._seen: set[str] = set()
+        self.places: dict[str, int] = {}
+
+    def report(self, ids: Iterable[str]) -> None:
+        """Take what the front end reports.
+
+        Args:
+            ids: the ids of all cells, in order.
+        """
+        self._live = list(ids)
+
+    @property
+    def path(self) -> str:
+        """The notebook's file as the server that started the kernel named it; empty where no server did."""
+        name = os.environ.get("JPY_SESSION_NAME") if getattr(self._shell, "kernel", None) is not None else None
+        return name if name and name.endswith(".ipynb") else ""
+
+    def look(self, cell_id: str | None) -> set[str]:
+        """Look at the notebook again, before a cell runs.
+
+        Args:
+            cell_id: the id of the cell, or None.
+
+        Returns:
+            The ids of cells that the notebook had and has no more.
+        """
+        ids = self._live
+        if ids is None or cell_id not in ids:
+            ids = self._read()
+        if cell_id is None or cell_id not in ids:
+            return set()
+        self.places = {each: place for place, each in enumerate(ids)}
+        gone = self._seen - self.places.keys()
+        self._seen = set(self.places)
+        return gone
+
+    def keep(self, ids: Iterable[str | None]) -> None:
+        """Do not take cells for deleted that the user brought back by undoing.
+
+        Args:
+            ids: ids of cells that are part of the program.
+        """
+        self._seen -= {each for each in ids if each is not None and each not in self.places}
+
+    def is_ghost(self, cell_id: str | None) -> bool:
+        """Whether a cell is part of the program, but not of the notebook.
+
+        Args:
+            cell_id: the cell's id, or None.
+        """
+        return bool(self.places) and cell_id is not None and cell_id not in self.places
+
+    def _read(self) -> list[str]:
+        """The ids in the notebook's file; it is read again only when it has changed."""
+        path = Path(self.path)
+        if not self.path:
+            return []
+        try:
+            stat = path.stat()
+            state = path, stat.st_mtime_ns, stat.st_size
+            if state != self._file:
+                cells = json.loads(path.read_text("utf-8"))["cells"]
+                self._saved = [str(cell["id"]) for cell in cells if cell.get("id")]
+                self._file = state
+        except (OSError, ValueError, KeyError, TypeError, AttributeError):
+            return []
+        return self._saved

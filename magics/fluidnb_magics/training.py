@@ -1,0 +1,202 @@
+"""Training from a magic: validation after each pass, runs that are kept, continued where they were interrupted."""
+
+from __future__ import annotations
+
+import weakref
+import zlib
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import closing
+from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from fluidnb.data import DataFeeder
+from fluidnb.errors import OpValueError
+from fluidnb.program import Program, Variable
+from fluidnb.runtime import Executor, global_scope
+from fluidnb.runtime.interrupt import whole_runs
+from fluidnb.values.copies import on_host
+from fluidnb.values.tensor import array_of
+from fluidnb.viz.backward_lesson_examples import forward_part
+from fluidnb.viz.curves_svg import Trace
+from fluidnb.viz.gradients import Gradients
+from fluidnb.viz.progress import Progress
+from fluidnb.viz.progress_faces import State
+from fluidnb_magics.running import without_change
+
+Reader = Callable[[], Iterable[Any]] | Iterable[Any]
+
+
+@dataclass
+class Run:
+    """A training run that the session keeps.
+
+    Args:
+        number: its number, from 1.
+        name: what it is called.
+        program: what was trained.
+        line: the reader and the batch size as the user wrote them; the same line continues a run that was interrupted.
+        state: the run as it was shown last.
+        ended: ``done``, ``interrupted`` or ``failed``.
+        parameters: a checksum of the parameters at its end.
+    """
+
+    number: int
+    name: str
+    program: weakref.ref[Program]
+    line: str
+    state: State
+    ended: str = "failed"
+    parameters: int = 0
+
+
+@dataclass
+class Task:
+    """What is trained, on what.
+
+    Args:
+        program: the program.
+        reader: gives batches: lists of samples, or dicts from variable name to value.
+        watch: variables to fetch and draw.
+        passes: how often to go through the reader.
+        feed: the variables that a sample has fields for; the program's data variables by default.
+        test: gives the batches of a validation after each pass.
+        gradients: records the gradients of each step, if given.
+        smooth: steps over which curves are smoothed in the picture; None chooses by itself.
+        beside: curves of other runs, for the picture.
+    """
+
+    program: Program
+    reader: Reader
+    watch: list[Variable]
+    passes: int = 1
+    feed: list[Variable] | None = None
+    test: Reader | None = None
+    gradients: Gradients | None = None
+    smooth: int | None = None
+    beside: Sequence[Trace] = field(default_factory=list)
+
+
+def train(executor: Executor, task: Task, run: Run) -> None:
+    """Train, and show how far it is; what is reached is kept in the run, however it ends.
+
+    Args:
+        executor: runs the program.
+        task: what to do.
+        run: the run; its state is continued.
+
+    Raises:
+        OpValueError: there is nothing to feed.
+        KeyboardInterrupt: Ctrl-C, after the end of the step under way unless that takes long.
+        FluidError: a step failed.
+    """
+    feeds = data_variables(task.program) if task.feed is None else task.feed
+    if not feeds:
+        raise OpValueError("the program reads no data.", expected="a variable made by layers.data", hint="%fluid show")
+    feeder = DataFeeder(feeds, executor.place, task.program)
+    validation = None if task.test is None else partial(_validated, executor, task, feeder)
+    progress = Progress(
+        task.reader, task.watch, task.passes, title=run.name, start=run.state, after_pass=validation,
+        smooth=task.smooth, beside=task.beside,
+    )  # fmt: skip
+    run.ended = "failed"
+    try:
+        with closing(iter(progress)) as batches, whole_runs() as patience:
+            for batch in batches:
+                fed = _fed(feeder, batch)
+                if task.gradients is None:
+                    values = executor.run(task.program, feed=fed, fetch_list=task.watch, return_numpy=False)
+                else:
+                    values = task.gradients.run(executor, fed, task.watch, return_numpy=False)
+                progress.take(values)
+                patience.check()
+        run.ended = "done"
+    except KeyboardInterrupt as error:
+        run.ended = "interrupted"
+        raise _told(error, progress.state()) from None
+    finally:
+        run.state = replace(progress.state(run.ended == "done"), beside=())
+        run.parameters = parameters_of(task.program)
+
+
+def continued(run: Run, passes: int) -> State:
+    """Where a run goes on: behind the last step of one that was interrupted, with further passes otherwise.
+
+    Args:
+        run: the run.
+        passes: how many passes the user wants.
+
+    Returns:
+        The state to begin with; its passes are those of the whole.
+    """
+    state = run.state
+    if run.ended == "interrupted":
+        return replace(state, passes=max(passes, state.pass_id + 1))
+    a_pass = state.total // state.passes if state.total else 0
+    return replace(
+        state, done=False, pass_id=state.passes, passes=state.passes + passes, began=state.step, sums=(),
+        total=a_pass * (state.passes + passes) or None,
+    )  # fmt: skip
+
+
+def parameters_of(program: Program) -> int:
+    """A checksum of the parameters of a program that the global scope holds."""
+    scope, found = global_scope(), 0
+    for parameter in program.all_parameters():
+        held = scope.find_var(parameter.name)
+        array = array_of(None if held is None else held.value)
+        if array is not None:
+            found = zlib.crc32(np.ascontiguousarray(on_host(array)).tobytes(), found)
+    return found
+
+
+def data_variables(program: Program) -> list[Variable]:
+    """The variables of a program that are fed, in the order of their declaration."""
+    block = program.global_block()
+    return [block.var(name) for name, v in program.desc.blocks[0].vars.items() if v.is_data()]
+
+
+def _told(error: KeyboardInterrupt, state: State) -> KeyboardInterrupt:
+    """An interrupt as the user reads it."""
+    reached = f"step {state.step:,} of {state.total:,}" if state.total else f"step {state.step:,}"
+    told = KeyboardInterrupt(f"interrupted at {reached}, parameters kept; train again to continue")
+    for note in getattr(error, "__notes__", ()):
+        told.add_note(note)
+    return told
+
+
+def _validated(executor: Executor, task: Task, feeder: DataFeeder) -> Mapping[str, float]:
+    """The means of the watched values over the samples of a validation; nothing changes."""
+    forward = forward_part(task.program)
+    written = {name for op in forward.desc.blocks[0].ops for name in op.output_arg_names()}
+    names = [v.name for v in task.watch if v.name in written]
+    program = forward.inference_optimize(prune_read_op=False).prune(names)
+    read = {name for op in program.desc.blocks[0].ops for name in op.input_arg_names()}
+    fetches = [program.global_block().var(name) for name in names]
+    sums: dict[str, float] = defaultdict(float)
+    count, reader = 0, task.test
+    assert reader is not None
+    for batch in reader() if callable(reader) else reader:
+        fed = {name: value for name, value in _fed(feeder, batch).items() if name in read}
+        with without_change(executor, program, fed, fetches):
+            values = executor.run(program, feed=fed, fetch_list=fetches, return_numpy=False)
+        size = len(next(iter(batch.values()))) if isinstance(batch, dict) else len(batch)
+        for name, value in zip(names, values, strict=True):
+            sums[name] += size * float(np.asarray(value).mean())
+        count += size
+    if not count:
+        raise OpValueError(
+            "the reader of the validation gives no batch.", expected="a reader of one batch or more",
+            received="no batch", hint="with --batch it gives samples, without it batches of samples.",
+        )  # fmt: skip
+    return {name: total / count for name, total in sums.items()}
+
+
+def _fed(feeder: DataFeeder, batch: Any) -> dict[str, Any]:
+    """A batch as a feed: arrays where there is no LoD, which executors take the short way."""
+    if isinstance(batch, dict):
+        return batch
+    return {name: t if t.lod_ else np.asarray(t) for name, t in feeder.feed(batch).items()}
