@@ -348,9 +348,7 @@ class Nest:
 
     def _step_net(self) -> Sight:
         s = self._sight
-        return self._within(
-            values=s.values + s.carried, carried=[], arrays=[], shelves=s.arrays + s.shelves, places=[]
-        )
+        return self._within(values=s.values + s.carried, carried=[], arrays=[], shelves=s.arrays + s.shelves, places=[])
 
     def _sides(self) -> None:
         self._note("rows")

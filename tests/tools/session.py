@@ -6,7 +6,7 @@ import signal
 
 import pytest
 
-_PARTS = ("sampling", "properties", "apart", "live", "skips", "names", "workers", "resume", "shells")
+_PARTS = ("parts", "sampling", "properties", "seeds", "apart", "skips", "names", "workers", "resume", "shells")
 pytest_plugins = [f"tests.tools.{part}" for part in _PARTS]
 
 

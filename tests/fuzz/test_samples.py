@@ -1,0 +1,73 @@
+"""A sample of every fuzzer, always the same cases; `make fuzz` runs them for as long as one likes."""
+
+from __future__ import annotations
+
+import importlib
+import random
+from typing import Any
+
+import pytest
+
+from fluidnb.errors import FluidError, OpValueError
+from tests.fuzz import farm
+from tests.fuzz.__main__ import TARGETS
+from tests.fuzz.oracle import Hang, judge
+
+#: Cases of each, a few seconds.
+COUNTS = {"calls": 300, "programs": 40, "files": 200, "archives": 12, "cells": 25, "messages": 130, "memory_safety": 40,
+          "kernel_safety": 12}  # fmt: skip
+
+
+@pytest.mark.fuzz
+@pytest.mark.parametrize("name", TARGETS)
+def test_a_result_or_a_sentence(name: str) -> None:
+    tally = farm.run(name, 240.0, count=COUNTS[name])
+    assert sum(tally.outcomes.values()) == COUNTS[name]
+    assert not tally.findings, tally.report(name)
+
+
+@pytest.mark.fuzz
+@pytest.mark.parametrize("name", TARGETS)
+def test_a_seed_gives_one_case_which_can_be_shown_and_made_smaller(name: str) -> None:
+    target: Any = importlib.import_module(f"tests.fuzz.{name}")
+    for seed in range(20):
+        case = target.case(random.Random(seed))
+        assert case == target.case(random.Random(seed)) and target.show(case)
+        assert all(other != case for other in target.smaller(case))
+
+
+def raised(call: Any) -> str:
+    """The kind of the outcome of a call."""
+    try:
+        call()
+    except BaseException as error:  # noqa: BLE001
+        return judge(error).kind
+    return "result"
+
+
+def test_the_oracle_tells_sentences_from_inner_exceptions() -> None:
+    import fluidnb as fluid
+    from fluidnb.errors import near
+
+    def failed() -> None:
+        raise FluidError("op 0 failed: TypeError: no.")
+
+    def refused() -> None:
+        raise OpValueError("That is wrong.")
+
+    def endless() -> None:
+        raise Hang("10 s")
+
+    assert raised(lambda: near(3, [])) == "bare"  # type: ignore[arg-type]
+    assert raised(lambda: fluid.layers.fc(3, 3)) == raised(refused) == "refused"
+    assert raised(failed) == "silent" and raised(endless) == "hang" and raised(lambda: {}["x"]) == "python"
+
+
+def test_a_process_that_dies_and_one_that_hangs_are_findings(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(farm, "SILENT_SECONDS", 6.0)
+    tally = farm.run("broken_target", 60.0, count=4)
+    assert tally.outcomes == {"result": 1, "crash": 1, "hang": 1, "bare": 1}, tally.report("broken_target")
+    (bare,) = [f for f in tally.findings.values() if f.outcome.kind == "bare"]
+    assert bare.case == {"seed": 3, "parts": [7]}
+    (crash,) = [f for f in tally.findings.values() if f.outcome.kind == "crash"]
+    assert crash.case == {"seed": 1, "parts": []}
