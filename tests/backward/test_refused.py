@@ -34,7 +34,7 @@ def hidden():
 
 
 def test_what_is_no_variable():
-    assert "loss should be a Variable" in refused(OpTypeError, "loss")
+    assert "loss of append_backward must be a Variable" in refused(OpTypeError, "loss")
 
 
 def test_a_loss_of_many_numbers():
@@ -103,9 +103,9 @@ def test_a_loss_inside_a_block():
 
 def test_lists_of_something_else():
     loss = L.mean(hidden())
-    assert "parameter_list holds variables" in refused(OpTypeError, loss, parameter_list=[3])
-    assert "no_grad_set holds variables" in refused(OpTypeError, loss, no_grad_set=[None])
-    assert "callbacks is a list" in refused(OpTypeError, loss, callbacks=print)
+    assert "parameter_list of append_backward must be" in refused(OpTypeError, loss, parameter_list=[3])
+    assert "no_grad_set of append_backward must be" in refused(OpTypeError, loss, no_grad_set=[None])
+    assert "callbacks of append_backward must be a list" in refused(OpTypeError, loss, callbacks=print)
 
 
 def test_a_callback_that_raises():

@@ -123,3 +123,16 @@ def test_what_there_is() -> None:
     assert all(r.summary for r in found if r.group == "layer")
     with pytest.raises(NotFound, match=r'Did you mean "softmax"'):
         find_recipe("sofmax")
+
+
+@pytest.mark.parametrize(
+    ("name", "argument", "kind"),
+    [
+        ("append_backward", "loss", "variable"),
+        ("Adam", "loss", "variable"),
+        ("distribute_fpn_proposals", "min_level", "int"),
+        ("get_places", "device_count", "int"),
+    ],
+)
+def test_an_annotated_type_has_the_kind_of_its_type(name: str, argument: str, kind: str) -> None:
+    assert find_recipe(name).argument(argument).kind == kind

@@ -42,7 +42,7 @@ NOTICED, REFUSED = 3, 4
 #: How pytest is called: with all there is, and apart from the run around it.
 _QUIETLY = ("-q", "--tb=no", "--assert=plain", "-p", "no:cacheprovider", "-p", "no:resume", "--full")
 #: Processor seconds after which a launch counts as endless; seconds for all of a process, and for a survey.
-_LAUNCH, _PROCESS, _SURVEY = 20, 240, 3000
+_LAUNCH, _PROCESS, _SURVEY = 20, 600, 3000
 
 
 def name_of(source: Source) -> str:

@@ -1,12 +1,10 @@
-"""Compiling kernels takes time: a run that is not full takes every fourth test of this folder, by the run's seed."""
+"""Compiling kernels takes time: a sampled run takes every fourth test of this folder, always the same."""
 
 from __future__ import annotations
 
-import zlib
-
 import pytest
 
-from tests.tools.sampling import SEED
+from tests.tools.sampling import is_drawn, takes_all
 
 #: Modules that choose by themselves, or are quick.
 _WHOLE = ("test_catalog", "test_compile", "test_gemm", "test_mutants", "test_sanitized")
@@ -14,9 +12,7 @@ _ONE_IN = 4
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Leave out what another seed takes; cases of one function stay together, for they share kernels."""
-    if config.getoption("--full"):
-        return
+    """Leave out three of four functions; the cases of one stay together, for they share kernels."""
     here = [item for item in items if item.path.parent == config.rootpath / "tests" / "cuda"]
     left = [item for item in here if item.path.stem not in _WHOLE and not _is_drawn(item)]
     if left:
@@ -26,5 +22,4 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 
 def _is_drawn(item: pytest.Item) -> bool:
-    function = item.nodeid.partition("[")[0]
-    return zlib.crc32(f"{SEED} {function}".encode()) % _ONE_IN == 0
+    return takes_all(item.path) or is_drawn(item.nodeid.partition("[")[0], _ONE_IN)

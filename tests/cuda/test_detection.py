@@ -68,7 +68,7 @@ def test_the_first_of_equal_pixels_and_no_number() -> None:
     x[0, 0, 1, 2] = x[0, 0, 3, 3] = np.nan
     given = {"ROIs": np.array([[0.0, 0, 3, 3]]), "RoisNum": np.array([1], np.int32)}
     twins("roi_pool", {"X": x, **given}, {"pooled_height": 2, "pooled_width": 1}, ["Out", "Argmax"])
-    for wanted in ({"Out": EMPTY, "Argmax": "a"}, {"Out": "o"}):
+    for wanted in ({"Out": EMPTY, "Argmax": "a"}, {"Out": "o", "OutWeight": EMPTY}):
         twins("roi_pool", {"X": x, **given}, {"pooled_height": 2, "pooled_width": 1}, wanted)
 
 
@@ -169,6 +169,28 @@ def test_a_box_too_large_for_numbers_that_nobody_wants() -> None:
         "yolo_box", {"X": x, "ImgSize": np.array([[8, 8]], np.int32)}, {"anchors": [4, 4]}, ["Boxes", "Scores"]
     )
     assert not np.asarray(scope.find_var("Boxes@out").value)[0, 0].any()
+
+
+@pytest.mark.parametrize(("dtype", "width"), [(np.float64, 70), (np.int32, 1)])
+def test_targets_of_many_priors(dtype: Any, width: int) -> None:
+    x = LoDTensor(numbers(9, 6, width, low=-9, high=9).astype(dtype), ((0, 4, 4, 9),))
+    match = numbers(3, 300, low=-3, high=4).astype(np.int64)
+    match[1] = -1
+    chosen = LoDTensor(np.array([[5], [0], [299], [7]], np.int32), ((0, 1, 3, 4),))
+    given = {"X": x, "MatchIndices": match}
+    twins("target_assign", given, {"mismatch_value": 3}, ["Out", "OutWeight"])
+    for wanted in (["Out", "OutWeight"], {"Out": EMPTY, "OutWeight": "w"}, {"Out": "o", "OutWeight": EMPTY}):
+        twins("target_assign", {**given, "NegIndices": chosen}, {"mismatch_value": -2}, wanted)
+
+
+def test_targets_from_another_image_and_negatives_that_are_no_priors() -> None:
+    x = LoDTensor(numbers(3, 1, 1), ((0, 1, 3),))
+    match, chosen = np.array([[0], [2]], np.int32), LoDTensor(np.array([[1]], np.int32), ((0, 0, 1),))
+    wanted = ["Out", "OutWeight"]
+    with pytest.raises(EmulatorError, match="trap"):
+        emulated("target_assign", {"X": x, "MatchIndices": match}, {}, wanted)
+    with pytest.raises(EmulatorError, match="trap"):
+        emulated("target_assign", {"X": x, "MatchIndices": match - 1, "NegIndices": chosen}, {}, wanted)
 
 
 TASK: dict[str, Any] = {"anchors": [10, 13, 16, 30, 33, 23, 33, 23], "anchor_mask": [2, 0, 3], "class_num": 6}

@@ -14,16 +14,13 @@ from fluidnb_kernels import emulator
 from fluidnb_kernels.cuda import Source, sources
 from tests.cuda.changed import NOTICED, REFUSED, ROOT, name_of, outcome, surveyed
 from tests.cuda.mutants import Mutant, affected, mutants, touches
-from tests.tools.sampling import SEED, sample
+from tests.tools.sampling import SEED, takes_all
 
 assert fluidnb_kernels.__name__, "importing it makes all sources known"
-pytestmark = [pytest.mark.skipif(bool(emulator.missing()), reason=emulator.missing()), pytest.mark.live]
+pytestmark = pytest.mark.skipif(bool(emulator.missing()), reason=emulator.missing())
 
 #: Changes of a file of which one has to be noticed, and cases that look at each.
 TRIES, CASES = 12, 6
-#: What chooses them: a full run tries others each time, where a normal one has to come to the same end each time.
-FULL = len(sample((0, 1), 1)) > 1
-CHOICE = SEED if FULL else 0
 #: Headers that hold more than macros.
 HEADERS = sorted(str(p.relative_to(ROOT)) for p in ROOT.rglob("*.cuh") if any(mutants(p.read_text(), p.name)))
 FILES = [*(name_of(source) for source in sources), *HEADERS]
@@ -34,7 +31,7 @@ Survey = dict[str, list[list[str]]]
 @pytest.fixture(scope="module")
 def survey(tmp_path_factory: pytest.TempPathFactory) -> Survey:
     """Case -> the kernels it launches."""
-    return surveyed(tmp_path_factory.mktemp("survey") / "kernels.json", FULL)
+    return surveyed(tmp_path_factory.mktemp("survey") / "kernels.json", takes_all())
 
 
 def users(file: str) -> list[Source]:
@@ -54,7 +51,7 @@ def looking(mutant: Mutant, file: str, survey: Survey) -> list[str]:
         for case, launched in survey.items()
     }
     found = [case for case, count in counts.items() if count]
-    random.Random(f"{CHOICE} {mutant}").shuffle(found)
+    random.Random(f"{SEED} {mutant}").shuffle(found)
     found.sort(key=counts.__getitem__)
     tests = [case for case in found if "::" in case]
     return [*[case for case in found if "::" not in case][:CASES], *tests[:CASES]]
@@ -63,7 +60,7 @@ def looking(mutant: Mutant, file: str, survey: Survey) -> list[str]:
 def in_some_order(file: str) -> list[Mutant]:
     """The changes of a file, those of different parts in turn."""
     found = list(mutants((ROOT / file).read_text(), Path(file).name))
-    random.Random(f"{CHOICE} {file}").shuffle(found)
+    random.Random(f"{SEED} {file}").shuffle(found)
     seen: dict[str, int] = {}
 
     def turn(mutant: Mutant) -> int:

@@ -25,6 +25,9 @@ def both_ways(type: str, x: Array, **attrs: Any) -> Array:
     out = twins(type, {"X": x}, attrs, ["Out"]).find_var("Out@out").value.array
     given = {"X": x, "Out": out, "Out@GRAD": numbers(*out.shape, seed=3).astype(x.dtype)}
     twins(type + "_grad", given, attrs, ["X@GRAD"])
+    del given["Out"]
+    again = {**given, "grad_x@GRAD": numbers(*x.shape, seed=4).astype(x.dtype)}
+    twins(type + "_double_grad", again, attrs, ["grad_out@GRAD"])
     return out
 
 
@@ -34,6 +37,8 @@ def indexed(type: str, x: Array, **attrs: Any) -> None:
     out, mask = (scope.find_var(f"{slot}@out").value.array for slot in ("Out", "Mask"))
     given = {"X": x, "Mask": mask, "Out@GRAD": numbers(*out.shape, seed=3).astype(x.dtype)}
     twins(type + "_grad", given, attrs, ["X@GRAD"])
+    again = {"Mask": mask, "DDX": numbers(*x.shape, seed=4).astype(x.dtype)}
+    twins(type + "_grad_grad", again, attrs, ["DDOut"])
 
 
 KINDS = pytest.mark.parametrize("kind", ["max", "avg"])

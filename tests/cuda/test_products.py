@@ -37,9 +37,10 @@ BATCHES: list[tuple[Shape, Shape]] = [
 @pytest.mark.parametrize("down", [(False, False), (True, False), (False, True), (True, True)])
 @pytest.mark.parametrize(("x", "y"), BATCHES)
 def test_batches_that_broadcast(x: Shape, y: Shape, down: tuple[bool, bool]) -> None:
-    if len(x) > 1 and down[0]:
+    down = (len(x) > 1 and down[0], len(y) > 1 and down[1])
+    if down[0]:
         x = (*x[:-2], x[-1], x[-2])
-    if len(y) > 1 and down[1]:
+    if down[1]:
         y = (*y[:-2], y[-1], y[-2])
     inputs = {"X": numbers(*x), "Y": numbers(*y, seed=2)}
     both_ways("matmul", inputs, dict(zip(("transpose_X", "transpose_Y"), down, strict=True)) | {"alpha": 0.5},

@@ -14,6 +14,7 @@ from fluidnb_kernels import emulator
 from fluidnb_kernels.cuda import rows
 from fluidnb_kernels.emit import FLOATS
 from tests.cuda.operands import numbers, twins
+from tests.ops.test_cudnn_lstm import operands as lstm_operands
 
 pytestmark = pytest.mark.skipif(bool(emulator.missing()), reason=emulator.missing())
 
@@ -113,3 +114,18 @@ def test_sequences_without_rows() -> None:
     inputs = {"Input": x, "Weight": of("float64", 2, 8), "Bias": of("float64", 1, 14)}
     kept = [*KEPT, "Hidden"]
     both_ways("lstm", inputs, {}, kept, ["Hidden"], kept)
+
+
+@pytest.mark.parametrize(("layers", "sides"), [(1, 1), (2, 2)])
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("dropout", [{}, {"dropout_prob": 0.5, "seed": 3}])
+def test_layers_with_all_weights_in_one_vector(layers: int, sides: int, dtype: str, dropout: dict[str, Any]) -> None:
+    given = {slot: value.astype(dtype) for slot, value in lstm_operands(layers, sides).items()}
+    attrs = {"hidden_size": 3, "num_layers": layers, "is_bidirec": sides == 2, **dropout}
+    scope = twins("cudnn_lstm", given, attrs, ["Out", "last_h", "last_c", "Reserve"])
+    found = {slot: np.asarray(scope.find_var(f"{slot}@out").value) for slot in ("Out", "last_h", "last_c", "Reserve")}
+    given["Reserve"] = found.pop("Reserve")
+    slopes = {f"{slot}@GRAD": numbers(*value.shape).astype(dtype) for slot, value in found.items()}
+    outputs = [f"{slot}@GRAD" for slot in ("Input", "InitH", "InitC", "W")]
+    twins("cudnn_lstm_grad", {**given, **slopes}, attrs, outputs)
+    twins("cudnn_lstm_grad", {**given, "last_c@GRAD": slopes["last_c@GRAD"]}, attrs, outputs[1:])

@@ -26,7 +26,7 @@ def test_no_memory_error(module: Path) -> None:
         environment = sanitized()
     except NotFound as error:
         pytest.skip(str(error))
-    command = [sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", str(module)]
+    command = [sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", "--cases=sampled", str(module)]
     environment |= {"FLUIDNB_SANITIZE": "1", "FLUIDNB_SEED": str(SEED)}
     done = subprocess.run(command, capture_output=True, text=True, env=environment, cwd=ROOT, timeout=1800)
     assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-6000:]

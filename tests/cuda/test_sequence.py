@@ -92,6 +92,9 @@ def test_rows_of_every_width(width: int, dtype: Any) -> None:
         twins("sequence_pad_grad", {"X": x, "Out@GRAD": out}, {"padded_length": 4}, ["X@GRAD"])
     twins("sequence_unpad", {"X": out, "Length": np.array([4, 0, 1])}, {}, ["Out"])
     twins("sequence_unpad_grad", {"X": out, "Out@GRAD": of([4, 0, 1], width, dtype=dtype)}, {}, ["X@GRAD"])
+    flat = {"X": numbers(3, 4), "Length": np.array([4, 0, 1])}
+    twins("sequence_unpad", flat, {}, ["Out"])
+    twins("sequence_unpad_grad", {**flat, "Out@GRAD": of([4, 0, 1], 1, dtype=np.float64)}, {}, ["X@GRAD"])
     part = {"X": x, "Offset": np.array([[1], [0], [0]]), "Length": np.array([[1], [0], [2]])}
     out = twins("sequence_slice", part, {}, ["Out"]).find_var("Out@out").value
     twins("sequence_slice_grad", {**part, "Out@GRAD": out}, {}, ["X@GRAD"])

@@ -99,7 +99,7 @@ def test_windows_as_columns(dtype: Any) -> None:
     twins("unfold_grad", {"X": x, "Y@GRAD": numbers(*y.shape).astype(dtype)}, UNFOLD, ["X@GRAD"])
 
 
-@pytest.mark.parametrize("real", [None, [[7, 6], [3, 5]], [[14, 11], [4, 12]]])
+@pytest.mark.parametrize("real", [None, [[7, 6], [3, 5]], [[14, 11], [4, 12]], [[3, 7], [6, 7]]])
 @pytest.mark.parametrize("dtype", FLOATS, ids=name_of)
 def test_windows_as_sequences(dtype: Any, real: Any) -> None:
     x, attrs = numbers(2, 3, 7, 6).astype(dtype), {"kernels": [3, 2], "strides": [2, 1], "paddings": [1, 0, 2, 1]}

@@ -57,7 +57,7 @@ class Job:
 
     def forget(self) -> None:
         """Let the next run be the first one."""
-        self.model.main.desc.prepared.clear()
+        self.model.main.desc.state = None
         self.exe = fluid.Executor(self.exe.place)
 
     def values(self) -> Values:

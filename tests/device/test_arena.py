@@ -17,6 +17,7 @@ from fluidnb.runtime.bound import root
 from fluidnb.runtime.node import Node
 from fluidnb.runtime.placing import _Mover
 from fluidnb.runtime.plan import Plan
+from fluidnb.runtime.program_state import program_state
 from fluidnb.values import DeviceContext, LoDTensor, VarType
 from fluidnb.values.copies import is_on_device
 from fluidnb.viz.memory_model import MemoryPicture
@@ -41,7 +42,7 @@ def poisoned(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def plan_of(program: fluid.Program) -> Plan:
     """The plan of a program's last run."""
-    plan: Plan = program.desc.prepared["recent"][-1]
+    plan: Plan = program_state(program.desc).recent[-1]
     return plan
 
 

@@ -79,7 +79,7 @@ def test_as_on_the_host(seed: int, cuda: fluid.CUDAPlace) -> None:
                 patch.setitem(flags.values, name, value)
             for keep in (False, True):
                 scope = drawn.scope()
-                drawn.program.desc.prepared.clear()
+                drawn.program.desc.state = None
                 for g, expected in zip(given, want, strict=True):
                     _same(drawn.run(g, scope, cuda, keep), expected, f"seed {seed}, {settings}, {keep}\n{drawn.text}")
 

@@ -7,6 +7,7 @@ import pytest
 
 import fluidnb as fluid
 from fluidnb import layers
+from fluidnb.runtime.program_state import program_state
 from fluidnb.testing.compare import assert_same
 from fluidnb_kernels.cuda.host_only import HOST_ONLY
 from tests.ops.goldens import cases
@@ -17,7 +18,7 @@ CASES = {case.id: case for case in cases()}
 
 def _on_the_host(program: fluid.Program) -> set[str]:
     """The operators of a program's last run whose operands went to the host and back."""
-    plan = next(reversed(program.desc.prepared["plans"].values()))
+    plan = next(reversed(program_state(program.desc).plans.values()))
     return {plan.desc.blocks[b].ops[i].optype for (b, i), notes in plan.notes.items() if "place cuda -> cpu" in notes}
 
 

@@ -19,8 +19,6 @@ from tests.device.models import NAMES, Job
 from tests.device.story import Story
 from tests.tools.sampling import sample
 
-pytestmark = pytest.mark.live
-
 #: How many points of each run are tried in a normal run of the tests.
 FEW = 2
 #: Where an interrupt is felt.

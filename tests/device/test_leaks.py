@@ -132,7 +132,7 @@ def test_graphs(cuda: fluid.CUDAPlace, times: int) -> None:
 
     def once(number: int) -> None:
         exe = fluid.Executor(cuda)
-        program.desc.prepared.clear()
+        program.desc.state = None
         for _ in range(3):
             exe.run(feed={"x": np.full((2, 3), number, "float32")}, fetch_list=[out])
 

@@ -27,7 +27,7 @@ def test_a_launch_of_too_many_threads_names_operator_and_line(
             fluid.Executor(cuda).run(feed=FEED, fetch_list=[out])
     assert "op 0 (scale) in block 0" in str(told.value)
     assert "layers.scale(x, scale=2.0)" in str(told.value)
-    fluid.default_main_program().desc.prepared.clear()  # what was bound so goes on being refused
+    fluid.default_main_program().desc.state = None  # what was bound so goes on being refused
     (got,) = fluid.Executor(cuda).run(feed=FEED, fetch_list=[out])
     np.testing.assert_allclose(got, np.exp([[2.0, 0.0, 4.0]]), rtol=1e-6)
 

@@ -10,13 +10,14 @@ import pytest
 import fluidnb as fluid
 from fluidnb import layers, op
 from fluidnb.op import same
+from fluidnb.runtime.program_state import program_state
 
 X = {"x": np.linspace(-1, 1, 12, dtype="float32").reshape(3, 4)}
 
 
 def _plan(fetch: list[Any]) -> str:
     """The text of the plan that ran for some fetches."""
-    plans = fluid.default_main_program().desc.prepared["plans"].values()
+    plans = program_state(fluid.default_main_program().desc).plans.values()
     names = tuple(v.name for v in fetch)
     return "\n".join(p.describe() for p in plans if p.fetches == names and p.place.kind == "cuda")
 

@@ -13,6 +13,7 @@ from fluidnb.errors import NotFound, OpTypeError, OpValueError
 from fluidnb_kernels import emulator
 from fluidnb_kernels.emulator import CompileError, EmulatorError, RawKernel, RawModule, running
 from fluidnb_kernels.emulator.compiler import sanitized
+from fluidnb_kernels.emulator.raw import ORDERS
 
 pytestmark = pytest.mark.skipif(bool(emulator.missing()), reason=emulator.missing())
 
@@ -55,7 +56,7 @@ MISTAKES = {
 }
 
 
-@pytest.mark.parametrize("order", emulator.raw.ORDERS)
+@pytest.mark.parametrize("order", ORDERS)
 @pytest.mark.parametrize(("body", "words"), MISTAKES.values(), ids=MISTAKES)
 def test_it_is_told_with_its_line(body: str, words: str, order: str) -> None:
     with running(order), pytest.raises(EmulatorError, match=words) as caught:

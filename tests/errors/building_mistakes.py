@@ -138,14 +138,6 @@ def bytes_of_no_program() -> Steps:
 
 
 @mistake(OpTypeError, op=NO_OP)
-def if_of_a_variable() -> Steps:
-    positive = data() > 0
-    yield
-    if positive:
-        pass
-
-
-@mistake(OpTypeError, op=NO_OP)
 def loop_over_a_variable() -> Steps:
     x = data()
     yield
@@ -342,15 +334,15 @@ def block_asked_by_name() -> Steps:
     fluid.default_main_program().block("body")
 
 
-@mistake(OpValueError, op=NO_OP, slots=NO_VARIABLE)
+@mistake(OpTypeError, op=NO_OP, slots=NO_VARIABLE)
 def parameter_with_text_as_shape() -> Steps:
     data()
     yield
     fluid.layers.create_parameter("13", "float32")
 
 
-@mistake(OpTypeError, op=NO_OP)
+@mistake(OpTypeError, op=NO_OP, slots=NO_VARIABLE)
 def regularizer_that_is_a_number() -> Steps:
-    loss = fluid.layers.mean(fluid.layers.fc(data(), 1, param_attr=fluid.ParamAttr(regularizer=0.1)))
+    data()
     yield
-    fluid.optimizer.SGD(0.1).minimize(loss)
+    fluid.ParamAttr(regularizer=0.1)  # type: ignore[arg-type]

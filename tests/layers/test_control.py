@@ -95,13 +95,13 @@ def test_a_loop_that_cannot_end_is_noticed():
 
 
 def test_conditions_are_checked():
-    with pytest.raises(OpTypeError, match="condition should be a variable"):
+    with pytest.raises(OpTypeError, match="cond of While must be a Variable"):
         L.While(True)
     with pytest.raises(OpTypeError, match="condition should be a bool variable"):
         L.While(L.ones([1], "int64"))
     with pytest.raises(OpTypeError, match="condition should be a bool scalar"):
         L.While(L.zeros([2], "bool"))
-    with pytest.raises(OpTypeError, match="Each input should be variable"):
+    with pytest.raises(OpTypeError, match="inputs of ConditionalBlock must be a list of Variables"):
         L.ConditionalBlock([1])
 
 

@@ -259,9 +259,9 @@ def test_mistakes():
     with pytest.raises(OpValueError, match="Output of the dynamic RNN can only be visited outside the rnn block."):
         rnn()
     with rnn.block():
-        with pytest.raises(OpTypeError, match=r"step_input\(\) can only take a Variable as its input."):
+        with pytest.raises(OpTypeError, match=r"x of DynamicRNN.step_input must be a Variable"):
             rnn.step_input(3)
-        with pytest.raises(OpTypeError, match=r"static_input\(\) can only take a Variable as its input"):
+        with pytest.raises(OpTypeError, match=r"x of DynamicRNN.static_input must be a Variable"):
             rnn.static_input(3)
         with pytest.raises(EnforceNotMet, match=r"static_input\(\) must be called after step_input\(\)."):
             rnn.static_input(x)
@@ -273,7 +273,7 @@ def test_mistakes():
             rnn.memory(x, need_reorder=True)
         with pytest.raises(OpValueError, match=r"step_input should be invoked before memory\(init=...\)"):
             rnn.memory(x)
-        with pytest.raises(OpTypeError, match="The input arg `init` of memory"):
+        with pytest.raises(OpTypeError, match="init of DynamicRNN.memory must be a Variable"):
             rnn.memory(3)
         with pytest.raises(OpValueError, match="Please invoke step_input before update_memory"):
             rnn.update_memory(x, x)
@@ -282,7 +282,7 @@ def test_mistakes():
         now = rnn.step_input(x)
         with pytest.raises(OpValueError, match="Please invoke memory before update_memory"):
             rnn.update_memory(now, now)
-        with pytest.raises(OpTypeError, match="The input arg `new_mem` of update_memory"):
+        with pytest.raises(OpTypeError, match="new_mem of DynamicRNN.update_memory must be a Variable"):
             rnn.update_memory(now, None)
         with pytest.raises(OpValueError, match="memory takes what it starts with"):
             rnn.memory()
@@ -290,7 +290,7 @@ def test_mistakes():
             rnn.step_input(words("deep", levels=2), level=1)
         with pytest.raises(OpValueError, match="takes what is made outside of the block"):
             rnn.static_input(now)
-        with pytest.raises(OpTypeError, match=r"output\(\) can only take Variables"):
+        with pytest.raises(OpTypeError, match="outputs of DynamicRNN.output must be a Variable"):
             rnn.output(now, 3)
         with pytest.raises(OpValueError, match="can only be visited outside the rnn block"):
             rnn()

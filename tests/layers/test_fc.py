@@ -105,7 +105,7 @@ def test_a_shared_parameter_of_another_shape_is_refused():
         ({"act": "mul"}, OpValueError, "mul is not an activation"),
         ({"param_attr": [None, None]}, OpValueError, "parameter number mismatch"),
         ({"param_attr": False}, OpValueError, "cannot do without this parameter"),
-        ({"bias_attr": 1.5}, OpTypeError, "does not describe a parameter"),
+        ({"bias_attr": 1.5}, OpTypeError, "bias_attr of fc must be a ParamAttr"),
     ],
 )
 def test_mistakes_leave_both_programs_as_they_were(arguments, kind, words):

@@ -71,7 +71,7 @@ def test_array():
 def test_mistakes():
     with pytest.raises(OpValueError, match="swapped"):
         I.Uniform(1.0, -1.0)
-    with pytest.raises(OpTypeError, match="numpy array"):
+    with pytest.raises(OpTypeError, match="must be an array"):
         I.NumpyArrayInitializer([1, 2])
     with pytest.raises(OpValueError, match="another shape"):
         fluid.layers.create_parameter([3], "float32", default_initializer=I.NumpyArrayInitializer(np.zeros(2)))

@@ -156,7 +156,7 @@ def test_counters():
     exe = executor()
     assert [[v.item() for v in exe.run(fetch_list=[a, b])] for _ in range(3)] == [[1, 10], [2, 15], [3, 20]]
     before = fluid.default_main_program().desc.serialize_to_string()
-    with pytest.raises(OpValueError, match="counter mine exists already and goes on by another step"):
+    with pytest.raises(OpValueError, match="counter mine already exists with a different step"):
         L.autoincreased_step_counter("mine", step=2)
     assert fluid.default_main_program().desc.serialize_to_string() == before
 
@@ -183,5 +183,28 @@ def test_mistakes_leave_nothing(call, message):
 
 
 def test_a_number_is_wanted():
-    with pytest.raises(OpTypeError, match="decay_steps of a schedule is a number"):
+    with pytest.raises(OpTypeError, match="decay_steps of inverse_time_decay must be"):
         L.inverse_time_decay(0.1, "100", 0.5)
+
+
+@pytest.mark.parametrize(("decay", "factor"), [(0.01, 1.0), (1.0, 3.0)])
+def test_rates_that_follow_the_sizes_of_parameters_and_gradients(decay, factor):
+    """append_LARS: the step of each parameter is as long as its own size says."""
+    x, y = np.random.default_rng(2).uniform(-1, 1, (2, 4, 3)).astype("f4")
+    start = np.arange(1, 10, dtype="f4").reshape(3, 3) / 10
+    attr = fluid.ParamAttr("w", fluid.initializer.NumpyArrayInitializer(start), learning_rate=factor)
+    guess = L.fc(L.data("x", [3]), 3, param_attr=attr, bias_attr=False)
+    loss = L.reduce_sum(L.square_error_cost(guess, L.data("y", [3])))
+    optimizer = fluid.optimizer.SGD(0.5)
+    pairs = optimizer.backward(loss)
+    L.append_LARS(pairs, 0.5, decay)
+    optimizer.apply_gradients(pairs)
+    [found] = executor().run(feed={"x": x, "y": y}, fetch_list=["w"])
+    slope = 2 * x.T @ (x @ start - y)
+    size, steep = np.linalg.norm(start), np.linalg.norm(slope)
+    np.testing.assert_allclose(found, start - 0.5 * factor * size / (steep + decay * size) * slope, 1e-5)
+
+
+def test_lars_without_a_gradient():
+    with pytest.raises(OpTypeError, match=r"must be a list of tuples \(a Parameter"):
+        L.append_LARS([(L.data("x", [3]), None)], 0.1, 0.1)

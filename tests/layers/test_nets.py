@@ -174,5 +174,5 @@ def test_mistakes_append_nothing(call, message):
 def test_what_is_no_variable():
     with pytest.raises(OpTypeError, match="keys of scaled_dot_product_attention must be a Variable"):
         N.scaled_dot_product_attention(data(2, 3, 4), np.ones((2, 3, 4)), None)
-    with pytest.raises(OpTypeError, match="conv_num_filter is a list"):
+    with pytest.raises(OpTypeError, match="conv_num_filter of img_conv_group must be a list"):
         N.img_conv_group(L.data("i", [3, 8, 8]), 4, 2)

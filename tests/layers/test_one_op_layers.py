@@ -257,3 +257,13 @@ def test_mistakes_leave_the_program_as_it_was(call, kind, words):
     with pytest.raises(kind, match=words):
         call(x)
     assert fluid.default_main_program().desc.serialize_to_string() == before
+
+
+def test_a_copied_batch_size_leaves_the_rest_known():
+    """The unknown size of the batch is copied, so that -1 is what is left of the others."""
+    x = L.data("x", [3, 4, 6])
+    assert L.reshape(x, [0, -1, 8]).shape == (-1, 9, 8)
+    assert L.reshape(x, [0, 0, -1]).shape == (-1, 3, 24)
+    assert L.reshape(x, [-1, 3, 8]).shape == (-1, 3, 8)
+    with pytest.raises(ValueError, match="sizes do not divide"):
+        L.reshape(x, [0, -1, 7])

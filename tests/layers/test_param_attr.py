@@ -45,7 +45,7 @@ def test_clip_is_another_name_for_gradient_clip():
 def test_mistakes():
     with pytest.raises(OpTypeError, match="initializer"):
         ParamAttr(initializer=0.5)
-    with pytest.raises(OpTypeError, match="name is text"):
+    with pytest.raises(OpTypeError, match="name of ParamAttr must be a text"):
         ParamAttr(name=3)
 
 

@@ -62,6 +62,12 @@ def test_a_variable_gives_the_size_anew_in_each_run(slot):
         assert run(y, x=X, size=np.array([h, w], "int32")).shape == (1, 1, h, w)
 
 
+def test_sizes_may_be_numbers_of_numpy() -> None:
+    size = np.array([12, 16], "int32") // 2
+    assert layers.resize_bilinear(image(1, 3, 4), out_shape=list(size)).shape == (-1, 1, 6, 8)
+    assert layers.resize_nearest(image(1, 3, 4), scale=np.float32(2)).shape == (-1, 1, 6, 8)
+
+
 @pytest.mark.parametrize(("shape", "short", "new"), [((6, 9), 4, (4, 6)), ((10, 7), 5, (7, 5)), ((4, 4), 6, (6, 6))])
 def test_image_resize_short_keeps_the_form(shape, short, new):
     assert layers.image_resize_short(image(3, *shape), short).shape == (-1, 3, *new)
@@ -99,7 +105,7 @@ def test_what_image_resize_refuses(arguments, message):
 
 
 def test_what_is_no_shape_and_no_image():
-    with pytest.raises(OpTypeError, match="should be a list or tuple or Variable"):
+    with pytest.raises(OpTypeError, match="out_shape of resize_bilinear must be a list of ints"):
         layers.resize_bilinear(image(), out_shape=3)
     with pytest.raises(OpValueError, match="must be a 4-D tensor"):
         layers.lrn(layers.data("flat", [3]))

@@ -273,7 +273,7 @@ def test_mistakes():
     with pytest.raises(OpValueError, match="RNN output can only be retrieved after rnn block"):
         rnn()
     with rnn.step():
-        with pytest.raises(OpTypeError, match="step input takes a Variable"):
+        with pytest.raises(OpTypeError, match="x of StaticRNN.step_input must be a Variable"):
             rnn.step_input(3)
         now = rnn.step_input(x)
         assert rnn.step_input(x) is now
@@ -283,9 +283,9 @@ def test_mistakes():
             rnn.memory(shape=[-1, 4])
         with pytest.raises(OpValueError, match="takes what is made outside of the block"):
             rnn.memory(init=L.relu(now))
-        with pytest.raises(OpTypeError, match="step output takes a Variable"):
+        with pytest.raises(OpTypeError, match="o of StaticRNN.step_output must be a Variable"):
             rnn.step_output("now")
-        with pytest.raises(OpTypeError, match="update memory should take variables"):
+        with pytest.raises(OpTypeError, match="var of StaticRNN.update_memory must be a Variable"):
             rnn.update_memory(now, 3)
         with pytest.raises(OpValueError, match="Please invoke memory before update_memory"):
             rnn.update_memory(now, now)

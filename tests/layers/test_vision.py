@@ -71,11 +71,11 @@ def test_windows_as_columns(paddings, count):
 
 def test_what_is_refused():
     x = image()
-    with pytest.raises(OpTypeError, match="should be a list, tuple or Variable"):
+    with pytest.raises(OpTypeError, match="out_shape of affine_grid must be a list of ints"):
         layers.affine_grid(layers.data("theta", [2, 3]), 4)
-    with pytest.raises(OpTypeError, match="upscale factor must be int"):
+    with pytest.raises(OpTypeError, match="upscale_factor of pixel_shuffle must be an int"):
         layers.pixel_shuffle(x, 1.5)
-    with pytest.raises(OpTypeError, match="group must be int"):
+    with pytest.raises(OpTypeError, match="group of shuffle_channel must be an int"):
         layers.shuffle_channel(x, "2")
     with pytest.raises(RuleError, match="must divide the number of channels"):
         layers.shuffle_channel(x, 3)

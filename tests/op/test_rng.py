@@ -19,18 +19,23 @@ def test_the_same_operator_run_and_seed_give_the_same_numbers():
     assert np.array_equal(draw(Stream("a", Clock(1))), draw(Stream("a", Clock(1))))
 
 
-@pytest.mark.parametrize("change", ["name", "seed", "run", "path"])
-def test_every_key_matters(change):
+@pytest.mark.parametrize("change", ["kind", "number", "seed", "run", "path"])
+def test_every_key_matters_under_a_programs_seed(change):
     clock = Clock(1)
     before = draw(Stream("a", clock))
-    if change == "name":
-        after = draw(Stream("b", clock))
+    if change in ("kind", "number"):
+        after = draw(Stream("a", clock, **{change: 1}))
     elif change == "seed":
         after = draw(Stream("a", Clock(2)))
     else:
         setattr(clock, change, 5)
         after = draw(Stream("a", clock))
     assert (before != after).mean() > 0.99
+    assert np.array_equal(draw(Stream("b", clock)), draw(Stream("a", clock)))
+
+
+def test_names_tell_operators_apart_under_the_sessions_seed():
+    assert (draw(Stream("a", Clock())) != draw(Stream("b", Clock()))).mean() > 0.99
 
 
 def test_a_seed_of_its_own_gives_the_same_in_every_run():
@@ -38,7 +43,8 @@ def test_a_seed_of_its_own_gives_the_same_in_every_run():
     stream = Stream("a", clock, seed=9)
     before = draw(stream)
     clock.run = 7
-    assert np.array_equal(before, draw(stream))
+    assert np.array_equal(before, draw(stream)) and np.array_equal(before, draw(Stream("b", clock, 9, number=3)))
+    assert not np.array_equal(before, draw(Stream("a", clock, 9, kind="dropout")))
 
 
 def test_uniform_and_normal_have_their_moments():

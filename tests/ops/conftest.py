@@ -12,7 +12,8 @@ from tests.cuda import twins
 from tests.cuda.devices import OnDevice
 
 
-@pytest.fixture(autouse=True, scope="session")
+# For each module: tests of other folders in the same process use OpTest too, without the emulator.
+@pytest.fixture(autouse=True, scope="module")
 def _twins() -> Iterator[None]:
     if twins.device is OnDevice and emulator.missing():  # the emulator's own tests say so
         yield

@@ -126,6 +126,32 @@ family(
 )  # fmt: skip
 
 
+#: type -> attributes, corners, the gradient there; measured in Paddle 2.6.2
+CORNERS = {
+    "relu": ({}, [0.0, -0.0], [0, 0]),
+    "abs": ({}, [0.0], [0]),
+    "brelu": ({"t_min": -1.0, "t_max": 2.0}, [-1.0, 2.0], [0, 0]),
+    "relu6": ({"threshold": 6.0}, [0.0, 6.0], [0, 0]),
+    "leaky_relu": ({"alpha": 0.25}, [-1.0, -0.0, 0.0, 1.0], [0.25, 1, 1, 1]),
+    "hard_sigmoid": ({"slope": 0.25, "offset": 0.5}, [-2.0, 2.0], [0, 0]),
+    "hard_shrink": ({"threshold": 0.5}, [-0.5, 0.5], [0, 0]),
+    "softshrink": ({"lambda": 0.5}, [-0.5, 0.5], [0, 0]),
+    "thresholded_relu": ({"threshold": 1.0}, [1.0], [0]),
+    "hard_swish": ({"threshold": 6.0, "scale": 6.0, "offset": 3.0}, [-3.0, 3.0], [0, 1]),
+    "elu": ({"alpha": 0.5}, [0.0], [0.5]),
+    "celu": ({"alpha": 0.5}, [0.0], [1]),
+    "clip": ({"min": -1.0, "max": 2.0}, [-1.0, 2.0], [0, 0]),
+}
+
+
+@pytest.mark.parametrize("op", CORNERS)
+def test_the_gradient_at_a_corner(op):
+    attrs, x, want = CORNERS[op]
+    out = run_op(op, {"X": x}, attrs)["Out"]
+    given = {"X": x, "Out": out, "Out@GRAD": np.ones(len(x))}
+    assert run_op(f"{op}_grad", given, attrs, outputs=["X@GRAD"])["X@GRAD"].tolist() == want
+
+
 def test_large_numbers_do_not_overflow():
     x = np.array([-1000.0, 1000.0])
     for op, want in (("softplus", [0, 1000]), ("logsigmoid", [-1000, 0]), ("elu", [-1, 1000]), ("silu", [0, 1000])):

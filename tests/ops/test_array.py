@@ -109,6 +109,19 @@ def test_elements_that_cannot_be_joined():
             run_op("tensor_array_to_tensor", {"X": LoDTensorArray(elements)})
 
 
+def test_an_array_without_a_declared_shape_is_joined():
+    """Fluid checks its elements when the program runs."""
+    program, scope = fluid.Program(), fluid.Scope()
+    block = program.global_block()
+    array = block.create_var(name="array", type=fluid.core.VarDesc.VarType.LOD_TENSOR_ARRAY, dtype="float32")
+    whole, sizes = (block.create_var(name=name) for name in ("whole", "sizes"))
+    scope.var("array").value = LoDTensorArray([np.ones((1, 2), "float32"), np.zeros((2, 2), "float32")])
+    array.persistable = True
+    block.append_op("tensor_array_to_tensor", {"X": [array]}, {"Out": [whole], "OutIndex": [sizes]}, {"axis": 0})
+    got = fluid.Executor(fluid.CPUPlace()).run(program, fetch_list=[whole, sizes], scope=scope)
+    assert got[0][:, 0].tolist() == [1, 0, 0] and got[1].tolist() == [1, 2]
+
+
 @pytest.mark.parametrize("keep", [False, True])
 @pytest.mark.parametrize("axis", [0, 1])
 def test_a_joined_array_and_its_gradients(axis, keep):

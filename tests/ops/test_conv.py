@@ -48,6 +48,18 @@ family(
             X, values(4, 3, 3, 3), paddings=[1, 1], attrs={"padding_algorithm": "SAME", "dilations": [2, 2]}
         ),
         "conv2d/valid": case(X, W, attrs={"padding_algorithm": "VALID", "paddings": [2, 2]}),
+        **{  # one window, of which the image lacks the last row and column: C truncates (5 - 6) / 2
+            f"conv2d/larger_than_the_image{how}": case(
+                X, values(4, 3, 6, 5), strides=[2, 3], paddings=[0, 1, 0, 1], attrs={"paddings": [0, 0]}, layout=layout
+            )
+            for how, layout in (("", "NCHW"), ("_channels_last", "NHWC"))
+        },
+        "conv2d/dilated_beyond_the_image": case(
+            X, values(4, 3, 3, 2), strides=[3, 2], dilations=[3, 4], paddings=[0, 2, 0, 1], attrs={"paddings": [0, 0]}
+        ),
+        "depthwise_conv2d/larger_than_the_image": case(
+            X, values(3, 1, 6, 5), groups=3, strides=[2, 3], paddings=[0, 1, 0, 1], attrs={"paddings": [0, 0]}
+        ),
         "depthwise_conv2d": case(X, values(3, 1, 3, 3), groups=3, paddings=[1, 1]),
         "depthwise_conv2d/two_filters_each": case(X, values(6, 1, 2, 2), groups=3, strides=[2, 2]),
         "conv3d": case(values(2, 2, 3, 4, 3), values(3, 2, 2, 3, 1)),

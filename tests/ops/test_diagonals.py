@@ -5,6 +5,7 @@ import pytest
 
 from fluidnb.op import RuleError
 from fluidnb.testing import run_op
+from fluidnb_kernels.tensor.diagonals import diagonal_view
 from tests.ops.cases import Differentiable, Forward, family, values
 
 V, A, CUBE = values(3, seed=1), values(3, 4, seed=2), values(2, 3, 4, seed=3)
@@ -86,3 +87,9 @@ def test_a_triangle_drops_what_is_not_a_number():
 def test_what_does_not_fit(op, inputs, attrs, message):
     with pytest.raises(RuleError, match=message):
         run_op(op, inputs, attrs)
+
+
+@pytest.mark.parametrize("offset", [-(2**31), 2**31 - 1, -4, 4])
+def test_an_offset_outside(offset: int) -> None:
+    """numpy's own diagonal leaves its memory at an offset of -2 ** 31."""
+    assert diagonal_view(np.ones((3, 4)), offset).size == 0

@@ -57,6 +57,14 @@ family(
             "inputs": {"X": X, "Y": Y[:1]},
             "outputs": {"Out": ((X - Y[:1]) ** 2).sum(1, keepdims=True), "sub_result": X - Y[:1]}, "loss": ("Out",),
         },
+        "squared_l2_distance/deep": {
+            "inputs": {"X": DEEP, "Y": DEEP[:1] + 1},
+            "outputs": {
+                "Out": ((DEEP - DEEP[:1] - 1) ** 2).sum((1, 2))[:, None],
+                "sub_result": (DEEP - DEEP[:1] - 1).reshape(len(DEEP), -1),
+            },
+            "loss": ("Out",),
+        },
         "cumsum": {"inputs": {"X": X}, "outputs": {"Out": X.cumsum(1)}},
         "cumsum/axis": {"inputs": {"X": DEEP}, "attrs": {"axis": 1}, "outputs": {"Out": DEEP.cumsum(1)}},
         "cumsum/reverse": {

@@ -54,6 +54,23 @@ family(
         "matmul/vectors": {"inputs": {"X": M[0], "Y": M[1]}, "outputs": {"Out": np.array([M[0] @ M[1]])}},
         "matmul/matrix_and_vector": {"inputs": {"X": M, "Y": N[:, 0].copy()}, "outputs": {"Out": M @ N[:, 0]}},
         "matmul/vector_and_matrix": {"inputs": {"X": M[0], "Y": N}, "outputs": {"Out": M[0] @ N}},
+        "matmul/vectors_turned": {
+            "inputs": {"X": M[:, 0].copy(), "Y": M[0]},
+            "attrs": {"transpose_X": True, "transpose_Y": True, "alpha": 0.5},
+            "outputs": {"Out": 0.5 * np.outer(M[:, 0], M[0])},
+        },
+        "matmul/column_and_matrix": {
+            "inputs": {"X": M[0], "Y": N[:1].copy()}, "attrs": {"transpose_X": True},
+            "outputs": {"Out": np.outer(M[0], N[0])},
+        },
+        "matmul/matrix_and_row": {
+            "inputs": {"X": N[:, :1].copy(), "Y": M[0]}, "attrs": {"transpose_Y": True},
+            "outputs": {"Out": np.outer(N[:, 0], M[0])},
+        },
+        "matmul/batch_and_row": {
+            "inputs": {"X": A[..., :1].copy(), "Y": M[0]}, "attrs": {"transpose_Y": True},
+            "outputs": {"Out": A[..., :1] @ M[:1]},
+        },
         "scale": {"inputs": {"X": M}, "attrs": {"scale": 2.0, "bias": 0.5}, "outputs": {"Out": 2 * M + 0.5}},
         "scale/bias_first": {
             "inputs": {"X": M}, "attrs": {"scale": 2.0, "bias": 0.5, "bias_after_scale": False},

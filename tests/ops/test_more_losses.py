@@ -187,7 +187,7 @@ def test_large_logits_do_not_overflow():
 @pytest.mark.parametrize("label", [3, -1])
 def test_a_label_that_is_no_class(op, label):
     x = {"Logits" if op[0] == "s" else "X": P[:1], "Label": np.array([[label]])}
-    with pytest.raises(EnforceNotMet, match="A label is no class"):
+    with pytest.raises(EnforceNotMet, match="A label is out of range"):
         run_op(op, x)
 
 

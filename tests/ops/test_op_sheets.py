@@ -64,7 +64,7 @@ def test_a_gradient_operator_has_a_sheet(type):
 def test_the_page_of_an_operator():
     assert plain(sheet_lines(read_op("clip"), 80)) == """\
 clip  math operator
-  Out = min(max(X, min), max); the LoD of X goes on to Out.
+  Out = min(max(X, min), max); Out inherits X's LoD.
 
 inputs
   X    any shape

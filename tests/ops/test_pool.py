@@ -58,6 +58,11 @@ family(
             "inputs": {"X": X}, "attrs": {"pooling_type": "avg", "ksize": [1, 1], "global_pooling": True},
             "outputs": {"Out": X.mean((2, 3), keepdims=True)},
         },
+        "pool2d/avg_adaptive_global": {  # the image's own sizes take the place of ksize
+            "inputs": {"X": X},
+            "attrs": {"pooling_type": "avg", "ksize": [1, 1], "adaptive": True, "global_pooling": True},
+            "outputs": {"Out": X},
+        },
         "pool2d/avg_adaptive": {
             "inputs": {"X": X}, "attrs": {"pooling_type": "avg", "ksize": [3, 4], "adaptive": True},
             "outputs": {"Out": adaptive_mean(X, [3, 4])},
@@ -66,6 +71,17 @@ family(
             "inputs": {"X": last(X)},
             "attrs": {"pooling_type": "avg", "ksize": [2, 3], "adaptive": True, "data_format": "NHWC"},
             "outputs": {"Out": last(adaptive_mean(X, [2, 3]))},
+        },
+        **{  # (5 - 7) / 3 + 1 and (6 - 7) / 7 + 1 windows in C, which truncates
+            f"pool2d/{kind}_larger_than_the_image": {
+                "inputs": {"X": X}, "attrs": {"pooling_type": kind, "ksize": [7, 7], "strides": [3, 7], **more},
+                "outputs": {"Out": getattr(X, function)((2, 3), keepdims=True)},
+            }
+            for kind, function, more in (("max", "max", {}), ("avg", "mean", {"exclusive": False}))
+        },
+        "pool2d/longer_than_the_image": {
+            "inputs": {"X": X}, "attrs": {"pooling_type": "avg", "ksize": [6, 2], "strides": [2, 2]},
+            "outputs": {"Out": X.mean(2, keepdims=True).reshape(2, 2, 1, 3, 2).mean(-1)},
         },
         "pool3d": case(VOLUME, "max", [2, 2, 2], strides=[1, 2, 1]),
         "pool3d/avg": case(VOLUME, "avg", [2, 3, 2], paddings=[1, 0, 1], strides=[2, 1, 1]),

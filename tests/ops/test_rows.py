@@ -110,8 +110,13 @@ def test_a_sum_of_sparse_gradients_is_sparse():
     got = run_op("sum", {"X": [rows(), rows((5,), G[:1])]})["Out"]
     want = DENSE.copy()
     want[5] += G[0]
-    assert isinstance(got, SelectedRows)
+    assert isinstance(got, SelectedRows) and got.rows() == [0, 1, 4, 5]
     np.testing.assert_allclose(got.to_dense(), want)
+
+
+def test_a_sum_of_sparse_gradients_without_rows_is_empty():
+    got = run_op("sum", {"X": [rows((), G[:0]), rows((), G[:0])]})["Out"]
+    assert got.rows() == [] and got.height() == 6
 
 
 def test_a_sum_of_sparse_and_dense_gradients_is_dense():
@@ -163,6 +168,20 @@ def test_optimizers_take_sparse_gradients(op):
     dense = run_op(op, inputs | {"Grad": DENSE}, attrs, outputs)
     for slot, value in dense.items():
         np.testing.assert_allclose(sparse[slot], value, rtol=1e-6, err_msg=slot)
+
+
+@pytest.mark.parametrize("power", [-0.5, -0.75])
+def test_ftrl_leaves_rows_without_gradient_alone(power):
+    """A dense step with a gradient of zero changes rows too: it computes the parameter from the accumulators."""
+    state = {"SquaredAccumulator": values(6, 3, low=0.1, seed=4), "LinearAccumulator": values(6, 3, seed=3)}
+    inputs = {"Param": W, "LearningRate": np.array([0.1]), **state}
+    outputs, attrs = ["ParamOut", "SquaredAccumOut", "LinearAccumOut"], {"l1": 0.25, "l2": 0.5, "lr_power": power}
+    sparse = run_op("ftrl", inputs | {"Grad": rows()}, attrs, outputs)
+    dense = run_op("ftrl", inputs | {"Grad": DENSE}, attrs, outputs)
+    touched = np.isin(np.arange(6), IDS)
+    for slot, before in zip(outputs, (W, *state.values()), strict=True):
+        np.testing.assert_allclose(sparse[slot][touched], dense[slot][touched], rtol=1e-6)
+        np.testing.assert_array_equal(sparse[slot][~touched], before[~touched])
 
 
 def test_a_lazy_adam_leaves_other_rows_alone():

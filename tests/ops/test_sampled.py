@@ -115,6 +115,10 @@ family(
             "inputs": {"X": IN, "W": TREE, "Label": LEAVES, "Bias": BIAS}, "attrs": {"num_classes": 6},
             "outputs": {"Out": np.array(TO_LEAVES)[:, None]}, "grads": ("X", "W", "Bias"), "loss": ("Out",),
         },
+        "hierarchical_sigmoid/flat_label": {
+            "inputs": {"X": IN, "W": TREE, "Label": LEAVES[:, 0].copy(), "Bias": BIAS}, "attrs": {"num_classes": 6},
+            "outputs": {"Out": np.array(TO_LEAVES)[:, None]}, "grads": ("X", "W", "Bias"), "loss": ("Out",),
+        },
         "hierarchical_sigmoid/table": {
             "inputs": {"X": IN, "W": TREE, "Label": LEAVES, "PathTable": TABLE, "PathCode": CODES, "Bias": BIAS},
             "outputs": {"Out": np.array(BY_TABLE)[:, None]}, "grads": ("X", "W", "Bias"), "loss": ("Out",),
@@ -219,7 +223,7 @@ def test_samples_come_as_often_as_their_chance_says(sampler, p):
     ],
 )
 def test_a_label_that_is_no_class(op, inputs, attrs):
-    with pytest.raises(EnforceNotMet, match="A label is no class"):
+    with pytest.raises(EnforceNotMet, match="A label is out of range"):
         run_op(op, inputs, attrs)
 
 

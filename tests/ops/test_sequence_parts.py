@@ -106,7 +106,7 @@ family(
         },
         "sequence_unpad/columns": {
             "inputs": {"X": values(2, 3), "Length": np.array([[1], [3]])},
-            "outputs": {"Out": (np.append(values(2, 3)[0, :1], values(2, 3)[1]), [[1, 3]])}, "grads": ("X",),
+            "outputs": {"Out": (np.append(values(2, 3)[0, :1], values(2, 3)[1])[:, None], [[1, 3]])}, "grads": ("X",),
         },
         "sequence_slice": {
             "inputs": {"X": (A, [[2, 3, 1]]), "Offset": np.array([[1], [0], [0]]), "Length": np.array([[1], [2], [0]])},
@@ -183,6 +183,11 @@ family(
     },
 )  # fmt: skip
 REAL = joined([windows(image, [2, 2], [1, 1], [0] * 4)[0] for image in (IMAGES[:1, :, :4, :5], IMAGES[1:])])
+#: Windows of 4 x 8 elements of the first image, which has 5 x 6, and of 7 x 6 of the second; what lacks is 0.
+BEYOND = joined([
+    windows(IMAGES[:1, :, :4], [2, 2], [1, 1], [0, 0, 0, 2])[0],
+    windows(IMAGES[1:], [2, 2], [1, 1], [0, 0, 2, 0])[0],
+])  # fmt: skip
 family(
     globals(),
     Differentiable,
@@ -191,6 +196,14 @@ family(
             "inputs": {"X": IMAGES, "Y": np.array([[7.0, 10.0], [10.0, 12.0]])},
             "attrs": {"kernels": [2, 2], "out_stride": [2, 2]},
             "outputs": {"Out": (REAL, [[12, 20]])}, "grads": ("X",),
+        },
+        "im2sequence/real_sizes_beyond_the_image": {
+            "inputs": {"X": IMAGES, "Y": np.array([[4.0, 8.0], [7.0, 6.0]])}, "attrs": {"kernels": [2, 2]},
+            "outputs": {"Out": (BEYOND, [[21, 30]])}, "grads": ("X",),
+        },
+        "im2sequence/real_size_of_one_image": {
+            "inputs": {"X": IMAGES[:1].copy(), "Y": np.array([[2.0, 2.0], [3.0, 3.0]])}, "attrs": {"kernels": [2, 2]},
+            "outputs": {"Out": windows(IMAGES[:1], [2, 2], [1, 1], [0] * 4)}, "grads": ("X",),
         },
     },
 )  # fmt: skip

@@ -190,7 +190,7 @@ def test_a_reshape_of_a_transposed_array_is_not_frozen():
     [
         ([-1, -1], "Only one dimension value"),
         ([5, 5], "The size of X must be that of"),
-        ([5, -1], "cannot be shared out"),
+        ([5, -1], "sizes do not divide"),
         ([2, 3, 4, 0], "copies a dimension that X does not have"),
         ([-2, 12], "are -1, 0 or positive"),
     ],

@@ -151,6 +151,9 @@ WINDOWS = [
     ("max_pool2d_with_index/shared", SPREAD, {"ksize": [3, 2], "adaptive": True},
      [[(0, 2), (1, 4), (3, 5)], [(0, 3), (3, 6)]]),
     ("max_pool2d_with_index/whole", SPREAD, {"ksize": [1, 1], "global_pooling": True}, [[(0, 5)], [(0, 6)]]),
+    ("max_pool2d_with_index/larger_than_the_image", SPREAD, {"ksize": [6, 9], "strides": [2, 4]}, [[(0, 5)], [(0, 6)]]),
+    ("max_pool2d_with_index/each_element", SPREAD, {"ksize": [1, 1], "adaptive": True, "global_pooling": True},
+     [[(i, i + 1) for i in range(5)], [(i, i + 1) for i in range(6)]]),
     ("max_pool3d_with_index", VOLUME, {"ksize": [2, 2, 2], "strides": [1, 2, 1]},
      [[(0, 2), (1, 3)], [(0, 2), (2, 4)], [(0, 2)]]),
 ]  # fmt: skip
@@ -228,6 +231,11 @@ family(
             "inputs": {"X": SPREAD},
             "attrs": {"kernel_sizes": [2, 3], "strides": [1, 2], "paddings": [1, 0, 0, 2], "dilations": [2, 1]},
             "outputs": {"Y": columns(SPREAD, [2, 3], [1, 2], [1, 0, 0, 2], [2, 1])},
+        },
+        "unfold/larger_than_the_image": {
+            "inputs": {"X": SPREAD},
+            "attrs": {"kernel_sizes": [6, 7], "strides": [2, 3], "paddings": [0] * 4, "dilations": [1, 1]},
+            "outputs": {"Y": columns(SPREAD, [6, 7], [2, 3], [0, 0, 1, 1], [1, 1])},
         },
         "spp": {
             "inputs": {"X": SPREAD}, "attrs": {"pyramid_height": 2, "pooling_type": "max"},

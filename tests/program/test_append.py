@@ -32,6 +32,8 @@ MISTAKES: list[tuple[type[Exception], str, tuple[Any, ...]]] = [
     (TypeError, "'attrs' should be a dict", ("t_same", {"X": "x"}, {"Out": "y"}, [1])),
     (TypeError, "'inputs' should be a dict", ("t_same", ["x"], {"Out": "y"})),
     (TypeError, "'outputs' should be a dict", ("t_same", {"X": "x"}, "y")),
+    (TypeError, "'inputs' should be a dict", ("t_same", {0: "x"}, {"Out": "y"})),
+    (TypeError, "'attrs' should be a dict", ("t_same", {"X": "x"}, {"Out": "y"}, {3: 2.0})),
     (TypeError, "Slot X takes variables", ("t_same", {"X": np.zeros(3)}, {"Out": "y"})),
     (ValueError, "has no attribute fakctor", ("t_same", {"X": "x"}, {"Out": "y"}, {"fakctor": 2.0})),
     (TypeError, "Cannot get attribute factor", ("t_same", {"X": "x"}, {"Out": "y"}, {"factor": "two"})),

@@ -24,7 +24,7 @@ def test_var_of_an_unknown_name(block: Block) -> None:
 
 @pytest.mark.parametrize("name", [None, 3, b"x"])
 def test_var_takes_a_text(block: Block, name: Any) -> None:
-    with pytest.raises(TypeError, match="var require string as parameter, but get"):
+    with pytest.raises(TypeError, match="name of Block.var must be the name of a variable"):
         block.var(name)
 
 

@@ -133,33 +133,97 @@ def test_a_failing_cell_leaves_all_as_it_was(log: FragmentLog, ns: dict[str, Any
     assert ns["loaded"] == [1, 2, 3]
 
 
-def test_a_later_cell_that_fails_takes_the_change_back(log: FragmentLog, ns: dict[str, Any]) -> None:
+def test_a_later_cell_that_fails_becomes_stale_and_heals(log: FragmentLog, ns: dict[str, Any]) -> None:
     log.run("a", data())
     log.run("b", apply("h", "x"), "top")
+    log.run("c", apply("y", "h"), "next")
     before = now()
-    with pytest.raises(KeyError) as caught:
-        log.run("a", lambda ns: None, "net")
-    assert 'Cell "top" ran again because it reads what cell "net" had made.' in caught.value.__notes__
+    report = log.run("a", data("image"), "net")
+    assert report.stale == {"top": "KeyError: 'x'", "next": "KeyError: 'h'"}
+    assert list(default_main_program().global_block().vars) == ["image"]
+    assert log.run("d", data("z")).stale == {}, "what was stale before is not reported again"
+    log.drop("d")
+    assert log.run("a", data(), "net").executed == ["net", "top", "next"]
     assert now() == before
-    assert ns["h"].shape == (-1, 3)
 
 
-def test_drop_refuses_or_goes_on_without_what_breaks(log: FragmentLog, ns: dict[str, Any]) -> None:
+def test_a_name_that_is_missing_is_the_reason(log: FragmentLog, ns: dict[str, Any]) -> None:
+    def needs(name: str, out: str) -> Cell:
+        def cell(ns: dict[str, Any]) -> None:
+            if name not in ns:
+                raise NameError(f"name {name!r} is not defined", name=name)
+            apply(out, name)(ns)
+
+        cell.reads = {name}  # type: ignore[attr-defined]
+        return cell
+
+    log.run("a", data())
+    log.run("b", needs("x", "h"), "top")
+    log.run("c", needs("h", "y"), "next")
+    log.run("d", data("z"), "other")
+    whole = now()
+    assert log.drop("a").stale == {
+        "top": "x is not defined", "next": 'h is not defined (cell "top", which binds it, is stale)'
+    }  # fmt: skip
+    assert log.run("a", data()).executed == ["a", "top", "next"], "it goes before what lacks it"
+    assert now() == whole
+    log.run("e", data("w"), "late")
+    assert log.run("b", needs("w", "h"), "top").executed == ["top"], "what it needs goes before it"
+    assert [f.key for f in log.fragments] == ["a", "e", "b", "c", "d"]
+    with pytest.raises(NameError):
+        log.run("b", needs("nothing", "h"), "top")
+    assert [f.key for f in log.fragments] == ["a", "e", "b", "c", "d"]
+
+
+def test_the_order_is_that_of_the_notebook(log: FragmentLog, ns: dict[str, Any]) -> None:
+    order = {"a": 0, "b": 1, "c": 2, "d": 3}
+    for name in "acd":
+        log.run(name, data(name), order=order)
+    log.run("free", data("free"), order=order)
+    log.run("b", data("b"), order=order)
+    assert list(default_main_program().global_block().vars) == ["a", "b", "c", "d", "free"]
+    report = log.drop(order={"c": 0, "b": 1, "a": 2, "d": 3})
+    assert list(default_main_program().global_block().vars) == ["c", "b", "a", "d", "free"]
+    assert report.executed == []
+    assert log.drop(order={"c": 0, "b": 1, "a": 2, "d": 3}).kept == []
+
+
+def test_what_did_not_change_is_not_built_again(log: FragmentLog, ns: dict[str, Any]) -> None:
+    runs = []
+
+    def counted(out: str, source: str) -> Cell:
+        def cell(ns: dict[str, Any]) -> None:
+            runs.append(out)
+            apply(out, source)(ns)
+            ns["handles"] = [*ns.get("handles", []), ns[out]]
+
+        return cell
+
+    log.run("a", data())
+    log.run("b", counted("h", "x"))
+    log.run("c", apply("y", "h"))
+    whole, handle = now(), ns["h"]
+    report = log.run("b", counted("h", "x"))
+    assert (report.executed, report.unchanged, runs) == (["b"], True, ["h", "h"])
+    assert now() == whole
+    assert ns["h"] is handle
+    assert [v.shape for v in ns["handles"]] == [(-1, 3)], "a new handle that a list got is an alias of the old one"
+    assert not log.run("b", counted("g", "x")).unchanged
+
+
+def test_drop_goes_on_without_what_breaks(log: FragmentLog, ns: dict[str, Any]) -> None:
     log.run("a", data())
     log.run("b", apply("h", "x"), "top")
     log.run("c", data("z"))
     before = now()
-    with pytest.raises(KeyError):
-        log.drop("a")
-    assert now() == before
-    report = log.drop("a", keep_going=True)
+    report = log.drop("a")
     assert (report.removed, report.kept, list(report.stale)) == (["a"], ["c"], ["top"])
     assert list(default_main_program().global_block().vars) == ["z"]
     assert log.find("b").stale
     log.run("a2", data())
     log.run("b", apply("h", "x"), "top")
     assert not log.find("b").stale
-    assert [f.key for f in log.fragments] == ["c", "a2", "b"]
+    assert [f.key for f in log.fragments] == ["a2", "b", "c"]
     for _ in range(3):
         log.undo()
     assert now() == before
@@ -238,7 +302,7 @@ def test_edits_through_descriptions_belong_to_their_cell(log: FragmentLog, ns: d
     log.run("a", data())
     log.run("b", by_desc)
     report = log.run("a", data(width=4))
-    assert report.executed == ["a", "b"]
+    assert (report.executed, report.kept) == (["a"], ["b"]), "it ran again, and built the same"
     log.drop("b")
     assert list(default_main_program().global_block().vars) == ["x"]
     log.run("b", by_desc)

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import fluidnb as fluid
-from fluidnb.errors import OpTypeError, OpValueError
+from fluidnb.errors import NotFound, OpTypeError, OpValueError
 from fluidnb.values import LoDTensor, LoDTensorArray
 
 EXE = fluid.Executor(fluid.CPUPlace())
@@ -124,6 +124,18 @@ def test_forms_of_a_fetch_list(machine: bool) -> None:
     assert EXE.run(feed={"x": ROWS}, fetch_list=None, keep_scopes=machine) == []
 
 
+@pytest.mark.parametrize("form", [tuple, iter, lambda vs: (v for v in vs), lambda vs: dict(enumerate(vs)).values()])
+def test_any_iterable_is_a_fetch_list(form: Any) -> None:
+    y = doubled()
+    z = fluid.layers.scale(y, scale=2.0)
+    for _ in range(2):
+        out = EXE.run(feed={"x": ROWS}, fetch_list=form([y, z.name]))
+        np.testing.assert_array_equal(out, [2 * ROWS, 4 * ROWS])
+    by_size = sorted(EXE.run(feed={"x": ROWS}, fetch_list={y, z}), key=np.sum)
+    np.testing.assert_array_equal(by_size, [2 * ROWS, 4 * ROWS])
+    assert EXE.run(feed={"x": ROWS}, fetch_list=set()) == []
+
+
 @pytest.mark.parametrize("machine", [False, True])
 def test_parameters_and_arrays_are_fetched(machine: bool) -> None:
     y = fluid.layers.fc(fluid.layers.data("x", shape=[2]), size=1)
@@ -185,3 +197,21 @@ def test_lists_lose_nothing_unseen() -> None:
         with pytest.raises(OpTypeError, match="cannot be made an array"):
             EXE.run(feed={"x": value}, fetch_list=[y])
     assert EXE.run(feed={"x": [[True, 2]]}, fetch_list=[y])[0].tolist() == [[2, 4]]
+
+
+def test_the_bytes_of_a_program_do_not_say_that_feeds_are_compared() -> None:
+    y = doubled()
+    main = fluid.default_main_program()
+    assert main.global_block().var("x").is_data
+    again = fluid.Program.parse_from_string(main.desc.serialize_to_string())
+    assert not any(v.need_check_feed() for b in again.desc.blocks for v in b.vars.values())
+    for program in (again, main.clone(), main._prune([y])):
+        assert program.global_block().var("x").is_data and not program.global_block().var(y.name).is_data
+        with pytest.raises(NotFound, match="was not fed: x"):
+            EXE.run(program, fetch_list=[y.name])
+        other = {"x": np.ones((2, 3), "float32")}
+        if program is again:  # Paddle's own programs are fed other sizes than they declare
+            assert EXE.run(program, feed=other, fetch_list=[y.name])[0].shape == (2, 3)
+            continue
+        with pytest.raises(OpValueError, match="should have dimensions"):
+            EXE.run(program, feed=other, fetch_list=[y.name])

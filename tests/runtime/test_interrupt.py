@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
 import threading
 import time
@@ -15,8 +16,6 @@ import pytest
 import fluidnb as fluid
 from fluidnb.runtime import interrupt, interrupt_all
 from fluidnb.values import LoDTensor
-
-pytestmark = pytest.mark.live
 
 STATE = ("Param", "Moment1", "Moment2", "Beta1Pow", "Beta2Pow")
 Values = dict[str, bytes]
@@ -228,11 +227,51 @@ def test_a_loop_stops_in_the_middle(rng: np.random.Generator, machine: bool) -> 
     exe = endless()
     for _ in range(5):
         exe.run(fluid.default_startup_program())
-        with pytest.raises(KeyboardInterrupt):
+        with pytest.raises(KeyboardInterrupt) as caught:
             with ctrl_c_after(float(rng.uniform(0.01, 0.03))):
                 exe.run(keep_scopes=machine)
+        notes = " ".join(caught.value.__notes__)
+        found = re.search(r"In iteration (\d+) of while \(op \d in block 0\), test_interrupt.py:\d+\.", notes)
+        assert found is not None, notes
+        count = float(np.array(fluid.global_scope().find_var("ones").get_tensor())[0])
+        assert int(found[1]) in (count, count - 1)
         ones, twos = (float(np.array(fluid.global_scope().find_var(v).get_tensor())[0]) for v in ("ones", "twos"))
         assert ones > 0 and twos in (2 * ones, 2 * (ones - 1)) and fluid.global_scope().kids == []
+
+
+def test_a_run_ends_whole_before_an_interrupt_takes_effect(training: Training) -> None:
+    for delay in (1e-4, 5e-4, 1e-3, 3e-3):
+        before, after = training.values(), training.after()
+        with pytest.raises(KeyboardInterrupt), interrupt.whole_runs(60.0) as patience, ctrl_c_after(delay):
+            while True:
+                training.step()
+                patience.check()
+                assert training.check(before, after) == len(training.groups)
+                before, after = training.values(), training.after()
+        assert training.check(before, after) in (0, len(training.groups))
+    assert interrupt._patient == []
+
+
+def test_an_endless_run_is_not_waited_for() -> None:
+    exe = endless()
+    with pytest.raises(KeyboardInterrupt) as caught, interrupt.whole_runs(0.05), ctrl_c_after(0.02):
+        exe.run()
+    assert "of while" in caught.value.__notes__[-1]
+
+
+def test_a_second_interrupt_is_not_waited_for() -> None:
+    exe = endless()
+
+    def press_twice(patience: interrupt.Patience) -> None:
+        for pressed in (lambda: bool(interrupt.runs), lambda: patience._asked):
+            while not pressed():
+                time.sleep(0.001)
+            os.kill(os.getpid(), signal.SIGINT)
+
+    with pytest.raises(KeyboardInterrupt) as caught, interrupt.whole_runs(60.0) as patience:
+        threading.Thread(target=press_twice, args=(patience,), daemon=True).start()
+        exe.run()
+    assert "of while" in caught.value.__notes__[-1]
 
 
 def test_a_handler_of_the_user_is_kept(training: Training) -> None:
@@ -250,3 +289,31 @@ def test_a_handler_of_the_user_is_kept(training: Training) -> None:
         signal.signal(signal.SIGINT, old)
         interrupt._previous = before
         interrupt.hold()
+
+
+def test_a_stop_that_comes_as_another_run_begins_is_not_lost() -> None:
+    run, made = interrupt.Run(), list[str]()
+    calls = [(made.append, ("first",)), (made.append, ("second",))]
+    run.begin()
+    left = iter(calls)
+    run.stack.append((left, calls, ["a", "b"]))
+    run.ask_to_stop()
+    run.stop = False  # as the run's own thread sets it when it begins, between the two halves of a request
+    with pytest.raises(KeyboardInterrupt):
+        for function, args in left:
+            function(*args)
+    run.end()
+    assert made == [] and [args for _, args in calls] == [("first",), ("second",)]
+
+
+def test_a_run_may_end_while_it_is_asked_to_stop() -> None:
+    class Emptied(list[object]):
+        """The stack of a run that ends just after somebody saw that it was not empty."""
+
+        def __bool__(self) -> bool:
+            return True
+
+    run = interrupt.Run()
+    run.stack = Emptied()  # type: ignore[assignment]
+    run.ask_to_stop()
+    assert run.stop

@@ -12,6 +12,7 @@ import pytest
 import fluidnb as fluid
 from fluidnb.runtime import plan as plans
 from fluidnb.runtime.plan import Plan
+from fluidnb.runtime.program_state import program_state
 
 L = fluid.layers
 #: Lengths of three sequences: more different LoDs than a plan keeps entries here, over no more than three rows a step.
@@ -50,7 +51,7 @@ def run_all(fetch: list[Any], lengths: list[tuple[int, ...]] = LENGTHS) -> Plan:
         loss, slope = exe.run(feed={"words": batch}, fetch_list=fetch, return_numpy=False)
         np.testing.assert_allclose(np.array(loss), [np.square(words).sum() / 6], rtol=1e-6)
         np.testing.assert_allclose(np.array(slope), words / 3, rtol=1e-6)
-    (plan,) = fluid.default_main_program().desc.prepared["plans"].values()
+    (plan,) = program_state(fluid.default_main_program().desc).plans.values()
     return plan  # type: ignore[no-any-return]
 
 
@@ -90,3 +91,11 @@ def test_few_entries_are_kept_whatever_they_hold(total: list[Any], monkeypatch: 
     monkeypatch.setattr(plans, "_MOST_BYTES", 0)
     plan = run_all(total, LENGTHS[:KEPT])
     assert len(plan.entries) == KEPT
+
+
+def test_large_entries_go_but_a_few(total: list[Any], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(plans, "_FEW_ENTRIES", 1)
+    monkeypatch.setattr(plans, "_MOST_IN_ALL", 0)
+    plan = run_all(total, LENGTHS[:KEPT])
+    assert all(entry.placed for entry in plan.entries.values())
+    assert (len(plan.entries), plan.gone) == (2, KEPT - 2)

@@ -98,3 +98,78 @@ def test_every_operator_draws_its_own(dtype: str) -> None:
 def test_a_seed_is_an_integer(wrong: object) -> None:
     with pytest.raises(OpTypeError, match="seed takes an integer"):
         fluid.seed(wrong)  # type: ignore[arg-type]
+
+
+def first_values(*initializers: fluid.initializer.Initializer, startup_seed: int = 0) -> list[bytes]:
+    """What parameters [6, 6] are after the startup program."""
+    with fluid.fresh() as (_, startup):
+        startup.random_seed = startup_seed
+        names = [
+            fluid.layers.create_parameter([6, 6], "float32", default_initializer=initializer).name
+            for initializer in initializers
+        ]
+        return [v.tobytes() for v in fluid.Executor(fluid.CPUPlace()).run(startup, fetch_list=names)]
+
+
+KINDS = [
+    fluid.initializer.Normal, fluid.initializer.Uniform, fluid.initializer.TruncatedNormal, fluid.initializer.Xavier,
+    fluid.initializer.MSRA,
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.__name__)
+def test_initializers_with_one_seed_draw_the_same_numbers(kind: type[fluid.initializer.Initializer]) -> None:
+    one, other, third = first_values(kind(seed=7), kind(seed=7), kind(seed=8))  # type: ignore[call-arg]
+    assert one == other != third
+
+
+def test_initializers_copy_the_seed_of_the_startup_program() -> None:
+    """So the parameters of one shape and distribution are equal, as in Fluid."""
+    normal = fluid.initializer.Normal
+    one, other, own = first_values(normal(), normal(), normal(seed=5), startup_seed=7)
+    assert one == other == first_values(normal(seed=7))[0] != own
+    one, other = first_values(normal(), normal())
+    assert one != other
+
+
+@pytest.mark.parametrize("seed", [2**31 - 1, 2**31, -(2**40), 2 * (2**31 - 1)])
+def test_a_seed_of_any_size_reaches_the_attribute(seed: int) -> None:
+    with fluid.fresh() as (_, startup):
+        startup.random_seed = seed
+        fluid.layers.create_parameter([2], "float32", default_initializer=fluid.initializer.Normal())
+        assert startup.global_block().ops[0].attr("seed") not in (0, None)
+
+
+def training(prefix: str, machine: bool = False, seed: int = 3) -> list[bytes]:
+    """Losses, masks and noise of a small model whose variables have their own names, and its parameters."""
+    with fluid.fresh() as (main, startup), fluid.scope_guard(fluid.Scope()):
+        main.random_seed = startup.random_seed = seed
+        x = fluid.layers.data(prefix + "x", shape=[4])
+        h = fluid.layers.fc(x, 8, act="relu", param_attr=prefix + "w", bias_attr=prefix + "b", name=prefix)
+        masks = [fluid.layers.dropout(h, 0.5, name=f"{prefix}{i}") for i in range(2)]
+        noise = fluid.layers.gaussian_random([3])
+        y = fluid.layers.fc(fluid.layers.sums(masks), 1, param_attr=prefix + "v", bias_attr=False)
+        loss = fluid.layers.mean(fluid.layers.square(y))
+        fluid.optimizer.SGD(0.1).minimize(loss)
+        exe = fluid.Executor(fluid.CPUPlace())
+        exe.run(startup)
+        found = []
+        for _ in range(2):
+            feed, fetches = {prefix + "x": np.ones((5, 4), "float32")}, [loss, noise, *masks]
+            found += [v.tobytes() for v in exe.run(main, feed=feed, fetch_list=fetches, keep_scopes=machine)]
+        return found
+
+
+def test_equal_models_under_one_seed_are_equal_whatever_their_names() -> None:
+    got = training("one")
+    assert got == training("another") == training("third", machine=True) != training("one", seed=4)
+    assert len(set(got)) == len(got), "masks and noise of different operators and runs differ"
+
+
+def test_a_second_run_of_the_startup_program_gives_the_same_parameters() -> None:
+    with fluid.fresh() as (_, startup), fluid.scope_guard(fluid.Scope()):
+        startup.random_seed = 11
+        w = fluid.layers.fc(fluid.layers.data("x", [4]), 3).param.name
+        exe = fluid.Executor(fluid.CPUPlace())
+        one, other = (exe.run(startup, fetch_list=[w])[0] for _ in range(2))
+        np.testing.assert_array_equal(one, other)

@@ -12,6 +12,7 @@ import fluidnb as fluid
 from fluidnb import memory, op
 from fluidnb.memory import pools
 from fluidnb.op.define import registry
+from fluidnb.runtime.program_state import program_state
 from fluidnb.values import DeviceContext, LoDTensor, Place, copies, device_context, register_place
 
 # ---- step 1: a place, its context and its memory
@@ -168,7 +169,7 @@ def test_transforms_are_visible_in_the_plan(toy: ToyPlace) -> None:
 
 def _plans(program: fluid.Program) -> list[Any]:
 
-    return list(program.desc.prepared["plans"].values())
+    return list(program_state(program.desc).plans.values())
 
 
 def test_memory_is_the_devices_own(toy: ToyPlace) -> None:

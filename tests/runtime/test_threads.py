@@ -1,0 +1,133 @@
+"""Eight threads run programs at a time, with one executor or several; processes that are forked or spawned go on."""
+
+from __future__ import annotations
+
+import multiprocessing
+import threading
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import fluidnb as fluid
+from fluidnb import layers
+from fluidnb.errors import FluidError
+
+THREADS = 8
+Training = tuple[fluid.Program, fluid.Program, Any]
+
+
+def training() -> Training:
+    """A program that trains, its startup program and its loss."""
+    main, startup = fluid.Program(), fluid.Program()
+    main.random_seed = startup.random_seed = 5
+    with fluid.program_guard(main, startup), fluid.unique_name.guard():
+        x, y = layers.data("x", [8]), layers.data("y", [1])
+        loss = layers.mean(layers.square_error_cost(layers.fc(layers.fc(x, 16, act="relu"), 1), y))
+        fluid.optimizer.SGD(0.05).minimize(loss)
+    return main, startup, loss
+
+
+def feeds() -> list[dict[str, Any]]:
+    """Batches of several sizes."""
+    rng = np.random.default_rng(0)
+    return [{"x": rng.random((n, 8), "float32"), "y": rng.random((n, 1), "float32")} for n in (4, 7, 4, 9, 2)]
+
+
+def losses(exe: fluid.Executor, made: Training, scope: fluid.Scope) -> list[float]:
+    """Trains for a few steps."""
+    main, startup, loss = made
+    exe.run(startup, scope=scope)
+    return [exe.run(main, feed=f, fetch_list=[loss], scope=scope)[0].item() for f in feeds() * 4]
+
+
+def together(work: Callable[[int], Any]) -> list[Any]:
+    """What each of eight threads returned or raised."""
+    given: list[Any] = [None] * THREADS
+
+    def one(i: int) -> None:
+        try:
+            given[i] = work(i)
+        except BaseException as error:
+            given[i] = error
+
+    threads = [threading.Thread(target=one, args=(i,)) for i in range(THREADS)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    return given
+
+
+@pytest.mark.parametrize("executors", ["one executor", "an executor each"])
+@pytest.mark.parametrize("programs", ["one program", "a program each"])
+def test_training_with_a_scope_each(executors: str, programs: str) -> None:
+    shared, made = fluid.Executor(), training()
+    expected = losses(fluid.Executor(), made, fluid.Scope())
+    each = [made if programs == "one program" else training() for _ in range(THREADS)]
+    exes = [shared if executors == "one executor" else fluid.Executor() for _ in range(THREADS)]
+    assert together(lambda i: losses(exes[i], each[i], fluid.Scope())) == [expected] * THREADS
+
+
+def test_inference_in_one_scope() -> None:
+    main, startup, loss = training()
+    test = main.prune([loss])  # without the optimizer
+    exe, scope, batches = fluid.Executor(), fluid.Scope(), feeds()
+    exe.run(startup, scope=scope)
+    expected = [exe.run(test, feed=f, fetch_list=[loss], scope=scope)[0].item() for f in batches]
+    assert len(set(expected)) == 5
+
+    def work(i: int) -> list[float]:
+        return [exe.run(test, feed=batches[(i + k) % 5], fetch_list=[loss], scope=scope)[0].item() for k in range(50)]
+
+    given = together(work)
+    assert given == [[expected[(i + k) % 5] for k in range(50)] for i in range(THREADS)]
+
+
+def test_an_error_in_one_thread_does_not_reach_another() -> None:
+    made, exe = training(), fluid.Executor()
+    expected = losses(fluid.Executor(), made, fluid.Scope())
+
+    def work(i: int) -> Any:
+        if i % 2:
+            scope = fluid.Scope()
+            exe.run(made[1], scope=scope)
+            wrong = {"x": np.ones((2, 9), "float32"), "y": np.ones((2, 1), "float32")}
+            for _ in range(5):
+                with pytest.raises(FluidError, match="x"):
+                    exe.run(made[0], feed=wrong, fetch_list=[made[2]], scope=scope)
+        return losses(exe, made, fluid.Scope())
+
+    assert together(work) == [expected] * THREADS
+
+
+@pytest.mark.filterwarnings("ignore:.*multi-threaded, use of fork:DeprecationWarning")
+def test_a_forked_process_goes_on_with_what_it_inherits() -> None:
+    main, startup, loss = training()
+    exe, scope, batch = fluid.Executor(), fluid.Scope(), feeds()[0]
+    exe.run(startup, scope=scope)
+    exe.run(main, feed=batch, fetch_list=[loss], scope=scope)
+    context = multiprocessing.get_context("fork")
+    answers = context.SimpleQueue()
+
+    def child() -> None:
+        answers.put([exe.run(main, feed=batch, fetch_list=[loss], scope=scope)[0].item() for _ in range(5)])
+
+    process = context.Process(target=child)
+    process.start()
+    theirs = answers.get()
+    process.join(60)
+    ours = [exe.run(main, feed=batch, fetch_list=[loss], scope=scope)[0].item() for _ in range(5)]
+    assert process.exitcode == 0 and theirs == ours, "the child trains its own copy of the parameters"
+
+
+def spawned(batch: dict[str, Any]) -> list[float]:
+    """In a new process: the first losses."""
+    return losses(fluid.Executor(), training(), fluid.Scope())
+
+
+def test_a_spawned_process_gives_the_same_numbers() -> None:
+    expected = losses(fluid.Executor(), training(), fluid.Scope())
+    with multiprocessing.get_context("spawn").Pool(1) as pool:
+        assert pool.apply(spawned, (feeds()[0],)) == expected
