@@ -14,7 +14,13 @@ _STACK = "[...document.querySelectorAll('.jp-DebuggerCallstackFrame-name')].map(
 _TREE = ".jp-DebuggerVariables-body:not(.lm-mod-hidden)"
 _ROWS = f"""[...document.querySelectorAll('{_TREE} .jp-DebuggerVariables-name')].map(
     e => [e.textContent, e.parentElement.querySelector(':scope > .jp-DebuggerVariables-detail')?.textContent ?? ''])"""
+_PROMPT = ".jp-DebugConsole .jp-CodeConsole-promptCell"
 _SERVICE = "window.jupyterapp.shell.currentWidget"
+#: Counts the requests of the panel that have no answer yet: what it does next depends on them.
+_COUNT = f"""() => {{ const kernel = {_SERVICE}.sessionContext.session.kernel, ask = kernel.requestDebug.bind(kernel);
+    window.debugRequests = 0;
+    kernel.requestDebug = (...args) => {{ window.debugRequests++; const asked = ask(...args);
+        const over = () => {{ window.debugRequests--; }}; asked.done.then(over, over); return asked; }}; }}"""
 
 
 class Debugger:
@@ -31,6 +37,8 @@ class Debugger:
 
     def switch(self, on: bool = True) -> None:
         """Click the bug in the toolbar, and wait until it is on or off."""
+        if on:
+            self.page.evaluate(_COUNT)
         self.page.locator('.jp-DebuggerBugButton[aria-disabled="false"]').first.click()
         state = "attached" if on else "detached"
         self.page.wait_for_selector('.jp-NotebookPanel[data-jp-debugger="true"]', state=state)
@@ -39,10 +47,7 @@ class Debugger:
         """Click in the gutter beside a line, and wait until a breakpoint is there or gone."""
         count = self.page.locator(".jp-DebuggerBreakpoint").count()
         gutter = self.nb.cell(cell).locator(".cm-gutter.cm-breakpoint-gutter > .cm-gutterElement").nth(line)
-        gutter.wait_for()  # the notebook may just have come back into view
-        gutter.scroll_into_view_if_needed()
-        box = gutter.bounding_box()
-        self.page.mouse.click(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
+        gutter.click()  # once it stands still: the notebook may just have come back into view
         self.page.wait_for_function("n => document.querySelectorAll('.jp-DebuggerBreakpoint').length !== n", arg=count)
 
     def press(self, name: str) -> None:
@@ -79,26 +84,22 @@ class Debugger:
         """Choose what the variables panel shows."""
         self.page.locator(".jp-DebuggerVariables-toolbar select").select_option(name)
 
-    def evaluate(self, text: str) -> str:
-        """Type into the debugger's console, again where JupyterLab has not yet seen that the program stands.
+    def evaluate(self, text: str, click: bool = True) -> str:
+        """Type into the debugger's console.
+
+        Args:
+            text: the text.
+            click: whether to click into the console first; else it has the focus.
 
         Returns:
             What it answers.
         """
-        for _ in range(20):
-            answer = self._answer(text)
-            if "does not have stopped threads" not in answer:
-                break
-            self.page.wait_for_timeout(500)
-        return answer
-
-    def _answer(self, text: str) -> str:
         answers = self.page.locator(".jp-DebugConsole .jp-CodeConsole-content .jp-OutputArea-output")
         count = answers.count()
         if not self.page.locator(".jp-DebugConsole").count():
             self.press("evaluate")
-        prompt = self.page.locator(".jp-DebugConsole .jp-CodeConsole-promptCell .cm-content")
-        prompt.click()
+        if click:
+            self.page.locator(f"{_PROMPT} .cm-content").click()
         self.page.keyboard.type(text)
         self.page.keyboard.press("Shift+Enter")
         answers.nth(count).wait_for()
@@ -135,6 +136,11 @@ class Debugger:
         """Wait until nothing stands."""
         self._until(f"{_LIT}.length === 0 && {_STACK}.length === 0")
 
+    def until_prompt(self, text: str = "") -> None:
+        """Wait until the prompt of the debugger's console has the focus, and a text."""
+        focused = f"document.activeElement.closest({_PROMPT!r})"
+        self._until(f"{focused} !== null && document.activeElement.textContent === {text!r}")
+
     def until_row(self, name: str, part: str = "") -> None:
         """Wait until the variables panel shows a variable."""
         self._until(f"{_ROWS}.some(([n, t]) => n === {name!r} && t.includes({part!r}))")
@@ -145,8 +151,9 @@ class Debugger:
         self._until(f"JSON.stringify({outputs}).includes({part!r})")
 
     def _until(self, condition: str) -> None:
+        """Wait until something is so, and the panel waits for no answer that could change it."""
         try:
-            self.page.wait_for_function(f"() => {condition}", timeout=60_000)
+            self.page.wait_for_function(f"() => window.debugRequests === 0 && {condition}", timeout=60_000)
         except Exception as error:
             seen: Any = (condition, self.lit(), self.stack(), self.rows(), self.nb.errors)
             raise AssertionError(seen) from error

@@ -86,9 +86,18 @@ def jupyterlab(folder: Path) -> Iterator[Lab]:
                     yield Lab(f"http://127.0.0.1:{port}", root)
                     return
             finally:
-                server.terminate()
-                server.wait(20)
+                end(server)
     raise RuntimeError((folder / "lab.log").read_text()[-3000:])
+
+
+def end(server: subprocess.Popen[bytes]) -> None:
+    """End a server: it may take its time on a busy machine."""
+    server.terminate()
+    try:
+        server.wait(120)
+    except subprocess.TimeoutExpired:
+        server.kill()
+        server.wait()
 
 
 def _free_port() -> int:

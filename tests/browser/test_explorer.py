@@ -215,20 +215,50 @@ def test_a_level_as_a_graph(notebook: Open, shots: Path) -> None:
     nodes.first.wait_for()
     assert nodes.count() <= 300
     ex.root.locator(".fe-path", has_text="folded to").wait_for()
+    ex.root.locator(".fe-path", has_text="folded to 21 nodes").wait_for()
     nodes.nth(1).click()
-    ex.root.locator(".fe-path", has_text="0:1-400").wait_for()
-    ex.root.locator(".fe-path", has_text="folded to 20 nodes").wait_for()
-    nodes.nth(1).click()
-    ex.root.locator(".fe-path", has_text="0:21-40").wait_for()
+    ex.root.locator(".fe-path", has_text="0:20-39").wait_for()
     ex.root.locator(".fe-path", has_text="20 ops").wait_for()
     nodes.nth(2).click()
-    ex.card("0:23 relu")
+    ex.card("0:22 relu")
     assert ex.root.locator(".fe-node.fe-sel").count() == 1
     nb.page.screenshot(path=shots / "explorer_graph.png")
     ex.root.locator(".fe-path .fe-link").first.click()
     ex.root.locator(".fe-path", has_text="folded to").wait_for()
     ex.root.get_by_text("List", exact=True).click()
-    ex.row("0:23").wait_for()
+    ex.row("0:22").wait_for()
+    assert not nb.errors
+
+
+def test_a_graph_is_zoomed_moved_and_searched(notebook: Open, shots: Path) -> None:
+    nb = notebook([*CELLS[:3], "%fluid graph"])
+    for i in range(4):
+        nb.run(i)
+    ex = Explorer(nb, 3)
+    canvas, drawing = ex.root.locator(".fe-canvas"), ex.root.locator(".fe-canvas svg")
+    ex.root.locator(".fe-node").first.wait_for()
+    assert "N×8" in str(canvas.text_content())
+    ex.root.locator(".fe-node", has_text="h.w_0").first.click()
+    ex.card("h.w_0")
+    ex.root.locator(".fe-card", has_text="its value").wait_for()
+    wide = drawing.evaluate("e => e.getBoundingClientRect().width")
+    box = canvas.bounding_box()
+    x, y = box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
+    nb.page.mouse.move(x, y)
+    for _ in range(3):
+        nb.page.mouse.wheel(0, -100)
+    wider = "([e, wide]) => e.getBoundingClientRect().width > 1.5 * wide"
+    nb.page.wait_for_function(wider, arg=[drawing.element_handle(), wide])
+    before = canvas.evaluate("e => [e.scrollLeft, e.scrollTop]")
+    nb.page.mouse.down()
+    nb.page.mouse.move(x - 60, y - 40, steps=5)
+    nb.page.mouse.up()
+    after = canvas.evaluate("e => [e.scrollLeft, e.scrollTop]")
+    assert [b - a for a, b in zip(before, after, strict=True)] == [60, 40]
+    ex.search("op:mul")
+    ex.root.locator(".fe-node.fe-found").first.wait_for()
+    assert ex.root.locator(".fe-node.fe-found").count() == 2
+    nb.page.screenshot(path=shots / "explorer_graph_found.png")
     assert not nb.errors
 
 

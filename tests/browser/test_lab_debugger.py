@@ -82,6 +82,39 @@ def test_gutter_step_look_edit_back_finish(notebook: Open, shots: Path) -> None:
     assert not nb.errors
 
 
+def test_the_console_keeps_the_focus(notebook: Open) -> None:
+    nb = notebook([LOAD, LOOP, RUN])
+    panel = Debugger(nb)
+    nb.run(0)
+    nb.run(1)
+    panel.switch()
+    panel.click(1, 9)
+    panel.start(2)
+    panel.until_lit(1, 9, "block 1, iteration 0: 1 scale")
+    assert panel.evaluate("i[0] + 1") == "2"
+    panel.until_row("x", "1 ± 0")
+    panel.until_prompt()
+    for command, line, frame in (
+        ("%fluid back", 8, "iteration 0: 0 increment"),
+        ("%fluid step", 9, "iteration 0: 1 scale"),
+        ("%fluid edit x = 2", 9, "iteration 0: 1 scale"),
+        ("%fluid continue", 9, "iteration 1: 1 scale"),
+        ("%fluid back 100", 2, "block 0: 0 fill_constant"),
+    ):
+        panel.evaluate(command, click=False)
+        panel.until_lit(1, line, frame)
+        panel.until_prompt()
+        nb.page.keyboard.type("x")  # in the notebook it would cut a cell
+        panel.until_prompt("x")
+        nb.page.keyboard.press("Backspace")
+    panel.click(1, 9)
+    panel.evaluate("%fluid continue")
+    panel.until_dark()
+    nb.page.locator(".jp-Notebook .jp-OutputArea-output", has_text="[512]").wait_for()
+    assert nb.page.locator(".jp-Notebook .jp-Cell").count() == 3
+    assert not nb.errors
+
+
 def test_magics_and_panel_move_each_other(notebook: Open) -> None:
     cells = [LOAD, LOOP, "%fluid debug --fetch total", "%fluid until line net:9", "%fluid back", "%fluid where"]
     nb = notebook([*cells, "%fluid continue", "%fluid debug off"])

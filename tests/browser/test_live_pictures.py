@@ -243,6 +243,40 @@ def test_memory_follows_a_cell_that_is_busy(live: Callable[..., Live]) -> None:
     assert not nb.errors
 
 
+def test_a_profile_follows_a_cell_that_is_busy(live: Callable[..., Live], shots: Path) -> None:
+    nb = live("%fluid profile --live")
+    widget = nb.cell(3).locator(".fw-timeline")
+    nb.until(widget, "e => e.textContent.includes('no run yet')")
+    nb.start(4)
+    first = nb.until(widget, "e => /run [0-9,]+ since/.exec(e.textContent)?.[0]")
+    nb.until(widget, "(e, first) => /run [0-9,]+ since/.exec(e.textContent)[0] !== first", first)
+    assert nb.prompt == "[*]:" and widget.locator(".fc-table-row").count() > 2
+    widget.screenshot(path=shots / "profile_live.png")
+    assert not nb.errors
+
+
+def test_a_notebook_that_is_opened_again_shows_pictures_without_an_error(
+    live: Callable[..., Live], shots: Path
+) -> None:
+    nb = live("%fluid explore", "%fluid profile --live --feed x=X y=Y")
+    nb.cell(4).locator(".fc-table-row").first.wait_for()
+    page = nb.page
+    page.evaluate("() => window.jupyterapp.commands.execute('docmanager:save')")
+    page.wait_for_function("() => !window.jupyterapp.shell.currentWidget.context.model.dirty")
+    page.evaluate("() => window.jupyterapp.shell.currentWidget.sessionContext.shutdown()")
+    page.reload()
+    page.wait_for_function("() => document.querySelectorAll('[data-fluidnb-face]').length === 2", timeout=60_000)
+    page.wait_for_timeout(3000)
+    nb.scroll_to(3)
+    shown = page.evaluate(
+        "() => [...document.querySelectorAll('.jp-OutputArea-output')]"
+        ".filter(e => e.offsetHeight).map(e => e.innerText)"
+    )
+    page.screenshot(path=shots / "opened_again.png")
+    assert not [text for text in shown if "rror" in text or "Loading widget" in text], shown
+    assert page.locator("[data-fluidnb-face] svg").first.is_visible()
+
+
 def test_zooming_with_the_keyboard_and_the_wheel(live: Callable[..., Live], shots: Path) -> None:
     nb = live("%fluid profile --live --feed x=X y=Y --fetch loss --steps 4")
     widget = nb.cell(3).locator(".fw-timeline")

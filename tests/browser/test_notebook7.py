@@ -14,7 +14,7 @@ from typing import Any
 import nbformat
 import pytest
 
-from tests.browser.lab import Notebook, _free_port
+from tests.browser.lab import Notebook, _free_port, end
 from tests.tools.kernel import ROOT, python_of
 
 pytestmark = [pytest.mark.browser, pytest.mark.full]  # make test-full sets the environment up
@@ -57,8 +57,7 @@ def notebook7(tmp_path: Path, browser: Any) -> Iterator[Notebook]:
             yield opened
             page.context.close()
         finally:
-            server.terminate()
-            server.wait(20)
+            end(server)
 
 
 def _wait(url: str, log: Path) -> None:
@@ -82,4 +81,21 @@ def test_faces_and_widgets(notebook7: Notebook, shots: Path) -> None:
     widget.get_by_text("mean").first.wait_for()
     nb.page.screenshot(path=shots / "notebook7.png")
     # Notebook 7 itself misses the schema of a setting when it starts.
+    assert not [error for error in nb.errors if "schema" not in error]
+
+
+def test_the_order_of_cells(notebook7: Notebook) -> None:
+    nb = notebook7
+    for index in range(2):
+        nb.run(index)
+    nb.set(2, "%%fluid\nlast = layers.tanh(h)")
+    nb.run(2)
+    nb.page.evaluate(
+        """async () => { const nb = window.jupyterapp.shell.currentWidget; nb.content.activeCellIndex = 1;
+            await window.jupyterapp.commands.execute('notebook:insert-cell-below'); }"""
+    )
+    nb.set(2, "%%fluid\nh = layers.relu(h)")
+    nb.run(2)
+    nb.set(4, "print([op.type for op in fluid.default_main_program().global_block().ops][-3:])")
+    assert nb.run(4) == "['mean', 'relu', 'tanh']\n"
     assert not [error for error in nb.errors if "schema" not in error]

@@ -181,3 +181,26 @@ def test_cells_change_while_paused(notebook: Open) -> None:
     newer.press("step")
     newer.at(1)
     assert not nb.errors
+
+
+def test_a_tensor_beside_the_program(notebook: Open, shots: Path) -> None:
+    nb, panel = opened(notebook)
+    panel.at(0, reason="entry")
+    panel.fill("add a watch", "nothing + 1")
+    panel.root.locator(".fp-item", has_text='"nothing" has no value here.').wait_for()
+    panel.value("x").click()
+    value, program = panel.root.locator(".fp-opened"), panel.root.locator(".fp-program")
+    value.wait_for()
+    beside, left = value.bounding_box(), program.bounding_box()
+    assert beside["x"] >= left["x"] + left["width"] and beside["y"] < left["y"] + left["height"]
+    upright = value.locator(".fp-cells tr").nth(1).locator("td").all_inner_texts()
+    value.get_by_label("axis of the rows").select_option("1")
+    panel.cell_of(1, 0, upright[1])
+    panel.value("x").dblclick()
+    value.locator(".fp-add input:focus").wait_for()
+    nb.page.keyboard.type("7")
+    nb.page.keyboard.press("Enter")
+    panel.cell_of(1, 0, "7")
+    assert panel.op("relu").get_attribute("title").startswith("h = relu(")
+    nb.page.screenshot(path=shots / "panel_beside.png")
+    assert not nb.errors

@@ -61,7 +61,7 @@ def test_without_its_kernel_it_stays_readable(
     )  # fmt: skip
     [page] = tmp_path.glob("*.html")
     text = page.read_text("utf-8")
-    assert text.count('data-fluidnb-face="') == 1 and "elementwise_add" in text
+    assert text.count('<div data-fluidnb-face="') == 1 and "elementwise_add" in text
     assert text.count("  step 1<") + text.count("  step 1 ") == 1
 
 

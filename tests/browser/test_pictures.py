@@ -43,7 +43,8 @@ def contrast(a: list[float], b: list[float]) -> float:
     return (high + 0.05) / (low + 0.05)
 
 
-COLOURS = """el => { const n = s => s.match(/[\\d.]+/g).map(Number);
+# A mixed colour is written `color(srgb 0.94 0.57 0.58)`, any other `rgb(239, 145, 148)`.
+COLOURS = """el => { const n = s => s.match(/[\\d.]+/g).map(v => Number(v) * (s.startsWith('color(') ? 255 : 1));
     let ground = document.querySelector('.jp-WindowedPanel-outer, .jp-Notebook');
     return [n(getComputedStyle(el).fill), n(getComputedStyle(ground).backgroundColor)]; }"""
 

@@ -23,7 +23,7 @@ def protocol() -> dict[str, Any]:
     """The definitions of the protocol."""
     found = find_spec("debugpy")
     if found is None or found.origin is None:
-        pytest.skip("debugpy is not installed, whose protocol schema messages are checked with; make test installs it")
+        pytest.skip("debugpy, which has the schema of the protocol, is not installed: make test-more")
     return json.loads((Path(found.origin).parent / _PLACE).read_text())["definitions"]
 
 

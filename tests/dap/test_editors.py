@@ -17,8 +17,6 @@ from fluidnb.cli.debug import COMMAND
 from fluidnb.dap.host import Host
 from fluidnb.dap.server import Server
 
-pytestmark = pytest.mark.live
-
 EDITORS = Path(fluidnb.__file__).parent / "dap" / "editors"
 MANIFEST = json.loads((EDITORS / "vscode" / "package.json").read_text())
 DEBUGGER = MANIFEST["contributes"]["debuggers"][0]
@@ -68,8 +66,9 @@ def ask(*questions: dict[str, Any]) -> list[Any]:
 def test_the_extension_joins_a_server_or_starts_one() -> None:
     with Server(Host(lambda: None, "t"), "t") as server:
         join = server.configuration()
-    launch = {"request": "launch", "program": "/a/train.py", "args": ["-n", "3"], "startup": True, "cwd": "/a"}
-    joined, started = ask({"describe": join}, {"describe": launch})
+        launch = {"request": "launch", "program": "/a/train.py", "args": ["-n", "3"], "startup": True, "cwd": "/a"}
+        joined, started, attach = ask({"describe": join}, {"describe": launch}, {"resolve": join})
+    assert attach == {**join, "token": "t"}
     assert joined == {"kind": "server", "port": join["port"], "host": "127.0.0.1"}
     words = ["-m", "fluidnb", "debug", "--stdio", "--startup", "/a/train.py", "-n", "3"]
     assert started == {"kind": "executable", "command": "python3", "args": words, "options": {"cwd": "/a"}}

@@ -1,4 +1,4 @@
-"""The debug adapter on a socket: tokens, several clients, some that vanish, bytes that mean nothing, runs that wait."""
+"""The debug adapter on a socket: tokens, one client at a time, bytes that mean nothing, runs that wait."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ import pytest
 
 import fluidnb as fluid
 from fluidnb import layers
+from fluidnb.dap import client
 from fluidnb.dap.host import Host
 from fluidnb.dap.server import LOOPBACK, Server
 from fluidnb.dap.wire import MOST
@@ -24,8 +25,6 @@ from tests.dap import programs
 from tests.dap.client import PATIENCE
 from tests.dap.programs import ROW
 from tests.dap.sockets import OPENED, TOKEN, Wire
-
-pytestmark = pytest.mark.live
 
 
 @pytest.fixture(autouse=True)
@@ -89,6 +88,9 @@ def test_nothing_is_answered_before_the_token(server: Server, command: str) -> N
     "data",
     [
         b"GET / HTTP/1.1\r\nHost: x\r\n\r\n",
+        b"POST /a:b HTTP/1.1\r\nContent-Length: 13\r\n\r\n{\"seq\": 1234}",
+        b"Origin: http://example.com\r\nContent-Length: 2\r\n\r\n{}",
+        b"Content-Length: 2\r\nOrigin: null\r\n\r\n{}",
         b"Content-Length: many\r\n\r\n{}",
         b"Content-Length: -5\r\n\r\n{}",
         b"Content-Length: %d\r\n\r\n{}" % (MOST + 1),
@@ -106,53 +108,63 @@ def test_nothing_is_answered_before_the_token(server: Server, command: str) -> N
 def test_what_is_no_message_ends_that_connection_alone(
     server: Server, session: Session, data: bytes, known: bool
 ) -> None:
-    other = Wire(server.port).begin()
     c = Wire(server.port)
     if known:
         c.begin()
     c.socket.sendall(data)
     last = [m for m in c.rest() if m["type"] == "response"]
     assert [m["success"] for m in last] == [False] and last[0]["message"]
+    other = Wire(server.port).begin()
     thread = other.event("stopped")["threadId"]
     assert other.ask("next", threadId=thread)["success"] and other.event("stopped")
     assert session.snapshot.at == 1
 
 
-def test_a_client_that_vanishes_in_the_middle_of_a_request_leaves_the_session_as_it_is(
+def test_a_client_that_vanishes_in_the_middle_of_a_request_leaves_the_session_to_the_next(
     server: Server, session: Session
 ) -> None:
-    first, second = Wire(server.port).begin(), Wire(server.port).begin()
+    first = Wire(server.port).begin()
     thread = first.event("stopped")["threadId"]
-    second.event("stopped")
     first.ask("setFunctionBreakpoints", breakpoints=[{"name": "mean"}])
-    second.ask("setFunctionBreakpoints", breakpoints=[{"name": "while"}])
     first.socket.sendall(b'Content-Length: 500\r\n\r\n{"seq": 9, "type": "req')
     first.close()
+    second = Wire(server.port).begin()
+    second.event("stopped")
+    second.ask("setFunctionBreakpoints", breakpoints=[{"name": "while"}])
     assert second.ask("next", threadId=thread)["success"]
     assert second.event("stopped")["description"] == "one operator on"
     assert second.ask("continue", threadId=thread)["success"]
     assert second.event("stopped")["reason"] == "function breakpoint" and session.snapshot.op.type == "while"
-    _until(lambda: len(server.host.ready) == 1)
     assert [b.text for b in session.breakpoints] == ["op while"]
 
 
 def test_a_client_that_goes_while_its_request_is_under_way(server: Server, session: Session) -> None:
-    first, second = Wire(server.port).begin(), Wire(server.port).begin()
-    thread = first.event("stopped")["threadId"]
-    second.event("stopped")
-    first.send("continue", threadId=thread)
+    first = Wire(server.port).begin()
+    first.send("continue", threadId=first.event("stopped")["threadId"])
     first.close()
-    assert second.event("stopped")["description"] == "the end" and session.results[0] == [3.0]
+    second = Wire(server.port).begin()
+    while second.event("stopped")["description"] != "the end":
+        pass
+    assert session.results[0] == [3.0]
 
 
-def test_two_clients_see_every_stop(server: Server, session: Session) -> None:
-    clients = [Wire(server.port).begin() for _ in range(2)]
-    thread = [c.event("stopped")["threadId"] for c in clients][0]
-    for at, mover in enumerate([0, 1, 1, 0], 1):
-        assert clients[mover].ask("stepIn", threadId=thread)["success"]
-        for c in clients:
-            assert c.event("stopped")["threadId"] == thread
-        assert session.snapshot.at == at
+def test_a_second_client_is_refused_until_the_first_has_left(server: Server, session: Session) -> None:
+    first = Wire(server.port).begin()
+    first.event("stopped")
+    second = Wire(server.port)
+    assert second.ask("initialize", adapterID="fluidnb")["success"]
+    refused = second.ask("attach", token=TOKEN)
+    assert not refused["success"] and "Another editor has joined" in refused["message"] and second.rest() == []
+    assert first.ask("threads")["success"]
+    assert first.ask("disconnect")["success"]
+    Wire(server.port).begin().event("stopped")
+
+
+def test_connections_without_a_token_are_few_and_short(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(client, "_PATIENCE", 0.2)
+    silent = [Wire(server.port) for _ in range(20)]
+    assert [wire.rest() for wire in silent] == [[]] * 20
+    Wire(server.port).begin().event("stopped")
 
 
 def test_a_client_that_does_not_read_holds_nobody_up(server: Server, session: Session) -> None:
@@ -199,7 +211,13 @@ def test_without_a_session_there_is_nothing_to_join() -> None:
 
 def test_what_it_prints_is_a_launch_json(server: Server) -> None:
     first, _, *rest = server.text("Fluid: net").splitlines()
-    assert first == f"debug adapter at 127.0.0.1:{server.port}, token {TOKEN}"
+    assert first == f"debug adapter at 127.0.0.1:{server.port}, token in {server.token_file}"
+    assert TOKEN not in server.text("Fluid: net")
+    assert server.token_file.read_text() == TOKEN
+    modes = [path.stat().st_mode & 0o777 for path in (server.token_file, server.token_file.parent)]
+    assert modes == [0o600, 0o700]
+    server.close()
+    assert not server.token_file.exists()
     (entry,) = json.loads("\n".join(rest))["configurations"]
     assert entry == server.configuration("Fluid: net") and entry["type"] == "fluidnb"
 

@@ -107,7 +107,9 @@ def test_mistakes_in_expressions_speak_of_the_expression(session):
         session.watch("x.sum() +")
     assert session.watches == ()
     session.watch("fill_constant_0.tmp_0@GRAD")
-    assert session.snapshot.watches == (("fill_constant_0.tmp_0@GRAD", "—"),)
+    assert session.snapshot.watches == (
+        ("fill_constant_0.tmp_0@GRAD", '"fill_constant_0.tmp_0@GRAD" has no value here.'),
+    )
 
 
 def test_the_face_in_a_notebook_marks_the_next_operator_and_the_error(session):

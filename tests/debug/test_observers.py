@@ -13,8 +13,6 @@ from fluidnb import layers
 from fluidnb.errors import EnforceNotMet
 from fluidnb.runtime.interrupt import hold
 
-pytestmark = pytest.mark.live
-
 
 @pytest.fixture
 def session():

@@ -74,14 +74,14 @@ def test_running_again_replaces(session: Session) -> None:
         assert session.state() == before
     session.run("%%fluid add --in turns\nlayers.assign(total + 1.0, output=total);")
     assert total() == 14  # 2 * (2 * (2 * (0 + 1) + 1) + 1)
-    assert session.run("%fluid undo") == "put back: add, after\n"
+    assert session.run("%fluid undo") == "put back: add\n"
     assert session.state() == before
     session.run("%fluid drop twice")
     assert total() == 6
-    assert session.run("%fluid undo") == "put back: twice, after\n"
+    assert session.run("%fluid undo") == "put back: twice\n"
     session.run("%fluid drop twice")
     session.run(f"%%fluid third --in turns\n{ADD}")
-    assert session.run("%fluid undo") == "put back: after; removed: third\n"
+    assert session.run("%fluid undo") == "put back: nothing; removed: third\n"
     assert "built again: after" not in session.run("%%fluid other\nz = layers.relu(step)")
 
 
@@ -127,19 +127,42 @@ def test_an_error_leaves_everything(session: Session) -> None:
     assert "cell add, line 2" in shown
     session.fail("%%fluid third --in turns\nlayers.relu(total)\n1 / 0")
     session.fail(LOOP.replace("turns.block()", "turns.blok()"))
-    error, shown = session.fail("%%fluid loop\npass")
-    assert 'cell "add" goes on with a block that cell "loop" no longer opens' in str(error)
-    assert "%fluid drop" in shown
     assert session.state() == before
     assert session.names["turns"] is handle
     assert total() == 6
+
+
+def test_a_part_whose_block_is_gone_is_stale_and_heals(session: Session) -> None:
+    session.run(DATA)
+    session.run(LOOP)
+    session.run(f"%%fluid add --in turns\n{ADD}")
+    session.run(f"%%fluid twice --in turns\n{ADD}")
+    before = session.state()
+    shown = session.run("%%fluid loop\npass")
+    assert 'stale: add, cell "add" goes on with a block that cell "loop" no longer opens' in shown
+    assert "stale: twice" in shown
+    session.fail(f"%%fluid add --in turns\n{ADD}")
+    assert "stale" not in session.run("%%fluid other\npass")
+    assert "built again: add, twice" in session.run(LOOP)
+    assert session.state() == before
+    assert "stale: add, NameError" not in session.run("%fluid cells")
+    assert total() == 12
 
 
 def test_what_comes_later_is_not_there_yet(session: Session) -> None:
     session.run(DATA)
     session.run(LOOP)
     session.run("%%fluid later\nweight = layers.create_parameter([1], 'float32')")
-    _, shown = session.fail("%%fluid add --in turns\nlayers.assign(total * weight, output=total)")
+    session.run("%%fluid add --in turns\nlayers.assign(total * weight, output=total)")
+    assert [p.title for p in session.bench.cells] == ["data", "later", "loop", "add"]
+
+
+def test_what_comes_later_in_the_notebook_is_not_there_yet(session: Session) -> None:
+    session.bench.notebook.report(["a", "b", "c", "d"])
+    session.run(DATA, "a")
+    session.run(LOOP, "b")
+    session.run("%%fluid later\nweight = layers.create_parameter([1], 'float32')", "c")
+    _, shown = session.fail("%%fluid add --in turns\nlayers.assign(total * weight, output=total)", "d")
     assert 'Cell "later" binds weight, and comes after cell "loop"' in shown
 
 
@@ -490,17 +513,28 @@ def test_an_index_stays_that_of_the_block(session: Session) -> None:
     session.run(DATA)
     session.run(LOOP)
     session.run(f"%%fluid add --in 1\n{ADD}", "c")
-    before = session.state()
     branch = "%%fluid first\nz = layers.ones([1], 'float32')\nwith layers.ConditionalBlock([z]).block():\n    pass"
-    error, shown = session.fail(branch, "a")
-    assert 'cell "add" goes on with block 1, which would be block 2' in str(error)
-    assert session.state() == before
-    session.run(f"%%fluid add --in turns\n{ADD}", "c")
-    session.run(branch, "a")
+    assert "stale: add, goes on with block 1, which would be block 2" in session.run(branch, "a")
     session.run(f"%%fluid add --in 2\n{ADD}", "c")
     assert total() == 6
     session.bench.drop_deleted(["a"])
-    assert "add says 2, its block is block 1 now" in session.run("%%fluid z\npass")
+    [row] = [row for row in session.run("%fluid cells").splitlines() if row.startswith("add ")]
+    assert "stale: goes on with block 2, which would be block 1" in row
+    session.run(f"%%fluid add --in 1\n{ADD}", "c")
+    assert total() == 6
+
+
+def test_a_part_does_not_take_the_block_of_another(session: Session) -> None:
+    session.run(DATA)
+    session.run(LOOP)
+    session.run("%%fluid yes\nwith layers.ConditionalBlock([layers.less_than(i, n)]).block():\n    pass")
+    session.run("%%fluid add --in 2\nlayers.assign(layers.scale(total, 1.0), output=total);")
+    before = session.state()
+    error, _ = session.fail(
+        "%%fluid inner --in turns\nwith layers.ConditionalBlock([layers.less_than(i, n)]).block():\n    pass"
+    )
+    assert 'cell "add" goes on with block 2, which would be block 3' in str(error)
+    assert session.state() == before
 
 
 def test_a_cell_that_ran_a_program_takes_no_others(session: Session) -> None:

@@ -105,7 +105,7 @@ def test_a_graph_in_a_notebook(
     assert "dot took more than 1 s" in pages[-1]
     dot.write_text("#!/bin/sh\necho '<svg><g id=\"graph0\"/></svg>'\n")
     session.run("%fluid graph")
-    assert "<svg><g id=" in pages[-1]
+    assert "<svg style=\"max-width:none\"><g id=" in pages[-1]
     assert "19 ops" in pages[-1]
 
 

@@ -28,8 +28,6 @@ from fluidnb_magics.widgets.explorer_graph import drawn
 from tests.magics.conftest import Session
 from tests.magics.test_cells import LOOP, model
 
-pytestmark = pytest.mark.live
-
 
 class Page:
     """What a page would hear of an explorer.

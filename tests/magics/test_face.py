@@ -78,7 +78,8 @@ def test_a_terminal_shows_the_text_face(session: Session) -> None:
 def test_roles_have_their_colours_in_the_widgets_too() -> None:
     text = re.sub(r"\s+", " ", style("shared"))
     for role, colour in COLOURS.items():
-        assert re.search(rf"\.p-{role}[^{{]*{{ color: {colour}; }}", text), role
+        mixed = re.escape(f"color: color-mix(in srgb, {colour} 60%, var(--fw-text));")
+        assert re.search(rf"\.p-{role}[^{{]*{{ {mixed} }}", text), role
 
 
 def test_scripts_fetch_nothing_and_need_no_build() -> None:

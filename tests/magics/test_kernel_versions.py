@@ -5,12 +5,8 @@ from __future__ import annotations
 import json
 from typing import Any
 
-import pytest
-
 from tests.magics.test_lab_debugger import kernel, pytest_generate_tests
 from tests.tools.kernel import LiveKernel
-
-pytestmark = pytest.mark.live
 
 __all__ = ["kernel", "pytest_generate_tests"]
 

@@ -22,8 +22,6 @@ from tests.magics.conftest import Session
 from tests.magics.test_cells import LOOP
 from tests.magics.test_memory import DATA, FEED, NET
 
-pytestmark = pytest.mark.live
-
 RUN = f"%fluid run {FEED} --fetch loss"
 
 
@@ -325,6 +323,43 @@ def test_a_profile_in_columns(trained: Session, monkeypatch: pytest.MonkeyPatch)
     op = fluid.default_main_program().desc.blocks[first[2]].ops[first[3]]
     assert first[0] == op.optype and first[6] == [*op.output_arg_names(), *op.input_arg_names()]
     assert "<svg" in face.html() and face.lines()
+
+
+def test_a_profile_follows_what_trains_and_needs_no_feed(trained: Session) -> None:
+    from fluidnb.runtime.observe import observers
+
+    before = list(observers)
+    assert "no run yet" in trained.run("%fluid profile --live")
+    face = TimelineExplorer(trained.bench, fluid.default_main_program())
+    clock = wind(face)
+    assert face.timeline["start"] == [] and face.state == "no run yet: the next one is shown"
+    fluid.Executor().run(fluid.Program())
+    assert face.timeline["start"] == []
+    clock.now = 1.0
+    run()
+    first = face.timeline
+    types = [row[0] for row in first["ops"]]
+    assert types[0] == "mul" and types[-1] == "sgd" and len(types) == len(first["start"]) > 8
+    assert face.state == "run 1 since this was opened"
+    run(3)
+    assert face.timeline is first and observers == before, "one run is recorded, until the next update"
+    clock.now = 2.0
+    run()
+    assert face.state == "run 2 since this was opened" and face.timeline is not first
+    face.close()
+    assert observers == before
+
+
+def test_a_profile_changes_no_parameter(trained: Session) -> None:
+    def held() -> bytes:
+        return np.array(fluid.global_scope().find_var("net.fc_0.w_0").get_tensor()).tobytes()
+
+    before = held()
+    trained.run(f"%fluid profile {FEED} --fetch loss --steps 3")
+    trained.run(f"%fluid memory --growth 3 {FEED} --fetch loss")
+    assert held() == before
+    trained.run(RUN)
+    assert held() != before
 
 
 def test_in_a_terminal_the_text_faces_are_shown_once(trained: Session) -> None:

@@ -27,7 +27,7 @@ def test_what_of_an_lstm_is_shown(session: Session) -> None:
 
 
 def test_operators_by_a_part_of_their_names(session: Session) -> None:
-    assert "  lstm lstm_unit lstmp\n" in session.run("%fluid ops lst") + "\n"
+    assert "  cudnn_lstm lstm lstm_unit lstmp\n" in session.run("%fluid ops lst") + "\n"
     assert "sequence (1)\n  sequence_pool" in session.run("%fluid ops sequence_p?ol")
     whole = session.run("%fluid ops")
     assert "activation (" in whole and "relu_grad" not in whole

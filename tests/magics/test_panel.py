@@ -13,8 +13,6 @@ from fluidnb_magics.widgets.panel import Panel
 from fluidnb_magics.widgets.panel_moves import MOVES
 from fluidnb_magics.widgets.plain_panel import PlainPanel
 
-pytestmark = pytest.mark.live
-
 NET = """%%fluid net
 x = layers.data("x", shape=[2], lod_level=1)
 i = layers.fill_constant([1], "int64", 0)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 import threading
+from pathlib import Path
 from typing import Any
 
-import pytest
 from IPython.core.error import UsageError
 
 from fluidnb.dap.server import Server
@@ -14,8 +14,6 @@ from fluidnb.debug.session import current
 from tests.dap.client import PATIENCE
 from tests.dap.sockets import Wire
 from tests.magics.conftest import Session
-
-pytestmark = pytest.mark.live
 
 NET = """%%fluid net
 x = layers.data("x", shape=[2])
@@ -26,10 +24,10 @@ RUN = "out = fluid.Executor().run(feed={'x': np.ones((1, 2), 'float32')}, fetch_
 
 def join(session: Session) -> tuple[Wire, Server]:
     """A client of what ``%fluid serve`` prints, and the server."""
-    found = re.search(r"debug adapter at 127\.0\.0\.1:(\d+), token (\S+)", session.run("%fluid serve"))
+    found = re.search(r"debug adapter at 127\.0\.0\.1:(\d+), token in (\S+)", session.run("%fluid serve"))
     server = session.bench.server
     assert found is not None and server is not None and server.port == int(found[1])
-    return Wire(server.port).begin(found[2]), server
+    return Wire(server.port).begin(Path(found[2]).read_text()), server
 
 
 def test_a_run_of_a_cell_waits_for_the_editor(session: Session) -> None:

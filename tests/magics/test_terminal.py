@@ -12,8 +12,6 @@ from typing import Any
 
 import pytest
 
-pytestmark = pytest.mark.live
-
 ROOT = Path(__file__).resolve().parents[2]
 pexpect = pytest.importorskip("pexpect")
 
@@ -35,7 +33,7 @@ class Typed:
     def __init__(self, home: Path, *options: str) -> None:
         self.child: Any = pexpect.spawn(
             sys.executable, ["-m", "IPython", "--no-banner", "--no-confirm-exit", *options], env=environment(home),
-            dimensions=(50, 130), encoding="utf-8", timeout=30,
+            dimensions=(50, 130), encoding="utf-8", timeout=90,
         )  # fmt: skip
         self.number = 1
         self.child.expect_exact(f"In [{self.number}]:")
@@ -115,7 +113,7 @@ def test_tab_in_the_terminal(tmp_path: Path) -> None:
     stream = pyte.Stream(screen)
     child: Any = pexpect.spawn(
         sys.executable, ["-m", "IPython", "--no-banner", "--no-confirm-exit"], env=environment(tmp_path),
-        dimensions=(50, 130), encoding="utf-8", timeout=30,
+        dimensions=(50, 130), encoding="utf-8", timeout=90,
     )  # fmt: skip
 
     def wait_for(text: str) -> None:
@@ -145,7 +143,7 @@ def test_the_demonstration(tmp_path: Path) -> None:
         env=environment(tmp_path),
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=90,
     )
     assert done.returncode == 0, done.stdout + done.stderr
     found = re.search(r"test accuracy (0\.\d+) \(wanted 0.95\), all in ([\d.]+) s", done.stdout)
@@ -162,7 +160,7 @@ def test_a_failing_cell_fails_the_demonstration(tmp_path: Path) -> None:
         "raise SystemExit(demo.main([]))"
     )
     done = subprocess.run(
-        [sys.executable, "-c", code], env=environment(tmp_path), capture_output=True, text=True, timeout=60
+        [sys.executable, "-c", code], env=environment(tmp_path), capture_output=True, text=True, timeout=90
     )
     assert done.returncode == 1
     assert "nope" in done.stdout + done.stderr

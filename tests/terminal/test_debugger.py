@@ -11,8 +11,6 @@ import pytest
 
 from tests.magics.test_terminal import environment
 
-pytestmark = pytest.mark.live
-
 pexpect = pytest.importorskip("pexpect")
 pyte = pytest.importorskip("pyte")
 
@@ -73,7 +71,7 @@ class Screen:
         self._stream = pyte.Stream(self.screen)
         self.child: Any = pexpect.spawn(
             sys.executable, ["-m", "IPython", "--no-banner", "--no-confirm-exit", "--simple-prompt", "--colors=Linux"],
-            env=environment(home), dimensions=(60, 110), encoding="utf-8", timeout=30, cwd=str(home),
+            env=environment(home), dimensions=(60, 110), encoding="utf-8", timeout=90, cwd=str(home),
         )  # fmt: skip
         self.wait("In [1]:")
 

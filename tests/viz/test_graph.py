@@ -17,7 +17,7 @@ from fluidnb.errors import NotFound, OpValueError
 from fluidnb.program import Program
 from fluidnb.viz.edges import flows, lanes
 from fluidnb.viz.fold import unfold
-from fluidnb.viz.level import MOST, fold_chains
+from fluidnb.viz.level import FEW, MOST, fold_chains
 from fluidnb.viz.model import BlockRow, OpRow, ProgramPicture, SlotRow, VarRow
 
 
@@ -59,6 +59,56 @@ def test_every_fold_of_a_level_can_be_opened_down_to_single_operators() -> None:
         opened = viz.level(viz.part(whole, folds[-1].type))
     assert 1 <= depth <= 3
     assert shown(opened)[-1].index == 1999
+
+
+def layered(count: int) -> ProgramPicture:
+    """A network of fully connected layers that one line made in a loop, with its backward part and an optimizer."""
+    ops: list[OpRow] = []
+
+    def add(type: str, role: str, reads: tuple[str, ...], writes: str) -> None:
+        ins = (SlotRow("X", tuple(VarRow(n, "lod_tensor", "float32", (-1, 16), parameter=".w" in n) for n in reads)),)
+        ops.append(OpRow(0, len(ops), type, role, ins, slot(writes), place="cell net, line 3", source="h = fc(h)"))
+
+    for i in range(count):
+        add("mul", "forward", (f"fc_{i - 1}.tmp_2", f"fc_{i}.w_0"), f"fc_{i}.tmp_0")
+        add("elementwise_add", "forward", (f"fc_{i}.tmp_0", f"fc_{i}.b_0"), f"fc_{i}.tmp_1")
+        add("relu", "forward", (f"fc_{i}.tmp_1",), f"fc_{i}.tmp_2")
+    for i in reversed(range(count)):
+        add("relu_grad", "backward", (f"fc_{i}.tmp_2", f"fc_{i}.tmp_2@GRAD"), f"fc_{i}.tmp_1@GRAD")
+        add("mul_grad", "backward", (f"fc_{i}.w_0", f"fc_{i}.tmp_1@GRAD"), f"fc_{i - 1}.tmp_2@GRAD")
+    for i in range(count):
+        add("sgd", "optimizer", (f"fc_{i}.w_0", f"fc_{i}.w_0@GRAD"), f"fc_{i}.w_0")
+    return ProgramPicture(BlockRow(0, -1, tuple(ops)))
+
+
+def test_a_large_program_is_folded_by_layer() -> None:
+    whole = layered(90)
+    rows = shown(viz.level(whole))
+    assert [(op.type, op.hidden) for op in rows[:2]] == [("fc_0", "3 ops"), ("fc_1", "3 ops")]
+    assert [(op.type, op.hidden) for op in rows[90:92]] == [("fc_89", "2 ops"), ("fc_88", "2 ops")]
+    assert unfold(viz.level(whole)).root == whole.root
+
+
+def test_layers_that_are_too_many_are_folded_together() -> None:
+    whole = layered(900)  # 5,400 operators
+    rows = shown(viz.level(whole))
+    assert FEW <= len(rows) <= MOST
+    assert re.fullmatch(r"0:0-\d+  fc_0 … fc_\d+", rows[0].type)
+    ends = [op.hides[-1] for op in rows if op.hides and op.role == "forward"]
+    assert all(op.type == "relu" for op in ends), "a layer is cut in two"
+    assert unfold(viz.level(whole)).root == whole.root
+
+
+def test_shapes_on_edges_and_weights_as_nodes() -> None:
+    text = viz.dot_text(layered(2), "a_")
+    assert 'label="N×16"' in text
+    assert 'id="a_var_fc_0.w_0"' in text and text.count("style=dashed]") == 2, "forward operators alone have weights"
+    assert "a_var_" not in viz.dot_text(viz.level(layered(900)), "a_")
+
+
+def test_no_text_is_longer_than_graphviz_takes() -> None:
+    text = viz.dot_text(viz.level(layered(3400)))
+    assert max(map(len, text.splitlines())) < 16_000
 
 
 def test_chains_are_folded_before_anything_else() -> None:

@@ -16,6 +16,7 @@ from fluidnb import viz
 from fluidnb.memory import Stats
 from fluidnb.runtime import placing
 from fluidnb.runtime.arena import place
+from fluidnb.runtime.program_state import program_state
 from fluidnb.viz.buffer_groups import Groups
 from fluidnb.viz.memory_model import ArenaMap, Buffer, Holder, MemoryPicture, PoolPicture, Step
 from tests.viz import memory_models
@@ -84,7 +85,7 @@ def test_nothing_is_lost(placed: list[tuple[list[Life], int]]) -> None:
     block = fluid.default_main_program().global_block()
     assert [s.type for s in arena.steps] == [op.type for op in block.ops]
     named = {n for b in arena.buffers for n in b.names}
-    plan = fluid.default_main_program().desc.prepared["recent"][-1]
+    plan = program_state(fluid.default_main_program().desc).recent[-1]
     local = {n for op in block.ops for row in op.desc.outs.values() for n in row}
     kept = {h.name for h in viz.read_memory().holders}
     assert local - named <= plan.pinned | plan.persistable | kept | {"@EMPTY@"}

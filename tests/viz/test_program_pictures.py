@@ -160,3 +160,46 @@ def test_a_row_begins_with_the_result_and_ends_with_what_only_the_gradient_wants
     assert rows["sequence_pool"].writes[0].facts == "float32[-1, 4]"
     assert [slot.name for slot in rows["top_k"].outs] == ["Out", "Indices"]
     assert rows["adam"].left.startswith("w, ")
+
+
+def test_an_operator_is_not_cut_while_columns_beside_it_are_empty() -> None:
+    from fluidnb.viz.spans import columns, plain
+
+    rows = [[[("x" * 60, "")], [], []], [[("y", "")], [("float32[-1, 10]", "")], [("cell net, line 3", "")]]]
+    lines = plain(columns(rows, 70)).splitlines()
+    assert lines[0] == "x" * 60 and "cell net, line 3" in lines[1]
+    assert all(len(line) <= 70 for line in lines)
+    attrs = tuple((f"attribute_{i}", "12345") for i in range(5))
+    op = OpRow(0, 0, "relu", "forward", attrs=attrs)
+    assert len(op.text) > 90 and "…" not in viz.program_svg(ProgramPicture(BlockRow(0, -1, (op,))), "a_")
+
+
+def channels(colour: str) -> list[float]:
+    """A colour's parts from 0 to 1."""
+    return [int(colour[i : i + 2], 16) / 255 for i in (1, 3, 5)]
+
+
+def contrast(one: list[float], other: list[float]) -> float:
+    """The contrast of two colours as WCAG defines it."""
+
+    def light(rgb: list[float]) -> float:
+        parts = [v / 12.92 if v <= 0.04045 else ((v + 0.055) / 1.055) ** 2.4 for v in rgb]
+        return sum(weight * part for weight, part in zip((0.2126, 0.7152, 0.0722), parts, strict=True))
+
+    low, high = sorted((light(one), light(other)))
+    return (high + 0.05) / (low + 0.05)
+
+
+@pytest.mark.parametrize("ground, ink", [("#ffffff", 0.13), ("#111111", 1.0)], ids=["light", "dark"])
+def test_texts_have_enough_contrast(ground: str, ink: float) -> None:
+    svg = viz.program_svg(viz.read_program(fluid.default_main_program())) + viz.program_svg(
+        ProgramPicture(BlockRow(0, -1, (OpRow(0, 0, "relu", "forward", place="cell net, line 1"),)))
+    )
+    behind = channels(ground)
+    for opacity in {float(v) for v in re.findall(r'<t(?:ext|span)[^>]* fill-opacity="([\d.]+)"', svg)}:
+        assert contrast([opacity * ink + (1 - opacity) * v for v in behind], behind) >= 4.5, opacity
+    hues = set(re.findall(r'<t(?:ext|span)[^>]* fill="(#\w{6})" style="fill:color-mix\(in srgb,#\w{6} 60%', svg))
+    assert hues and not re.search(r'<t(?:ext|span)[^>]* fill="#\w{6}"(?! style)', svg)
+    for hue in {*hues, *COLOURS.values(), "#d97706"}:
+        assert contrast([0.6 * v + 0.4 * ink for v in channels(hue)], behind) >= 4.5, hue
+    assert "max-width:none" in svg, "a page may shrink it"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import math
+import re
 import xml.etree.ElementTree as ET
 from collections.abc import Callable, Iterator
 
@@ -12,7 +13,8 @@ import pytest
 
 import fluidnb as fluid
 from fluidnb.errors import OpTypeError
-from fluidnb.viz.curves import MOST_POINTS, Curve, bars, curves_svg
+from fluidnb.viz.curves import MOST_POINTS, Curve, bars, smoothed
+from fluidnb.viz.curves_svg import curves_svg, traces
 from fluidnb.viz.outlet import Notebook, Plain, Quiet, Terminal
 from fluidnb.viz.progress import Progress, progress
 from fluidnb.viz.progress_faces import State, html_face, text_face
@@ -182,3 +184,35 @@ def test_any_curve_can_be_drawn(values: list[float]) -> None:
     ET.fromstring(curves_svg([curve]))
     assert text_face(state)
     assert html_face(state)
+
+
+def test_shares_have_an_axis_of_their_own_and_each_step_its_values() -> None:
+    loss, accuracy, tested = Curve("loss"), Curve("accuracy", share=True), Curve("loss")
+    for i in range(300):
+        loss.add(i, 40.0 + 10 * math.sin(i))
+        accuracy.add(i, 0.5 + i / 1000)
+    tested.add(299, 45.0)
+    alone = curves_svg([loss], smooth=1)
+    assert 'text-anchor="start"' not in alone and 'stroke-opacity=".3"' not in alone
+    svg = curves_svg(traces([loss, accuracy], [tested]), smooth=30)
+    drawn = ET.fromstring(svg)
+    right = [e.text for e in drawn.iter("{http://www.w3.org/2000/svg}text") if e.get("text-anchor") == "start"]
+    assert right and all(0.5 <= float(text or 0) <= 0.8 for text in right)
+    assert svg.count('stroke-opacity=".3"') == 2, "both curves as they are, paler"
+    shown = ["".join(g.itertext()) for g in drawn.iter() if g.get("class") == "fluidnb-at"]
+    assert 50 < len(shown) <= 96
+    assert "step 300" in shown[-1] and "accuracy 0.7845" in shown[-1] and "test loss 45" in shown[-1]
+    values = [v for _, v in smoothed(loss, 30)]
+    assert max(values[60:]) - min(values[60:]) < 3 < max(v for _, v in loss.points) - 40
+
+
+def test_means_of_passes_stay_where_nobody_looks() -> None:
+    out = io.StringIO()
+    tested = {"<lambda>": 2.0}
+    loop = Progress(lambda: iter(range(4)), lambda: 1.0, passes=2, outlet=Plain(out), after_pass=lambda: tested)
+    for i in loop:
+        loop.take([float(i)])
+    lines = out.getvalue().splitlines()
+    assert re.match(r"pass 1  <lambda> 1\.5  test <lambda> 2  in ", lines[0]) and lines[1].startswith("pass 2")
+    assert "8/8" in lines[2] and len(lines) == 3
+    assert html_face(loop.state()).count("<tr>") == 3

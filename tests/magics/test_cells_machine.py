@@ -1,0 +1,339 @@
+"""Edits, moves, deletions, interrupts, undos and restarts in any order: Run All builds the bytes of a fresh run.
+
+A notebook is a list of cells. Its front end is JupyterLab, which reports the ids of cells, deletions and perhaps the
+order, or bare IPython, which reports nothing: then cells have names, and the order is that of their first run, or of
+what they read.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from types import SimpleNamespace
+
+import pytest
+from hypothesis import HealthCheck, note, settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, initialize, rule, run_state_machine_as_test
+from IPython.core.interactiveshell import InteractiveShell
+from IPython.utils.capture import capture_output
+
+import fluidnb as fluid
+from fluidnb_magics import extension
+
+#: How many sequences each front end gets: in `make test`, `make test-more`, and `make test-full` (10,000 in all).
+FEW, SEVERAL, MANY = 4, 60, 3_334
+FULL = settings.default.max_examples > 100
+
+#: Parts of a model. The text after the first line; {i} is what it reads, {o} what it binds.
+BODIES = (
+    "{o} = layers.fc({i}, size)",
+    "{o} = layers.fc({i}, size, act='relu')",
+    "{o} = layers.relu({i})",
+    "{o} = layers.tanh({i})\nlayers.relu({o})",
+    "layers.fc({i}, 2)\n{o} = layers.scale({i}, 2.0)",
+    "def block(v): return layers.fc(v, size)\n{o} = block(block({i}))",
+    "parts = [layers.relu({i})]\nparts.append(layers.tanh(parts[0]))\n{o} = layers.sum(parts)",
+    "{o} = layers.dropout(layers.batch_norm({i}), 0.5)",
+    "{o} = layers.scale({i}, 3.0)\n{o}.stop_gradient = True",
+    "size = 5\n{o} = layers.relu({i})",
+    "if interrupt: raise KeyboardInterrupt\n{o} = layers.sigmoid({i})",
+    "{o} = layers.fc({i}, 'wrong')",
+    "clone = fluid.default_main_program().clone()\n{o} = layers.relu({i})",
+)
+LOOP = (
+    "k = layers.fill_constant([1], 'int64', 0)\nmost = layers.fill_constant([1], 'int64', 3)\n"
+    "more = layers.less_than(k, most)\nturns = layers.While(more)\n"
+    "with turns.block():\n    layers.increment(k, 1)\n    layers.less_than(k, most, cond=more)"
+)
+PARTS = ("total = layers.scale({i}, 2.0)", "layers.assign(layers.relu({i}), output={i})", "w = layers.fc({i}, size)")
+LOSS = "loss = layers.mean({i})\nfluid.optimizer.{kind}(0.1).minimize(loss);"
+NAMES = ("x", "h", "g", "u")
+
+
+@dataclass(frozen=True)
+class Text:
+    """A cell as the notebook shows it.
+
+    Args:
+        id: the front end's id.
+        name: the name after ``%%fluid``, or empty.
+        body: what stands below.
+        block: the block that it goes on with, or empty.
+    """
+
+    id: str
+    name: str
+    body: str
+    block: str = ""
+
+    @property
+    def text(self) -> str:
+        """All of it."""
+        options = f" --in {self.block}" if self.block else ""
+        return f"%%fluid {self.name}{options}\n{self.body}\n"
+
+
+class Front:
+    """One kernel and what a front end sends to it.
+
+    Args:
+        shell: the shell.
+    """
+
+    def __init__(self, shell: InteractiveShell) -> None:
+        self.shell = shell
+        self.restart()
+
+    def restart(self) -> None:
+        """Begin with an empty session."""
+        extension.unload(self.shell)
+        for name in [n for n in self.shell.user_ns if not n.startswith("_")]:
+            self.shell.user_ns.pop(name)
+        self.bench = extension.load(self.shell).bench
+        self.shell.user_ns.update(size=3, interrupt=False)
+
+    def run(self, cell: Text, ids: bool, order: list[Text] | None, deleted: list[str]) -> bool:
+        """Run a cell; whether it succeeded."""
+        if order is not None:
+            self.bench.notebook.report([each.id for each in order])
+        parent = {"metadata": {"deletedCells": deleted}}
+        self.shell.kernel = SimpleNamespace(get_parent=lambda: parent) if ids else None  # type: ignore[attr-defined]
+        try:
+            with capture_output():
+                done = self.shell.run_cell(cell.text, store_history=True, cell_id=cell.id if ids else None)
+                return bool(done.success)
+        finally:
+            del self.shell.kernel  # type: ignore[attr-defined]
+
+
+def state() -> tuple[bytes, bytes]:
+    """The bytes of the default programs."""
+    main, startup = fluid.default_main_program(), fluid.default_startup_program()
+    return main.desc.serialize_to_string(), startup.desc.serialize_to_string()
+
+
+shells: list[InteractiveShell] = []
+
+
+@pytest.fixture(scope="module", autouse=True)
+def two_shells(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """A shell to work in, and one for fresh runs."""
+    InteractiveShell.clear_instance()
+    shells[:] = [
+        InteractiveShell.instance(ipython_dir=str(tmp_path_factory.mktemp("ipython"))),
+        InteractiveShell(),
+    ]
+    for shell in shells:
+        shell.history_manager.enabled = False
+    yield
+    for shell in shells:
+        extension.unload(shell)
+        shell.history_manager.end_session()
+    shells.clear()
+    InteractiveShell.clear_instance()
+
+
+names = st.sampled_from(NAMES)
+bodies = st.one_of(
+    st.builds(lambda body, i, o: body.format(i=i, o=o), st.sampled_from(BODIES), names, names),
+    st.builds(lambda i, kind: LOSS.format(i=i, kind=kind), names, st.sampled_from(("SGD", "Adam"))),
+)
+parts = st.builds(lambda body, i: body.format(i=i), st.sampled_from(PARTS), names)
+which = st.integers(0, 30)
+
+
+class Notebook(RuleBasedStateMachine):
+    """A notebook whose front end reports ids and order."""
+
+    #: Whether the front end sends ids, and whether it reports the order.
+    ids, ordered = True, True
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.around = fluid.fresh()
+        self.around.__enter__()
+        self.front = Front(shells[0])
+        self.cells: list[Text] = []
+        self.trash: list[tuple[int, Text]] = []
+        self.deleted: list[str] = []
+        self.count = 0
+
+    def teardown(self) -> None:
+        self.around.__exit__(None, None, None)
+
+    # What a user does to the notebook.
+
+    def fresh_id(self) -> str:
+        self.count += 1
+        return f"{self.count:08d}"
+
+    @initialize(named=st.booleans(), loop=st.booleans())
+    def begin(self, named: bool, loop: bool) -> None:
+        texts = ["x = layers.data('x', shape=[4])", *([LOOP] if loop else []), "h = layers.fc(x, size)"]
+        for i, text in enumerate(texts):
+            self.cells.append(Text(self.fresh_id(), f"c{i}" if named or not self.ids else "", text))
+        self.run_all()
+
+    @rule(at=which, body=bodies, named=st.booleans())
+    def insert(self, at: int, body: str, named: bool) -> None:
+        at = at % (len(self.cells) + 1) if self.ordered else len(self.cells)
+        each = self.fresh_id()
+        self.cells.insert(at, Text(each, f"n{each[-3:]}" if named or not self.ids else "", body))
+
+    @rule(body=parts, named=st.booleans())
+    def insert_part(self, body: str, named: bool) -> None:
+        each = self.fresh_id()
+        name = f"n{each[-3:]}" if named or not self.ids else ""
+        self.cells.append(Text(each, name, body, "turns"))
+
+    @rule(at=which, body=bodies)
+    def edit(self, at: int, body: str) -> None:
+        if self.cells:
+            at %= len(self.cells)
+            self.cells[at] = replace(self.cells[at], body=body)
+
+    @rule(old=names, new=names)
+    def rename_variable(self, old: str, new: str) -> None:
+        self.cells = [replace(cell, body=cell.body.replace(f"{old} = ", f"{new} = ")) for cell in self.cells]
+
+    @rule(at=which, name=st.sampled_from(("", "c0", "c1", "c2", "other")))
+    def rename_cell(self, at: int, name: str) -> None:
+        if self.cells and self.ids:
+            at %= len(self.cells)
+            self.cells[at] = replace(self.cells[at], name=name)
+
+    @rule(at=which, to=which)
+    def move(self, at: int, to: int) -> None:
+        if self.cells and self.ordered:
+            cell = self.cells.pop(at % len(self.cells))
+            self.cells.insert(to % (len(self.cells) + 1), cell)
+
+    @rule(at=which)
+    def delete(self, at: int) -> None:
+        if len(self.cells) > 1:
+            self.take_out(at % len(self.cells))
+
+    def take_out(self, at: int) -> None:
+        cell = self.cells.pop(at)
+        self.trash.append((at, cell))
+        if self.ids:
+            self.deleted.append(cell.id)
+        else:
+            with capture_output():
+                self.front.shell.run_cell(f"%fluid drop {cell.name}")
+
+    @rule()
+    def restore(self) -> None:
+        if self.trash and self.ordered:
+            at, cell = self.trash.pop()
+            self.cells.insert(min(at, len(self.cells)), cell)
+
+    # What a user runs.
+
+    def run(self, cell: Text) -> bool:
+        deleted, self.deleted = [i for i in self.deleted if i not in {c.id for c in self.cells}], []
+        return self.front.run(cell, self.ids, self.cells if self.ordered else None, deleted)
+
+    @rule(at=which)
+    def run_one(self, at: int) -> None:
+        if self.cells:
+            before, follows = state(), self.ordered or self.deleted
+            if not self.run(self.cells[at % len(self.cells)]) and not follows:
+                assert state() == before
+
+    @rule(at=which)
+    def run_above(self, at: int) -> None:
+        for cell in self.cells[: at % (len(self.cells) + 1)]:
+            if not self.run(cell):
+                break
+
+    @rule(at=which)
+    def interrupt(self, at: int) -> None:
+        self.front.shell.user_ns["interrupt"] = True
+        self.run_one(at)
+        self.front.shell.user_ns["interrupt"] = False
+
+    @rule()
+    def undo(self) -> None:
+        with capture_output():
+            self.front.shell.run_cell("%fluid undo")
+
+    @rule()
+    def reload(self) -> None:
+        """The page forgets which cells it deleted; without the order of those that are left, nothing tells."""
+        if self.ordered:
+            self.deleted.clear()
+
+    @rule()
+    def restart(self) -> None:
+        self.around.__exit__(None, None, None)
+        self.around = fluid.fresh()
+        self.around.__enter__()
+        self.front.restart()
+        self.deleted.clear()
+
+    @rule()
+    def run_all(self) -> None:
+        """Run all cells, but those that a fresh kernel cannot build either; then the same in a fresh kernel."""
+        self.front.shell.user_ns.update(size=3)
+        if self.ordered:
+            while not all(fine := self.fresh_run(self.cells)[0]):
+                self.take_out(fine.index(False))
+            fine = [self.run(cell) for cell in self.cells]
+            there = self.cells
+        else:
+            self.drop_undone()
+            while not all(fine := [self.run(cell) for cell in self.cells]):
+                self.take_out(fine.index(False))
+            order = [p.cell.cell_id or p.cell.name for p in self.front.bench.cells if not p.stale]
+            by_name = {cell.id if self.ids else cell.name: cell for cell in self.cells}
+            there = [by_name[name] for name in order if name in by_name]
+        if not self.cells:  # nothing was run that would tell of the last deletions
+            return
+        got = state()
+        for cell in there:
+            note(repr(cell.text))
+        assert all(fine), "a fresh kernel builds what this one refuses"
+        afresh, expected = self.fresh_run(there)
+        assert all(afresh), "a fresh kernel refuses what this one builds"
+        shown = {cell.id if self.ids else cell.name for cell in there}
+        stale = [p.title for p in self.front.bench.cells if p.stale and (p.cell.cell_id or p.cell.name) in shown]
+        assert stale == []
+        assert got == expected
+
+    def drop_undone(self) -> None:
+        """Drop cells that `%fluid undo` brought back although the notebook has them no more."""
+        shown = {cell.id if self.ids else cell.name for cell in self.cells}
+        while ghosts := [p for p in self.front.bench.cells if (p.cell.cell_id or p.cell.name) not in shown]:
+            self.front.bench.drop([ghosts[0].title])
+
+    def fresh_run(self, cells: list[Text]) -> tuple[list[bool], tuple[bytes, bytes]]:
+        """Which of some cells can be built in a fresh kernel, and the bytes then."""
+        with fluid.fresh():
+            again = Front(shells[1])
+            return [again.run(cell, self.ids, self.cells if self.ordered else None, []) for cell in cells], state()
+
+
+class WithoutOrder(Notebook):
+    """A front end that sends ids and deletions, but no order."""
+
+    ordered = False
+
+
+class Bare(Notebook):
+    """Bare IPython: cells have names."""
+
+    ids = ordered = False
+
+
+@pytest.mark.timeout(36_000)
+@pytest.mark.parametrize("examples", [FEW, pytest.param(MANY if FULL else SEVERAL, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("front_end", [Notebook, WithoutOrder, Bare])
+def test_run_all_is_a_fresh_run(front_end: type[Notebook], examples: int) -> None:
+    run_state_machine_as_test(
+        front_end,
+        settings=settings(
+            max_examples=examples, stateful_step_count=15, deadline=None, suppress_health_check=list(HealthCheck)
+        ),
+    )

@@ -1,0 +1,64 @@
+"""The order of a notebook's cells where no page reports it: the file that the server started the kernel for."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+
+from fluidnb_magics.notebook_order import NotebookOrder
+
+
+def save(file: Path, *ids: str) -> None:
+    file.write_text(json.dumps({"cells": [{"id": each, "cell_type": "code"} for each in ids], "length": len(ids)}))
+
+
+@pytest.fixture
+def order(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> NotebookOrder:
+    monkeypatch.setenv("JPY_SESSION_NAME", str(tmp_path / "a.ipynb"))
+    return NotebookOrder(SimpleNamespace(kernel=object()))
+
+
+def test_the_file_is_read_again_when_it_was_saved(order: NotebookOrder, tmp_path: Path) -> None:
+    file = tmp_path / "a.ipynb"
+    assert order.look("a") == set(), "there is no file yet"
+    save(file, "a", "b", "c")
+    assert order.look("a") == set()
+    assert order.places == {"a": 0, "b": 1, "c": 2}
+    assert order.look("new") == set(), "a cell that was not saved yet says nothing"
+    save(file, "c", "a", "new")
+    assert order.look("a") == {"b"}
+    assert order.places == {"c": 0, "a": 1, "new": 2}
+    file.write_text("no notebook")
+    assert order.look("a") == set()
+    assert order.places == {"c": 0, "a": 1, "new": 2}
+
+
+def test_a_file_that_was_replaced(order: NotebookOrder, tmp_path: Path) -> None:
+    save(tmp_path / "a.ipynb", "a", "b")
+    order.look("a")
+    save(tmp_path / "a.ipynb", "x", "y", "z")
+    assert order.look("x") == {"a", "b"}
+
+
+def test_what_the_page_reports_counts_more(order: NotebookOrder, tmp_path: Path) -> None:
+    save(tmp_path / "a.ipynb", "a", "b")
+    order.report(["b", "a", "c"])
+    assert order.look("c") == set()
+    assert order.places == {"b": 0, "a": 1, "c": 2}
+    order.report(["b", "a"])
+    order.keep(["c"])
+    assert order.look("a") == {"c"}
+    assert order.is_ghost("c")
+    order.keep(["c"])
+    assert order.look("a") == set()
+    assert not order.is_ghost(None)
+
+
+def test_without_a_server_nothing_is_known(order: NotebookOrder, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("JPY_SESSION_NAME")
+    assert order.path == ""
+    assert order.look("a") == set()
+    assert order.places == {}

@@ -1,0 +1,99 @@
+"""Commands as text: short words of gdb and pdb, expressions without a command, lines of a width."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+import pytest
+
+import fluidnb as fluid
+from fluidnb import layers
+from fluidnb.debug.session import Session
+from fluidnb.errors import FluidError
+from fluidnb.terminal.commands import command_of, run_command
+from fluidnb.viz import plain
+
+
+@pytest.fixture
+def session() -> Iterator[Session]:
+    """A session in the second iteration of a loop."""
+    i, n = layers.zeros([1], "int64"), layers.fill_constant([1], "int64", 3)
+    x = layers.data("x", shape=[2])
+    total = layers.fill_constant([1], "float32", 0.0)
+    more = layers.less_than(i, n)
+    with layers.While(more).block():
+        layers.increment(i)
+        layers.assign(layers.elementwise_add(total, layers.reduce_sum(x)), total)
+        layers.less_than(i, n, cond=more)
+    d = fluid.debug(feed={"x": np.ones((1, 2), "float32")})
+    d.run_to("block 1@1")
+    yield d
+    d.close()
+
+
+@pytest.mark.parametrize(
+    ("short", "name"),
+    [
+        ("b", "break"), ("c", "continue"), ("n", "next"), ("s", "step"), ("u", "up"), ("d", "down"), ("p", "print"),
+        ("l", "where"), ("bt", "where"), ("rs", "back"), ("rc", "rcontinue"), ("rn", "rnext"), ("unt", "until"),
+        ("delete", "clear"), ("finish", "out"),
+    ],
+)  # fmt: skip
+def test_short_words(short: str, name: str) -> None:
+    command = command_of(short)
+    assert command is not None and command.name == name
+
+
+def test_up_and_down_show_the_blocks(session: Session) -> None:
+    shown = plain(run_command(session, "u"))
+    assert "while(" in next(line for line in shown.splitlines() if "▶" in line)
+    with pytest.raises(FluidError, match="no block further out"):
+        run_command(session, "u")
+    assert "block 1, iteration 1" in plain(run_command(session, "d"))
+    with pytest.raises(FluidError, match="no block further in"):
+        run_command(session, "d")
+    assert "reduce_sum" in plain(run_command(session, "u op reduce_sum")), "with a place it runs there"
+    assert "no breakpoints" in plain(run_command(session, "break"))
+
+
+def test_an_expression_without_a_command_is_printed(session: Session) -> None:
+    assert plain(run_command(session, "x.sum() + 1")) == "x.sum() + 1  3.0"
+    assert plain(run_command(session, "x")) == "x  float32[1, 2]  [1, 1]"
+
+
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        ("prnt", 'There is no command or variable prnt.*Did you mean "print"'),
+        ("brek op mul", 'There is no command brek.*Did you mean "break"'),
+        ("x = 3", "There is no command x.*edit x = 3 gives x this value"),
+        ("x.summ()", "has no attribute"),
+        ("clear one", "That is no breakpoint"),
+    ],
+)
+def test_what_is_no_command(session: Session, line: str, said: str) -> None:
+    before = session.snapshot
+    with pytest.raises(FluidError, match=f"(?s){said}"):
+        run_command(session, line)
+    assert session.snapshot is before and session["x"].tolist() == [[1.0, 1.0]]
+
+
+@pytest.mark.parametrize("width", [60, 80])
+def test_the_operator_is_never_cut(width: int) -> None:
+    x = layers.data("a_name_as_long_as_users_write_them_now_and_then", shape=[3, 8, 8])
+    with fluid.unique_name.guard("prefix_of_a_block_"):
+        h = layers.batch_norm(layers.conv2d(x, 4, 3, act="relu"))
+    fluid.optimizer.Momentum(0.1, 0.9).minimize(layers.mean(layers.fc(h, 3)))
+    fluid.Executor().run(fluid.default_startup_program())
+    d = fluid.debug(feed={x.name: np.ones((2, 3, 8, 8), "float32")})
+    try:
+        types = [op.type for op in fluid.default_main_program().global_block().ops]
+        for at in range(len(types)):
+            lines = plain(run_command(d, "where", width)).splitlines()
+            assert max(map(len, lines)) <= width
+            row = next(line for line in lines if "▶" in line)
+            assert f"{types[at]}(" in row, row
+            d.step()
+    finally:
+        d.close()
