@@ -10,8 +10,6 @@ from typing import Any
 
 import pytest
 
-pytestmark = pytest.mark.live
-
 pexpect = pytest.importorskip("pexpect")
 pyte = pytest.importorskip("pyte")
 
@@ -71,3 +69,53 @@ def test_ctrl_c_ends_a_run_and_names_the_line(folder: Path) -> None:
     terminal.child.expect_exact("go")
     terminal.child.sendintr()
     assert terminal.end()[-1] == "interrupted at loop.py:8" and terminal.child.exitstatus == 130
+
+
+SCRIPT = """
+import numpy as np
+import paddle.fluid as fluid
+x = fluid.layers.data("x", shape=[4])
+loss = fluid.layers.mean(fluid.layers.fc(x, 3))
+fluid.optimizer.SGD(0.1).minimize(loss)
+exe = fluid.Executor(fluid.CPUPlace())
+exe.run(fluid.default_startup_program())
+for k in range(2):
+    print("loss", exe.run(feed={"x": np.ones((2, 4), "float32")}, fetch_list=[loss])[0].shape)
+"""
+
+
+def typed(terminal: Terminal, line: str, prompt: str = "(fluid) ") -> str:
+    """Type a line; what the screen of 80 columns shows until the next prompt."""
+    terminal.child.sendline(line)
+    terminal.child.expect_exact(prompt)
+    terminal.screen.reset()
+    pyte.Stream(terminal.screen).feed(terminal.child.before)
+    return "\n".join(row.rstrip() for row in terminal.screen.display if row.strip())
+
+
+def test_a_prompt_for_a_script(folder: Path) -> None:
+    (folder / "train.py").write_text(SCRIPT)
+    terminal = Terminal(folder, "debug", "--prompt", "train.py")
+    terminal.child.expect_exact("(fluid) ")
+    assert "entry" in terminal.child.before and "mul" in terminal.child.before
+    assert "op mean" in typed(terminal, "b op mean")
+    shown = typed(terminal, "c")
+    assert "step 2" in shown and "●▶ 2" in shown
+    for name in ("elementwise_add(", "mean_grad(", "elementwise_add_grad("):
+        assert name in shown, "the operator is never what is cut"
+    assert typed(terminal, "x.sum()").splitlines()[1] == "x.sum()  8.0"
+    assert 'Did you mean "print"' in typed(terminal, "prnt x")
+    for line, step in (("n", 3), ("s", 4), ("rs", 3), ("rc", 2), ("bt", 2), ("l", 2), ("u op sgd", 7)):
+        assert f"step {step} " in typed(terminal, line), line
+    assert "no breakpoints" in typed(terminal, "d 1")
+    terminal.child.sendline("c")
+    assert terminal.end()[-1] == "loss (1,)" and terminal.child.exitstatus == 0
+
+
+def test_enter_begins_a_prompt_while_it_waits_for_an_editor(folder: Path) -> None:
+    (folder / "train.py").write_text(SCRIPT)
+    terminal = Terminal(folder, "debug", "train.py")
+    terminal.child.expect_exact("Enter begins a prompt here")
+    assert "entry" in typed(terminal, "")
+    terminal.child.sendline("q")
+    assert "paused at step 0" in "\n".join(terminal.end()) and terminal.child.exitstatus == 130

@@ -24,7 +24,7 @@ Started = list[tuple[str, ...]]
 
 @pytest.fixture
 def started(monkeypatch: pytest.MonkeyPatch) -> Started:
-    """What would be started: module, arguments, folder."""
+    """What would be started: module, arguments, folder. Every optional package counts as installed."""
     seen: Started = []
 
     def start(module: str, *arguments: str, folder: Path | None = None) -> int:
@@ -33,6 +33,8 @@ def started(monkeypatch: pytest.MonkeyPatch) -> Started:
 
     for word in (test, demo, lab, bench):
         monkeypatch.setattr(word, "start", start)
+    for word in (test, demo, lab):
+        monkeypatch.setattr(word, "find_spec", lambda name: ModuleSpec(name, None))
     return seen
 
 
@@ -141,7 +143,7 @@ def test_a_package_has_no_tests(word: str, what: str, packaged: None, started: S
     ("word", "said"),
     [("test", "pytest is not installed"), ("demo", "fluidnb[data]"), ("lab", "fluidnb[notebook]")],
 )
-def test_what_is_missing_is_told(word: str, said: str, bare: None, started: Started,
+def test_what_is_missing_is_told(word: str, said: str, started: Started, bare: None,
                                  capsys: pytest.CaptureFixture[str]) -> None:  # fmt: skip
     assert main([word]) == 1 and started == []
     assert said in capsys.readouterr().err

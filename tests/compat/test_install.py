@@ -8,6 +8,7 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import fluidnb as fluid
@@ -124,3 +125,38 @@ def test_the_refusal_says_what_to_do(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(errors.FluidError, match=r"hint: +compat.install\(force=True\)") as caught:
         compat.install()
     assert caught.value.received == "paddle in /somewhere/paddle/__init__.py" and not compat.is_installed()
+
+
+@pytest.mark.usefixtures("installed")
+def test_the_version_of_fluid_is_told() -> None:
+    version = importlib.import_module("paddle.version")
+    assert version.full_version == importlib.import_module("paddle").__version__ == "1.4.0"
+    assert ".".join((version.major, version.minor, version.patch)) == version.full_version
+
+
+@pytest.mark.usefixtures("installed")
+def test_sizes_that_are_fed_are_the_scripts_business() -> None:
+    x = fluid.layers.data("x", [3])
+    y = fluid.layers.scale(x, scale=2.0)
+    exe = fluid.Executor(fluid.CPUPlace())
+    assert exe.run(feed={"x": np.ones((2, 5), "float32")}, fetch_list=[y])[0].shape == (2, 5)
+    compat.uninstall()
+    with pytest.raises(errors.OpValueError, match="should have dimensions"):
+        exe.run(feed={"x": np.ones((2, 6), "float32")}, fetch_list=[y])
+
+
+@pytest.mark.usefixtures("installed")
+@pytest.mark.parametrize("module", ["dygraph", "contrib.slim", "concurrency", "incubate.fleet"])
+def test_a_star_import_of_what_there_is_not_says_so(module: str) -> None:
+    with pytest.raises(errors.NotBuiltYet, match=rf"from fluid\.{module} import \* has nothing to bring") as caught:
+        exec(f"from paddle.fluid.{module} import *", {})
+    assert caught.value.hint
+
+
+@pytest.mark.usefixtures("installed")
+@pytest.mark.parametrize("package", ["paddle.fluid", "paddle.fluid.contrib"])
+def test_trainer_and_inferencer_are_imported_as_the_book_does(package: str) -> None:
+    names: dict[str, object] = {}
+    exec(f"from {package}.trainer import *\nfrom {package}.inferencer import *", names)
+    assert names["Trainer"] is fluid.Trainer and names["EndStepEvent"] is fluid.contrib.trainer.EndStepEvent
+    assert names["Inferencer"] is fluid.contrib.inferencer.Inferencer

@@ -223,3 +223,13 @@ def test_two_programs_are_one_graph(tmp_path: Path) -> None:
     styles = {"graph_attr": {"rankdir": "LR"}, "node_attr": {"fontsize": 9}, "edge_attr": {}}
     head, *rest = fluid.net_drawer.draw_graph(startup, main, graph="net", **styles).splitlines()
     assert rest[:2] == ['  graph [rankdir="LR"]', '  node [fontsize="9"]'] and [head, *rest[2:]] == text.splitlines()
+
+
+def test_scripts_set_when_dead_tensors_are_freed() -> None:
+    before = fluid.get_flags("eager_delete_tensor_gb")
+    try:
+        core._set_eager_deletion_mode(0.5, 1.0, True)
+        assert fluid.get_flags("eager_delete_tensor_gb") != before
+    finally:
+        core._set_eager_deletion_mode(-1.0, 1.0, True)
+    assert fluid.get_flags("eager_delete_tensor_gb") == before

@@ -60,11 +60,11 @@ def test_a_parallel_executor_trains_and_tests_over_one_scope() -> None:
 
 def test_what_one_device_cannot_do_is_said() -> None:
     main = fluid.default_main_program()
-    with pytest.raises(OpTypeError, match="CompiledProgram takes a Program"):
+    with pytest.raises(OpTypeError, match="program_or_graph of CompiledProgram must be a Program"):
         fluid.CompiledProgram(main.desc)
-    with pytest.raises(OpTypeError, match="ParallelExecutor takes a Program"):
+    with pytest.raises(OpTypeError, match="main_program of ParallelExecutor must be a Program"):
         fluid.ParallelExecutor(False, main_program=main.desc)
-    with pytest.raises(OpTypeError, match="share_vars_from must be"):
+    with pytest.raises(OpTypeError, match="share_vars_from of ParallelExecutor must be"):
         fluid.ParallelExecutor(False, share_vars_from=fluid.Executor(CPU))
     with pytest.raises(OpValueError, match="one process"):
         fluid.ParallelExecutor(False, num_trainers=2)
@@ -74,3 +74,10 @@ def test_what_one_device_cannot_do_is_said() -> None:
         fluid.CompiledProgram(main).with_inference_optimize(None)
     with pytest.raises(OpTypeError, match="Executor requires Program"):
         fluid.Executor(CPU).run(main.global_block())
+
+
+def test_strategies_have_the_fields_and_defaults_of_fluid() -> None:
+    build, execution = fluid.BuildStrategy(), fluid.ExecutionStrategy()
+    assert not (build.fuse_elewise_add_act_ops or build.memory_optimize or build.enable_inplace)
+    assert (build.debug_graphviz_path, build.num_trainers, build.remove_unnecessary_lock) == ("", 1, True)
+    assert (execution.num_threads, execution.allow_op_delay, execution.use_cuda) == (0, False, True)

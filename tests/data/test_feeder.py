@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from types import SimpleNamespace
 
 import numpy as np
@@ -27,7 +28,7 @@ def feed_one(variable: SimpleNamespace, fields: list[object]) -> LoDTensor:
 
 
 def test_what_is_no_batch() -> None:
-    with pytest.raises(OpTypeError, match="A batch is a list of samples"):
+    with pytest.raises(OpTypeError, match="iterable of DataFeeder.feed must be a list"):
         DataFeeder([]).feed(3)  # type: ignore[arg-type]
 
 
@@ -91,7 +92,7 @@ def test_one_device_takes_what_is_for_several() -> None:
 
 @pytest.mark.parametrize("wrong", [[X, 5], [None], "x y", 7, X])
 def test_the_feed_list_holds_variables(wrong: object) -> None:
-    with pytest.raises(OpTypeError, match="Feed list should contain a list of variable"):
+    with pytest.raises(OpTypeError, match="Feed list should contain|feed_list of DataFeeder"):
         DataFeeder(wrong, CPUPlace())  # type: ignore[arg-type]
 
 
@@ -151,7 +152,9 @@ def test_fields_of_unequal_shapes_are_named(fields: list[object], received: str)
         ("uint8", 300),
         ("uint8", -1),
         ("bool", 2),
-        ("int64", "7"),
+        ("int64", "seven"),
+        ("int64", "7.5"),
+        ("float32", ""),
         ("float32", 1j),
     ],
 )
@@ -162,7 +165,8 @@ def test_values_that_do_not_fit_the_dtype_are_refused(dtype: str, field: object)
 
 @pytest.mark.parametrize(
     ("dtype", "field"),
-    [("int64", 2.0), ("float32", 3), ("float32", 0.1), ("bool", 1), ("float16", True), ("bfloat16", 1.5)],
+    [("int64", 2.0), ("float32", 3), ("float32", 0.1), ("bool", 1), ("float16", True), ("bfloat16", 1.5),
+     ("int64", "7"), ("float32", "-2.5e3"), ("float32", b"7"), ("int64", "-9007199254740993")],
 )
 def test_values_that_fit_are_converted(dtype: str, field: object) -> None:
     t = feed_one(var("n", (-1, 1), dtype), [field])
@@ -173,3 +177,35 @@ def test_a_number_where_a_sequence_belongs_is_named() -> None:
     with pytest.raises(OpTypeError, match='"words" has lod_level 1') as e:
         feed_one(var("words", (-1, 1), "int64", 1), [[1, 2], 3])
     assert "sample 1 has int at level 0" in str(e.value)
+
+
+@pytest.fixture
+def loose() -> Iterator[None]:
+    """Feeds are not compared with declared sizes, as in scripts for Fluid."""
+    memory.set_flags({"strict_feeds": False})
+    yield
+    memory.set_flags({"strict_feeds": True})
+
+
+@pytest.mark.usefixtures("loose")
+@pytest.mark.parametrize(
+    ("variable", "fields", "shape"),
+    [
+        (X, [[1, 2], [3, 4]], [2, 2]),  # as many dimensions as declared: the sizes are the reader's
+        (X, [1, 2, 3], [1, 3]),
+        (X, [np.zeros((2, 3))] * 2, [4, 3]),
+        (var("any", (-1, -1)), [[[1]]], [1, 1, 1]),
+        (var("n", (-1, 1), "int64"), ["3"], [1, 1]),
+    ],
+)
+def test_without_strict_feeds_sizes_are_the_readers(
+    variable: SimpleNamespace, fields: list[object], shape: list[int]
+) -> None:
+    assert feed_one(variable, fields).shape() == shape
+
+
+@pytest.mark.usefixtures("loose")
+def test_without_strict_feeds_what_cannot_be_reshaped_is_still_refused() -> None:
+    with pytest.raises(OpValueError, match="Shape not match"):
+        feed_one(var("im", (-1, 1, 4, 5)), [np.zeros(21)])
+    assert feed_one(var("n", (-1, 1), "int64"), [1.75]).array.tolist() == [[1]]

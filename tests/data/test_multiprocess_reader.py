@@ -75,7 +75,7 @@ def test_a_pass_left_early_leaves_nothing_running() -> None:
 
 def test_what_are_no_readers() -> None:
     for wrong in ([], part, "reader"):
-        with pytest.raises(OpTypeError, match="multiprocess_reader takes readers"):
+        with pytest.raises(OpTypeError, match="multiprocess_reader takes readers|must be a list of readers"):
             reader.multiprocess_reader(wrong)  # type: ignore[arg-type]
     with pytest.raises(OpValueError, match="queue_size"):
         reader.multiprocess_reader([lambda: part(0)], queue_size=0)

@@ -50,7 +50,7 @@ def test_who_stops_early_leaves_no_process(plain: Path) -> None:
 
 
 def test_mistakes_are_said() -> None:
-    with pytest.raises(OpTypeError, match="takes a command"):
+    with pytest.raises(OpTypeError, match="command of PipeReader must be a text"):
         fluid.reader.PipeReader(["cat"])
     with pytest.raises(OpValueError, match="does not read zip files"):
         fluid.reader.PipeReader("cat", file_type="zip")

@@ -14,8 +14,6 @@ import pytest
 from fluidnb.data import reader, seeding
 from fluidnb.errors import OpTypeError, OpValueError
 
-pytestmark = pytest.mark.live
-
 TEN = lambda: iter(range(10))  # noqa: E731 - a reader
 
 
@@ -59,7 +57,7 @@ def test_unordered_xmap_gives_everything_once() -> None:
 
 
 def test_xmap_works_in_parallel_and_reads_no_further_than_its_buffer() -> None:
-    together = threading.Barrier(3, timeout=10)
+    together = threading.Barrier(3, timeout=60)
     read: list[int] = []
 
     def source() -> Iterator[int]:
@@ -144,7 +142,7 @@ def test_buffered_raises_the_sources_error_in_its_place() -> None:
 
 def wait_for(condition: Callable[[], bool]) -> bool:
     """Whether something becomes true soon."""
-    end = time.monotonic() + 5
+    end = time.monotonic() + 60
     while not condition() and time.monotonic() < end:
         time.sleep(0.005)
     return condition()
@@ -247,24 +245,28 @@ def test_text_file(tmp_path) -> None:
     ],
 )
 def test_a_generator_instead_of_a_reader_is_refused_at_once(decorate: Callable[[object], object]) -> None:
-    with pytest.raises(OpTypeError, match="A reader is a function") as e:
+    with pytest.raises(OpTypeError, match="must be a reader") as e:
         decorate(i for i in range(3))
     assert "pass the function itself" in str(e.value)
 
 
-@pytest.mark.parametrize("n", [0, -1, 2.0, "3", True, None])
+@pytest.mark.parametrize("n", [0, -1, 2.5, "3", True, None])
 def test_counts_are_positive_ints(n: object) -> None:
     for make, what in (
         (lambda: reader.batch(TEN, n), "batch_size"),
         (lambda: reader.xmap_readers(abs, TEN, n, 1), "process_num"),
         (lambda: reader.xmap_readers(abs, TEN, 1, n), "buffer_size"),
     ):
-        with pytest.raises(OpValueError, match=f"{what} should be a positive integer value, but got {what}={n!r}"):
+        with pytest.raises(OpValueError, match=f"{what} (should be a positive|of .* must be an) int(.|\n)*{n!r}"):
             make()
     if n != 0:
         for make, what in ((lambda: reader.shuffle(TEN, n), "buf_size"), (lambda: reader.buffered(TEN, n), "size")):
-            with pytest.raises(OpValueError, match=f"{what} should be an integer value of 0 or more, but got .*{n!r}"):
+            with pytest.raises(OpValueError, match=f"{what} (should be an integer|of .* must be an int)(.|\n)*{n!r}"):
                 make()
+
+
+def test_a_whole_float_is_a_batch_size() -> None:
+    assert list(reader.batch(TEN, 8 / 2)()) == list(reader.batch(TEN, 4)())
 
 
 @pytest.mark.parametrize("make", [reader.shuffle, reader.buffered])
@@ -274,5 +276,11 @@ def test_a_buffer_of_none_keeps_the_order(make) -> None:
 
 @pytest.mark.parametrize("make", [lambda f: reader.map_readers(f, TEN), lambda f: reader.xmap_readers(f, TEN, 1, 1)])
 def test_a_mapper_is_a_function(make: Callable[[object], object]) -> None:
-    with pytest.raises(OpTypeError, match=r"A mapper is a function of a sample\.(.|\n)*received: 3 \(int\)"):
+    with pytest.raises(OpTypeError, match=r"must be a function of a sample\.(.|\n)*received: 3 \(int\)"):
         make(3)
+
+
+def test_reading_very_far_ahead_begins_at_once() -> None:
+    start = time.process_time()
+    assert list(reader.buffered(lambda: range(4), 2**31)()) == [0, 1, 2, 3]
+    assert time.process_time() - start < 5

@@ -6,6 +6,7 @@ import gzip
 import io
 import pickle
 import struct
+import tracemalloc
 import zlib
 from pathlib import Path
 
@@ -81,7 +82,7 @@ def test_what_is_written_is_read() -> None:
         (chunk(BODY, 0)[:10], "does not begin as a chunk"),
         (chunk(BODY, 0)[:-1] + b"X", "checksum"),
         (chunk(BODY, 7), "no compression 7"),
-        (chunk(BODY, 2), "Not a gzipped file"),
+        (chunk(BODY, 2), "incorrect header check"),
         (chunk(BODY, 0, count=2), "not as long"),
         (chunk(BODY, 0, count=9), "unpack_from requires|not as long"),
         (chunk(snappy((0, varint(9) + literal(b"four"))), 1), "not as long as it says"),
@@ -103,3 +104,18 @@ def test_samples_come_from_files_by_list_commas_and_patterns(tmp_path: Path) -> 
         assert list(reader.creator.recordio(paths, buf_size=1)()) == [(1, 2, 3), (4, 5, 6), "last"]
     with pytest.raises(OpValueError, match="There is no file .*nothing"):
         reader.creator.recordio(str(tmp_path / "nothing"))
+
+
+def test_chunks_that_expand_without_bound_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("fluidnb.data.reader.recordio._LARGEST", 10_000)
+    body = struct.pack("<I", 20_000) + bytes(20_000)
+    with pytest.raises(EnforceNotMet, match="more than 10,000 bytes"):
+        read(chunk(gzip.compress(body), 2, 1))
+
+
+def test_a_chunk_longer_than_its_file_takes_no_memory() -> None:
+    tracemalloc.start()
+    with pytest.raises(EnforceNotMet, match="it breaks off"):
+        read(struct.pack("<5I", 0x01020304, 0, 2, 2**32 - 1, 1) + b"short")
+    assert tracemalloc.get_traced_memory()[1] < 1_000_000
+    tracemalloc.stop()

@@ -19,6 +19,7 @@ import fluidnb as fluid
 import fluidnb.compat.pd
 from fluidnb import core
 from fluidnb.errors import NotBuiltYet
+from fluidnb.files import plain_pickle
 from fluidnb.layer_helper import LayerHelper
 from fluidnb.net import Error, NetDesc
 from fluidnb.values import VarType
@@ -91,6 +92,7 @@ OURS: dict[str, tuple[str, str]] = {
     "memory_optimization_transpiler.": ("skip_opt_set skip_grads", "of 1.x; a bool that comes second is 0.12's log"),
     # section 9
     "framework.Program.to_string": ("throw_on_error", "0.11 calls it without arguments"),
+    "framework.Program.": ("prune_read_op", "1.4 takes it"),
     "framework.Block": ("idx", "left out, it is the first block"),
     "framework.Block.": ("type inputs outputs attrs throw_on_error end", "a kind of operator may need none of them"),
     "framework.Variable.to_string": ("throw_on_error", "0.11 calls it without arguments"),
@@ -118,7 +120,12 @@ NAMED = [text for text in THERE if "(" not in text and " = " not in text]
 def expected(text: str) -> tuple[str, inspect.Signature]:
     """A row's name and signature."""
     name, _, rest = text.partition("(")
-    found: dict[str, Any] = {"LOD_TENSOR": VarType.LOD_TENSOR, "pickle": pickle, "flowers": fluid.dataset.flowers}
+    found: dict[str, Any] = {
+        "LOD_TENSOR": VarType.LOD_TENSOR,
+        "pickle": pickle,
+        "plain_pickle": plain_pickle,
+        "flowers": fluid.dataset.flowers,
+    }
     exec(f"def f({rest}: ...", found)
     return name, inspect.signature(found["f"])
 

@@ -13,7 +13,9 @@ ROOT = Path(__file__).parents[2]
 #: The rooms from the ground up. A room sees those below it, never one beside it in the same row. Those of the last row
 #: look at fluidnb as its users do, and may see all the rest.
 ROWS = [
-    {"errors", "where"},
+    {"visible"},
+    {"errors", "where", "arguments", "expressions"},
+    {"files"},
     {"proto", "memory"},
     {"values"},
     {"op"},
@@ -23,15 +25,18 @@ ROWS = [
     {"debug"},
     {"viz"},
     {"builder"},
-    {"distributed", "compat", "cli", "dap", "testing", "terminal"},
+    {"distributed", "compat", "contrib", "cli", "dap", "testing", "terminal"},
 ]
-#: Rooms of one row that are one family: layers build what backward and the optimizers rewrite; cli installs compat.
+#: Rooms of one row that are one family: layers build what backward and the optimizers rewrite, and readers that data
+#: fills; cli installs compat, and offers what dap and terminal do.
 FAMILIES = [
     {"layers", "backward", "optimizer", "transpiler"},
     {"runtime", "data"},
-    {"errors", "where"},
+    {"layers", "data"},
+    {"errors", "where", "arguments"},
     {"compat", "cli"},
     {"cli", "dap"},
+    {"cli", "terminal"},
 ]
 #: Files of the package without a room: each belongs to the family of the room named here.
 ANNEXES = {
@@ -42,8 +47,9 @@ ANNEXES = {
     "regularizer": "layers",
     "clip": "layers",
     "nets": "layers",
+    "absent": "layers",
 }
-KERNELS_MAY_SEE = {"op", "values", "errors", "memory"}
+KERNELS_MAY_SEE = {"op", "values", "errors", "memory", "files", "visible"}
 #: Rooms of the kernels that no other one imports; they look at fluidnb as its users do.
 KERNELS_APART = {"lab"}
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -20,7 +21,8 @@ def run(*command: str | Path, **env: str) -> subprocess.CompletedProcess[str]:
 
 def test_make_alone_lists_the_targets() -> None:
     listed = [line.split()[1] for line in run("make").stdout.splitlines()]
-    assert listed == ["help", "demo", "lab", "test", "test-full", "test-gpu", "bench-gpu", "bench", "lint", "clean"]
+    targets = "help demo lab test test-more test-full fuzz test-gpu bench-gpu bench lint clean"
+    assert listed == targets.split()
 
 
 @pytest.mark.parametrize(
@@ -32,7 +34,7 @@ def test_args_reach_pytest_in_both_spellings(args: str, reach: str) -> None:
     assert reach in shown and "ruff" not in shown
 
 
-@pytest.mark.parametrize("target", ["test", "test-full"])
+@pytest.mark.parametrize("target", ["test", "test-more", "test-full"])
 def test_a_test_runs_on_each_core_unless_one_says_otherwise(target: str) -> None:
     assert "-m pytest --numprocesses logical " in run("make", "-n", target).stdout
     assert "-m pytest --numprocesses 0 " in run("make", "-n", target, "WORKERS=0").stdout
@@ -41,6 +43,33 @@ def test_a_test_runs_on_each_core_unless_one_says_otherwise(target: str) -> None
 def test_make_test_checks_style_and_types_and_ends_with_pytest() -> None:
     lines = [line for line in run("make", "-n", "test").stdout.splitlines() if line.startswith(".venv/bin/")]
     assert [line.split()[0] for line in lines[-3:]] == [".venv/bin/ruff", ".venv/bin/mypy", ".venv/bin/python"]
+
+
+def test_make_test_needs_python_alone() -> None:
+    shown = run("make", "-n", "-B", "test").stdout
+    assert "--part test" in shown and "install --editable '.[data,test]'" in shown
+    for needed in ("browser", "graphs", "compiler", "node", "paddlepaddle"):
+        assert needed not in shown
+
+
+def test_make_test_more_installs_the_rest() -> None:
+    shown = run("make", "-n", "-B", "test-more").stdout
+    assert "--part more" in shown and re.search(r"\.ci/debian \S+ browser graphs compiler", shown)
+    assert "paddlepaddle==2.6.2" in shown and "npm ci" in shown
+
+
+@pytest.mark.parametrize("fails", ["test", "test-more", "neither"])
+def test_ci_runs_both_parts_shows_their_ends_and_fails_with_either(tmp_path: Path, fails: str) -> None:
+    made = f'''for target; do :; done
+echo "$target" >> {tmp_path}/made
+echo "FLUIDNB_CI=$FLUIDNB_CI: 12 passed in $target"
+[ "$target" != {fails} ]'''
+    (tmp_path / "bin").mkdir()
+    done = run("/bin/sh", ".ci/run", PATH=bin_folder(tmp_path / "bin", make=made) + os.pathsep + os.environ["PATH"])
+    assert (tmp_path / "made").read_text().split() == ["test", "test-more"]
+    ends = done.stdout.partition("make test ended with:")[2]
+    assert "FLUIDNB_CI=1: 12 passed in test\n" in ends and "FLUIDNB_CI=1: 12 passed in test-more\n" in ends
+    assert (done.returncode == 0) == (fails == "neither")
 
 
 def bin_folder(folder: Path, **scripts: str) -> str:

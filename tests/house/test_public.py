@@ -63,6 +63,10 @@ def test_what_is_to_come_says_so() -> None:
         with pytest.raises(NotImplementedError, match=rf"^fluid\.{path} is not part of fluidnb yet: .") as caught:
             called("anything", at="all")
         assert isinstance(caught.value, NotBuiltYet) and caught.value.hint
+    for name in absent.CONTRIB:
+        with pytest.raises(NotBuiltYet, match=rf"^fluid\.contrib\.{name} is not part of fluidnb yet") as caught:
+            getattr(fluid.contrib, name)("anything")
+        assert caught.value.hint
     with pytest.raises(NotBuiltYet, match=r"^fluid\.contrib\.slim\.Compressor is not part of fluidnb yet"):
         fluid.contrib.slim.Compressor("anything")
     with pytest.raises(NotBuiltYet, match=r"^fluid\.dygraph\.Layer is not part of fluidnb yet"):

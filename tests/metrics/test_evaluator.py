@@ -112,7 +112,7 @@ def test_mistakes():
     with fluid.framework.BlockGuard(fluid.default_main_program()):
         with pytest.raises(OpValueError, match="You can only invoke Evaluator in root block"):
             build()
-    with pytest.raises(OpTypeError, match="label of accuracy must be a Variable"):
+    with pytest.raises(OpTypeError, match="label of Accuracy must be a Variable"):
         fluid.evaluator.Accuracy(accuracy.metrics[0], 3)
     program = fluid.default_main_program()
     program.desc.remove_blocks(1)

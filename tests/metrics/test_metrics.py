@@ -121,18 +121,18 @@ def test_reset_sets_public_attributes_back_by_their_kind():
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda: M.Precision().update([0.5], LABELS), "The 'preds' must be a numpy ndarray"),
-        (lambda: M.Recall().update(SCORES, [1]), "The 'labels' must be a numpy ndarray"),
+        (lambda: M.Precision().update([0.5], LABELS), "preds of Precision.update must be an array"),
+        (lambda: M.Recall().update(SCORES, [1]), "labels of Recall.update must be an array"),
         (lambda: M.Precision().update(SCORES, LABELS[:3]), "a label for each prediction"),
         (lambda: M.Accuracy().update("0.5", 4), "The 'value' must be a number"),
-        (lambda: M.Accuracy().update(0.5, None), r"The 'weight' must be a number\(int, float\)"),
+        (lambda: M.Accuracy().update(0.5, None), "weight of Accuracy.update must be a number"),
         (lambda: M.Accuracy().update(0.5, -1), "The 'weight' can not be negative"),
         (lambda: M.ChunkEvaluator().update(1, 2, "3"), "The 'num_correct_chunks' must be a number"),
-        (lambda: M.EditDistance("d").update([1.0], 1), "The 'distances' must be a numpy ndarray"),
+        (lambda: M.EditDistance("d").update([1.0], 1), "distances of EditDistance.update must be an array"),
         (lambda: M.EditDistance("d").update(np.ones(1), "1"), "The 'seq_num' must be a number"),
         (lambda: M.Auc(curve="roc"), 'no curve called .roc.(.|\n)*Did you mean "ROC"'),
-        (lambda: M.Auc().update(SCORES, [1]), "The 'labels' must be a numpy ndarray"),
-        (lambda: M.Auc().update([0.5], LABELS), "The 'predictions' must be a numpy ndarray"),
+        (lambda: M.Auc().update(SCORES, [1]), "labels of Auc.update must be an array"),
+        (lambda: M.Auc().update([0.5], LABELS), "preds of Auc.update must be an array"),
         (lambda: M.Auc().update(SCORES, LABELS[:3]), "a label for each prediction"),
         (lambda: M.Auc().update(SCORES * 2, LABELS), "Auc takes probabilities"),
         (lambda: M.Auc().update(np.full((1, 1), np.nan), LABELS[:1]), "Auc takes probabilities"),
@@ -148,12 +148,10 @@ def test_a_refused_batch_counts_for_nothing():
     with pytest.raises(OpValueError):
         metric.update(1, 2, "3")
     assert metric.num_infer_chunks == 0
-    with pytest.raises(OpTypeError, match="SubMetric should be inherit from MetricBase"):
+    with pytest.raises(OpTypeError, match="metric of CompositeMetric.add_metric must be a MetricBase"):
         M.CompositeMetric().add_metric("accuracy")
 
 
-def test_names_that_there_are_not() -> None:
-    with pytest.raises(NotImplementedError, match="fluid.metrics.DetectionMAP is not part of fluidnb yet"):
-        fluid.metrics.DetectionMAP(None)
+def test_a_name_that_there_is_not() -> None:
     with pytest.raises(AttributeError, match="no Acuracy. Did you mean .Accuracy"):
         _ = fluid.metrics.Acuracy

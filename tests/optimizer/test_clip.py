@@ -114,7 +114,7 @@ def test_error_clip_comes_after_the_sum_of_contributions():
 
 def test_mistakes():
     loss, [w] = loss_of(2)
-    with pytest.raises(OpTypeError, match="instance of BaseGradientClipAttr"):
+    with pytest.raises(OpTypeError, match="clip of set_gradient_clip must be a BaseGradientClipAttr"):
         C.set_gradient_clip(C.ErrorClipByValue(1.0))
     with pytest.raises(OpTypeError, match="list of Parameter"):
         C.set_gradient_clip(C.GradientClipByValue(1.0), param_list=[loss])

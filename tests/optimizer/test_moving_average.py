@@ -87,7 +87,7 @@ def test_mistakes_are_said() -> None:
     before = fluid.default_main_program().desc.serialize_to_string()
     with pytest.raises(OpValueError, match="below 1"):
         fluid.optimizer.ExponentialMovingAverage(1.0)
-    with pytest.raises(OpTypeError, match="thres_steps should be a Variable"):
+    with pytest.raises(OpTypeError, match="thres_steps of ExponentialMovingAverage must be a Variable"):
         fluid.optimizer.ExponentialMovingAverage(thres_steps=3)
     assert fluid.default_main_program().desc.serialize_to_string() == before
     ema = fluid.optimizer.ExponentialMovingAverage()

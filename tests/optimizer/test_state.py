@@ -89,5 +89,5 @@ def test_global_step_counts_steps(make, dtype):
 
 
 def test_global_step_is_a_variable():
-    with pytest.raises(OpTypeError, match="global_step should be a Variable"):
+    with pytest.raises(OpTypeError, match="global_step of SGD must be a Variable"):
         O.SGD(0.1, global_step=0)

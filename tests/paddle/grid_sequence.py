@@ -161,6 +161,9 @@ def _labels() -> Iterator[Case]:
     for lengths, blank, merge in product(([6, 3, 1], [4, 0, 5]), (0, 1), (False, True)):
         attrs = {"blank": blank, "merge_repeated": merge}
         yield Case("ctc_align", {"Input": words(lengths, 3, dtype="int32")}, ("Output",), attrs)
+    for size, dtype in ((1, "int32"), (3, "int64"), (8, "int32"), (13, "int64")):
+        ids = np.concatenate([words([2, 3], 99, salt, dtype)[0] for salt in range(size)], 1)
+        yield Case("hash", {"X": (ids, [[2, 3]])}, ("Out",), {"num_hash": 3, "mod_by": 9973})
     for counts, blank, by_times in (([2, 1, 3], 0, False), ([1, 0, 2], 4, True), ([2, 2], 2, False)):
         label, lod = words(counts, 5, dtype="int32")
         label = np.where(label == blank, (blank + 1) % 5, label).astype("int32")

@@ -153,6 +153,15 @@ def _coded() -> Iterator[Case]:
     yield Case("polygon_box_transform", {"Input": values((2, 8, 3, 4), "float32")}, ("Output",))
 
 
+def _polygons(images: int, count: int, corners: int) -> Array:
+    """Star-shaped polygons [images, count, 2 · corners] that overlap each other."""
+    rng = np.random.default_rng(corners)
+    angle = np.sort(rng.uniform(0, 2 * np.pi, (images, count, corners)), -1)
+    radius, center = rng.uniform(1, 4, angle.shape), rng.uniform(0, 5, (images, count, 1, 2))
+    spokes = radius[..., None] * np.stack([np.cos(angle), np.sin(angle)], -1)
+    return (center + spokes).reshape(images, count, -1).astype("float32")
+
+
 def _found() -> Iterator[Case]:
     dist = values((5, 4), "float32", 0, 1)
     for kind, limit, lengths in product(("bipartite", "per_prediction"), (0.3, 0.8), ([[2, 3]], [[5]])):
@@ -176,10 +185,40 @@ def _found() -> Iterator[Case]:
         lengths = [[4, 5]]
         operands = {"BBoxes": (_boxes((9, 3), 9), lengths), "Scores": (values((9, 3), "float32", 0, 1), lengths)}
         yield Case("multiclass_nms", operands, attrs=attrs)
+    for corners, eta, limit in product((4, 8, 12, 16), (1.0, 0.8), (0.2, 0.6)):
+        attrs = {"nms_top_k": -1, "keep_top_k": 7, "score_threshold": 0.1, "nms_threshold": limit, "nms_eta": eta}
+        scores = values((2, 3, 9), "float32", 0, 1)
+        yield Case("multiclass_nms", {"BBoxes": _polygons(2, 9, corners), "Scores": scores}, attrs=attrs)
     for least in (0.1, 5.0):
         attrs = {"nms_top_k": -1, "keep_top_k": -1, "score_threshold": least}
         scores = values((1, 3, 9), "float32", 0, 1)
         yield Case("multiclass_nms", {"BBoxes": _boxes((1, 9), 9), "Scores": scores}, attrs=attrs)
+
+
+def _precision() -> Iterator[Case]:
+    outs = ("MAP", "AccumPosCount", "AccumTruePos", "AccumFalsePos")
+    lengths = [[0, 3, 2, 0]]
+    hits = values((5, 1), "float32", 0, 1) > 0.4
+    scores = values((5, 1), "float32", 0, 1, salt=1)
+    states = {"PosCount": np.array([[0], [2], [3], [0]], "int32"),
+              "TruePos": (np.concatenate([scores, hits], 1).astype("float32"), lengths),
+              "FalsePos": (np.concatenate([scores, ~hits], 1).astype("float32"), lengths)}  # fmt: skip
+    for seed, kind, every, background in product((1, 2, 3), ("integral", "11point"), (True, False), (0, 2, -1)):
+        rng = np.random.default_rng(seed)
+        corner = rng.uniform(0, 0.6, (7, 2))
+        own = np.concatenate([corner, corner + rng.uniform(0.1, 0.4, (7, 2))], 1)
+        label = np.concatenate([rng.integers(1, 4, (7, 1)), rng.integers(0, 2, (7, 1)), own], 1).astype("float32")
+        near = own[np.repeat(np.arange(7), 2)] + rng.normal(0, 0.03, (14, 4))
+        found = np.concatenate([np.repeat(label[:, :1], 2, 0), rng.permutation(14)[:, None] / 15 + 0.03, near], 1)
+        found[::5, 0] = 1
+        found[(found[:, 0] == seed) & (seed > 1), 0] = 0  # a class without a detection
+        inputs = {"DetectRes": (found.astype("float32"), [[4, 6, 4]]), "Label": (label, [[2, 0, 5]])}
+        attrs = {"class_num": 4, "ap_type": kind, "evaluate_difficult": every, "background_label": background,
+                 "overlap_threshold": 0.5}  # fmt: skip
+        yield Case("detection_map", inputs, outs, attrs)
+        plain = {**inputs, "Label": (label[:, [0, 2, 3, 4, 5]], [[2, 0, 5]])}
+        for state in (0, 1):
+            yield Case("detection_map", {**plain, **states, "HasState": np.array([state], "int32")}, outs, attrs)
 
 
 def _masks() -> Iterator[Case]:
@@ -225,5 +264,6 @@ def _yolo() -> Iterator[Case]:
 
 def vision_cases() -> Iterator[Case]:
     """Every case, in a fixed order."""
-    for grid in (_resampled, _rearranged, _normalised, _regions, _priors, _coded, _found, _masks, _yolo):
+    grids = (_resampled, _rearranged, _normalised, _regions, _priors, _coded, _found, _precision, _masks, _yolo)
+    for grid in grids:
         yield from grid()

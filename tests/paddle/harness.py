@@ -48,7 +48,7 @@ class Run:
 def require_paddle() -> None:
     """Skip the test where there is no real Paddle; in CI that is a failure."""
     if not PYTHON.exists():
-        pytest.skip(f"real Paddle 2.6.2 needs Python 3.11 or 3.12 (`make test` sets it up in {PYTHON.parents[1]})")
+        pytest.skip(f"real Paddle 2.6.2 needs Python 3.11 or 3.12 (`make test-more` sets it up in {PYTHON.parents[1]})")
 
 
 @cache

@@ -16,6 +16,7 @@ from fluidnb.testing.values import value_of
 from tests.paddle import harness
 from tests.paddle.grid import Case, cases
 from tests.paddle.grid_dense import dense_cases
+from tests.paddle.grid_proposals import proposal_cases
 from tests.paddle.grid_sequence import sequence_cases
 from tests.paddle.grid_tensor import tensor_cases
 from tests.paddle.grid_vision import vision_cases
@@ -108,7 +109,7 @@ def difference(case: Case, mine: list[Any], theirs: list[Any], fetch: list[str])
 
 def test_our_operators_agree_with_paddles(tmp_path: Path) -> None:
     require_paddle()
-    grids = (*cases(), *dense_cases(), *sequence_cases(), *tensor_cases(), *vision_cases())
+    grids = (*cases(), *dense_cases(), *sequence_cases(), *tensor_cases(), *vision_cases(), *proposal_cases())
     chosen = sample([c for c in grids if has_op(c.op)], 250)
     ran, built, mine, wrong = [], [], [], []
     for case in chosen:

@@ -68,6 +68,7 @@ EDITS: dict[str, Callable[[ProgramDesc, BlockDesc, OpDesc, VarDesc], object]] = 
     "var.set_lod_level": lambda p, b, o, v: v.set_lod_level(1),
     "var.set_persistable": lambda p, b, o, v: v.set_persistable(True),
     "var.set_stop_gradient": lambda p, b, o, v: v.set_stop_gradient(True),
+    "var.set_is_data": lambda p, b, o, v: v.set_is_data(True),
     "var.set_need_check_feed": lambda p, b, o, v: v.set_need_check_feed(True),
     "var.set_is_parameter": lambda p, b, o, v: v.set_is_parameter(True),
 }
@@ -81,7 +82,7 @@ def test_every_edit_raises_the_version(edit: str, parsed: bool) -> None:
     version, data = program.version, block.program.to_pb().SerializePartialToString()
     EDITS[edit](program, block, block.op(0), block.var("x"))
     assert program.version > version
-    assert edit == "touch" or program.to_pb().SerializePartialToString() != data
+    assert edit in ("touch", "var.set_is_data") or program.to_pb().SerializePartialToString() != data
 
 
 def test_a_reader_raises_the_version_too() -> None:
@@ -197,3 +198,11 @@ def test_names_that_are_no_text_are_refused() -> None:
         bad = data.replace(good, b"\xff" + good[1:])
         with pytest.raises(OpValueError, match="Fail to parse program_desc from binary string"):
             ProgramDesc.parse_from_string(bad)
+
+
+def test_an_attribute_whose_name_is_no_text_is_refused() -> None:
+    program = ProgramDesc()
+    program.block(0).append_op(OpDesc("relu", {}, {}, {"marked": 1}))
+    data = program.serialize_to_string().replace(b"marked", b"mark\xff\xfe")
+    with pytest.raises(OpValueError, match="A name in op 0 of block 0 is no text"):
+        ProgramDesc.parse_from_string(data)

@@ -156,3 +156,14 @@ def test_repr_is_short() -> None:
     var.set_shape([-1, 2])
     assert repr(var) == "VarDesc(x: LOD_TENSOR FP32[-1, 2])"
     assert repr(VarDesc("s", T.STEP_SCOPES)) == "VarDesc(s: STEP_SCOPES)"
+
+
+def test_that_it_is_fed_is_not_in_the_bytes() -> None:
+    x = VarDesc("x")
+    before = x.pb.SerializePartialToString()
+    x.set_is_data(True)
+    assert x.is_data() and x.clone().is_data() and not x.need_check_feed()
+    assert x.pb.SerializePartialToString() == before
+    x.set_need_check_feed(True)
+    x.set_is_data(False)
+    assert not x.is_data() and not x.need_check_feed()

@@ -95,9 +95,9 @@ def test_what_is_refused_changes_nothing() -> None:
     guess, test = trained()
     before = test.desc.serialize_to_string()
     transpile = fluid.transpiler.InferenceTranspiler().transpile
-    with pytest.raises(OpTypeError, match="program should be as Program type"):
+    with pytest.raises(OpTypeError, match="program of InferenceTranspiler.transpile must be a Program"):
         transpile(test.desc, CPU)  # type: ignore[arg-type]
-    with pytest.raises(OpTypeError, match="place should be as CPUPlace/CUDAPlace type"):
+    with pytest.raises(OpTypeError, match="place of InferenceTranspiler.transpile must be a Place"):
         transpile(test, "cpu")  # type: ignore[arg-type]
     with pytest.raises(OpTypeError, match="scope should be as Scope type or None"):
         transpile(test, CPU, "scope")

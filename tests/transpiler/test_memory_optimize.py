@@ -110,7 +110,7 @@ def test_level_1_takes_what_fits() -> None:
 
 def test_what_must_not_go_stays() -> None:
     x, y = L.data("x", [4]), L.data("y", [4])
-    y.desc.set_need_check_feed(False)  # as in programs of old versions
+    y.is_data = False  # as in programs of old versions
     step = L.autoincreased_step_counter()
     held = L.array_write(x, L.zeros([1], "int64"))
     read = L.array_read(held, L.zeros([1], "int64"))

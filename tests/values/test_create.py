@@ -57,5 +57,5 @@ def test_random_integers_cover_the_range_and_obey_the_seed() -> None:
     seeding.seed(None)
     with pytest.raises(OpValueError, match="no integer to draw"):
         create_random_int_lodtensor([[2]], [3], CPUPlace(), 5, 4)
-    with pytest.raises(OpTypeError, match="base_shape should be a list"):
+    with pytest.raises(OpTypeError, match="base_shape of create_random_int_lodtensor must be a list of ints"):
         create_random_int_lodtensor([[2]], 3, CPUPlace(), 0, 1)  # type: ignore[arg-type]

@@ -29,7 +29,8 @@ def patches(reader):
 exe = fluid.Executor(fluid.CPUPlace())
 exe.run(fluid.default_startup_program())
 feeder = fluid.DataFeeder([image, label], fluid.CPUPlace())
-train = paddle.batch(paddle.reader.shuffle(patches(paddle.dataset.voc2012.train()), 60), batch_size=20)
+first = paddle.reader.firstn(patches(paddle.dataset.voc2012.train()), 60)
+train = paddle.batch(paddle.reader.shuffle(first, 60), batch_size=20)
 costs = []
 for epoch in range(8):
     costs.append(np.mean([exe.run(feed=feeder.feed(batch), fetch_list=[loss])[0] for batch in train()]))

@@ -22,7 +22,7 @@ feeder = fluid.DataFeeder([data, label], fluid.CPUPlace())
 metric = fluid.metrics.Accuracy("train")
 for pass_id in range(4):
     metric.reset()
-    for batch in paddle.batch(paddle.dataset.sentiment.train, batch_size=16)():
+    for batch in paddle.batch(paddle.reader.firstn(paddle.dataset.sentiment.train, 160), batch_size=16)():
         value, cost = exe.run(feed=feeder.feed(batch), fetch_list=[batch_accuracy, loss])
         metric.update(value=value, weight=len(batch))
     print(pass_id, metric.eval(), cost)
@@ -32,7 +32,7 @@ both, auc = fluid.metrics.CompositeMetric(), fluid.metrics.Auc(name="auc")
 both.add_metric(fluid.metrics.Precision("precision"))
 both.add_metric(fluid.metrics.Recall("recall"))
 average = fluid.average.WeightedAverage()
-for batch in paddle.batch(paddle.dataset.sentiment.test, batch_size=10)():
+for batch in paddle.batch(paddle.reader.firstn(paddle.dataset.sentiment.test, 40), batch_size=10)():
     found, cost = exe.run(test, feed=feeder.feed(batch), fetch_list=[prediction, loss])
     labels = np.array([[label] for _, label in batch])
     both.update(preds=found[:, 1:], labels=labels)

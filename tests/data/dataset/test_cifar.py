@@ -12,8 +12,9 @@ import tarfile
 import numpy as np
 import pytest
 
-from fluidnb.data.dataset import cifar, plain_pickle
+from fluidnb.data.dataset import cifar
 from fluidnb.errors import EnforceNotMet
+from fluidnb.files import plain_pickle
 
 IMAGES = np.random.RandomState(0).randint(0, 256, (4, 3072)).astype(np.uint8)
 
@@ -71,7 +72,7 @@ def test_cycle_goes_round(files: None, mirror) -> None:
 @pytest.mark.parametrize("protocol", [2, 3, 4])
 def test_what_python_3_pickles_is_read_too(protocol: int) -> None:
     value = {b"data": IMAGES, b"columns": np.asfortranarray(IMAGES), b"labels": [1, 2, 3, 4], b"name": b"\xff"}
-    read = plain_pickle.load(pickle.dumps(value, protocol), "x")
+    read = plain_pickle.loads(pickle.dumps(value, protocol), "x", encoding="bytes")
     assert (read[b"data"] == IMAGES).all() and (read[b"columns"] == IMAGES).all()
     assert read[b"name"] == b"\xff" and read[b"labels"] == [1, 2, 3, 4]
 
@@ -90,7 +91,7 @@ def test_a_pickle_that_calls_something_is_refused(
     monkeypatch.chdir(tmp_path)
     data = tar({"cifar-10-batches-py/test_batch": pickle.dumps({b"data": Evil()}, protocol)})
     serve(cifar, "CIFAR10_MD5", "cifar/cifar-10-python.tar.gz", data)
-    with pytest.raises(EnforceNotMet, match=r"test_batch in .* is not the plain data .* asks for (posix|os)\.system"):
+    with pytest.raises(EnforceNotMet, match=r"test_batch in .* is not plain data.* asks for (posix|os)\.system"):
         list(cifar.test10()())
     assert not (tmp_path / "evil").exists()
 
@@ -102,9 +103,9 @@ def test_a_pickle_that_calls_something_is_refused(
         (batch(IMAGES[:, :9], [1, 2, 3, 4]), "no array of rows of 3072 bytes"),
         (batch(IMAGES, [1, 2, 3, 4], b"coarse"), "no label for each"),
         (batch(IMAGES, [1, 2, 3, 4], dtype=b"O8"), "arrays of O8 are not plain numbers"),
-        (batch(IMAGES, [1, 2, 3, 4], dtype=b"f4").replace(b"M\x00\x0c\x86", b"M\x01\x0c\x86"), "no sound state"),
-        (batch(IMAGES, [1, 2, 3, 4])[:-40], "not the plain data"),
-        (pickle.dumps([1]), "it holds a list, no dict"),
+        (batch(IMAGES, [1, 2, 3, 4], dtype=b"f4").replace(b"M\x00\x0c\x86", b"M\x01\x0c\x86"), "no valid state"),
+        (batch(IMAGES, [1, 2, 3, 4])[:-40], "not plain data"),
+        (pickle.dumps([1]), "it has a list, no dict"),
         (b"\x80\x02U\x01aQ.", "it refers to something outside"),
     ],
 )
@@ -135,11 +136,11 @@ def test_an_archive_without_batches_is_named(files: None, serve, tar) -> None:
 
 
 def test_the_stand_in_can_be_learnt() -> None:
-    x, y = (np.stack(column) for column in zip(*cifar.train10()(), strict=True))
-    tx, ty = (np.stack(column) for column in zip(*cifar.test10()(), strict=True))
+    x, y = (np.stack(column) for column in zip(*itertools.islice(cifar.train10()(), 2000), strict=True))
+    tx, ty = (np.stack(column) for column in zip(*itertools.islice(cifar.test10()(), 500), strict=True))
     assert (x.shape, tx.shape, x.dtype) == ((2000, 3072), (500, 3072), np.float32)
     assert 0 <= x.min() and x.max() <= 1 and set(y) == set(ty) == set(range(10))
     means = np.stack([x[y == k].mean(0) for k in range(10)])
     assert (((tx[:, None] - means) ** 2).sum(2).argmin(1) == ty).mean() > 0.9
-    assert {label for _, label in cifar.train100()()} == set(range(100))
+    assert {label for _, label in itertools.islice(cifar.train100()(), 500)} == set(range(100))
     assert next(iter(cifar.train10(cycle=True)()))[0].tobytes() == x[0].tobytes()

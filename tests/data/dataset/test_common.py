@@ -8,6 +8,7 @@ import pickle
 import socket
 import stat
 import threading
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -108,11 +109,11 @@ def test_no_server_at_all(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_an_interrupt_leaves_nothing(mirror, cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def interrupted(url: str, file, name: str) -> str:
-        file.write(b"half")
+    def interrupted(url: str) -> Iterator[bytes]:
+        yield b"half"
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(fetching, "_stream", interrupted)
+    monkeypatch.setattr(fetching, "_pieces", interrupted)
     with pytest.raises(KeyboardInterrupt):
         common.download("http://example.invalid/file", "set", MD5)
     assert os.listdir(cache / "set") == []

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+
 import pytest
 
 import fluidnb as fluid
@@ -78,15 +80,16 @@ def test_an_archive_without_the_text_is_named(files: None, serve, tar) -> None:
 
 def test_the_stand_in_can_be_learnt() -> None:
     words = imikolov.build_dict()
-    assert 60 < len(words) < 100 and {"<s>", "<e>", "the"} <= set(words)
-    train, test = list(imikolov.train(words, 2)()), list(imikolov.test(words, 2)())
-    assert len(train) > 10_000 and len(test) > 1_000
+    assert {"<s>", "<e>", "the"} <= set(words)
+    train = list(itertools.islice(imikolov.train(words, 2)(), 200_000))
+    test = list(itertools.islice(imikolov.test(words, 2)(), 5_000))
     follows: dict[int, list[int]] = {}
     for first, second in train:
         follows.setdefault(first, []).append(second)
     best = {first: max(set(seen), key=seen.count) for first, seen in follows.items()}
-    hits = sum(best[first] == second for first, second in test) / len(test)
-    assert 1.0 > hits > 10 / len(words)  # much better than guessing
+    hits = sum(best.get(first) == second for first, second in test) / len(test)
+    guess = sum(second == words["<unk>"] for _, second in test) / len(test)
+    assert 0.9 > hits > guess + 0.02  # a word predicts the next one
     assert max(words[w] for w in ("the", "<s>", "<e>")) < words["<unk>"]
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import itertools
 import struct
 
 import numpy as np
@@ -71,8 +72,8 @@ def test_a_file_of_another_kind_is_named(files: None, serve, constant: str, name
 
 
 def test_the_stand_in_shows_digits() -> None:
-    x, y = (np.stack(column) for column in zip(*mnist.train()(), strict=True))
-    tx, ty = (np.stack(column) for column in zip(*mnist.test()(), strict=True))
+    x, y = (np.stack(column) for column in zip(*itertools.islice(mnist.train()(), 6000), strict=True))
+    tx, ty = (np.stack(column) for column in zip(*itertools.islice(mnist.test()(), 1000), strict=True))
     assert (x.shape, tx.shape, x.dtype) == ((6000, 784), (1000, 784), np.float32)
     assert -1 <= x.min() < -0.9 and 0.9 < x.max() <= 1
     assert np.bincount(y).min() > 500 and not {i.tobytes() for i in x} & {i.tobytes() for i in tx}

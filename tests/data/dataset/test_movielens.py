@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import itertools
 import zipfile
 
 import numpy as np
@@ -100,9 +101,8 @@ def test_another_content_is_named(serve, data: bytes, message: str) -> None:
 
 
 def test_the_stand_in_can_be_learnt() -> None:
-    assert (movielens.max_user_id(), movielens.max_movie_id(), movielens.max_job_id()) == (120, 3952, 20)
-    train, test = list(movielens.train()()), list(movielens.test()())
-    assert len(train) + len(test) == 3000 and 200 < len(test) < 400
+    train = list(itertools.islice(movielens.train()(), 30_000))
+    test = list(itertools.islice(movielens.test()(), 3_000))
     ratings = np.array([s[7][0] for s in train])
     assert set(ratings) == {-3.0, -1.0, 1.0, 3.0, 5.0}
     kinds = movielens.movie_categories()

@@ -8,16 +8,18 @@ import paddle.fluid as fluid
 import paddle.fluid.core as core
 import paddle.fluid.framework as framework
 
-THERE = """average backward clip compiler core data_feeder debugger default_scope_funcs evaluator executor framework
-graphviz initializer install_check io layer_helper layer_helper_base layers layers.control_flow layers.detection
-layers.io layers.learning_rate_scheduler layers.metric_op layers.nn layers.ops layers.tensor lod_tensor metrics
-net_drawer nets op optimizer parallel_executor param_attr profiler proto.framework_pb2 regularizer transpiler
+THERE = """average backward clip compiler contrib contrib.decoder.beam_search_decoder
+core data_feeder debugger default_scope_funcs evaluator executor framework
+graphviz inferencer initializer install_check io layer_helper layer_helper_base layers layers.control_flow
+layers.detection layers.io layers.learning_rate_scheduler layers.metric_op layers.nn layers.ops layers.tensor
+lod_tensor metrics
+net_drawer nets op optimizer parallel_executor param_attr profiler proto.framework_pb2 regularizer trainer transpiler
 transpiler.inference_transpiler transpiler.memory_optimization_transpiler unique_name"""
 
-TO_COME = """annotations async_executor contrib contrib.decoder.beam_search_decoder contrib.quantize contrib.slim
+TO_COME = """annotations async_executor contrib.quantize contrib.slim
 data_feed_desc device_worker distribute_lookup_table dygraph dygraph.nn dygraph.base dygraph_grad_clip imperative
-incubate.fleet inferencer layers.device layers.layer_function_generator layers.math_op_patch log_helper recordio_writer
-trainer trainer_desc transpiler.details transpiler.distribute_transpiler transpiler.ps_dispatcher wrapped_decorator"""
+incubate.fleet layers.layer_function_generator layers.math_op_patch log_helper recordio_writer
+trainer_desc transpiler.details transpiler.distribute_transpiler transpiler.ps_dispatcher wrapped_decorator"""
 
 
 class TestModules(unittest.TestCase):
@@ -37,6 +39,9 @@ class TestModules(unittest.TestCase):
     def test_they_are_used_in_other_ways(self):
         from paddle.fluid.layers.device import get_places
 
+        self.assertEqual(4, len(get_places(device_count=4)))
+        self.assertIs(fluid.layers.device.get_places, get_places)
+        self.assertEqual(core.is_compiled_with_cuda(), core.op_support_gpu("sum"))
         with self.assertRaises(NotImplementedError):
             with fluid.dygraph.guard():
                 pass
@@ -44,7 +49,7 @@ class TestModules(unittest.TestCase):
             class Net(fluid.dygraph.Layer):
                 pass
         with self.assertRaises(NotImplementedError):
-            get_places(device_count=4)
+            fluid.DatasetFactory().create_dataset("InMemoryDataset")
 
     def test_names_of_the_core(self):
         for name in "AnalysisConfig NativeConfig PaddleTensor Graph get_pass Reader VarBase".split():

@@ -1,0 +1,1 @@
+"""Long use: memory stays flat, faults leave the next run right."""
