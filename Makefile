@@ -17,13 +17,13 @@ PYTEST = $(BIN)/python -m pytest --numprocesses $(WORKERS) --maxprocesses 8
 PYTEST_ARGS = $(patsubst -V,-v,$(ARGS))
 export FLUIDNB_VENVS := $(abspath $(VENVS))
 # A crash says where, also one that comes after the last test, while the interpreter ends.
-test test-full: export PYTHONFAULTHANDLER := 1
+test test-more test-full: export PYTHONFAULTHANDLER := 1
 # Workers fill the cores; threads of linear algebra would only get in their way.
-test test-full: export OPENBLAS_NUM_THREADS := 1
-test test-full: export OMP_NUM_THREADS := 1
+test test-more test-full fuzz: export OPENBLAS_NUM_THREADS := 1
+test test-more test-full: export OMP_NUM_THREADS := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help demo lab test test-full test-gpu bench-gpu bench lint paddle kernels-of-jupyter node clean
+.PHONY: help demo lab test test-more test-full fuzz test-gpu bench-gpu bench lint paddle kernels-of-jupyter node clean
 .DELETE_ON_ERROR:
 
 help: ## list these targets
@@ -35,17 +35,25 @@ demo: $(VENV)/.ready-demo ## train a digit classifier and a regression, in a rea
 lab: $(VENV)/.ready-lab ## open JupyterLab on the tour
 	@$(BIN)/jupyter lab notebooks/00_tour.ipynb
 
-test: $(VENV)/.ready-test paddle node ## check style and types, run the tests (large sets are sampled); ARGS go to pytest
-	@.ci/debian $(PYTHON) browser graphs compiler
+# tests/tools/parts.py lists which files are of which part. A file or folder in ARGS runs in either.
+test: $(VENV)/.ready-test ## check style and types, run the tests that need Python alone; ARGS go to pytest
 ifeq ($(strip $(ARGS)),)
 	@$(BIN)/ruff check --quiet .
 	@$(BIN)/mypy --no-error-summary
 endif
-	@$(PYTEST) $(PYTEST_ARGS)
+	@$(PYTEST) --part test $(PYTEST_ARGS)
 
-test-full: $(VENV)/.ready-test paddle kernels-of-jupyter node ## run every test whole; interrupted, it goes on where it stopped
+test-more: $(VENV)/.ready-test-more paddle node ## run the other tests: browser, terminals, CUDA emulator, real Paddle, editors
+	@.ci/debian $(PYTHON) browser graphs compiler
+	@$(PYTEST) --part more $(PYTEST_ARGS)
+
+test-full: $(VENV)/.ready-test-more paddle kernels-of-jupyter node ## run all cases of all tests; interrupted, it goes on where it stopped
 	@.ci/debian $(PYTHON) browser graphs compiler
 	@$(PYTEST) --full $(PYTEST_ARGS)
+
+MINUTES ?= 10
+fuzz: $(VENV)/.ready-test ## random calls, programs, files, cells, messages and memory, MINUTES=10 in all; ARGS="calls --first 1000" chooses
+	@PYTHONPATH=.:kernels:magics $(BIN)/python -m tests.fuzz --minutes $(MINUTES) $(ARGS)
 
 # Kernels are compiled first, by all cores, and kept; with ARGS each when it is needed. Where pytest-xdist is, WORKERS share the device.
 # SANITIZER=compute-sanitizer runs a few tests under it.
@@ -60,7 +68,7 @@ endif
 bench-gpu: ## measure bandwidths, training steps beside torch and launches on a GPU; ARGS="bandwidth|models|launches" chooses
 	@PYTHONPATH=.:kernels:magics $(PYTHON) -m tests.gpu.bench $(ARGS)
 
-bench: $(VENV)/.ready-test paddle $(VENVS)/torch/.ready $(VENVS)/jax/.ready ## measure beside PaddlePaddle, PyTorch and JAX
+bench: $(VENV)/.ready-test-more paddle $(VENVS)/torch/.ready $(VENVS)/jax/.ready ## measure beside PaddlePaddle, PyTorch and JAX
 	@$(BIN)/python -m tests.benchmarks $(ARGS)
 
 lint: $(VENV)/.ready-test ## check style and types only
@@ -75,7 +83,8 @@ clean: ## remove everything that make made
 
 EXTRAS_demo := data
 EXTRAS_lab := data,notebook
-EXTRAS_test := data,notebook,test
+EXTRAS_test := data,test
+EXTRAS_test-more := data,notebook,test,test-more
 
 $(VENV)/.made:
 	@.ci/debian $(PYTHON) venv
