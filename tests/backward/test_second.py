@@ -76,6 +76,9 @@ PAIRS = {
     "elementwise_div_row": (lambda x, y: L.elementwise_div(x, L.square(y)), X, ROW),
     "elementwise_div_axis": (lambda x, y: L.tanh(L.elementwise_div(x, y, axis=0)), X, ROW[:3]),
     "concat": (lambda x, y: L.tanh(L.concat([L.square(x), y, x], axis=1)), X, Y),
+    "concat_with_a_constant": (
+        lambda x, y: L.tanh(L.concat([L.square(x), L.fill_constant([3, 2], "float64", 0.5), y], axis=1)), X, Y,
+    ),
     "mul": (lambda x, y: L.tanh(L.mul(x, y)), X, W),
     "matmul": (lambda x, y: L.tanh(L.matmul(x, y, alpha=0.5)), X, W),
     "matmul_batches": (lambda x, y: L.tanh(L.matmul(x, y, transpose_y=True)), BATCH, MANY),
@@ -164,15 +167,20 @@ CONVOLUTIONS = {
 }
 
 
-def check(build, arrays):
-    """d(sum of c · df/dv) / du for all u and v among the inputs, against differences of df/dv."""
+def twice(build, arrays):
+    """The slopes df/dv of a function's inputs v0, v1 …, and the slopes of the sum of c0 · df/dv0 and so on."""
     inputs = [L.data(f"v{i}", list(a.shape), append_batch_size=False, dtype="float64") for i, a in enumerate(arrays)]
     for v in inputs:
         v.stop_gradient = False
     first = fluid.gradients(build(*inputs), inputs)
-    weights = [RNG.uniform(-1, 1, a.shape) for a in arrays]
     held = [L.data(f"c{i}", list(a.shape), append_batch_size=False, dtype="float64") for i, a in enumerate(arrays)]
-    second = fluid.gradients(first, inputs, held)
+    return first, fluid.gradients(first, inputs, held)
+
+
+def check(build, arrays):
+    """d(sum of c · df/dv) / du for all u and v among the inputs, against differences of df/dv."""
+    first, second = twice(build, arrays)
+    weights = [RNG.uniform(-1, 1, a.shape) for a in arrays]
     given = {f"c{i}": w for i, w in enumerate(weights)}
     exe, scope = Executor(), Scope()
 

@@ -19,6 +19,7 @@ from fluidnb.op import EMPTY, has_op
 from fluidnb.testing import OpTest
 from fluidnb.testing.one_op import OneOp
 from fluidnb.values import LoDTensor, SelectedRows, VarType
+from tests.backward import test_second
 from tests.fuzz.mutate import Victim
 from tests.fuzz.nests import Nest, feed, weights
 from tests.ops import goldens
@@ -130,6 +131,14 @@ def of_second(case: grid.Case) -> Victim:
     return Victim(program, feeds, [*fetch, *(g.name for g in more if g is not None)])
 
 
+def of_function(build: Callable[..., Any], arrays: list[np.ndarray]) -> Victim:
+    """A function of ``tests/backward``, its gradients, and the gradients of those."""
+    with fluid.fresh():
+        first, second = test_second.twice(build, arrays)
+        feeds = {f"{letter}{i}": a for letter in "vc" for i, a in enumerate(arrays)}
+        return Victim(fluid.default_main_program(), feeds, [g.name for g in (*first, *second)])
+
+
 def of_golden(case: goldens.Case) -> Victim:
     """A recorded program."""
     return Victim(fluid.Program.parse_from_string(case.program), case.feed(), [row["var"] for row in case.fetches])
@@ -173,8 +182,11 @@ def makers() -> Makers:
     )  # fmt: skip
     for row in (c for cases in grids for c in cases if has_op(c.op)):
         found[row.op].append((row.id, partial(of_grid, row)))
-        if row.grads and has_op(f"{row.op}_grad_grad"):
+        if row.grads and any(has_op(row.op + suffix) for suffix in ("_grad_grad", "_double_grad")):
             found[f"{row.op} twice"].append((f"{row.id} twice", partial(of_second, row)))
+    tables = test_second.FUNCTIONS, test_second.PAIRS, test_second.POOLS, test_second.NORMS, test_second.CONVOLUTIONS
+    for name, (build, *arrays) in (row for table in tables for row in table.items()):
+        found[f"function {name}"].append((f"function {name}", partial(of_function, build, arrays)))
     for op in ("merge_selected_rows", "get_tensor_from_selected_rows"):
         found[op].append((op, partial(of_kept_rows, op)))
     found["feed"].append(("feed and fetch", of_inference))

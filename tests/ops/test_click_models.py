@@ -93,16 +93,22 @@ def patch_sum(x: np.ndarray, edges: list[list[int]], weight: np.ndarray, depth: 
     return out
 
 
+TREES = [[[1, 2], [1, 3], [3, 4], [1, 5], [4, 6]], [[2, 1], [2, 3], [0, 0], [1, 4], [0, 0]]]
+
+
 class TestTreeConv(OpTest):
     op_type = "tree_conv"
 
+    def setUp(self) -> None:
+        x, weight = RNG.uniform(-1, 1, (2, 6, 3)), RNG.uniform(-1, 1, (3, 3, 2, 4))
+        self.inputs = {"NodesVector": x, "EdgeSet": np.array(TREES, np.int32), "Filter": weight}
+        self.attrs = {"max_depth": 2}
+
     @pytest.mark.parametrize("depth", [1, 2, 4])
     def test_output_and_grad(self, depth: int) -> None:
-        trees = [[[1, 2], [1, 3], [3, 4], [1, 5], [4, 6]], [[2, 1], [2, 3], [0, 0], [1, 4], [0, 0]]]
-        x, weight = RNG.uniform(-1, 1, (2, 6, 3)), RNG.uniform(-1, 1, (3, 3, 2, 4))
-        self.inputs = {"NodesVector": x, "EdgeSet": np.array(trees, np.int32), "Filter": weight}
+        x, _, weight = self.inputs.values()
         self.attrs = {"max_depth": depth}
-        wants = [patch_sum(x[0], trees[0], weight, depth), patch_sum(x[1], trees[1][:2], weight, depth)]
+        wants = [patch_sum(x[0], TREES[0], weight, depth), patch_sum(x[1], TREES[1][:2], weight, depth)]
         self.outputs = {"Out": np.stack(wants)}
         self.check_output()
         self.check_grad(["NodesVector", "Filter"], "Out")

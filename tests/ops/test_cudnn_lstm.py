@@ -60,6 +60,10 @@ def operands(layers: int, sides: int, time: int = 3, width: int = 3) -> dict[str
 class TestCudnnLstm(OpTest):
     op_type = "cudnn_lstm"
 
+    def setUp(self) -> None:
+        self.inputs = operands(2, 2)
+        self.attrs = {"hidden_size": 3, "num_layers": 2, "is_bidirec": True, "input_size": 4}
+
     @pytest.mark.parametrize(("layers", "sides"), [(1, 1), (2, 1), (1, 2), (2, 2)])
     def test_output_and_grad(self, layers: int, sides: int) -> None:
         self.inputs = operands(layers, sides)
