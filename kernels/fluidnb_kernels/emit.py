@@ -24,23 +24,10 @@ def made(b: Binder, ufunc: np.ufunc, *operands: Array, dtype: Any = None) -> Arr
     """Emit a function of arrays into a workspace.
 
     Args:
-        b: the binder.
-        ufunc: the function.
-        operands: its operands, as numpy broadcasts them.
         dtype: dtype of the result; default bool for tests, else that of the first operand.
 
     Returns:
         The workspace, in the memory order of the first operand of its shape.
-
-    Example:
-        >>> from fluidnb.op import op, remove_op, same
-        >>> from fluidnb.testing import run_op
-        >>> @op("doctest_cube", inputs={"X": "any shape"}, outputs={"Out": "X³"}, infer=same())
-        ... def cube(b):
-        ...     b(np.multiply, made(b, np.multiply, b["X"], b["X"]), b["X"], out=b["Out"])
-        >>> run_op("doctest_cube", {"X": [2.0]})["Out"]
-        array([8.])
-        >>> remove_op("doctest_cube")
     """
     shape = np.broadcast_shapes(*(x.shape for x in operands))
     if dtype is None:
@@ -52,33 +39,15 @@ def made(b: Binder, ufunc: np.ufunc, *operands: Array, dtype: Any = None) -> Arr
 
 
 def zeros(b: Binder, out: Array) -> None:
-    """Emit ``out = 0``.
-
-    Args:
-        b: the binder.
-        out: what becomes zero.
-
-    Example:
-        >>> from fluidnb.testing import run_op
-        >>> run_op("fill_zeros_like", {"X": [1.0]})["Out"]
-        array([0.])
-    """
+    """Emit ``out = 0``."""
     b(np.copyto, out, b.const(0, out.dtype))
 
 
 def of_paddle2(b: Binder) -> bool:
     """Whether an operator stands in a program that Paddle 2 wrote, for the few that compute otherwise there.
 
-    Args:
-        b: the binder.
-
     Returns:
         True from program version 2.0.0 on; fluidnb's own programs say version 0, as Fluid's did.
-
-    Example:
-        >>> from fluidnb.testing import run_op
-        >>> run_op("swish", {"X": [1.0]}, {"beta": 100.0})["Out"]
-        array([1.])
     """
     block = b.op.desc.block
     return block is not None and block.program.pb.version.version >= 2_000_000

@@ -160,8 +160,6 @@ def formulas(b: Binder, on_cuda: bool, like: Array) -> Formulas:
     """Arithmetic in the precision in which kernels compute with an array.
 
     Args:
-        b: the binder.
         on_cuda: whether launches are emitted, or calls of numpy.
-        like: the array.
     """
     return Formulas(b, on_cuda, wide_dtype(np.dtype(like.dtype)))

@@ -19,7 +19,6 @@ def integers(c: Context, attr: str, whole: str = "", each: str = "", unknown: in
     ``guard=values_of(whole, each)``.
 
     Args:
-        c: the context.
         attr: the attribute: a number or a list.
         whole: slot of one variable with all of them; it wins over the others.
         each: slot of a list of variables with one of them each.
@@ -27,11 +26,6 @@ def integers(c: Context, attr: str, whole: str = "", each: str = "", unknown: in
 
     Returns:
         The numbers.
-
-    Example:
-        >>> from fluidnb.testing import run_op
-        >>> run_op("fill_constant", {"ShapeTensor": [2, 3]})["Out"].shape
-        (2, 3)
     """
     for slot in (whole, each):
         if slot and c.has(slot):
@@ -47,8 +41,6 @@ def integer(c: Context, attr: str, whole: str) -> int:
     """The whole number that an operator is given; see `integers`.
 
     Args:
-        c: the context.
-        attr: the attribute.
         whole: slot of a variable with the number; it wins over the attribute.
 
     Returns:
@@ -56,11 +48,6 @@ def integer(c: Context, attr: str, whole: str) -> int:
 
     Raises:
         EnforceNotMet: the variable holds more than one number, or none.
-
-    Example:
-        >>> from fluidnb.testing import run_op
-        >>> run_op("one_hot", {"X": np.array([[1]]), "depth_tensor": np.array([3])})["Out"]
-        array([[0., 1., 0.]], dtype=float32)
     """
     if not c.has(whole):
         return int(integers(c, attr)[0])

@@ -23,18 +23,10 @@ def require_lod(c: Context, slot: str = "X", levels: int = 0) -> None:
     """Require, while running, that an input has sequences; while building a program they may not be known yet.
 
     Args:
-        c: the context.
-        slot: the input slot.
         levels: how many levels the LoD must have; 0 for at least one.
 
     Raises:
         RuleError: it has none, or another number of levels.
-
-    Example:
-        >>> from fluidnb.testing import run_op
-        >>> run_op("sequence_softmax", {"X": ([[1.0], [1.0]], [[2]])})["Out"].array
-        array([[0.5],
-               [0.5]])
     """
     if not c.runtime:
         return
@@ -55,19 +47,8 @@ def require_lod(c: Context, slot: str = "X", levels: int = 0) -> None:
 def one_dtype(c: Context, *slots: str) -> None:
     """Require that inputs have one dtype, as far as they are given.
 
-    Args:
-        c: the context.
-        slots: input slots.
-
     Raises:
         RuleError: two differ.
-
-    Example:
-        >>> from fluidnb.testing import run_op
-        >>> run_op("lstm_unit", {"X": np.zeros((1, 4)), "C_prev": np.zeros((1, 1), "float32")})
-        Traceback (most recent call last):
-        fluidnb.op.context.RuleError: DataType of Paddle Op lstm_unit must be the same. Get (float64) != (float32)
-        ...
     """
     dtypes = {slot: c[slot].dtype for slot in slots if c.has(slot) and c[slot] is not None}
     first = next(iter(dtypes.values()), None)
@@ -80,21 +61,12 @@ def one_dtype(c: Context, *slots: str) -> None:
 
 
 def all_given(b: Context, *slots: str) -> bool:
-    """Whether inputs hold values; a guard asks before an operator's own checks have run.
-
-    Args:
-        b: the context of a running operator.
-        slots: input slots.
-    """
+    """Whether inputs hold values; a guard asks before an operator's own checks have run."""
     return all(b[slot] is not None for slot in slots)
 
 
 def offsets_of(c: Context, slot: str = "X") -> Array:
     """Where the sequences of an input start and end, by its last level.
-
-    Args:
-        c: the context of a running operator.
-        slot: the input slot.
 
     Returns:
         int64 [sequences + 1].
@@ -166,7 +138,6 @@ def emit_rows(b: Binder, x: Array, rows: Array, out: Array) -> None:
     """Emit ``out[i] = x[rows[i]]``.
 
     Args:
-        b: the binder.
         x: [n, …].
         rows: int [m], numbers of rows of ``x``; a constant.
         out: [m, …], written.
@@ -179,7 +150,6 @@ def emit_put(b: Binder, x: Array, rows: Array, out: Array) -> None:
     """Emit ``out[rows[i]] = x[i]``.
 
     Args:
-        b: the binder.
         x: [m, …], or one element.
         rows: int [m]; a constant.
         out: [n, …], written in these rows.
@@ -192,7 +162,6 @@ def reduce_each(ufunc: np.ufunc, x: Array, parts: Array, out: Array) -> None:
     """Reduce parts of an array along its first dimension.
 
     Args:
-        ufunc: with two operands.
         x: [n, …].
         parts: int [parts, 3]: row of the result, first row and row behind the last of each.
         out: [m, …], written in these rows.
@@ -221,12 +190,9 @@ def emit_reduce(b: Binder, ufunc: np.ufunc, x: Array, offsets: Array, out: Array
     """Emit ``out[i] = ufunc over rows offsets[i] to offsets[i + 1] of x``.
 
     Args:
-        b: the binder.
-        ufunc: np.add, np.maximum, np.minimum, ….
         x: [n, …].
         offsets: int [m + 1], ascending.
         out: [m, …], written.
-        empty: what sequences without rows give.
     """
     lengths = np.diff(offsets)
     full = np.flatnonzero(lengths)
@@ -248,7 +214,6 @@ def emit_sum_rows(b: Binder, g: Array, rows: Array, out: Array) -> None:
     """Emit ``out[r] = the sum of all g[i] with rows[i] == r``: the gradient of `emit_rows`.
 
     Args:
-        b: the binder.
         g: [m, …].
         rows: int [m]; a constant.
         out: [n, …], written.

@@ -62,7 +62,6 @@ def padding_pairs(paddings: Sequence[int], rank: int) -> list[tuple[int, int]]:
 
     Args:
         paddings: one number for each axis, or two.
-        rank: how many axes.
 
     Example:
         >>> padding_pairs([1, 2], 2), padding_pairs([0, 1, 2, 3], 2)
@@ -98,8 +97,6 @@ def slide(
 
     Args:
         sizes: the image's sizes, -1 unknown.
-        windows: sizes of a window.
-        strides: stride of the window.
         paddings: one number for each axis, or a pair.
         dilations: from element to element in a window; default 1.
         algorithm: ``EXPLICIT``; ``SAME`` and ``VALID`` choose the paddings themselves, SAME also dilations of 1.
@@ -135,7 +132,6 @@ def channel_first(x: Array, layout: str) -> Array:
     """An array [n, c, …] as a view, whatever its layout.
 
     Args:
-        x: the array.
         layout: ``NCHW``, ``NHWC`` and so on.
 
     Example:
@@ -180,8 +176,6 @@ def image(b: Binder, shape: Sequence[int], dtype: Any, inner: bool) -> Array:
     """A workspace [n, c, …] with the batch innermost in memory, or in C order.
 
     Args:
-        b: the binder.
-        shape: sizes.
         dtype: numpy dtype.
         inner: whether the batch is innermost.
     """
@@ -194,9 +188,7 @@ def padded(b: Binder, x: Array, axes: Sequence[Axis], fill: float | None, inner:
     """An image with its padding: itself where it needs none, else a workspace that is filled but lacks the image.
 
     Args:
-        b: the binder.
         x: the image [n, c, …].
-        axes: the windows.
         fill: the value of the padding; None leaves it as it is.
         inner: whether the workspace has the batch innermost.
 
@@ -216,7 +208,6 @@ def window_attrs(rank: int, layout: str) -> dict[str, Attr]:
     """The attributes that convolution and pooling share.
 
     Args:
-        rank: axes of the image.
         layout: the default layout.
 
     Returns:

@@ -19,10 +19,6 @@ def is_view(array: Array, of: Array) -> bool:
 
     Addresses say nothing while binding: buffers that have no place yet may all lie at the same one.
 
-    Args:
-        array: one array.
-        of: another.
-
     Example:
         >>> a = np.zeros((2, 3)); is_view(a.reshape(6), a), is_view(a.T.reshape(6), a)
         (True, False)
@@ -40,8 +36,6 @@ def reading(b: Binder, x: Array, shape: Any) -> Array:
     """An input in another shape: a view, or a workspace into which it is copied first.
 
     Args:
-        b: the binder.
-        x: the array.
         shape: sizes with the same product.
 
     Returns:
@@ -59,8 +53,6 @@ def writing(b: Binder, out: Array, shape: Any) -> Array:
     """An output in another shape: a view, or a workspace that `written` copies back.
 
     Args:
-        b: the binder.
-        out: the output.
         shape: sizes with the same product.
 
     Returns:
@@ -74,8 +66,6 @@ def written(b: Binder, out: Array, view: Array) -> None:
     """Copy back what `writing` gave, where it was a workspace.
 
     Args:
-        b: the binder.
-        out: the output.
         view: what `writing` gave for it.
     """
     if not is_view(view, out):

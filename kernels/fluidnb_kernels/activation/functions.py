@@ -134,7 +134,6 @@ def round_half_away(x: Array, out: Array) -> None:
     """Round to the nearest whole number, halves away from zero.
 
     Args:
-        x: any shape.
         out: the same shape, written.
 
     Example:

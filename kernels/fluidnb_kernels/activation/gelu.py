@@ -22,7 +22,6 @@ def error_function(x: Array, out: Array) -> None:
 
     Args:
         x: any shape, float.
-        out: of its shape, written.
 
     Example:
         >>> y = np.zeros(2); error_function(np.array([0.0, 1.0]), y); y.round(4)

@@ -29,15 +29,7 @@ def emit_log_softmax(b: Binder, x: Array, out: Array, axis: int) -> None:
     """Emit ``out = x - max - log(sum(exp(x - max)))``.
 
     Args:
-        b: the binder.
-        x: logits, at least one dimension.
         out: of the same shape; not the memory of ``x``.
-        axis: the axis along which probabilities sum to one.
-
-    Example:
-        >>> from fluidnb.testing import run_op
-        >>> run_op("log_softmax", {"X": [0.0, 0.0]})["Out"].round(4)
-        array([-0.6931, -0.6931])
     """
     top, total = (b.tmp(kept(x.shape, axis), x.dtype) for _ in range(2))
     b(np.maximum.reduce, x, axis, None, top, True)

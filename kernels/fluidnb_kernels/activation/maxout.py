@@ -77,7 +77,6 @@ def first_only(hits: Array, axis: int) -> None:
 
     Args:
         hits: bool, changed.
-        axis: the axis.
 
     Example:
         >>> h = np.array([False, True, True]); first_only(h, 0); h

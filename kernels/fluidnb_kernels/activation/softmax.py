@@ -46,10 +46,7 @@ def emit_softmax(b: Binder, x: Any, out: Any, axis: int) -> tuple[Any, Any]:
     """Emit ``out = softmax(x)``.
 
     Args:
-        b: the binder.
-        x: the logits.
         out: the result, of the same shape.
-        axis: the axis that sums to one.
 
     Returns:
         x less its maximum (not below LOWEST), and the sums of exponentials, for what a loss makes of them.
@@ -113,9 +110,7 @@ def along(b: Binder, name: str, axis: int, *operands: Any) -> None:
     """Emit a kernel of ``softmax.cu`` over the lines along an axis.
 
     Args:
-        b: the binder.
         name: the kernel, without its dtype.
-        axis: the axis.
         operands: what it gets; the first one is an array and says shape and dtype.
     """
     x, (lines, n, inner) = operands[0], split(operands[0].shape, axis)

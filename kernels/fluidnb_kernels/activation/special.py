@@ -75,7 +75,6 @@ def digamma(x: Array, out: Array) -> None:
     """Write the slope of the logarithm of Γ(x).
 
     Args:
-        x: any shape.
         out: the same shape, written; not a number where x is a whole number below 1.
 
     Example:

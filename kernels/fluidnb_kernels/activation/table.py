@@ -112,10 +112,6 @@ _DOC = """Out = {formula}, element by element; Out inherits X's LoD.
 def define(type: str, row: Row) -> None:
     """Register an activation and its gradient.
 
-    Args:
-        type: its name in an OpDesc.
-        row: what it computes.
-
     Example:
         >>> from fluidnb.op import get_op
         >>> get_op("softsign").outputs["Out"].doc
@@ -207,17 +203,10 @@ def number(b: Binder, name: str, dtype: Any, default: float | None = None) -> Ar
     """A float attribute as a constant.
 
     Args:
-        b: the binder.
-        name: the attribute.
         dtype: dtype of the constant.
         default: its value where a gradient operator does not carry it.
 
     Returns:
         A constant of one element.
-
-    Example:
-        >>> from fluidnb.testing import run_op
-        >>> run_op("brelu", {"X": [3.0]}, {"t_max": 2.0})["Out"]
-        array([2.])
     """
     return b.const(b.attr(name, default), dtype)

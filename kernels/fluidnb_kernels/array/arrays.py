@@ -38,10 +38,7 @@ def write_item(
     """Put a copy of a tensor into an array; the array grows to hold it.
 
     Args:
-        array: the array, changed.
         index: int64, one element.
-        x: the value.
-        lod: its LoD.
         spare: the tensors that this call wrote in the run before, by index; their memory serves again.
         accumulate: whether to add to what is there.
         place: where variables live.
@@ -117,9 +114,7 @@ def read_item(array: LoDTensorArray, index: Array, out: Array) -> None:
     """Copy an element of an array.
 
     Args:
-        array: the array.
         index: int64, one element.
-        out: of the element's shape, written.
 
     Example:
         >>> x = np.zeros(2); read_item(LoDTensorArray([np.ones(2)]), np.array([0]), x); x
@@ -132,7 +127,6 @@ def take_out(array: LoDTensorArray, index: Array) -> None:
     """Leave nothing at an index of an array.
 
     Args:
-        array: the array, changed.
         index: int64, one element.
 
     Example:

@@ -17,9 +17,6 @@ Array = Any
 def array_now(b: Binder) -> LoDTensorArray | None:
     """The array X as a guard must see it: it may have been made since the binder looked.
 
-    Args:
-        b: the binder.
-
     Returns:
         The array, or None where there is none yet.
 
@@ -39,9 +36,6 @@ def array_now(b: Binder) -> LoDTensorArray | None:
 
 def shapes_of(b: Binder) -> Any:
     """The guard of operators that read the whole array X: shape, dtype and LoD of each of its elements.
-
-    Args:
-        b: the binder.
 
     Returns:
         A row for each element, None for one that was never written; None where there is no array.
@@ -66,7 +60,6 @@ def copied(source: Array, target: Array) -> None:
     """Copy an array to another one, of the host or of a device.
 
     Args:
-        source: the array.
         target: one of its shape and dtype, written.
 
     Example:
@@ -87,7 +80,6 @@ def beside(x: Array, place: Place) -> Array:
     """New memory for a copy of an array.
 
     Args:
-        x: the array.
         place: where variables live.
 
     Returns:
@@ -108,7 +100,6 @@ def within_reach(x: Array, kernel_reads: Array) -> Array:
 
     Args:
         x: the element; what the host has made lies in its memory.
-        kernel_reads: an array of the kernel's place.
 
     Returns:
         The element, or a copy.
@@ -124,9 +115,7 @@ def copy_element(array: LoDTensorArray, index: int, out: Array) -> None:
     """Copy an element of an array.
 
     Args:
-        array: the array.
         index: from 0.
-        out: of the element's shape, written.
 
     Example:
         >>> x = np.zeros(2); copy_element(LoDTensorArray([np.ones(2)]), 0, x); x

@@ -22,7 +22,6 @@ def add_to(total: Array, x: Array) -> None:
     """Add an array to another one, of the host or of a device.
 
     Args:
-        total: changed.
         x: of its shape and dtype.
 
     Example:
@@ -40,7 +39,6 @@ def add_arrays_on_cuda(out: LoDTensorArray, arrays: list[LoDTensorArray], place:
 
     Args:
         out: the result; its elements are made anew.
-        arrays: what is summed.
         place: where variables live.
 
     Example:
@@ -68,7 +66,6 @@ def copy_array_on_cuda(source: LoDTensorArray, target: LoDTensorArray, place: Pl
     """Make one array of tensors a copy of another.
 
     Args:
-        source: what is read.
         target: changed; its elements are made anew.
         place: where variables live.
 
@@ -88,10 +85,7 @@ def put_rows(array: LoDTensorArray, step: int, rows: Array, out: Array) -> None:
     """Copy an element's rows to where they belong.
 
     Args:
-        array: the array.
-        step: index of the element.
         rows: int64, where each of its rows belongs; where kernels can read them.
-        out: changed there.
     """
     maps.place(NOW, within_reach(array[step].array, out), rows, out)
 
@@ -100,9 +94,6 @@ def put_part(array: LoDTensorArray, index: int, part: Array, out: Array) -> None
     """Copy an element to a part of a tensor.
 
     Args:
-        array: the array.
-        index: which element.
         part: which part, a view of ``lay(out)``.
-        out: written there.
     """
     move(NOW, out, within_reach(array[index].array, out), to=part)

@@ -44,7 +44,6 @@ def at_step(table: LoDRankTable, starts: Sequence[int], step: int) -> list[int]:
     """Which elements of the ranked sequences come at a step, longest sequence first.
 
     Args:
-        table: the table.
         starts: where each sequence begins, by its index.
         step: from 0.
 
@@ -130,10 +129,7 @@ def place(array: LoDTensorArray, step: int, rows: Array, out: Array) -> None:
     """Copy an element's rows to where they belong.
 
     Args:
-        array: the array.
-        step: index of the element.
         rows: int64, where each of its rows belongs.
-        out: changed there.
 
     Example:
         >>> out = np.zeros(3); place(LoDTensorArray([np.array([7.0])]), 0, np.array([1]), out); out

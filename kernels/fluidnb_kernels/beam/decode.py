@@ -24,8 +24,6 @@ def sentences(ids: LoDTensorArray, scores: LoDTensorArray, end_id: int) -> list[
 
     Args:
         ids: what `beam_search` selected at each step.
-        scores: the scores with them.
-        end_id: the word that ends a sentence.
 
     Returns:
         For each source a list of (words, scores).

@@ -100,11 +100,7 @@ class Search:
 
 
 def gather_tree(b: Binder) -> None:
-    """Emit whole sentences.
-
-    Args:
-        b: the binder of a gather_tree.
-    """
+    """Emit whole sentences."""
     ids, (steps, batch, beams) = b["Ids"], b["Ids"].shape
     sizes = np.int64(steps), np.int64(beams)
     parents = of_dtype(b, b["Parents"], ids.dtype)

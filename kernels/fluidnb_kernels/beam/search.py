@@ -47,7 +47,6 @@ def choose(
     first. A source all of whose candidates had ended before keeps none: it is done.
 
     Args:
-        step: offsets of sources, sizes.
         pre_ids: int64 [rows, 1], the last word of each sentence so far.
         pre_scores: [rows, 1], its score; None where ended sentences compete with what follows them, and then go.
         ids: int64 [rows, width], words it may go on with; None for 0, 1, ….

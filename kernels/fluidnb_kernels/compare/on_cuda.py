@@ -32,8 +32,6 @@ def holds(b: Binder, name: str, dtype: Any = None) -> None:
     """Emit a comparison or logic of X and Y.
 
     Args:
-        b: the binder.
-        name: the operator.
         dtype: the dtype in which operands meet; default the one in which numpy compares them.
     """
     x, y = b["X"], b["Y"]
@@ -42,11 +40,7 @@ def holds(b: Binder, name: str, dtype: Any = None) -> None:
 
 
 def opposite(b: Binder) -> None:
-    """Emit Out = not X.
-
-    Args:
-        b: the binder.
-    """
+    """Emit Out = not X."""
     x, out = b["X"], b["Out"]
     width = vector(x, out)
     each(b, CUDA, f"logical_not<{width}>", out.size, x, out, per_thread=width)

@@ -41,10 +41,8 @@ def close(x: Array, y: Array, rtol: Any, atol: Any, equal_nan: bool, out: Array)
     """Write whether two arrays are close everywhere: |x - y| <= atol + rtol · |y|.
 
     Args:
-        x: any shape.
         y: the same shape.
         rtol: relative tolerance, a number or an array of one.
-        atol: absolute tolerance, the same.
         equal_nan: whether what is not a number is close to its like.
         out: bool of one element, written.
 
@@ -104,8 +102,6 @@ def equal(x: Array, y: Array, out: Array) -> None:
     """Write whether two arrays have one shape and the same elements.
 
     Args:
-        x: any shape.
-        y: any shape.
         out: bool of one element, written.
 
     Example:

@@ -35,9 +35,6 @@ def _grad(desc: OpDesc, definition: OpDef, no_grad: Collection[str]) -> list[OpD
 def call(b: Binder) -> list[Result]:
     """Call the function with copies of the inputs.
 
-    Args:
-        b: the binder.
-
     Returns:
         What it returned for each output.
 

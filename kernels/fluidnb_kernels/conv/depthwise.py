@@ -35,11 +35,9 @@ def convolve_apart(b: Binder, x: Array, w: Array, out: Array, axes: Sequence[Axi
     """Emit a convolution.
 
     Args:
-        b: the binder.
         x: images [n, c, …].
         w: filter [f, 1, window…], f a multiple of c.
         out: [n, f, …], written.
-        axes: the windows on x.
     """
     each(b, CUDA, f"apart<{ctype(x.dtype)}>", out.size, x, w, out, *_sizes(x, w, axes))
 
@@ -48,11 +46,9 @@ def images_apart(b: Binder, g: Array, w: Array, dx: Array, axes: Sequence[Axis])
     """Emit the gradient of its images.
 
     Args:
-        b: the binder.
         g: gradient of the result [n, f, …].
         w: filter [f, 1, window…].
         dx: gradient of the images [n, c, …], written.
-        axes: the windows on dx.
     """
     each(b, CUDA, f"apart_images<{ctype(g.dtype)}>", dx.size, g, w, dx, *_sizes(dx, w, axes))
 
@@ -61,11 +57,9 @@ def filter_apart(b: Binder, x: Array, g: Array, dw: Array, axes: Sequence[Axis])
     """Emit the gradient of its filter.
 
     Args:
-        b: the binder.
         x: images [n, c, …].
         g: gradient of the result [n, f, …].
         dw: gradient of the filter [f, 1, window…], written.
-        axes: the windows on x.
     """
     if dw.size:
         products = len(x) * prod(a.out for a in axes)

@@ -138,12 +138,9 @@ def convolve(b: Binder, x: Array, w: Array, out: Array, axes: Sequence[Axis], gr
     """Emit the convolution of images with a filter.
 
     Args:
-        b: the binder.
         x: images [n, c, …].
         w: filter [f, c / groups, window…].
         out: [n, f, …], written.
-        axes: the windows on x.
-        groups: of channels.
     """
     if x.dtype.itemsize < 4:
         return _widened(b, convolve, x, w, out, axes, groups)
@@ -161,12 +158,9 @@ def filter_gradient(b: Binder, x: Array, g: Array, dw: Array, axes: Sequence[Axi
     """Emit the gradient of a convolution's filter.
 
     Args:
-        b: the binder.
         x: images [n, c, …].
         g: gradient of the result [n, f, …].
         dw: gradient of the filter [f, c / groups, window…], written.
-        axes: the windows on x.
-        groups: of channels.
     """
     if x.dtype.itemsize < 4:
         return _widened(b, filter_gradient, x, g, dw, axes, groups)
@@ -198,12 +192,9 @@ def image_gradient(b: Binder, g: Array, w: Array, dx: Array, axes: Sequence[Axis
     """Emit the gradient of a convolution's images, which is the transposed convolution of ``g``.
 
     Args:
-        b: the binder.
         g: gradient of the result [n, f, …].
         w: filter [f, c / groups, window…].
         dx: gradient of the images [n, c, …], written.
-        axes: the windows on dx.
-        groups: of channels.
     """
     if g.dtype.itemsize < 4:
         return _widened(b, image_gradient, g, w, dx, axes, groups)

@@ -78,12 +78,9 @@ def convolve(b: Binder, x: Array, w: Array, out: Array, axes: Sequence[Axis], gr
     """Emit the convolution of images with a filter.
 
     Args:
-        b: the binder.
         x: images [n, c, …].
         w: filter [f, c / groups, window…].
         out: [n, f, …], written.
-        axes: the windows on x.
-        groups: of channels.
     """
     if x.shape[1] == groups:
         return convolve_apart(b, x, w, out, axes)
@@ -104,12 +101,9 @@ def image_gradient(b: Binder, g: Array, w: Array, dx: Array, axes: Sequence[Axis
     """Emit the gradient of a convolution's images, which is the transposed convolution of ``g``.
 
     Args:
-        b: the binder.
         g: gradient of the result [n, f, …].
         w: filter [f, c / groups, window…].
         dx: gradient of the images [n, c, …], written.
-        axes: the windows on dx.
-        groups: of channels.
     """
     if dx.shape[1] == groups:
         return images_apart(b, g, w, dx, axes)
@@ -132,12 +126,9 @@ def filter_gradient(b: Binder, x: Array, g: Array, dw: Array, axes: Sequence[Axi
     """Emit the gradient of a convolution's filter.
 
     Args:
-        b: the binder.
         x: images [n, c, …].
         g: gradient of the result [n, f, …].
         dw: gradient of the filter [f, c / groups, window…], written.
-        axes: the windows on x.
-        groups: of channels.
     """
     if x.shape[1] == groups:
         return filter_apart(b, x, g, dw, axes)

@@ -18,7 +18,6 @@ def conv_attrs(rank: int, layout: str) -> dict[str, Attr]:
     """The attributes of a convolution.
 
     Args:
-        rank: axes of the image.
         layout: the default layout.
 
     Returns:
@@ -37,11 +36,7 @@ def conv_attrs(rank: int, layout: str) -> dict[str, Attr]:
 
 
 def layout_of(c: Context) -> str:
-    """The layout that a convolution or pooling has as an attribute.
-
-    Args:
-        c: the context.
-    """
+    """The layout that a convolution or pooling has as an attribute."""
     found: str = c.attr("data_format", "NCHW")
     return found
 
@@ -80,11 +75,6 @@ def _operands(c: Context, transposed: bool) -> tuple[Any, Any, tuple[int, int, t
 def conv_axes(c: Context, sizes: tuple[int, ...], window: tuple[int, ...]) -> tuple[Axis, ...]:
     """The windows of a convolution on an image.
 
-    Args:
-        c: the context, for the attributes.
-        sizes: of the image.
-        window: sizes of the filter.
-
     Returns:
         One for each axis.
     """
@@ -96,11 +86,7 @@ def conv_axes(c: Context, sizes: tuple[int, ...], window: tuple[int, ...]) -> tu
 
 
 def conv_infer(c: Context) -> None:
-    """Rule of a convolution: an image of as many windows as fit, with a channel for each filter.
-
-    Args:
-        c: the context.
-    """
+    """Rule of a convolution: an image of as many windows as fit, with a channel for each filter."""
     x, w, (n, channels, sizes) = _operands(c, False)
     name, groups = c.definition.type, c.attr("groups") or 1
     c.require(
@@ -126,11 +112,6 @@ def conv_infer(c: Context) -> None:
 
 def transposed_axes(c: Context, sizes: tuple[int, ...], window: tuple[int, ...]) -> tuple[Axis, ...]:
     """The windows on the *output* of a transposed convolution; each element of its input fills one.
-
-    Args:
-        c: the context, for the attributes.
-        sizes: of the input.
-        window: sizes of the filter.
 
     Returns:
         One for each axis; -1 where the input's size is unknown.
@@ -159,11 +140,7 @@ def transposed_axes(c: Context, sizes: tuple[int, ...], window: tuple[int, ...])
 
 
 def transposed_infer(c: Context) -> None:
-    """Rule of a transposed convolution: the image whose convolution would have the shape of the input.
-
-    Args:
-        c: the context.
-    """
+    """Rule of a transposed convolution: the image whose convolution would have the shape of the input."""
     x, w, (n, channels, sizes) = _operands(c, True)
     name, groups, rank = c.definition.type, c.attr("groups") or 1, len(sizes)
     c.require(

@@ -56,11 +56,7 @@ class Products:
 
 
 def second_maker(type: str) -> GradMaker:
-    """Maker of the gradient of a convolution's gradient, with the slots that Paddle's has.
-
-    Args:
-        type: the convolution.
-    """
+    """Maker of the gradient of a convolution's gradient, with the slots that Paddle's has."""
     reads = {"Input": "Input", "Filter": "Filter", "grad_out": "Output@GRAD"}
     arriving = {"grad_input@GRAD": "Input@GRAD", "grad_filter@GRAD": "Filter@GRAD"}
     gives = {"grad_out@GRAD": "Output@GRAD", "Input@GRAD": "Input", "Filter@GRAD": "Filter"}
@@ -71,8 +67,6 @@ def second_gradient(b: Binder, on: Products, transposed: bool) -> None:
     """Emit the gradients of a convolution's gradient.
 
     Args:
-        b: the binder.
-        on: the products.
         transposed: whether it is a transposed convolution.
     """
     layout, groups = layout_of(b), b.attr("groups", 1) or 1

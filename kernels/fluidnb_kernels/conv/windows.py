@@ -35,7 +35,6 @@ def depth_of(x: Array, axes: Sequence[Axis]) -> int:
 
     Args:
         x: images [n, c, …].
-        axes: the windows.
 
     Example:
         >>> depth_of(np.zeros((2, 3, 7)), [Axis(7, 3, 2, 1, 1, 4)])
@@ -48,10 +47,8 @@ def to_columns(b: Binder, x: Array, columns: Array, axes: Sequence[Axis], togeth
     """Emit the windows of images as columns.
 
     Args:
-        b: the binder.
         x: images [n, c, …].
         columns: [n, depth, places], written; [depth, n, places] where images go together.
-        axes: the windows.
         together: whether a row has the places of all images.
     """
     n, channels, places = len(x), x.shape[1], prod(a.out for a in axes)
@@ -65,10 +62,8 @@ def to_images(b: Binder, columns: Array, x: Array, axes: Sequence[Axis]) -> None
     """Emit images whose elements are the sums of those of columns that came from them.
 
     Args:
-        b: the binder.
         columns: [n, depth, places], of the dtype of the images or the one in which they are computed.
         x: images [n, c, …], written.
-        axes: the windows.
     """
     kernel = f"images<{ctype(columns.dtype)}, {ctype(x.dtype)}>"
     each(b, CUDA, kernel, x.size, columns, x, *numbers_of(axes))

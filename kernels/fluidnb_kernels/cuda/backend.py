@@ -95,9 +95,6 @@ def named() -> str:
 def device_name(device: int = 0) -> str:
     """What a device is called.
 
-    Args:
-        device: its number.
-
     Returns:
         Its name, and its architecture.
     """

@@ -29,8 +29,6 @@ def of_dtype(b: Binder, x: Array, dtype: Any) -> Array:
     """An array in a dtype.
 
     Args:
-        b: the binder.
-        x: the array.
         dtype: numpy dtype.
 
     Returns:
@@ -47,8 +45,6 @@ def cast(b: Binder, x: Array, out: Array) -> None:
     """Emit a cast.
 
     Args:
-        b: the binder.
-        x: an array.
         out: as many elements of another dtype, written.
     """
     each(b, CUDA, f"cast<{ctype(np.dtype(x.dtype))}, {ctype(np.dtype(out.dtype))}>", x.size, x, out)

@@ -20,15 +20,10 @@ def gemm(
 
     Args:
         dtype: name of the dtype.
-        addresses: of x, y and out on the device.
-        sizes: m, n and k.
         rows: how far the rows of each lie apart, in elements.
         steps: how far the matrices of a batch lie apart, in elements; 0 for one that meets each.
         tx: whether x lies transposed.
         ty: whether y lies transposed.
-        alpha: number.
-        beta: number.
-        batch: how many products.
     """
     library, cuda = backend.cublas(), backend.cupy().cuda
     handle = cuda.device.get_cublas_handle()

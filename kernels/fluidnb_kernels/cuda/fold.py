@@ -41,9 +41,6 @@ class Fold:
     def names(self, count: int) -> list[str]:
         """The folds of so many launches.
 
-        Args:
-            count: how many.
-
         Example:
             >>> how = Fold("r::length", "r::squares", "r::total", "r::root")
             >>> how.names(1), how.names(3)
@@ -59,7 +56,6 @@ def groups(shape: Any, axes: Iterable[int]) -> list[tuple[int, bool]]:
     """A shape with neighbours joined: sizes, and whether they are reduced.
 
     Args:
-        shape: sizes.
         axes: the axes that are reduced, none negative.
 
     Returns:
@@ -103,13 +99,7 @@ def fold(
     """Emit a reduction.
 
     Args:
-        b: the binder.
-        source: the file with the folds.
-        how: the folds.
-        x: what is reduced.
         axes: the axes that go, none negative.
-        out: as many elements as are left, written.
-        a: the number that the folds get.
         y: what stands beside ``x``, of its shape and dtype.
     """
     steps = list(_steps(x.shape, axes))
@@ -149,15 +139,11 @@ def spread(
     """Emit the gradient of a reduction.
 
     Args:
-        b: the binder.
         source: the file with the gradients; it has ``s::share``.
-        name: the gradient.
         axes: the axes that are gone, none negative.
         x: what was reduced, where the gradient reads it.
         y: the result, where it does.
-        g: its gradient.
         dx: the gradient of ``x``, written.
-        numbers: the numbers that the gradient gets.
     """
     parts = groups(dx.shape, axes)
     order = sorted((i for i, part in enumerate(parts) if part[1]), key=lambda i: parts[i][0])

@@ -33,19 +33,11 @@ def gemm(
     """Emit ``out = alpha · x · y + beta · out``; a matrix beside a batch of them meets each one.
 
     Args:
-        b: the binder.
         x: [m, k], or [batch, m, k]; rows may lie apart (a slice of columns), elements of a row lie side by side.
         y: [k, n], or [batch, k, n], likewise.
         out: [m, n], or [batch, m, n], likewise; not read where ``beta`` is 0.
         tx: whether ``x`` lies transposed, as [..., k, m].
         ty: whether ``y`` lies transposed, as [..., n, k].
-        alpha: number.
-        beta: number.
-
-    Example:
-        >>> from fluidnb.testing import run_op
-        >>> run_op("mul", {"X": [[1.0, 2.0]], "Y": [[3.0], [4.0]]})["Out"]
-        array([[11.]])
     """
     if out.size:
         b(launch, x, y, out, tx, ty, alpha, beta)
@@ -92,14 +84,10 @@ def call_of(
     Args:
         dtype: name of the dtype.
         addresses: of x, y and out: rows that lie apart are not contiguous, which a launch would ask of arrays.
-        sizes: m, n and k.
         rows: how far the rows of each lie apart, in elements.
         steps: how far the matrices of a batch lie apart, in elements; 0 for one that meets each.
         tx: whether x lies transposed.
         ty: whether y lies transposed.
-        alpha: number.
-        beta: number.
-        batch: how many products.
 
     Returns:
         The launch.

@@ -18,12 +18,8 @@ def each(b: Binder, source: Source, kernel: str, count: int, *args: Any, per_thr
     """Emit a launch in which a thread takes one element after another, grid by grid.
 
     Args:
-        b: the binder.
-        source: the file.
         kernel: the kernel; the count comes as its last argument.
         count: how many elements; nothing is launched for none.
-        args: arrays and numpy scalars.
-        per_thread: elements that a thread takes at once.
     """
     if count:
         blocks = min(BLOCKS, -(-count // (THREADS * per_thread)))
@@ -34,11 +30,8 @@ def elementwise(b: Binder, source: Source, kernel: str, *arrays: Any, numbers: t
     """Emit ``kernel<T, N>(arrays..., numbers..., count)`` over arrays of one size, with the widest loads they allow.
 
     Args:
-        b: the binder.
-        source: the file.
         kernel: the kernel with its first template arguments, ``unary<f::relu``.
         arrays: contiguous arrays of one size; the last one is written.
-        numbers: numpy scalars behind them.
     """
     wide = vector(*arrays)
     name = f"{kernel}, {ctype(arrays[-1].dtype)}, {wide}>"

@@ -44,11 +44,8 @@ def held_rows(b: Binder, source: Source, kernel: str, rows: int, n: int, arrays:
     """Emit a launch in which each row is held by a warp or a block, if rows are such.
 
     Args:
-        b: the binder.
-        source: the file.
         kernel: the kernel without its template arguments; ``rows, n, way`` come as its last arguments.
         rows: how many rows; nothing is launched for none.
-        n: elements of a row.
         arrays: all arrays that are read or written several elements at once, the first one of the kernel's dtype.
         args: what the kernel gets: arrays and numpy scalars.
 

@@ -41,10 +41,6 @@ def _function(name: str) -> Any:
 def setStream(handle: int, stream: int) -> None:
     """Where products go.
 
-    Args:
-        handle: cuBLAS's handle.
-        stream: number of the stream.
-
     Raises:
         RuntimeError: what cuBLAS says, as cupy's CUBLASError.
     """

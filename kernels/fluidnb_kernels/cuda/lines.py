@@ -20,10 +20,6 @@ _MOST, _WARP, _SHORT = 1 << 16, 1024, 16
 def way_of(n: int, inner: int) -> int:
     """How a block should work at lines.
 
-    Args:
-        n: elements of a line.
-        inner: how far apart they lie.
-
     Returns:
         WARPS for lines of a warp each, BLOCKS for lines of a block, COLUMNS for lines beside each other.
 
@@ -53,13 +49,8 @@ def each_line(b: Binder, source: Source, kernel: str, lines: int, n: int, inner:
     """Emit a launch in which threads work at lines together.
 
     Args:
-        b: the binder.
-        source: the file.
         kernel: the kernel; ``lines, n, inner, way`` come as its last arguments.
         lines: how many lines; nothing is launched for none.
-        n: elements of a line.
-        inner: how far apart they lie.
-        args: arrays and numpy scalars.
     """
     if lines:
         way = way_of(n, inner)
@@ -74,7 +65,6 @@ def split(shape: Any, axis: int) -> tuple[int, int, int]:
     """The lines along an axis.
 
     Args:
-        shape: sizes.
         axis: the axis; from the end when negative.
 
     Returns:

@@ -60,9 +60,6 @@ def compile_for(architecture: int, text: str, name: str, kernels: Sequence[str])
 
     Args:
         architecture: 90 for sm_90.
-        text: CUDA C++ without includes of ours.
-        name: the file's name, for messages.
-        kernels: names, and name expressions of instantiations.
 
     Returns:
         What came of it.

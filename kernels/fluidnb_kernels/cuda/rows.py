@@ -15,12 +15,8 @@ def by_rows(b: Binder, source: Source, kernel: str, rows: int, width: int, *args
     """Emit a launch in which threads take rows, and elements along them.
 
     Args:
-        b: the binder.
-        source: the file.
         kernel: the kernel; the number of rows comes as its last argument.
         rows: how many rows; nothing is launched for none.
-        width: elements or words of a row.
-        args: arrays and numpy scalars.
     """
     if rows and width:
         b(source[kernel], *threads_of(rows, width), 0, *args, np.int64(rows))

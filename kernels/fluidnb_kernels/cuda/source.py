@@ -128,9 +128,6 @@ class Function:
         """A reusable launch: the kernel is looked up and arguments are converted once.
 
         Args:
-            grid: blocks along one to three axes.
-            block: threads along one to three axes.
-            shared: bytes of dynamic shared memory.
             args: arrays, None for a pointer to nothing, numpy scalars.
 
         Returns:
@@ -150,10 +147,8 @@ def included(text: str, path: Path, seen: set[str], first: int = 1) -> list[str]
     """The lines of a text; an included file stands in its place, once.
 
     Args:
-        text: CUDA C++.
         path: its file; headers are looked for beside it, then beside ``fluid.cuh``.
         seen: names of headers that are there already; grows.
-        first: the number of its first line.
 
     Returns:
         Lines, with those that tell compilers where each comes from.

@@ -88,9 +88,6 @@ def vector(*arrays: Any) -> int:
 def address_of(array: Any) -> int:
     """Where an array begins.
 
-    Args:
-        array: of the host's memory, or of a device's.
-
     Returns:
         The address.
 

@@ -17,7 +17,6 @@ def upload(numbers: Array, out: Array) -> None:
     """Copy numbers of the host to an array of any place.
 
     Args:
-        numbers: an ndarray.
         out: of its shape and dtype, written.
 
     Example:
@@ -34,8 +33,6 @@ def room_beside(array: Array, shape: Sequence[int], dtype: Any) -> Array:
     """New memory where an array is: of the pool from which it comes, where it comes from one.
 
     Args:
-        array: of the host, or of a device.
-        shape: the new array's sizes.
         dtype: its numpy dtype.
 
     Returns:
@@ -52,10 +49,6 @@ def room_beside(array: Array, shape: Sequence[int], dtype: Any) -> Array:
 
 def uploaded(numbers: Array, near: Array) -> Array:
     """Numbers of the host in new memory where an array is.
-
-    Args:
-        numbers: an ndarray.
-        near: an array of the place that wants them.
 
     Returns:
         An array.

@@ -29,8 +29,6 @@ def writing_as(b: Binder, out: Array, dtype: Any) -> Array:
     """Array that a kernel writes for an output: the output, or a workspace that `written_as` casts.
 
     Args:
-        b: the binder.
-        out: the output.
         dtype: the dtype in which the kernel writes.
 
     Returns:
@@ -43,8 +41,6 @@ def written_as(b: Binder, out: Array, given: Array) -> None:
     """Cast what `writing_as` gave, where it was a workspace.
 
     Args:
-        b: the binder.
-        out: the output.
         given: what `writing_as` gave for it.
     """
     if given.dtype != out.dtype:

@@ -16,9 +16,6 @@ _FLAT = Axis(1, 1, 1, 1, 0, 1)
 def numbers_of(axes: Sequence[Axis]) -> tuple[Any, ...]:
     """The axes of an image as arguments of a kernel.
 
-    Args:
-        axes: one to three.
-
     Returns:
         Six numbers for each of three axes.
 

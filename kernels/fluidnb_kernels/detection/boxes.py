@@ -18,11 +18,6 @@ Array = Any
 def four_wide(c: Context, slot: str, rank: int = 2) -> None:
     """Require that an input holds boxes.
 
-    Args:
-        c: the context.
-        slot: the input slot.
-        rank: its dimensions.
-
     Raises:
         RuleError: it holds something else.
     """
@@ -127,7 +122,6 @@ def clip(x: Array, info: Array, images: Array, out: Array) -> None:
         x: [boxes, …, 4].
         info: [images, 3]: height, width, scale.
         images: the image of each box.
-        out: the shape of x, written.
     """
     sizes = info[:, 1::-1] / info[:, 2:]
     last = np.floor(sizes + info.dtype.type(0.5))[images].astype(x.dtype) - x.dtype.type(1)
@@ -248,7 +242,6 @@ def decode(prior: Array, spread: Array | None, target: Array, more: float, axis:
         target: [n, m, 4], or [m, n, 4] for axis 1.
         more: 1 where a box ends behind its last pixel, else 0.
         axis: 0 where priors go with the second dimension, 1 where they go with the first.
-        out: the shape of the target, written.
     """
     place, size = (np.expand_dims(v, axis) for v in _middles(prior, more))
     if spread is not None:

@@ -21,11 +21,7 @@ CUDA = Source(__file__, "boxes.cu", lambda: (f"{name}<{CTYPES[t]}>" for name in 
 
 
 def similar(b: Binder) -> None:
-    """iou_similarity: a thread for each pair.
-
-    Args:
-        b: the binder.
-    """
+    """iou_similarity: a thread for each pair."""
     x, out = b["X"], b["Out"]
     more = np.float64(0 if b.attr("box_normalized") else 1)
     y, m = of_dtype(b, b["Y"], x.dtype), out.shape[1]
@@ -33,11 +29,7 @@ def similar(b: Binder) -> None:
 
 
 def clip(b: Binder) -> None:
-    """box_clip: a row for each box; which image it is on is a table.
-
-    Args:
-        b: the binder.
-    """
+    """box_clip: a row for each box; which image it is on is a table."""
     x, out, offsets = b["Input"], b["Output"], offsets_of(b, "Input")
     if out.size:
         images = b.table(np.repeat(np.arange(len(offsets) - 1, dtype=np.int32), np.diff(offsets)))
@@ -46,11 +38,7 @@ def clip(b: Binder) -> None:
 
 
 def polygons(b: Binder) -> None:
-    """polygon_box_transform: a row for each row of a plane.
-
-    Args:
-        b: the binder.
-    """
+    """polygon_box_transform: a row for each row of a plane."""
     x = b["Input"]
     n, planes, h, w = x.shape
     name = f"corners<{ctype(x.dtype)}>"
@@ -58,11 +46,7 @@ def polygons(b: Binder) -> None:
 
 
 def code(b: Binder) -> None:
-    """box_coder: a row for each target.
-
-    Args:
-        b: the binder.
-    """
+    """box_coder: a row for each target."""
     target, out, given = b["TargetBox"], b["OutputBox"], b.attr("variance")
     wide = wide_dtype(target.dtype)
     spread = np.uintp(0) if b["PriorBoxVar"] is None else of_dtype(b, b["PriorBoxVar"], wide)

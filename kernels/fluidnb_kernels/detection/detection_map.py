@@ -134,7 +134,6 @@ def average_precision(true: Array, false: Array, objects: int, eleven: bool) -> 
     Args:
         true: [n, 2]: score, and 1 for a right detection.
         false: [n, 2]: score, and 1 for a wrong one.
-        objects: how many objects there are.
         eleven: whether the mean is over eleven recalls (VOC 2007), else it is the integral over recall.
 
     Example:
@@ -198,7 +197,6 @@ def tally(found: Array, label: Array, states: States, batch: Batch) -> tuple[dic
         found: detections [n, 6].
         label: objects [m, 5] or [m, 6].
         states: objects, right and wrong detections of the batches before.
-        batch: levels and attributes.
 
     Returns:
         Objects, right and wrong detections of each class, with those of the batches before.

@@ -60,7 +60,6 @@ def sample(
     Args:
         shared: overlaps [objects + regions, objects]; the objects themselves are the first rows.
         crowd: [objects]: not 0 for a crowd, whose own box is no example.
-        limits: what decides.
         generator: random numbers, or None for the first ones.
     """
     best = shared.max(1, initial=0)
@@ -84,8 +83,6 @@ def of_image(
         classes: [objects].
         crowd: [objects].
         boxes: [objects, 4], in the image as it was.
-        scale: how much larger the network sees it.
-        limits: what decides.
         generator: random numbers, or None for the first ones.
 
     Raises:

@@ -68,7 +68,6 @@ def separate(boxes: Array, scores: Array, limits: Limits) -> Array:
     Args:
         boxes: [n, 4].
         scores: [n].
-        limits: what decides.
 
     Returns:
         Their numbers.
@@ -107,10 +106,8 @@ def of_image(
     Args:
         scores: [n].
         codes: [n, 4].
-        info: height, width, scale.
         anchors: [n, 4].
         variances: [n, 4].
-        limits: what decides.
     """
     order = falling(scores)
     if 0 < limits.first < len(order):
@@ -134,7 +131,6 @@ def proposed(operands: tuple[Array, ...], limits: Limits) -> list[tuple[Array, A
 
     Args:
         operands: the inputs, in the order of `_SLOTS`.
-        limits: what decides.
     """
     scores, codes, info, anchors, variances = operands
     flat = [np.ascontiguousarray(v).reshape(-1, 4) for v in (anchors, variances)]
@@ -186,8 +182,6 @@ def write_proposed(operands: tuple[Array, ...], limits: Limits, outs: tuple[Arra
     """Write what `proposed` gives.
 
     Args:
-        operands: what it takes.
-        limits: what decides.
         outs: regions and scores, written, or None.
     """
     write_rows(outs, proposed(operands, limits))

@@ -23,10 +23,7 @@ def levels_of(rois: Array, lowest: int, highest: int, level: int, scale: int) ->
 
     Args:
         rois: [regions, 4].
-        lowest: the first level.
-        highest: the last one.
         level: the level of regions as large as ``scale``.
-        scale: the root of an area.
 
     Returns:
         int64 [regions].
@@ -152,7 +149,6 @@ def collect(scores: list[Array], offsets: list[tuple[int, ...]], most: int) -> t
     Args:
         scores: [regions, 1] for each level.
         offsets: of the images, for each level.
-        most: how many regions stay.
 
     Returns:
         Their rows when the levels follow each other, and how many each image has.
@@ -213,7 +209,6 @@ def write_collected(
         scores: see `collect`.
         offsets: see `collect`.
         most: see `collect`.
-        out: the regions, written.
     """
     out[...] = np.concatenate(rois)[collect(scores, offsets, most)[0]]
 

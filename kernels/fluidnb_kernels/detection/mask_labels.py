@@ -111,8 +111,6 @@ def of_image(
         rois: [regions, 4], in the image as the network sees it.
         labels: the class of each; 0 for none.
         objects: the polygons of each object that counts, in the image as it was.
-        scale: how much larger the network sees it.
-        size: rows and columns of a mask.
         classes: how many there are, with that of no object.
 
     Yields:
@@ -165,7 +163,6 @@ def write_masks(
         rois: [regions, 4].
         labels: the class of each region.
         parts: the objects and the regions of each image, and the corners of each polygon of each object.
-        sizes: rows and columns of a mask, classes.
         outs: regions, their numbers, masks; written, or None.
     """
     chosen, numbers, masks = outs

@@ -137,8 +137,6 @@ def mine(cls: Array, loc: Array | None, matches: Array, dist: Array, how: Mining
         cls: losses of the classes [images, priors].
         loc: losses of the places, or None.
         matches: the object of each prior, -1 for none.
-        dist: how near it is.
-        how: how they are chosen.
 
     Returns:
         The negatives of each image, and the matches that are left.

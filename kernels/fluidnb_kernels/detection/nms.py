@@ -63,7 +63,6 @@ def suppress(boxes: Array, scores: Array, limits: Limits) -> Array:
     Args:
         boxes: [n, 4].
         scores: [n].
-        limits: what decides.
 
     Returns:
         Their numbers.
@@ -97,7 +96,6 @@ def of_image(boxes: Array, scores: Array, limits: Limits) -> tuple[Array, Array]
     Args:
         boxes: [n, 4], or [n, classes, 4].
         scores: [classes, n].
-        limits: what decides.
 
     Returns:
         Their classes and their numbers.
@@ -122,8 +120,6 @@ def detect(boxes: Array, scores: Array, lod: tuple[int, ...], limits: Limits) ->
     Args:
         boxes: [images, n, 4], or [n, classes, 4] with offsets of images.
         scores: [images, classes, n], or [n, classes].
-        lod: the offsets, or none.
-        limits: what decides.
     """
     found = []
     if lod:

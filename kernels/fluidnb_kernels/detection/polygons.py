@@ -51,7 +51,6 @@ def inside(points: Array, size: int) -> Array:
 
     Args:
         points: float [corners, 2]: x and y in pixels.
-        size: rows and columns of the square.
 
     Returns:
         bool [rows, columns].
@@ -96,7 +95,6 @@ def mask(polygons: Sequence[Array], box: Array, size: int) -> Array:
     Args:
         polygons: float [corners, 2] each; a pixel inside any of them counts.
         box: [4]: left, top, right, bottom.
-        size: rows and columns of the square.
 
     Returns:
         bool [rows, columns].

@@ -39,10 +39,6 @@ class Places:
     def boxes(self, h: int, w: int) -> Array:
         """The boxes of a map.
 
-        Args:
-            h: its height.
-            w: its width.
-
         Returns:
             [h, w, boxes, 4].
         """
@@ -85,7 +81,6 @@ def ratios(given: list[float], flip: bool) -> list[float]:
     """Aspect ratios without repetitions, 1 first.
 
     Args:
-        given: the ratios.
         flip: whether their inverses count too.
 
     Example:

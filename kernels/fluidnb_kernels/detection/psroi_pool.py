@@ -47,7 +47,6 @@ def edges(start: Any, end: Any, count: int, size: int) -> tuple[Array, Array]:
     Args:
         start: where the region starts, in pixels.
         end: where it ends.
-        count: how many parts.
         size: pixels of the image.
 
     Example:
@@ -73,12 +72,7 @@ def _parts(
 
 
 def by_part(x: Array, sizes: tuple[int, int]) -> Array:
-    """Images [n, channels · rows · columns, h, w] as [n, channels, rows, columns, h, w].
-
-    Args:
-        x: the images.
-        sizes: rows and columns.
-    """
+    """Images [n, channels · rows · columns, h, w] as [n, channels, rows, columns, h, w]."""
     return x.reshape(len(x), -1, *sizes, *x.shape[2:])
 
 
@@ -103,11 +97,9 @@ def pool_grad(g: Array, rois: Array, counts: Array, scale: float, dx: Array) -> 
     """Write the gradient of `pool`.
 
     Args:
-        g: the gradient of the results.
         rois: boxes [regions, 4].
         counts: how many regions each image has.
         scale: pixels for one unit of a box.
-        dx: gradient of the images, written.
     """
     total = np.zeros(dx.shape, dx.dtype)
     split = by_part(total, g.shape[2:])

@@ -29,9 +29,6 @@ ATTRS = {
 def check_regions(c: Context) -> None:
     """Require images, and regions of each of them.
 
-    Args:
-        c: the context.
-
     Raises:
         RuleError: X holds no images, ROIs no boxes, or no sequence for each image.
     """
@@ -54,11 +51,7 @@ def check_regions(c: Context) -> None:
 
 
 def region_infer(c: Context) -> None:
-    """Rule: one small image for each region.
-
-    Args:
-        c: the context.
-    """
+    """Rule: one small image for each region."""
     check_regions(c)
     x, rois = c["X"], c["ROIs"]
     shape = (rois.shape[0], x.shape[1], c.attr("pooled_height", 1), c.attr("pooled_width", 1))
@@ -67,11 +60,7 @@ def region_infer(c: Context) -> None:
 
 
 def counts_of(b: Binder) -> Array:
-    """Number of regions of each image: a constant if a LoD gives it, else the variable.
-
-    Args:
-        b: the binder.
-    """
+    """Number of regions of each image: a constant if a LoD gives it, else the variable."""
     if not b.has("RoisNum"):
         return np.diff(b.lod("ROIs")[-1])
     counts = b["RoisNum"]
@@ -87,7 +76,6 @@ def images_of(counts: Array, regions: int) -> Array:
 
     Args:
         counts: how many regions each image has.
-        regions: how many there are.
 
     Example:
         >>> images_of(np.array([1, 2]), 3)

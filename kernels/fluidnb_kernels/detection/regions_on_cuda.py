@@ -24,10 +24,6 @@ CUDA = Source(__file__, "regions.cu", lambda: ["owners", *(f"{name}<{CTYPES[t]}>
 def owners(b: Binder, regions: int) -> Array:
     """The image of each region: a table where sequences say it, else worked out from the counts.
 
-    Args:
-        b: the binder.
-        regions: how many regions there are.
-
     Returns:
         int32 [regions].
     """
@@ -40,25 +36,12 @@ def owners(b: Binder, regions: int) -> Array:
 
 
 def boxes(b: Binder, dtype: Any) -> Array:
-    """The regions in the precision in which kernels compute.
-
-    Args:
-        b: the binder.
-        dtype: of the images.
-    """
+    """The regions in the precision in which kernels compute."""
     return of_dtype(b, b["ROIs"], wide_dtype(dtype))
 
 
 def launch(b: Binder, name: str, x: Array, out: Array, *args: Any) -> None:
-    """Emit a launch over regions, and over channels and parts of each.
-
-    Args:
-        b: the binder.
-        name: the kernel.
-        x: the images, or their gradient.
-        out: the results, or an array of their shape.
-        args: arrays.
-    """
+    """Emit a launch over regions, and over channels and parts of each."""
     (regions, channels, oh, ow), (h, w) = out.shape, x.shape[2:]
     sizes = *map(np.int64, (channels, h, w)), np.int32(oh), np.int32(ow), np.float64(b.attr("spatial_scale", 1.0))
     if name.startswith("align"):

@@ -41,9 +41,7 @@ def weights(start: Any, end: Any, count: int, size: int, how: Points) -> tuple[s
     Args:
         start: where the region starts, in pixels.
         end: where it ends.
-        count: elements of the result.
         size: pixels.
-        how: how the region is read.
 
     Returns:
         The pixels that give anything, and their shares [count, pixels].
@@ -89,7 +87,6 @@ def align(x: Array, rois: Array, counts: Array, how: Points, out: Array) -> None
         x: images [n, c, h, w].
         rois: boxes [regions, 4].
         counts: how many regions each image has.
-        how: how they are read.
         out: [regions, c, rows, columns], written.
     """
     for i, (part, down, across) in enumerate(_parts(rois, counts, x.shape, how)):
@@ -100,11 +97,8 @@ def align_grad(g: Array, rois: Array, counts: Array, how: Points, dx: Array) -> 
     """Write the gradient of `align`.
 
     Args:
-        g: the gradient of the results.
         rois: boxes [regions, 4].
         counts: how many regions each image has.
-        how: how they are read.
-        dx: gradient of the images, written.
     """
     dx[...] = 0
     for i, (part, down, across) in enumerate(_parts(rois, counts, dx.shape, how)):

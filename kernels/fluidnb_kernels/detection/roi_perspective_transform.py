@@ -54,7 +54,6 @@ def transform(corners: Array, height: int, width: int) -> Array:
 
     Args:
         corners: [4, 2]: x and y, from the top left one clockwise.
-        height: rows of the rectangle.
         width: columns, at most; fewer where the quadrilateral is narrower.
 
     Returns:
@@ -85,7 +84,6 @@ def inside(x: Array, y: Array, corners: Array) -> Array:
     """Whether points are in a quadrilateral, or on its edge.
 
     Args:
-        x: any shape.
         y: the same shape.
         corners: [4, 2].
 
@@ -151,11 +149,9 @@ def warp_grad(g: Array, rois: Array, counts: Array, scale: float, dx: Array) -> 
     """Write the gradient of `warp`.
 
     Args:
-        g: the gradient of the results.
         rois: [regions, 8].
         counts: how many regions each image has.
         scale: pixels for one unit of a corner.
-        dx: gradient of the images, written.
     """
     dx[...] = 0
     for r, n, i, j, pixels in _points(rois, counts, scale, g.shape[2:], dx.shape[2:]):

@@ -24,7 +24,6 @@ def edges(first: int, last: int, count: int, size: int) -> tuple[list[int], list
     Args:
         first: its first pixel.
         last: its last pixel.
-        count: how many parts.
         size: pixels of the image.
 
     Example:
@@ -48,7 +47,6 @@ def pool(
         rois: boxes [regions, 4].
         counts: how many regions each image has.
         scale: pixels for one unit of a box.
-        sizes: rows and columns of the result.
         out: [regions, c, rows, columns], written, or None; 0 where a part has no pixel.
         spots: the same shape, written, or None; -1 where a part has no pixel.
     """
@@ -79,7 +77,6 @@ def pool_grad(g: Array, spots: Array, counts: Array, dx: Array) -> None:
         g: the gradient of the results [regions, c, rows, columns].
         spots: the places in the plane; -1 for none.
         counts: how many regions each image has.
-        dx: gradient of the images, written.
     """
     total = np.zeros((*dx.shape[:2], dx.shape[2] * dx.shape[3]), dx.dtype)
     r, c, i, j = np.nonzero(spots >= 0)

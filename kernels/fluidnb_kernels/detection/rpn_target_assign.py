@@ -52,8 +52,6 @@ def assign(
     Args:
         anchors: [anchors, 4].
         objects: [objects, 4], in the image as it was.
-        info: height, width, scale.
-        limits: what decides.
         generator: random numbers, or None for the first ones.
 
     Returns:

@@ -20,7 +20,6 @@ def reservoir(candidates: Array, most: int, generator: np.random.Generator | Non
 
     Args:
         candidates: numbers [n].
-        most: how many are wanted.
         generator: random numbers, or None.
 
     Returns:
@@ -70,11 +69,6 @@ def deltas(boxes: Array, targets: Array) -> Array:
 def one_row_each(c: Context, slot: str, what: str) -> None:
     """Require that an input describes each image by height, width and scale.
 
-    Args:
-        c: the context.
-        slot: the input slot.
-        what: the slot whose sequences are the images.
-
     Raises:
         RuleError: it has another shape, or another number of rows.
     """
@@ -94,11 +88,6 @@ def one_row_each(c: Context, slot: str, what: str) -> None:
 def same_sequences(c: Context, like: str, *slots: str) -> None:
     """Require that inputs have the sequences of another one, while running.
 
-    Args:
-        c: the context.
-        like: that input.
-        slots: the inputs.
-
     Raises:
         RuleError: the sequences differ.
     """
@@ -113,9 +102,6 @@ def same_sequences(c: Context, like: str, *slots: str) -> None:
 
 def parts(level: Sequence[int]) -> list[slice]:
     """The rows of each sequence.
-
-    Args:
-        level: offsets.
 
     Example:
         >>> parts((0, 2, 5))

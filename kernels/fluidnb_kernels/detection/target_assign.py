@@ -70,7 +70,6 @@ def assign(
         match: [images, priors], the object of each prior, counted within its image; -1 for none.
         level: offsets of the objects of each image.
         negative: the image and the prior of each negative, or None.
-        mismatch: the target of a prior without an object.
         out: [images, priors, width], written, or None.
         weight: [images, priors, 1], written, or None.
 

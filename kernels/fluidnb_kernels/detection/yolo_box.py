@@ -68,7 +68,6 @@ def read(x: Array, images: Array, head: Head, boxes: Array | None, scores: Array
     Args:
         x: [n, channels, h, w].
         images: [n, 2]: heights and widths of the images.
-        head: what the map means.
         boxes: [n, anchors · h · w, 4], written, or None.
         scores: [n, anchors · h · w, classes], written, or None.
     """
@@ -102,9 +101,6 @@ def read(x: Array, images: Array, head: Head, boxes: Array | None, scores: Array
 
 def check_anchors(anchors: list[int]) -> str | None:
     """A sentence if numbers do not make anchors.
-
-    Args:
-        anchors: the numbers.
 
     Example:
         >>> check_anchors([10, 13])

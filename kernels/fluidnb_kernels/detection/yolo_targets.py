@@ -69,8 +69,6 @@ def assign(boxes: Array, scores: Array, task: Task, shape: tuple[int, ...]) -> t
     Args:
         boxes: [n, objects, 4]: middle and size, as parts of the image.
         scores: [n, objects].
-        task: what is to be learned.
-        shape: of the map.
 
     Returns:
         int32 [n, objects], -1 for none; bool [n, objects].
@@ -95,8 +93,6 @@ def targets(boxes: Array, labels: Array, scores: Array, match: Array, task: Task
         labels: integers [n, objects].
         scores: [n, objects].
         match: the anchor of each object, -1 for none.
-        task: what is to be learned.
-        shape: of the map.
     """
     image, number = np.nonzero(match >= 0)
     box, score, dtype = boxes[image, number], scores[image, number], boxes.dtype.type
@@ -118,8 +114,6 @@ def ignored(parts: Array, boxes: Array, valid: Array, task: Task) -> Array:
     Args:
         parts: the map as [n, anchors, 5 + classes, h, w].
         boxes: [n, objects, 4].
-        valid: which objects there are.
-        task: what is to be learned.
 
     Returns:
         bool [n, anchors, h, w].

@@ -43,7 +43,6 @@ def loss(
         boxes: [n, objects, 4]: middle and size, as parts of the image.
         labels: integers [n, objects].
         scores: [n, objects], or None for 1.
-        task: what is to be learned.
         outs: the losses [n]; [n, anchors, h, w]: the score of an object, 0 for none, -1 for boxes that do not count;
             the anchors [n, objects]; each None where it is not wanted.
     """
@@ -81,8 +80,6 @@ def loss_grad(
         objects: what each box is to be.
         match: the anchor of each object.
         g: the gradient of the losses [n].
-        task: what is to be learned.
-        dx: gradient of the map, written.
     """
     rates = np.ones(boxes.shape[:2], x.dtype) if scores is None else scores
     n, _, h, w = x.shape

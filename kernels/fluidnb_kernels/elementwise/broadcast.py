@@ -16,7 +16,6 @@ def aligned(x: Shape, y: Shape, axis: int) -> tuple[Shape, Shape]:
     """Two shapes with as many dimensions as the longer one, filled up with 1.
 
     Args:
-        x: shape of X.
         y: shape of Y; ones at its end that do not fit are dropped.
         axis: where the shorter one begins, or -1.
 
@@ -38,9 +37,6 @@ def aligned(x: Shape, y: Shape, axis: int) -> tuple[Shape, Shape]:
 def joined(c: Context) -> tuple[Shape, Shape, Shape]:
     """The aligned shapes of X and Y, and the shape of what comes of them.
 
-    Args:
-        c: the context of an operator with inputs X and Y and the attribute axis.
-
     Raises:
         RuleError: they do not fit.
     """
@@ -57,11 +53,7 @@ def joined(c: Context) -> tuple[Shape, Shape, Shape]:
 
 
 def broadcast(c: Context) -> None:
-    """Rule: Out has the shape of X and Y together, the dtype and the LoD of X.
-
-    Args:
-        c: the context.
-    """
+    """Rule: Out has the shape of X and Y together, the dtype and the LoD of X."""
     x, y = c["X"], c["Y"]
     out = joined(c)[2]
     c.require(
@@ -75,9 +67,6 @@ def broadcast(c: Context) -> None:
 
 def operands(b: Binder) -> tuple[Any, Any]:
     """X and Y as views that numpy broadcasts.
-
-    Args:
-        b: the binder.
 
     Returns:
         Both, with the same number of dimensions.

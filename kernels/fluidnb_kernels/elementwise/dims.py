@@ -45,11 +45,6 @@ class Band(NamedTuple):
 def merged(x: Shape, y: Shape, out: Shape) -> list[Dim]:
     """The dimensions of two operands.
 
-    Args:
-        x: shape of X, with as many dimensions as Out.
-        y: shape of Y, the same.
-        out: shape of Out.
-
     Returns:
         Dimensions of which neighbours differ, none of size 1.
 
@@ -105,7 +100,6 @@ def six(dims: list[Dim], order: Sequence[int], *tensors: Iterable[bool]) -> list
     """Dimensions as the kernels take them.
 
     Args:
-        dims: the dimensions, at most six of them.
         order: their places in the order in which the kernel counts elements.
         tensors: for each tensor, which of ``dims`` it has.
 

@@ -38,7 +38,6 @@ def function_kernels(functions: Iterable[str], dtypes: Iterable[str], result: st
     """The kernels of ``broadcast.cuh`` for some functions.
 
     Args:
-        functions: their names in C++.
         dtypes: names of the dtypes of the operands.
         result: name of the dtype of the result; default that of the operands.
 
@@ -78,10 +77,7 @@ def binary(b: Binder, source: Source, function: str, x: Array, y: Array, out: Ar
     """Emit a function of two tensors.
 
     Args:
-        b: the binder.
         source: the file with the function; it includes ``broadcast.cuh``.
-        function: its name in C++.
-        x: the first operand.
         y: the second one, of the same dtype.
         out: written; may be an operand of its shape.
         shapes: the shapes of all three, with as many dimensions each.
@@ -106,7 +102,6 @@ def slopes(b: Binder, name: str, read: Read, targets: Targets, shapes: Shapes) -
     """Emit the gradients of arithmetic.
 
     Args:
-        b: the binder.
         name: which one, ``mul``.
         read: X, Y, Out (anything of its shape where no gradient reads it) and its gradient.
         targets: the gradients of X and of Y, written; None where nobody wants one.

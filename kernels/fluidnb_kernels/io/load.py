@@ -21,7 +21,6 @@ def headers(path: str, kinds: tuple[bool, ...]) -> list[Header]:
     """What a file says of the tensors in it.
 
     Args:
-        path: the file.
         kinds: for each tensor that it must have, whether it is SelectedRows.
 
     Returns:
@@ -59,10 +58,6 @@ def headers(path: str, kinds: tuple[bool, ...]) -> list[Header]:
 
 def load_file(path: str, *outs: Any) -> None:
     """Read the tensors of a file.
-
-    Args:
-        path: the file.
-        outs: an array for each, written, or SelectedRows.
 
     Raises:
         EnforceNotMet: it cannot be read.

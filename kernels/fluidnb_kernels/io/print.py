@@ -35,12 +35,6 @@ def _grad(desc: OpDesc, definition: OpDef, no_grad: Collection[str]) -> list[OpD
 def describe(x: Array, lod: Any, name: str, attrs: dict[str, Any]) -> str:
     """A tensor as the lines that are printed.
 
-    Args:
-        x: its value.
-        lod: its LoD.
-        name: its variable's name.
-        attrs: the attributes of the print operator.
-
     Returns:
         One line for each thing that the attributes ask for.
 
@@ -70,9 +64,6 @@ def show(x: Array | None, lod: Any, name: str, attrs: dict[str, Any], count: Arr
 
     Args:
         x: its value, or None to print the message alone.
-        lod: its LoD.
-        name: its variable's name.
-        attrs: the attributes of the print operator.
         count: int64 without dimensions: how often it was printed; raised.
 
     Example:

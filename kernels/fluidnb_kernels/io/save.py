@@ -55,7 +55,6 @@ def save_file(path: str, overwrite: bool, half: bool, lods: tuple[Any, ...], *va
         overwrite: whether there may be one already.
         half: write floats as float16.
         lods: the LoD of each value.
-        values: arrays or SelectedRows.
 
     Raises:
         EnforceNotMet: the file exists and must not be replaced, or it cannot be written.

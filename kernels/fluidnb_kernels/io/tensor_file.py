@@ -63,8 +63,6 @@ def write_record(file: IO[bytes], array: Array, lod: Any = ()) -> None:
     """Write a LoDTensor.
 
     Args:
-        file: open for binary writing.
-        array: its value.
         lod: offsets of each level.
 
     Example:
@@ -87,12 +85,7 @@ def _write_tensor(file: IO[bytes], array: Array) -> None:
 
 
 def write_rows(file: IO[bytes], rows: SelectedRows) -> None:
-    """Write SelectedRows.
-
-    Args:
-        file: open for binary writing.
-        rows: the rows.
-    """
+    """Write SelectedRows."""
     numbers = np.asarray(rows.rows(), "<i8")
     file.write(struct.pack("<IQ", 0, len(numbers)) + numbers.tobytes() + struct.pack("<q", rows.height()))
     _write_tensor(file, np.asarray(rows.get_tensor()))
@@ -114,7 +107,6 @@ def read_header(file: IO[bytes], path: str) -> Header:
 
     Args:
         file: open for binary reading, at the start of a record.
-        path: its name, for messages.
 
     Returns:
         The header.
@@ -144,7 +136,6 @@ def read_rows_header(file: IO[bytes], path: str) -> Header:
 
     Args:
         file: open for binary reading, at the start of a record.
-        path: its name, for messages.
 
     Returns:
         The header.
@@ -223,9 +214,7 @@ def read_data(file: IO[bytes], header: Header, path: str) -> Array:
     """Read the data of a record.
 
     Args:
-        file: open for binary reading.
         header: what `read_header` gave.
-        path: the file's name, for messages.
 
     Returns:
         A new array.

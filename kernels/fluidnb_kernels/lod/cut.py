@@ -31,7 +31,6 @@ def cut(lod: Offsets, picks: Sequence[int]) -> tuple[Offsets, Array]:
 
     Args:
         lod: offsets of the level that is picked from and of those below; () when each row stands for itself.
-        picks: indices of sequences.
 
     Returns:
         (the LoD of what is picked, int64 numbers of its rows).
@@ -60,10 +59,6 @@ def sequences(lod: Offsets, rows: int) -> int:
 def stacked(first: Offsets, second: Offsets) -> Offsets:
     """The LoD of one tensor's rows followed by another's.
 
-    Args:
-        first: a LoD.
-        second: one with as many levels.
-
     Example:
         >>> stacked(((0, 2, 5),), ((0, 1),))
         ((0, 2, 5, 6),)
@@ -74,18 +69,8 @@ def stacked(first: Offsets, second: Offsets) -> Offsets:
 def level_of(c: Context, lod: Offsets, slot: str = "X") -> Offsets:
     """The levels of a LoD from Attr(level) down; () for a tensor without sequences.
 
-    Args:
-        c: the context.
-        lod: the LoD.
-        slot: whose it is, for the message.
-
     Raises:
         RuleError: there is no such level.
-
-    Example:
-        >>> from fluidnb.testing import run_op
-        >>> run_op("split_lod_tensor", {"X": np.eye(2), "Mask": np.array([True, False])})["OutTrue"]
-        array([[1., 0.]])
     """
     level = c.attr("level")
     c.require(

@@ -20,9 +20,6 @@ _READS = {"X": "sequences, or a row for each", "RankTable": "a table that lod_ra
 def ranks(b: Binder) -> Any:
     """The guard of operators that take a rank table: what it says.
 
-    Args:
-        b: the binder.
-
     Returns:
         Its items, and the levels above that which was ranked.
     """

@@ -63,10 +63,7 @@ def take_marked(x: Array, mask: Array, wanted: bool, out: Array) -> None:
     """Copy the rows that a mask marks.
 
     Args:
-        x: the rows.
         mask: bool [N] or [N, 1].
-        wanted: take those marked True, or those marked False.
-        out: as many rows as there are.
 
     Example:
         >>> out = np.zeros(2); take_marked(np.arange(3.0), np.array([True, False, True]), True, out); out
@@ -79,10 +76,7 @@ def put_marked(x: Array, mask: Array, wanted: bool, out: Array) -> None:
     """Copy rows to where a mask has marks: `take_marked` the other way.
 
     Args:
-        x: as many rows as there are marks.
         mask: bool [N] or [N, 1].
-        wanted: write those marked True, or those marked False.
-        out: changed there.
 
     Example:
         >>> out = np.zeros(3); put_marked(np.ones(2), np.array([True, False, True]), True, out); out
@@ -92,13 +86,7 @@ def put_marked(x: Array, mask: Array, wanted: bool, out: Array) -> None:
 
 
 def split(b: Binder, by_numbers: ByNumbers, by_mask: ByMask) -> None:
-    """Emit what split_lod_tensor does.
-
-    Args:
-        b: the binder.
-        by_numbers: takes rows of sequences.
-        by_mask: takes marked rows.
-    """
+    """Emit what split_lod_tensor does."""
     x, mask, lod = b["X"], b["Mask"], level_of(b, b.lod("X"))
     _check_length(b, lod, len(x), "X")
     marks = on_host(mask).reshape(-1)
@@ -204,7 +192,6 @@ def merge(b: Binder, by_numbers: ByNumbers, by_mask: ByMask) -> None:
     """Emit what merge_lod_tensor does.
 
     Args:
-        b: the binder.
         by_numbers: puts the rows of sequences into places.
         by_mask: puts rows where marks are.
     """

@@ -117,7 +117,6 @@ def share_out(values: Array, counts: Array) -> None:
     """Divide by the number of elements that count.
 
     Args:
-        values: changed.
         counts: bool.
 
     Example:

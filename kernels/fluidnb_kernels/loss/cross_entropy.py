@@ -26,10 +26,6 @@ LOG_OF_ZERO = -1e20
 def label_rule(c: Context, x_slot: str) -> None:
     """Check that labels fit what they label.
 
-    Args:
-        c: the context of an operator with an input Label and the attribute soft_label.
-        x_slot: the slot with the values of the classes.
-
     Raises:
         RuleError: they do not fit.
     """
@@ -60,7 +56,6 @@ def ignored(labels: Array, classes: int, ignore: int, strange: Array, values: Ar
 
     Args:
         labels: whole numbers [N].
-        classes: how many classes there are.
         ignore: the label of rows that do not count.
         strange: bool [N]: where a label is no class, or the ignored one.
         values: [N], written.
@@ -111,9 +106,7 @@ def places(b: Binder, labels: Array, classes: int) -> Array:
     """Emit where each row's label is among all rows laid end to end; a label that is no class counts as the nearest.
 
     Args:
-        b: the binder.
         labels: whole numbers [N].
-        classes: length of a row.
 
     Returns:
         int64 [N].
@@ -218,7 +211,6 @@ def take_losses(b: Binder, x: Array, y: Array, match: Array) -> None:
     """Emit the loss of each row's label on a GPU.
 
     Args:
-        b: the binder of an operator with Label and ignore_index.
         x: probabilities [..., classes].
         y: the loss of each row, written.
         match: the probability of each row's label, written; or NOTHING.
@@ -242,10 +234,7 @@ def spread_losses(b: Binder, x: Array, g: Array, dx: Array, matched: bool) -> No
     """Emit the gradient of the loss of each row's label on a GPU.
 
     Args:
-        b: the binder of an operator with Label and ignore_index.
-        x: probabilities.
         g: gradient of each row's loss.
-        dx: gradient of all probabilities, written.
         matched: whether ``x`` holds those of the labels alone.
     """
     labels, ignore = of_dtype(b, b["Label"], np.int64), np.int64(b.attr("ignore_index", -100))

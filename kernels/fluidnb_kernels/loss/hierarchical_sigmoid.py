@@ -64,8 +64,6 @@ def paths(label: Array, classes: int, width: int) -> tuple[Array, Array]:
 
     Args:
         label: classes [N].
-        classes: how many there are.
-        width: the longest way.
 
     Returns:
         (nodes, decisions), int64 [N, width]; nodes are -1 where the way has ended.
@@ -184,7 +182,6 @@ def walk_back(
         w: see `walk`.
         ways: see `walk`.
         pre: as `walk` wrote it.
-        grad: gradient of its out.
         dx: gradient of x, written; or None.
         dw: gradient of w, whole or in rows, written; or None.
         dbias: gradient of the bias, written; or None.

@@ -56,12 +56,8 @@ def terms(b: Binder, name: str, operands: list[Array], one: Array, two: Array = 
     """Emit a loss of each element.
 
     Args:
-        b: the binder.
         name: its name in ``terms.cu``.
         operands: up to four arrays of one size; those after the first are cast to its dtype.
-        one: its result, or NOTHING.
-        two: its other result, or NOTHING.
-        numbers: up to two numbers.
     """
     x = operands[0]
     rest = [of_dtype(b, y, x.dtype) for y in operands[1:]]
@@ -70,10 +66,5 @@ def terms(b: Binder, name: str, operands: list[Array], one: Array, two: Array = 
 
 
 def wanted(b: Binder, slot: str) -> Array:
-    """An output, or NOTHING where nobody wants it.
-
-    Args:
-        b: the binder.
-        slot: its slot.
-    """
+    """An output, or NOTHING where nobody wants it."""
     return b[slot] if b.wants(slot) else NOTHING

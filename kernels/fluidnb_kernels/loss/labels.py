@@ -14,7 +14,6 @@ def check_classes(label: Any, classes: int) -> None:
 
     Args:
         label: ints, any shape.
-        classes: how many classes there are.
 
     Raises:
         EnforceNotMet: one is below 0 or too large.

@@ -58,9 +58,7 @@ def chances(labels: Array, kind: int, classes: int, custom: Array | None) -> Arr
     """With what probability the sampler draws classes; as in Fluid, log-uniform never draws the last one.
 
     Args:
-        labels: classes, any shape.
         kind: 0 uniform, 1 log-uniform, 2 custom.
-        classes: how many there are.
         custom: probability of each class, for 2.
 
     Returns:
@@ -87,7 +85,6 @@ def draw(stream: Stream, kind: int, classes: int, custom: Array | None, shape: t
         kind: see `chances`.
         classes: see `chances`.
         custom: see `chances`.
-        shape: of the result.
 
     Returns:
         int64.
@@ -225,10 +222,8 @@ def costs_back(
         w: see `costs`.
         row_weight: see `costs`.
         sampler: see `costs`.
-        true: how many true classes a row has.
         logits: as `costs` wrote them.
         labels: as `costs` wrote them.
-        grad: gradient of the cost.
         outs: gradients of x, w (whole or in rows) and the bias, written; None where not wanted.
 
     Example:

@@ -90,9 +90,6 @@ def shares(label: Array, weight: Array | None, ignored: int, classes: int, dtype
     Args:
         label: int64, any shape.
         weight: [classes], or None for 1 each.
-        ignored: a label that counts nothing.
-        classes: how many classes there are.
-        dtype: of the result.
 
     Returns:
         (classes, 0 for those ignored; weights of the labels' shape).
@@ -118,8 +115,6 @@ def nll(x: Array, label: Array, weight: Array | None, ignored: int, reduction: s
         x: logarithms of probabilities [N, C, ...].
         label: classes [N, ...].
         weight: [C] or None.
-        ignored: a label without loss.
-        reduction: "none", "sum" or "mean".
         out: written, the shape of the labels, or one number.
         total: written, one number: the sum of the weights.
 
@@ -174,13 +169,10 @@ def nll_back(
     """Write the gradient of `nll`.
 
     Args:
-        grad: gradient of its result.
         label: see `nll`.
         weight: see `nll`.
         ignored: see `nll`.
         reduction: see `nll`.
-        total: its sum of weights.
-        out: gradient of its x, written.
 
     Example:
         >>> out = np.ones((1, 2)); nll_back(np.ones(1), np.array([1]), None, -100, "sum", np.ones(1), out); out

@@ -162,7 +162,6 @@ def balance(slopes: Array, at: Array) -> None:
 
     Args:
         slopes: [n, classes], changed.
-        at: the labels' places, flat.
 
     Example:
         >>> s = np.array([[0.5, 0.25, 0.25]]); balance(s, np.array([0])); s

@@ -62,8 +62,6 @@ def drawn(stream: Stream, classes: int, count: int, once: bool) -> tuple[Array, 
 
     Args:
         stream: where the random numbers come from.
-        classes: how many there are.
-        count: how many are drawn.
         once: whether each is drawn once at most.
 
     Returns:
@@ -90,9 +88,6 @@ def expected_counts(labels: Array, classes: int, count: int, tries: int) -> Arra
     """How often classes are expected among the samples.
 
     Args:
-        labels: classes, any shape.
-        classes: how many there are.
-        count: how many samples there are.
         tries: how many tries they took; as many as samples where a class may come twice.
 
     Returns:
@@ -111,7 +106,6 @@ def draw(labels: Array, classes: int, once: bool, stream: Stream, samples: Array
 
     Args:
         labels: true classes [N, T].
-        classes: how many classes there are.
         once: whether a class is drawn once at most.
         stream: where the random numbers come from.
         samples: int64 [N, T + S], written.
@@ -135,7 +129,6 @@ def gather(logits: Array, samples: Array, chance: Array, true: int, remove: bool
         logits: [N, classes].
         samples: [N, T + S].
         chance: the same shape.
-        true: T.
         remove: whether a sample that is a true class of its row goes to minus infinity.
         out: the same shape, written.
 

@@ -44,7 +44,6 @@ def joined(b: Binder, labels: Array, samples: Array, picks: Array, shared: bool)
     """Emit ``picks = labels and samples beside each other``.
 
     Args:
-        b: the binder.
         labels: int64 [rows, n].
         samples: int64, m for each row.
         picks: int64 [rows, n + m], written.
@@ -59,7 +58,6 @@ def dots(b: Binder, x: Array, table: Array, bias: Array | None, picks: Array) ->
     """Emit ``x · table[pick] + bias[pick]`` for each pick of a row.
 
     Args:
-        b: the binder.
         x: [rows, width].
         table: [height, width].
         bias: a number for each row of the table, or None.
@@ -83,10 +81,7 @@ def dots_grad(
     """Emit the gradients of `dots`.
 
     Args:
-        b: the binder.
-        slopes: gradient of what it gave.
         picks: as in `dots`.
-        operands: x and the table.
         outs: gradients of x, of the table (whole or in rows) and of the bias, written; None where not wanted.
     """
     x, table = operands
@@ -113,11 +108,9 @@ def fill_rows(function: Function, slopes: Array, picks: Array, x: Array, target:
     """Give SelectedRows a row for each row of the table that was picked, in rising order.
 
     Args:
-        function: the kernel.
         slopes: [rows, many].
         picks: int64, the same shape.
         x: [rows, width].
-        target: changed.
 
     Example:
         >>> s, one = SelectedRows((), 9), np.ones((1, 2))

@@ -85,7 +85,6 @@ def subtract_labels(rows: Array, at: Array, counts: Array) -> None:
 
     Args:
         rows: [outer, classes, inner], changed.
-        at: places in it, flat.
         counts: bool [outer · inner].
 
     Example:

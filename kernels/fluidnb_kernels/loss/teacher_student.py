@@ -41,9 +41,7 @@ def losses(x: Array, label: Array, out: Array) -> None:
     """Write the cross entropy with the click, and with the teacher's value where there is one.
 
     Args:
-        x: logits.
         label: see `parts`.
-        out: written.
 
     Example:
         >>> y = np.zeros(1); losses(np.zeros(1), np.array([0.5]), y); y.round(3)
@@ -57,12 +55,7 @@ def slopes(x: Array, label: Array, grad: Array, low: float, high: float, out: Ar
     """Write the gradient of `losses`; it is 0 where x is out of bounds.
 
     Args:
-        x: logits.
         label: see `parts`.
-        grad: gradient of the losses.
-        low: lower bound.
-        high: upper bound.
-        out: written.
 
     Example:
         >>> d = np.zeros(1); slopes(np.zeros(1), np.array([-1.0]), np.ones(1), -15.0, 15.0, d); d

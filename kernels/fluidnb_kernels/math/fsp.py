@@ -32,7 +32,6 @@ def products(left: Array, right: Array, turned: bool, out: Array) -> None:
         left: [N, A, H, W], or [N, A, B] with the gradient of products.
         right: [N, B, H, W].
         turned: whether ``left`` has channels where ``right`` has pixels.
-        out: written.
 
     Example:
         >>> out = np.zeros((1, 1, 1)); products(np.ones((1, 1, 2, 2)), np.ones((1, 1, 2, 2)), False, out); out.item()

@@ -29,7 +29,6 @@ def count(x: Array, low: float, high: float, out: Array) -> None:
     """Write how many elements fall into each of some ranges of equal width.
 
     Args:
-        x: any shape.
         low: where the first range begins; with ``high`` equal to it, both are taken from the elements.
         high: where the last range ends, which belongs to it.
         out: int64 [bins], written.

@@ -46,10 +46,8 @@ def average(
     """Write the next average.
 
     Args:
-        x: any shape.
         accum: [1]: maxima so far, the last one counting most.
         state: [1]: what they count.
-        rate: decay rate of both.
         new_accum: [1], written; may be accum itself.
         new_state: [1], written; may be state itself.
         scale: [1], written.

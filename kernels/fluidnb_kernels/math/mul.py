@@ -17,7 +17,6 @@ def gemm(b: Binder, x: Any, y: Any, out: Any) -> None:
     """Emit ``out = x @ y`` for matrices; an output in column order takes the transposed product.
 
     Args:
-        b: the binder.
         x: [m, k].
         y: [k, n].
         out: [m, n] in row or column order.
@@ -32,7 +31,6 @@ def sum_of_products(b: Binder, pairs: Any, out: Any) -> None:
     """Emit ``out = the sum of x @ y`` over pairs of matrices; a pair with None counts as 0.
 
     Args:
-        b: the binder.
         pairs: (x [m, k], y [k, n]).
         out: [m, n] in row or column order.
     """

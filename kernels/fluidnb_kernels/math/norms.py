@@ -154,9 +154,6 @@ def shrink(x: Array, length: Array, longest: float, out: Array) -> None:
     """Write x, made shorter where it is longer than allowed.
 
     Args:
-        x: any shape.
-        length: its length, one element.
-        longest: the length allowed.
         out: of the shape of ``x``, written.
 
     Example:
@@ -168,11 +165,6 @@ def shrink(x: Array, length: Array, longest: float, out: Array) -> None:
 
 def shrink_rows(x: Array, longest: float, out: Array) -> None:
     """Write rows, made shorter where all of them together are longer than allowed.
-
-    Args:
-        x: rows.
-        longest: the length allowed.
-        out: of their shape, written.
 
     Example:
         >>> y = np.zeros((1, 2)); shrink_rows(np.array([[3.0, 4.0]]), 1.0, y); y
@@ -211,11 +203,6 @@ def clip_by_norm(b: Binder) -> None:
 
 def shrink_rows_on_device(source: SelectedRows, target: SelectedRows, longest: float) -> None:
     """Fill SelectedRows with those of another, each row once, made shorter where all are longer than allowed.
-
-    Args:
-        source: what is read.
-        target: what is filled.
-        longest: the length allowed.
 
     Example:
         >>> from fluidnb.values import LoDTensor

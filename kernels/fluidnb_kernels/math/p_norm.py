@@ -26,16 +26,8 @@ def emit_norm(b: Binder, x: Array, p: float, axes: Any, out: Array) -> None:
     """Emit the p-norm of an array along some axes.
 
     Args:
-        b: the binder.
-        x: any shape.
         p: the power; 0 counts what is not 0, infinite ones take the largest or the smallest size.
-        axes: the axes that are reduced.
         out: the shape of ``x`` with 1 for these axes, written.
-
-    Example:
-        >>> from fluidnb.testing import run_op
-        >>> run_op("p_norm", {"X": [3.0, 4.0]})["Out"]
-        array([5.])
     """
     if p == 0:
         return b(np.add.reduce, made(b, np.not_equal, x, b.const(0, x.dtype)), axes, out.dtype, out, True)
@@ -55,12 +47,9 @@ def emit_norm_grad(b: Binder, x: Array, p: float, tiny: float, norm: Array, g: A
     """Emit dx = g · sign(x) · (|x| / norm) to the power of p - 1.
 
     Args:
-        b: the binder.
-        x: any shape.
         p: the power, as for `emit_norm`.
         tiny: added to the norm, which may be 0.
         norm: the norm, which broadcasts to ``x``.
-        g: its gradient.
         dx: of the shape of ``x``, written.
     """
     if p == 0:

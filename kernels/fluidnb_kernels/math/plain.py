@@ -32,15 +32,7 @@ CUDA = Source(__file__, "plain.cu", _kernels)
 
 
 def launch(b: Binder, kernel: str, arrays: Sequence[Array], beside: Sequence[Any], *numbers: Any) -> None:
-    """Emit a launch of a kernel of ``plain.cu``.
-
-    Args:
-        b: the binder.
-        kernel: its name.
-        arrays: of one size, the last of which is written.
-        beside: what stands before it among the arguments.
-        numbers: numpy scalars behind it.
-    """
+    """Emit a launch of a kernel of ``plain.cu``."""
     *read, out = arrays
     width = vector(*arrays)
     name = f"{kernel}<{ctype(out.dtype)}, {width}>"
@@ -53,18 +45,9 @@ def scaled(
     """Emit ``out = x · factor + bias``.
 
     Args:
-        b: the binder.
-        x: the operand.
         out: written; may be the operand.
-        factor: the factor.
-        bias: what is added.
         first: whether it is added before multiplying.
         by: one element that is the factor instead.
-
-    Example:
-        >>> from fluidnb.testing import run_op
-        >>> run_op("increment", {"X": np.array([4])})["Out"]
-        array([5])
     """
     numbers = (b.const(n, wide_dtype(x.dtype))[()] for n in (factor, bias))
     beside = None if by is None else of_dtype(b, by, x.dtype)
@@ -73,10 +56,6 @@ def scaled(
 
 def bounds(b: Binder, dtype: Any) -> tuple[list[Array | None], Any, Any]:
     """The bounds of clip as its kernels take them.
-
-    Args:
-        b: the binder.
-        dtype: that of X.
 
     Returns:
         The inputs Min and Max in this dtype, None where there is none; the attributes min and max as numpy scalars.
@@ -90,20 +69,14 @@ def held_between(b: Binder, kernel: str, *arrays: Array) -> None:
     """Emit clip or its gradient; the bounds are inputs where they are given, else attributes.
 
     Args:
-        b: the binder.
         kernel: ``clip`` or ``clip_grad``.
-        arrays: what is read, then what is written.
     """
     given, *numbers = bounds(b, arrays[0].dtype)
     launch(b, kernel, arrays, given, *numbers)
 
 
 def signs(b: Binder) -> None:
-    """Emit Out = the sign of X.
-
-    Args:
-        b: the binder.
-    """
+    """Emit Out = the sign of X."""
     launch(b, "sign", [b["X"], b["Out"]], [])
 
 
@@ -111,8 +84,6 @@ def added(b: Binder, terms: Sequence[Array], out: Array) -> None:
     """Emit the sum of tensors, eight of them at a time.
 
     Args:
-        b: the binder.
-        terms: at least one.
         out: written; may be one of them.
     """
     left, between = list(terms), b.like(out) if len(terms) > _TERMS else out

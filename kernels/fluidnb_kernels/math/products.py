@@ -65,17 +65,8 @@ def multiplied(b: Binder, x: Side, y: Side, out: Array, alpha: float = 1.0, beta
     """Emit ``out = alpha · x · y + beta · out`` for each matrix of batches that broadcast as in numpy.
 
     Args:
-        b: the binder.
-        x: the first operand.
         y: the second one.
         out: [..., rows, columns] with the sizes of both batches; contiguous.
-        alpha: number.
-        beta: number.
-
-    Example:
-        >>> from fluidnb.testing import run_op
-        >>> run_op("matmul", {"X": np.ones((2, 1, 3)), "Y": np.ones((3, 1))})["Out"].ravel()
-        array([3., 3.])
     """
     if not x.array.shape[-2 if x.down else -1]:  # cuBLAS does not say what it makes of no terms
         fill(b, out, alpha * 0) if beta == 0 else scaled(b, out, out, beta)
@@ -111,12 +102,8 @@ def summed_product(b: Binder, x: Side, y: Side, out: Array, shape: Shape, alpha:
     """Emit ``out = alpha · x · y``, added up over the batches that ``out`` does not have.
 
     Args:
-        b: the binder.
-        x: the first operand.
         y: the second one.
-        out: written.
         shape: the shape in which to look at ``out``, [..., rows, columns].
-        alpha: number.
     """
     one, other = _aligned(x, y)
     batch = tuple(m if n == 1 else n for n, m in zip(one, other, strict=True))
@@ -142,10 +129,8 @@ def sum_of_products(
     """Emit ``out = alpha · the sum of x · y`` over pairs; a pair with None counts as 0.
 
     Args:
-        b: the binder.
         pairs: operands whose batches broadcast to those of ``out``.
         out: [..., rows, columns]; contiguous.
-        alpha: number.
     """
     there = [(x, y) for x, y in pairs if x is not None and y is not None]
     if not there:

@@ -18,11 +18,6 @@ from fluidnb_kernels.rows.values import as_x, dtype_of, on_rows, or_rows
 def scale_desc(x: str, out: str, factor: float) -> OpDesc:
     """The description of ``out = factor · x``, which many gradients are.
 
-    Args:
-        x: name of the input.
-        out: name of the output.
-        factor: the factor.
-
     Returns:
         A new OpDesc.
 
@@ -36,11 +31,6 @@ def scale_desc(x: str, out: str, factor: float) -> OpDesc:
 
 def scaled_gradients(desc: OpDesc, factor: float, no_grad: Collection[str]) -> list[OpDesc]:
     """A scale operator for the gradient of each variable of X that wants one.
-
-    Args:
-        desc: an operator with X and Out.
-        factor: what the gradient of Out is multiplied with.
-        no_grad: names of variables without gradient.
 
     Returns:
         The gradient operators.

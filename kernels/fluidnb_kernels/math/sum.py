@@ -47,7 +47,6 @@ def add_arrays(out: LoDTensorArray, arrays: list[LoDTensorArray]) -> None:
 
     Args:
         out: the result; its elements are made anew.
-        arrays: what is summed.
 
     Example:
         >>> a, b, c = (LoDTensorArray([np.ones(2)]) for _ in range(3))

@@ -49,7 +49,6 @@ def count(scores: Array, labels: Array, thresholds: int, positive: Array, negati
     Args:
         scores: from 0 to 1 [N].
         labels: not 0 for positive rows [N].
-        thresholds: how many buckets there are, less one.
         positive: int64 [thresholds + 1], changed.
         negative: int64 [thresholds + 1], changed.
 
@@ -79,11 +78,9 @@ def measure(
     Args:
         predict: probabilities [N, 2] or [N, 1]; the last column is that of the positive class.
         labels: [N, 1].
-        thresholds: how many buckets there are, less one.
         slide: how many batches count; 0 for all so far.
         curve: see `area`.
         stats: int64 [max(slide, 1), thresholds + 1] of positive and negative rows, changed.
-        out: one element, written.
 
     Example:
         >>> p, n, out = np.zeros((1, 3), int), np.zeros((1, 3), int), np.zeros(1)

@@ -52,7 +52,6 @@ class Tags:
 
         Args:
             labels: integers [n].
-            firsts: the first words of sequences.
 
         Returns:
             bool [n].
@@ -71,7 +70,6 @@ class Tags:
 
         Args:
             labels: integers [n].
-            firsts: the first words of sequences.
 
         Returns:
             First word, word behind the last one, and type of each.
@@ -94,11 +92,8 @@ def evaluate(tags: Tags, found: Array, right: Array, rows: Array, firsts: Array,
     """Compare the chunks of two taggings.
 
     Args:
-        tags: what the numbers mean.
         found: integers: the tags found.
         right: integers: the right tags.
-        rows: which positions of both belong to sequences.
-        firsts: the first words of sequences among these.
         outs: precision, recall, F1 score and the numbers of chunks found, right and both; written where wanted.
     """
     mine, theirs = (set(tags.chunks(labels.reshape(-1)[rows], firsts)) for labels in (found, right))

@@ -39,8 +39,6 @@ def measure(
     """Write the distance of each pair of sequences.
 
     Args:
-        hyps: words found.
-        refs: the right words.
         hyp_parts: where the sequences of the first are.
         ref_parts: where those of the second are.
         normalized: whether to divide by the length of the right one.

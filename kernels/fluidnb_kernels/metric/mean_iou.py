@@ -29,7 +29,6 @@ def measure(
     Args:
         predictions: the class of each element.
         labels: its right class, the same number of elements.
-        classes: how many classes there are.
         before: means, wrong counts and correct counts to be added, a list of each.
         mean: float32 [1], written; or None.
         wrong: int32 [classes], written: of a class or taken for it, but not both; or None.

@@ -40,9 +40,7 @@ def count_right(
     """Emit how many rows have their label among their indices.
 
     Args:
-        b: the binder.
         indices: whole numbers [N, k].
-        labels: whole numbers, N of them.
         share: float32 [1], written: rows that are right among all; or None.
         right: int32 [1], written: how many they are; or None.
         total: int32 [1], written: all rows; or None.
@@ -64,10 +62,7 @@ def count_classes(
     """Emit what `fluidnb_kernels.metric.mean_iou.measure` does.
 
     Args:
-        b: the binder.
         guesses: the class of each element.
-        labels: its right class.
-        classes: how many classes there are.
         before: means, wrong counts and right counts to be added.
         mean: float32 [1], written; or None.
         wrong: int32 [classes], written; or None.

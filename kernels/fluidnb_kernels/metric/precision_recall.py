@@ -33,7 +33,6 @@ def tally(guess: Array, label: Array, weight: Array | None, classes: int) -> Arr
         guess: classes [N].
         label: classes [N].
         weight: [N], or None for 1 each.
-        classes: how many there are.
 
     Returns:
         float64 [classes, 4]: true and false positives, true and false negatives.

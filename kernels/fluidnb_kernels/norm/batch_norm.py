@@ -33,11 +33,7 @@ def _around(b: Binder) -> tuple[Axes, tuple[int, ...]]:
 
 
 def uses_running(c: Context) -> bool:
-    """Whether the running moments normalise, not those of the batch.
-
-    Args:
-        c: the context.
-    """
+    """Whether the running moments normalise, not those of the batch."""
     test = c.attr("is_test", False) and not c.attr("trainable_statistics", False)
     return bool(test or c.attr("use_global_stats", False))
 

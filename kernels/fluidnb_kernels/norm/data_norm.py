@@ -105,7 +105,6 @@ def normalise_grad(
         means: [columns].
         scales: [columns].
         scale: [columns]: factors of the result, or None.
-        g: the gradient of the result.
         width: columns of a slot; 0 or less for none.
         epsilon: what each row adds to the squares.
         outs: gradients of the rows, counts, sums, squares, factors and summands, each None where it is not wanted.

@@ -42,9 +42,6 @@ def emit_mean(b: Binder, x: Array, axes: Axes, out: Array) -> None:
     """Emit a mean along axes, which stay with size 1.
 
     Args:
-        b: the binder.
-        x: the values.
-        axes: the axes.
         out: of the shape `kept`, written.
     """
     total = b.tmp(out.shape, out.dtype)
@@ -56,12 +53,7 @@ def emit_moments(b: Binder, x: Array, axes: Axes, mean: Array, variance: Array, 
     """Emit the mean and the (biased) variance along axes, and the values less their mean.
 
     Args:
-        b: the binder.
-        x: the values.
-        axes: the axes.
         mean: of the shape `kept`, written.
-        variance: the same.
-        centred: of the shape of x, written.
     """
     squares = b.like(centred)
     emit_mean(b, x, axes, mean)
@@ -74,9 +66,6 @@ def emit_inverse(b: Binder, variance: Array, epsilon: float, out: Array) -> None
     """Emit 1 / sqrt(variance + epsilon).
 
     Args:
-        b: the binder.
-        variance: the variance.
-        epsilon: keeps the root from zero.
         out: of the same shape, written.
     """
     t, u = b.tmp(out.shape, out.dtype), b.tmp(out.shape, out.dtype)
@@ -89,12 +78,9 @@ def emit_affine(b: Binder, centred: Array, inverse: Array, scale: Array | None, 
     """Emit y = centred · inverse · scale + bias.
 
     Args:
-        b: the binder.
         centred: values less their mean; not kept.
-        inverse: one over their standard deviation.
         scale: factors, or None for 1.
         bias: summands, or None for 0.
-        y: written.
     """
     steps: list[tuple[np.ufunc, Array]] = [(np.multiply, inverse)]
     if scale is not None and scale.shape == inverse.shape:
@@ -128,16 +114,10 @@ def emit_norm_grad(
     dx = inverse · (h - mean(h) - x̂ · mean(h x̂)), means along ``axes``.
 
     Args:
-        b: the binder.
         centred: values less their mean; becomes x̂.
-        inverse: one over their standard deviation.
         scale: factors with size 1 along ``shared``, or None.
-        g: the gradient of the result.
-        axes: along which the moments were taken.
-        shared: along which a factor serves.
         dx: written, or None.
         dscale: written, or None; has size 1 along ``shared``.
-        dbias: the same.
     """
     b(np.multiply, centred, inverse, out=centred)
     products = b.like(centred)

@@ -44,25 +44,12 @@ CUDA, ROWS = Source(__file__, "norm.cu", _kernels), Source(__file__, "row_norm.c
 
 
 def vector(b: Binder, slot: str, like: Array) -> Array:
-    """An input over channels or lines in the precision in which an array is computed; None where it is left out.
-
-    Args:
-        b: the binder.
-        slot: the slot.
-        like: the array.
-    """
+    """An input over channels or lines in the precision in which an array is computed; None where it is left out."""
     return None if b[slot] is None else of_dtype(b, b[slot], wide_dtype(like.dtype))
 
 
 def room(b: Binder, slot: str, size: int, like: Array) -> Array:
-    """What kernels write for an output over channels or lines; a workspace where nobody wants it.
-
-    Args:
-        b: the binder.
-        slot: the slot.
-        size: its elements.
-        like: the array in whose precision they are computed.
-    """
+    """What kernels write for an output over channels or lines; a workspace where nobody wants it."""
     wide = wide_dtype(like.dtype)
     return b.tmp((size,), wide) if b[slot] is None else writing_as(b, b[slot], wide)
 
@@ -71,8 +58,6 @@ def settle(b: Binder, slot: str, given: Array) -> None:
     """Bring what `room` gave to its output.
 
     Args:
-        b: the binder.
-        slot: the slot.
         given: what `room` gave for it.
     """
     if b[slot] is not None:
@@ -114,14 +99,7 @@ class Channels:
         return max(1, min(_WANTED // self.blocks, self.rows * self.inner // (threads * _WORK)))
 
     def launch(self, b: Binder, kernel: str, like: Array, *args: Any) -> None:
-        """Emit a launch; the three sizes and the way come as its last arguments.
-
-        Args:
-            b: the binder.
-            kernel: the kernel.
-            like: the array whose type is the kernel's.
-            args: arrays and numpy scalars.
-        """
+        """Emit a launch; the three sizes and the way come as its last arguments."""
         if self.channels:
             sizes = map(np.int64, (self.rows, self.channels, self.inner))
             name = CUDA[f"{kernel}<{ctype(like.dtype)}>"]
@@ -129,10 +107,6 @@ class Channels:
 
     def moments(self, b: Binder, x: Array) -> list[Array]:
         """Emit the moments of each part of each channel.
-
-        Args:
-            b: the binder.
-            x: the array.
 
         Returns:
             How many elements, their mean, their squares: each [parts, channels].
@@ -147,11 +121,6 @@ class Channels:
         """Emit Scale@GRAD and Bias@GRAD.
 
         Args:
-            b: the binder.
-            x: the array.
-            g: the gradient of the result.
-            mean: the means.
-            inverse: one over the standard deviations.
             where: rows of an image, moments of an image, channels of a group: which moments belong to an element; those
                 of its channel by default.
 
@@ -217,9 +186,6 @@ class Lines:
         """Emit a normalisation of X with Scale and Bias.
 
         Args:
-            b: the binder.
-            mean: the slot for means.
-            spread: the slot for variances.
             inverse: whether that one takes one over the standard deviation instead.
         """
         x = b["X"]
@@ -234,13 +200,7 @@ class Lines:
         settle(b, spread, kept[1])
 
     def backward(self, b: Binder, mean: Array, inverse: Array) -> None:
-        """Emit the gradients of `forward`.
-
-        Args:
-            b: the binder.
-            mean: the means.
-            inverse: one over the standard deviations.
-        """
+        """Emit the gradients of `forward`."""
         x, g, scale, dx = b["X"], b["Y@GRAD"], vector(b, "Scale", b["X"]), b["X@GRAD"]
         if dx is not None and dx.size:
             flags, factors = np.int32(self.flags(scale is not None, False)), mean if scale is None else scale
@@ -261,9 +221,7 @@ def inverses(b: Binder, variance: Array, epsilon: float) -> Array:
     """Emit 1 / sqrt(variance + epsilon).
 
     Args:
-        b: the binder.
         variance: variances, float32 or float64.
-        epsilon: keeps the root from zero.
 
     Returns:
         A workspace.

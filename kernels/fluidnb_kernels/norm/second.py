@@ -42,7 +42,6 @@ def second_maker(type: str, moments: Mapping[str, str]) -> GradMaker:
     """Maker of the gradient of a normalisation's gradient, with the slots that Paddle's have.
 
     Args:
-        type: the normalisation.
         moments: slots for moments -> slots of the gradient operator with them.
     """
     reads = {"X": "X", "Scale": "Scale", **moments, "DY": "Y@GRAD"}
@@ -55,12 +54,7 @@ SAVED = {"SavedMean": "SavedMean", "SavedVariance": "SavedVariance"}
 
 
 def saved_inverse(b: Binder, f: Formulas) -> Array:
-    """One over the deviations where the operator keeps just that.
-
-    Args:
-        b: the binder.
-        f: the arithmetic.
-    """
+    """One over the deviations where the operator keeps just that."""
     return f.read(b["SavedVariance"])
 
 
@@ -68,14 +62,7 @@ def define(
     type: str, view: Callable[[Binder], View], mean: str = "SavedMean",
     inverse: Callable[[Binder, Formulas], Array] = saved_inverse,
 ) -> None:  # fmt: skip
-    """Register the gradient of a normalisation's gradient.
-
-    Args:
-        type: the normalisation.
-        view: how it normalises.
-        mean: the slot of the means.
-        inverse: emits one over the deviations, in any shape.
-    """
+    """Register the gradient of a normalisation's gradient."""
 
     def second(b: Binder, on_cuda: bool) -> None:
         f, v = formulas(b, on_cuda, b["X"]), view(b)

@@ -38,8 +38,6 @@ def largest(w: Array, u: Array, v: Array, steps: int, eps: float) -> tuple[Array
         w: [m, n].
         u: [m], where the iteration starts.
         v: [n]; serves where there are no steps.
-        steps: how many.
-        eps: keeps the divisors from zero.
 
     Returns:
         The value and the vectors.
@@ -60,13 +58,9 @@ def normalise(w: Array, u: Array, v: Array, steps: int, eps: float, axis: int, o
     """Write a weight over its largest singular value.
 
     Args:
-        w: the weight.
         u: [size of the axis].
         v: [the other sizes together].
-        steps: of the power iteration.
-        eps: keeps its divisors from zero.
         axis: the dimension that makes the rows of the matrix.
-        out: the shape of the weight, written.
     """
     rows = np.moveaxis(w, axis, 0)
     value, _, _ = largest(rows.reshape(len(rows), -1), u, v, steps, eps)
@@ -77,14 +71,9 @@ def normalise_grad(w: Array, u: Array, v: Array, steps: int, eps: float, axis: i
     """Write the gradient of `normalise`, the vectors taken as constants.
 
     Args:
-        w: the weight.
         u: [size of the axis].
         v: [the other sizes together].
-        steps: of the power iteration.
-        eps: keeps its divisors from zero.
         axis: the dimension that makes the rows of the matrix.
-        g: the gradient of the result.
-        dw: gradient of the weight, written.
     """
     rows, g = np.moveaxis(w, axis, 0), np.moveaxis(g, axis, 0)
     value, u, v = largest(rows.reshape(len(rows), -1), u, v, steps, eps)

@@ -37,11 +37,9 @@ def step_lazily(
     """Take a step in the rows that have a gradient, and leave all others and their moments alone.
 
     Args:
-        grad: the gradient.
         kept: parameter, first and second moment, changed.
         shares: beta1, 1 - beta1, beta2, 1 - beta2, one element each.
         step: the learning rate with its correction, one element.
-        epsilon: keeps the divisor from zero, one element.
 
     Example:
         >>> from fluidnb.values import LoDTensor
@@ -116,8 +114,6 @@ def emit_step(b: Binder, param: Array, rate: Array) -> None:
     """Emit the step of `adam` and of its relatives.
 
     Args:
-        b: the binder.
-        param: the parameter from which the step goes.
         rate: the learning rate, a 0-d array.
     """
     m, v = b["Moment1"], b["Moment2"]
@@ -173,9 +169,7 @@ def emit_step_on_cuda(b: Binder, decay: float = 0.0, ratio: float = 1.0) -> None
     """Emit launches for the step of `adam` and of its relatives.
 
     Args:
-        b: the binder.
         decay: weight decay that does not go through the moments.
-        ratio: factor of the learning rate.
     """
     betas, epsilon = (b.attr("beta1"), b.attr("beta2")), b.attr("epsilon")
     powers, slots = beta_powers(b), ("Moment1", "Moment2")

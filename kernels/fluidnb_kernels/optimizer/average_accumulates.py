@@ -35,13 +35,8 @@ def accumulate(
     """Add a parameter's value to its sums, and begin anew when enough values are in them.
 
     Args:
-        param: the parameter.
         window: which share of all updates the sums should hold.
         low: the fewest values to hold before they are put aside.
-        high: the most values to hold.
-        first: sum of the newest values, changed.
-        second: sum of the values before them, changed.
-        old: sum of the values that were put aside, changed.
         counted: int64 [1], how many values the first two hold; changed.
         before: int64 [1], how many values ``old`` holds; changed.
         updates: int64 [1], how many updates there were; changed.

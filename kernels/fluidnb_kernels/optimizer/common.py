@@ -48,10 +48,6 @@ def updates(pairs: dict[str, str]) -> Rule:
 def scalar(b: Binder, slot: str) -> Any:
     """An input of one element as a 0-d view.
 
-    Args:
-        b: the binder.
-        slot: the input slot.
-
     Returns:
         The view; numpy is three times as fast with it as with shape [1].
     """
@@ -60,9 +56,6 @@ def scalar(b: Binder, slot: str) -> Any:
 
 def gradient(b: Binder) -> Any:
     """The gradient as a tensor of the parameter's shape; rows that SelectedRows does not hold are zero.
-
-    Args:
-        b: the binder.
 
     Returns:
         Grad, or a workspace.

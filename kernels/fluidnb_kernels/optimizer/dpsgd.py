@@ -20,13 +20,7 @@ def step(param: Array, grad: Array, rate: Array, stream: Stream, clip: float, no
     """Take a step along the gradient, held to a length, with a random number added.
 
     Args:
-        param: the parameter.
-        grad: its gradient.
-        rate: the learning rate.
         stream: where the number comes from.
-        clip: the longest gradient.
-        noise: standard deviation of the number.
-        out: the parameter after the step, written.
 
     Example:
         >>> from fluidnb.op import Clock

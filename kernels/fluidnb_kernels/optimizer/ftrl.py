@@ -33,12 +33,7 @@ def step_rows(
     """Take a step in the rows that have a gradient, and leave all others as they are.
 
     Args:
-        grad: the gradient.
         kept: parameter, SquaredAccumulator and LinearAccumulator, changed.
-        rate: the learning rate, one element.
-        l1: weight of the sum of absolute values.
-        l2: weight of the sum of squares.
-        power: -lr_power.
 
     Example:
         >>> from fluidnb.values import LoDTensor

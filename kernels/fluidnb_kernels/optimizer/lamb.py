@@ -27,9 +27,7 @@ def trust(param: Array, direction: Array, out: Array) -> None:
     """Write how much longer the parameter is than the direction; 1 where one of them is zero.
 
     Args:
-        param: the parameter.
         direction: where to go.
-        out: one element, written.
 
     Example:
         >>> r = np.zeros(()); trust(np.array([6.0, 8.0]), np.array([3.0, 4.0]), r); r

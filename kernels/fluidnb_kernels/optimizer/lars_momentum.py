@@ -29,12 +29,6 @@ def local_rate(param: Array, grad: Array, rate: Array, coeff: float, decay: floa
     """Write the learning rate of one parameter.
 
     Args:
-        param: the parameter.
-        grad: its gradient.
-        rate: the learning rate of all, one element.
-        coeff: how far to trust the ratio of their sizes.
-        decay: weight decay.
-        epsilon: keeps the divisor from zero.
         out: one element, written; ``rate`` itself where there is no decay or one of the sizes is zero.
 
     Example:

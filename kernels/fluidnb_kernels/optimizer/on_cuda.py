@@ -48,7 +48,6 @@ def one_number(b: Binder, slot: str) -> Array:
     """An input of one element in the precision in which the parameter's step is computed.
 
     Args:
-        b: the binder.
         slot: the slot; a workspace whose content is not defined stands for one that is left out.
     """
     wide = wide_dtype(b["Param"].dtype)
@@ -71,10 +70,7 @@ def emit_update(
     """Emit the step of every element.
 
     Args:
-        b: the binder of an operator with Param, Grad and ParamOut.
         step: its name in ``update.cu``.
-        states: state before and after it, at most three pairs.
-        numbers: at most five.
         powers: two arrays of one element in the precision of the step, or none.
     """
     dtype, out = b["Param"].dtype, b["ParamOut"]
@@ -102,8 +98,6 @@ def copied(b: Binder, source: Array, out: Array) -> None:
     """Emit ``out = source``, unless they are one.
 
     Args:
-        b: the binder.
-        source: an array.
         out: another of its shape and dtype, written.
     """
     if out is not source:
@@ -112,13 +106,7 @@ def copied(b: Binder, source: Array, out: Array) -> None:
 
 
 def emit_decay(b: Binder, decay: float, ratio: float) -> None:
-    """Emit ParamOut = Param · (1 - ratio · LearningRate · decay).
-
-    Args:
-        b: the binder.
-        decay: the weight decay.
-        ratio: factor of the learning rate.
-    """
+    """Emit ParamOut = Param · (1 - ratio · LearningRate · decay)."""
     if not decay:
         return copied(b, b["Param"], b["ParamOut"])
     shared, numbers = _shared(b, (), (0, 0, 0, -decay, ratio))
@@ -126,11 +114,7 @@ def emit_decay(b: Binder, decay: float, ratio: float) -> None:
 
 
 def beta_powers(b: Binder) -> tuple[Array, Array]:
-    """Beta1Pow and Beta2Pow in the precision in which the parameter's step is computed.
-
-    Args:
-        b: the binder.
-    """
+    """Beta1Pow and Beta2Pow in the precision in which the parameter's step is computed."""
     return one_number(b, "Beta1Pow"), one_number(b, "Beta2Pow")
 
 
@@ -138,7 +122,6 @@ def advance(b: Binder, powers: tuple[Array, Array], betas: tuple[float, float]) 
     """Emit the powers for the next step, after all that reads those of this one.
 
     Args:
-        b: the binder.
         powers: what `beta_powers` gave.
         betas: beta1 and beta2.
 
@@ -161,10 +144,8 @@ def emit_sparse_update(
     """Emit a step in the rows that have a gradient, after which all others are as they were.
 
     Args:
-        b: the binder of an operator whose Grad is SelectedRows and whose ParamOut holds the parameter already.
         step: its name in ``update.cu``.
         states: state, changed in these rows; at most two.
-        numbers: at most five.
         powers: two arrays of one element in the precision of the step, or none.
 
     Raises:
@@ -186,7 +167,6 @@ def emit_held_update(b: Binder, step: str) -> None:
     """Emit a step without state in the rows of a parameter that is SelectedRows itself.
 
     Args:
-        b: the binder of an operator whose Param and Grad are SelectedRows.
         step: its name in ``update.cu``.
 
     Raises:
@@ -206,12 +186,6 @@ def emit_held_update(b: Binder, step: str) -> None:
 def update_held(function: Function, param: SelectedRows, grad: SelectedRows, rate: Array) -> None:
     """Launch a step without state in the rows that a parameter holds.
 
-    Args:
-        function: the kernel.
-        param: changed.
-        grad: its gradient.
-        rate: the learning rate, one element.
-
     Raises:
         EnforceNotMet: the parameter does not hold a row that has a gradient.
 
@@ -229,9 +203,6 @@ def update_held(function: Function, param: SelectedRows, grad: SelectedRows, rat
 
 def gradient(b: Binder) -> Array:
     """The gradient as a tensor of the parameter's shape; rows that SelectedRows does not hold are zero.
-
-    Args:
-        b: the binder.
 
     Returns:
         Grad, or a workspace.

@@ -18,14 +18,7 @@ def shrink(b: Binder, point: Array, rate: Array) -> None:
     """Emit ParamOut = sign(point) · max(0, |point| - lr · l1) / (1 + lr · l2).
 
     Args:
-        b: the binder of an operator with the attributes l1 and l2.
         point: where plain descent would go.
-        rate: the learning rate, one element.
-
-    Example:
-        >>> from fluidnb.testing import run_op
-        >>> run_op("proximal_gd", {"Param": [1.0], "Grad": [0.0], "LearningRate": [0.5]}, {"l1": 1.0})["ParamOut"]
-        array([0.5])
     """
     dtype = point.dtype
     size = made(b, np.absolute, point)

@@ -19,11 +19,6 @@ Array = Any
 def step_rows(param: Array, grad: SelectedRows, rate: Array) -> None:
     """Take a step in the rows that have a gradient.
 
-    Args:
-        param: changed.
-        grad: the gradient.
-        rate: the learning rate, one element.
-
     Example:
         >>> from fluidnb.values import LoDTensor
         >>> p = np.ones((2, 1)); step_rows(p, SelectedRows([1], 2, LoDTensor(np.ones((1, 1)))), np.array(0.5)); p
@@ -36,11 +31,6 @@ def step_rows(param: Array, grad: SelectedRows, rate: Array) -> None:
 
 def step_held(param: SelectedRows, grad: SelectedRows, rate: Array) -> None:
     """Take a step in the rows of a parameter that is SelectedRows itself.
-
-    Args:
-        param: changed.
-        grad: the gradient.
-        rate: the learning rate, one element.
 
     Raises:
         EnforceNotMet: the parameter does not hold a row that has a gradient.

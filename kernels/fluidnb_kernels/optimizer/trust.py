@@ -44,10 +44,8 @@ def emit_lamb(b: Binder, powers: tuple[Array, Array], betas: tuple[float, float]
     """Emit the step of lamb without its powers.
 
     Args:
-        b: the binder.
         powers: Beta1Pow and Beta2Pow in the precision of the step.
         betas: beta1 and beta2.
-        epsilon: keeps the divisor from zero.
         decay: how much of the parameter is added to the direction.
     """
     param = b["Param"]
@@ -65,14 +63,7 @@ def emit_lamb(b: Binder, powers: tuple[Array, Array], betas: tuple[float, float]
 
 
 def emit_lars(b: Binder, i: int, rate: Array, decay: float) -> None:
-    """Emit the step of lars_momentum for one parameter.
-
-    Args:
-        b: the binder.
-        i: which parameter.
-        rate: its learning rate, one element.
-        decay: its weight decay.
-    """
+    """Emit the step of lars_momentum for one parameter."""
     param = b.all("Param")[i]
     if not param.size:
         return
@@ -89,13 +80,7 @@ def emit_lars(b: Binder, i: int, rate: Array, decay: float) -> None:
 
 
 def emit_dpsgd(b: Binder, clip: float, noise: float) -> None:
-    """Emit the step of dpsgd.
-
-    Args:
-        b: the binder.
-        clip: the longest gradient.
-        noise: standard deviation of the number that is added.
-    """
+    """Emit the step of dpsgd."""
     param = b["Param"]
     if not param.size:
         return
@@ -113,16 +98,7 @@ def noisy(
     """Launch the step of dpsgd with the number of this run.
 
     Args:
-        function: the kernel.
         stream: where the number comes from.
-        noise: its standard deviation.
-        blocks: how many blocks there are.
-        param: the parameter.
-        grad: its gradient.
-        rate: the learning rate.
-        partial: sums that the blocks of the first pass left.
-        out: the parameter after the step, written.
-        clip: the longest gradient.
 
     Example:
         >>> from fluidnb.op import Clock

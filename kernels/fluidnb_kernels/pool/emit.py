@@ -19,9 +19,6 @@ Array = Any
 def in_turn(axes: Sequence[Axis]) -> bool:
     """Whether it is cheaper to go through the windows than through the elements of one.
 
-    Args:
-        axes: the windows.
-
     Example:
         >>> in_turn([Axis(50, 50, 1, 1, 0, 1)] * 2), in_turn([Axis(50, 2, 2, 1, 0, 25)] * 2)
         (True, False)
@@ -30,11 +27,7 @@ def in_turn(axes: Sequence[Axis]) -> bool:
 
 
 def bins_of(axes: Sequence[Axis]) -> list[Bins]:
-    """The windows of each axis without their parts in the padding.
-
-    Args:
-        axes: the windows.
-    """
+    """The windows of each axis without their parts in the padding."""
     return [clipped_bins(a) for a in axes]
 
 
@@ -45,11 +38,8 @@ def emit_pool(b: Binder, x: Array, out: Array, axes: Sequence[Axis], largest: bo
     """Emit a pooling, axis after axis.
 
     Args:
-        b: the binder.
         x: images [n, c, …].
         out: [n, c, …], written.
-        axes: the windows.
-        largest: the largest element, or the mean.
     """
     inner, combine = batch_inner(x), np.maximum if largest else np.add
     whole, inside = padded(b, x, axes, lowest(x.dtype) if largest else 0, inner)
@@ -89,13 +79,7 @@ def emit_pool_grad(b: Binder, x: Array, out: Array, g: Array, dx: Array, axes: S
     """Emit the gradient of a pooling; the first of several largest elements takes it all.
 
     Args:
-        b: the binder.
         x: images [n, c, …].
-        out: the pooled images.
-        g: their gradient.
-        dx: gradient of the images, written.
-        axes: the windows.
-        largest: the largest element, or the mean.
     """
     inner = batch_inner(x)
     total, inside = padded(b, dx, axes, None, inner)
@@ -118,11 +102,8 @@ def emit_taken(b: Binder, x: Array, y: Array, out: Array, axes: Sequence[Axis]) 
     """Emit for each window the element of y that lies where x has its first largest one.
 
     Args:
-        b: the binder.
         x: images [n, c, …].
-        y: as many.
         out: [n, c, …], written.
-        axes: the windows.
     """
     inner = batch_inner(x)
     (xs, room), (ys, other) = padded(b, x, axes, lowest(x.dtype), inner), padded(b, y, axes, 0, inner)
@@ -184,7 +165,6 @@ def pool_bins(x: Array, out: Array, bins: Sequence[Bins], largest: bool) -> None
         x: images [n, c, …].
         out: [n, c, …], written.
         bins: the windows along each axis.
-        largest: the largest element, or the mean.
 
     Example:
         >>> x, out = np.arange(3.0).reshape(1, 1, 3), np.zeros((1, 1, 2))
@@ -204,11 +184,7 @@ def pool_bins_grad(x: Array, out: Array, g: Array, dx: Array, bins: Sequence[Bin
 
     Args:
         x: images [n, c, …].
-        out: the pooled images.
-        g: their gradient.
-        dx: gradient of the images, written.
         bins: the windows along each axis.
-        largest: the largest element, or the mean.
 
     Example:
         >>> x, dx = np.arange(3.0).reshape(1, 1, 3), np.zeros((1, 1, 3))
@@ -234,7 +210,6 @@ def pool_bins_taken(x: Array, y: Array, out: Array, bins: Sequence[Bins]) -> Non
 
     Args:
         x: images [n, c, …].
-        y: as many.
         out: [n, c, …], written.
         bins: the windows along each axis.
 

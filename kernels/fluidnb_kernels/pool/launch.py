@@ -35,10 +35,6 @@ CUDA = Source(__file__, "pool.cu", _kernels)
 def shared(size: int, count: int) -> Axis:
     """An axis that windows share out.
 
-    Args:
-        size: of the axis.
-        count: how many windows.
-
     Example:
         >>> shared(5, 3).stride
         0
@@ -60,11 +56,9 @@ def largest(
     """Emit the largest element of each window.
 
     Args:
-        b: the binder.
         x: images [plane, …, inner].
         out: [plane, windows…, inner], written; or None.
         where: int32, the same shape, written: where it is in its plane, -1 for a window without elements; or None.
-        axes: the windows.
         inner: elements that lie behind each other for each place.
         flags: STRICT where nothing but what is larger counts; ALWAYS where windows begin with the lowest number.
     """
@@ -80,10 +74,8 @@ def mean(b: Binder, x: Array, out: Array, axes: Sequence[Axis], inner: int = 1, 
     """Emit the mean of each window.
 
     Args:
-        b: the binder.
         x: images [plane, …, inner].
         out: [plane, windows…, inner], written.
-        axes: the windows.
         inner: elements that lie behind each other for each place.
         flags: EXCLUSIVE where means are of the elements of the image alone.
     """
@@ -97,11 +89,7 @@ def largest_grad(
     """Emit the gradient of `largest`.
 
     Args:
-        b: the binder.
-        g: gradient of the result.
         where: what `largest` gave for it.
-        dx: gradient of the images, written.
-        axes: the windows.
         inner: elements that lie behind each other for each place.
         flags: ADD where the gradient is added to what is there.
     """
@@ -113,11 +101,9 @@ def taken(b: Binder, y: Array, where: Array, out: Array, axes: Sequence[Axis], i
     """Emit for each window the element of an image that lies where `largest` found that of another.
 
     Args:
-        b: the binder.
         y: images [plane, …, inner].
         where: what `largest` gave.
         out: [plane, windows…, inner], written.
-        axes: the windows.
         inner: elements that lie behind each other for each place.
     """
     sizes = (np.int64(prod(n)) for n in ([a.out for a in axes], [a.size for a in axes], [inner]))
@@ -128,10 +114,6 @@ def mean_grad(b: Binder, g: Array, dx: Array, axes: Sequence[Axis], inner: int =
     """Emit the gradient of `mean`.
 
     Args:
-        b: the binder.
-        g: gradient of the result.
-        dx: gradient of the images, written.
-        axes: the windows.
         inner: elements that lie behind each other for each place.
         flags: EXCLUSIVE as for `mean`; ADD where the gradient is added to what is there.
     """

@@ -16,7 +16,6 @@ def pool_attrs(rank: int, layout: str) -> dict[str, Attr]:
     """The attributes of pooling.
 
     Args:
-        rank: axes of the image.
         layout: the default layout.
 
     Returns:
@@ -58,10 +57,6 @@ class Bins:
 def adaptive_bins(size: int, count: int) -> Bins:
     """Windows that share out an axis.
 
-    Args:
-        size: of the axis.
-        count: how many.
-
     Example:
         >>> adaptive_bins(5, 3)
         Bins(starts=(0, 1, 3), ends=(2, 4, 5))
@@ -72,9 +67,6 @@ def adaptive_bins(size: int, count: int) -> Bins:
 
 def clipped_bins(axis: Axis) -> Bins:
     """The windows along an axis, without their parts in the padding.
-
-    Args:
-        axis: the axis.
 
     Example:
         >>> clipped_bins(Axis(5, 3, 2, 1, 1, 3))
@@ -108,10 +100,6 @@ def lowest(dtype: Any) -> float:
 def pool_axes(c: Context, sizes: Sequence[int]) -> tuple[Axis, ...]:
     """The windows of a pooling, unless they share out the image.
 
-    Args:
-        c: the context, for the attributes.
-        sizes: of the image.
-
     Returns:
         One for each axis.
     """
@@ -131,9 +119,6 @@ def pool_axes(c: Context, sizes: Sequence[int]) -> tuple[Axis, ...]:
 def shares_out(c: Context) -> bool:
     """Whether windows share out the image; the largest element is always taken of windows of the size ksize.
 
-    Args:
-        c: the context.
-
     Source: Paddle's pool2d kernel, which knows adaptive windows for means alone.
     """
     return bool(c.attr("adaptive", False)) and c.attr("pooling_type") == "avg"
@@ -143,8 +128,6 @@ def divisors(c: Context, axes: Sequence[Axis], dtype: Any) -> np.ndarray[Any, An
     """By how many elements each mean is divided; 0 for a window that lies in the padding altogether.
 
     Args:
-        c: the context, for ``exclusive``.
-        axes: the windows.
         dtype: numpy dtype.
 
     Returns:
@@ -163,11 +146,7 @@ def divisors(c: Context, axes: Sequence[Axis], dtype: Any) -> np.ndarray[Any, An
 
 
 def pool_infer(c: Context) -> None:
-    """Rule of pooling: an image of as many elements as there are windows.
-
-    Args:
-        c: the context.
-    """
+    """Rule of pooling: an image of as many elements as there are windows."""
     name, x, layout = c.definition.type, c["X"], c.attr("data_format", "NCHW")
     rank = 3 if "3d" in name else 2
     c.require(

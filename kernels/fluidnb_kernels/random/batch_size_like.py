@@ -77,10 +77,7 @@ def draw(stream: Stream, x: Array, low: float, high: float, out: Array) -> None:
     """Draw a column for each row, with the row's own probabilities.
 
     Args:
-        stream: the operator's stream.
         x: probabilities [N, classes].
-        low: lower bound of the numbers that choose.
-        high: their upper bound.
         out: whole numbers [N], written.
 
     Example:

@@ -35,7 +35,6 @@ def later(state: int, steps: int) -> int:
 
     Args:
         state: from 1 to 2³¹ - 2.
-        steps: how many.
 
     Example:
         >>> later(1, 1), later(1, 2)
@@ -48,7 +47,6 @@ def places(state: int, room: Sequence[int]) -> list[int]:
     """Where a part begins in each dimension, each place as likely as any other.
 
     Args:
-        state: the generator's state.
         room: the last place of each dimension.
 
     Returns:
@@ -99,7 +97,6 @@ def cut_on(x: Array, begun: Array, startup: int, out: Array | None, seed: Array)
     Args:
         x: [instances, …].
         begun: bool [1], whether there was a run before; set.
-        startup: the seed of the first run.
         out: [instances, …], written, or None.
         seed: int64 [1], that of the next run, written.
 

@@ -31,11 +31,7 @@ def _check_implementation(value: str) -> str | None:
 
 
 def check_rate(value: float) -> str | None:
-    """Check probability of zeroing an element: None, or what is wrong.
-
-    Args:
-        value: the attribute.
-    """
+    """Check probability of zeroing an element: None, or what is wrong."""
     return None if 0 <= value <= 1 else f"'dropout_prob' must be between 0.0 and 1.0, but received {value}."
 
 
@@ -115,13 +111,8 @@ def draw(function: Function, stream: Stream, x: Array, out: Array, mask: Array, 
     """Launch the kernel with the numbers of this run.
 
     Args:
-        function: the kernel.
         stream: where the numbers come from.
-        x: the operand.
-        out: written.
         mask: uint8, written.
-        rate: probability of zeroing an element.
-        divisor: of the elements that stay.
 
     Example:
         >>> from fluidnb.op import Clock

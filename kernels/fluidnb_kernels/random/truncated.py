@@ -21,9 +21,7 @@ def truncated_normal(stream: Stream, out: Array, mean: float, std: float) -> Non
     Those that lie further are drawn again.
 
     Args:
-        stream: the operator's stream.
         out: float array of any shape, written.
-        mean: their mean.
         std: the standard deviation before the far ones are left out.
 
     Example:

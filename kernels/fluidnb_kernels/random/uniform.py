@@ -21,9 +21,7 @@ def set_diagonal(out: Any, number: int, step: int, value: float) -> None:
 
     Args:
         out: [rows, columns], written.
-        number: how many elements.
         step: how far apart their columns are beyond the diagonal.
-        value: what they become.
 
     Example:
         >>> x = np.zeros((2, 2)); set_diagonal(x, 2, 0, 1.0); x
@@ -36,9 +34,6 @@ def set_diagonal(out: Any, number: int, step: int, value: float) -> None:
 
 def diagonal_of(b: Binder) -> tuple[int, int]:
     """The diagonal of uniform_random that gets a fixed value.
-
-    Args:
-        b: the binder.
 
     Returns:
         How many elements it has, and how far apart their columns are beyond the diagonal.

@@ -17,12 +17,6 @@ _SEED = Attr("int", 0, "0 for other numbers in every run; else the same in every
 def whole(stream: Stream, out: Array, low: int, high: int) -> None:
     """Fill an array with whole numbers from [low, high), each as likely as any other.
 
-    Args:
-        stream: the operator's stream.
-        out: written.
-        low: the smallest.
-        high: one more than the largest.
-
     Example:
         >>> from fluidnb.op import Clock
         >>> x = np.empty(9, int); whole(Stream("x", Clock(1)), x, 3, 5); sorted(set(x.tolist()))
@@ -69,7 +63,6 @@ def order(stream: Stream, out: Array) -> None:
     """Fill an array with 0 … n - 1 in random order.
 
     Args:
-        stream: the operator's stream.
         out: [n], written.
 
     Example:

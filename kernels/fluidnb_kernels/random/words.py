@@ -36,11 +36,7 @@ def launch(function: Function, stream: Stream, grid: int, block: tuple[int, ...]
     """Launch a kernel whose first arguments are the numbers of this run.
 
     Args:
-        function: the kernel.
         stream: where the numbers come from.
-        grid: how many blocks.
-        block: their threads.
-        args: its further arguments.
     """
     function((grid,), block, 0, *words_of(stream), *args)
 
@@ -49,15 +45,7 @@ def drawn_on_host(b: Binder, draw: Callable[..., None], out: Array, *args: Any) 
     """Emit numbers that the host draws in every run, since each depends on how many were drawn in vain before it.
 
     Args:
-        b: the binder.
         draw: ``draw(stream, out, *args)`` fills an array of the host.
-        out: an array of the device, written.
-        args: further arguments.
-
-    Example:
-        >>> from fluidnb.testing import run_op
-        >>> sorted(run_op("randperm", attrs={"n": 3})["Out"].tolist())
-        [0, 1, 2]
     """
     numbers = b.memory.alloc_on("cpu", out.shape, out.dtype)
     b(draw, b.rng, numbers, *args)

@@ -46,8 +46,6 @@ def take(reader: Reader, memory: Memory, *outs: Array) -> None:
     """Take a reader's next batch.
 
     Args:
-        reader: the reader.
-        memory: tells when the run is to stop.
         outs: an array for each tensor, written; None for one that nobody reads.
 
     Raises:

@@ -39,9 +39,6 @@ def shapes_of(attrs: Mapping[str, Any]) -> list[list[int]]:
 def check_tensors(attrs: Mapping[str, Any]) -> str | None:
     """The rule over `TENSORS`.
 
-    Args:
-        attrs: the attributes.
-
     Returns:
         What is wrong, or None.
 
@@ -60,11 +57,7 @@ def check_tensors(attrs: Mapping[str, Any]) -> str | None:
 
 
 def declare_tensors(c: Context) -> None:
-    """The shape rule of operators that open a reader.
-
-    Args:
-        c: the context.
-    """
+    """The shape rule of operators that open a reader."""
     if isinstance(c, CompileContext) and c.attr("use_data_config"):
         shapes = shapes_of({name: c.attr(name) for name in ("shape_concat", "ranks")})
         levels = c.attr("lod_levels") or [0] * len(shapes)
@@ -72,11 +65,7 @@ def declare_tensors(c: Context) -> None:
 
 
 def same_tensors(c: Context) -> None:
-    """The shape rule of operators that decorate a reader.
-
-    Args:
-        c: the context.
-    """
+    """The shape rule of operators that decorate a reader."""
     if isinstance(c, CompileContext):
         c.set_reader("Out", c.reader("UnderlyingReader"))
 
@@ -85,7 +74,6 @@ def emit_open(b: Binder, slot: str | None, make: Callable[[Any, str], Reader]) -
     """Emit the call that lets the output hold a reader, and do it now too: operators bound after this one read it.
 
     Args:
-        b: the binder.
         slot: the input over whose value the reader is made; None where it is made over nothing.
         make: makes the reader, given that value and the output's name.
     """
@@ -99,9 +87,7 @@ def open_reader(out: Variable, under: Variable | None, make: Callable[[Any, str]
     """Let a variable hold a reader, unless it holds one over the same value already.
 
     Args:
-        out: the variable.
         under: the variable over whose value the reader is made, or None.
-        make: makes the reader.
 
     Example:
         >>> out, queue = Variable("r"), Variable("q", value="a queue")

@@ -64,9 +64,6 @@ _DOC = """Out = {formula} of X over the dimensions ``dim``; over all of them Out
 def axes(c: Context) -> tuple[int, ...]:
     """The dimensions that a reduction reduces, none of them negative.
 
-    Args:
-        c: its context.
-
     Returns:
         Sorted dimensions of X; all when ``reduce_all`` is set or ``dim`` is empty.
 

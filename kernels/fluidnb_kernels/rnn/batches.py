@@ -20,7 +20,6 @@ def parts(x: Array, width: int) -> Array:
 
     Args:
         x: [rows, parts · width].
-        width: of a part.
 
     Returns:
         [parts, rows, width], a view where the memory of ``x`` allows it.

@@ -32,9 +32,6 @@ def weight_size(inputs: int, width: int, layers: int, sides: int) -> int:
     """How many numbers W has.
 
     Args:
-        inputs: features of the input.
-        width: of the hidden state.
-        layers: how many layers.
         sides: 2 for both directions of time.
 
     Example:

@@ -64,7 +64,6 @@ def run(
     """Run a GRU over sequences.
 
     Args:
-        net: what it is.
         steps: views of `forward_views`.
         x: [n, 3 · width].
         parameters: weight, and bias or None.
@@ -95,9 +94,7 @@ def run_back(
     """Write the gradients of a GRU.
 
     Args:
-        net: what it is.
         steps: views of `backward_views`.
-        weight: its weight.
         h0: first state or None.
         values: packed gates [n, 3, width], and reset and states, as `run` left them.
         g: [n, width], in the order of the input.

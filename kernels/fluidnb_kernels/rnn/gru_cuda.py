@@ -22,10 +22,7 @@ def emit(b: Binder, net: Gru, slots: tuple[str, str, str], first: str, out: str)
     """Emit the run of a GRU.
 
     Args:
-        b: the binder.
-        net: what the GRU is.
         slots: those of the packed gates, of reset, and of the packed states.
-        first: that of the first state.
         out: that of the states in the order of the input; empty where the packed ones are in it.
     """
     x, order, width = b["Input"], Order(b, net.batches), b["Weight"].shape[0]
@@ -54,14 +51,7 @@ def emit(b: Binder, net: Gru, slots: tuple[str, str, str], first: str, out: str)
 
 
 def emit_back(b: Binder, net: Gru, values: tuple[Array, Array, Array], first: str) -> None:
-    """Emit the gradients of a GRU.
-
-    Args:
-        b: the binder.
-        net: what the GRU is.
-        values: packed gates, reset and states.
-        first: the slot of the first state.
-    """
+    """Emit the gradients of a GRU."""
     order, (n, width), dtype = Order(b, net.batches), values[1].shape, wide_dtype(values[1].dtype)
     to_gates, to_candidate = halves(of_dtype(b, b["Weight"], dtype).reshape(-1))
     gates, reset = (of_dtype(b, value, dtype) for value in values[:2])

@@ -62,7 +62,6 @@ def forward_views(
     """What each step of `forward` works on.
 
     Args:
-        net: what the network is.
         gates: see `forward`, and so are reset and hidden.
         reset: [n, width].
         hidden: [n, width].
@@ -84,7 +83,6 @@ def forward(net: Gru, steps: StepViews, weight: Array, known: bool, packed: tupl
     """Run the steps.
 
     Args:
-        net: what the network is.
         steps: views of `forward_views`.
         weight: see `halves`.
         known: whether a first state is given; it is zeros otherwise.
@@ -117,7 +115,6 @@ def backward_views(
     """What each step of `backward` works on.
 
     Args:
-        net: what the network is.
         gates: see `backward`, and so are g, dz, slopes, and kept.
         g: [n, width].
         dz: [3, n, width].
@@ -143,7 +140,6 @@ def backward(net: Gru, steps: StepViews, weight: Array, packed: tuple[Array, ...
     """Run the steps back.
 
     Args:
-        net: what the network is.
         steps: views of `backward_views`.
         weight: see `halves`.
         packed: gates [3, n, width] as `forward` left them; gradients of the states [n, width], overwritten; those of

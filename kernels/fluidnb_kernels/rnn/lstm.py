@@ -24,7 +24,6 @@ def check(c: Context, state: int) -> int:
     """Check the inputs that an LSTM has with and without a projection.
 
     Args:
-        c: the context.
         state: the width of what goes on from step to step; -1 unknown.
 
     Returns:

@@ -23,8 +23,6 @@ def emit(b: Binder, net: Lstm, slot: str) -> None:
     """Emit the run of an LSTM.
 
     Args:
-        b: the binder.
-        net: what the LSTM is.
         slot: where the states go.
     """
     x, order = b["Input"], Order(b, net.batches)
@@ -58,8 +56,6 @@ def emit_back(b: Binder, net: Lstm, slot: str) -> None:
     """Emit the gradients of an LSTM.
 
     Args:
-        b: the binder.
-        net: what the LSTM is.
         slot: where the states are.
     """
     order, (n, width), state = Order(b, net.batches), b["Cell"].shape, b[slot].shape[1]

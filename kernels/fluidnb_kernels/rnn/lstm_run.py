@@ -22,7 +22,6 @@ def network(b: Binder, **more: Any) -> Lstm:
     """What the attributes and the LoD say of an LSTM.
 
     Args:
-        b: the binder.
         more: further fields of `Lstm`.
 
     Returns:
@@ -50,7 +49,6 @@ def run(
     """Run an LSTM over sequences.
 
     Args:
-        net: what it is.
         steps: views of `forward_views`.
         x: [n, 4 · width].
         parameters: see `forward`.
@@ -87,7 +85,6 @@ def run_back(
     """Write the gradients of an LSTM.
 
     Args:
-        net: what it is.
         steps: views of `backward_views`.
         parameters: see `forward`.
         initial: first state and first cell, or Nones.
@@ -133,8 +130,6 @@ def emit(b: Binder, net: Lstm, projection: Array | None, hidden: Array, slot: st
     """Emit the run of an LSTM.
 
     Args:
-        b: the binder.
-        net: what the LSTM is.
         projection: its weight or None.
         hidden: [n, width]: room for the packed hidden states.
         slot: where the states go.
@@ -162,8 +157,6 @@ def emit_back(b: Binder, net: Lstm, projection: Array | None, hidden: Array | No
     """Emit the gradients of an LSTM.
 
     Args:
-        b: the binder.
-        net: what the LSTM is.
         projection: its weight or None.
         hidden: [n, width]: the packed hidden states, or None without a projection.
         slot: where the states are.

@@ -53,7 +53,6 @@ def forward_views(
     """What each step of `forward` works on.
 
     Args:
-        net: what the network is.
         gates: see `forward`, and so are cells, seen, hidden, and states.
         cells: [n, width].
         seen: [n, width].
@@ -79,7 +78,6 @@ def forward(net: Lstm, steps: StepViews, parameters: tuple[Array, ...], known: b
     """Run the steps.
 
     Args:
-        net: what the network is.
         steps: views of `forward_views`.
         parameters: weight [state, 4 · width], bias [1, 4 or 7 · width], projection [width, state] or None.
         known: whether a first state is given; it is zeros otherwise.
@@ -123,7 +121,6 @@ def backward_views(
     """What each step of `backward` works on.
 
     Args:
-        net: what the network is.
         gates: see `backward`, and so are cells, states, g, and through.
         cells: [n, width].
         states: [n, state].
@@ -155,7 +152,6 @@ def backward(
     """Run the steps back.
 
     Args:
-        net: what the network is.
         steps: views of `backward_views`.
         parameters: as for `forward`.
         packed: gates [2, 4, n, width]: as `forward` left them, and written: gradients of what their activations got;

@@ -117,7 +117,6 @@ def gather(
     """Emit ``out[r] = x[rows[r]] + bias``.
 
     Args:
-        b: the binder.
         x: [m, width].
         rows: int64 [n]; -1 less a row of ``initial`` for some, or -1 for zeros where there is none.
         out: [n, width], written; of the dtype of ``x``, or one of the two in half precision and the other float32.
@@ -133,7 +132,6 @@ def over_rows(b: Binder, x: Array, dy: Array, out: Array) -> None:
     """Emit the sum over all rows of what they have as columns times rows: the gradient of a weight.
 
     Args:
-        b: the binder.
         x: [n, k]; rows may lie apart.
         dy: [n, m], likewise.
         out: [k, m], written; zeros where there are no rows.
@@ -148,9 +146,6 @@ def wide_out(b: Binder, slot: str, shape: tuple[int, ...], dtype: Any) -> Array:
     """What steps write for an output; `settle` comes behind them.
 
     Args:
-        b: the binder.
-        slot: the output.
-        shape: its shape.
         dtype: the dtype in which steps are computed.
 
     Returns:
@@ -163,8 +158,6 @@ def settle(b: Binder, slot: str, given: Array) -> None:
     """Cast what `wide_out` gave, where it was a workspace for an output.
 
     Args:
-        b: the binder.
-        slot: the output.
         given: what `wide_out` gave for it.
     """
     if b[slot] is not None:
@@ -175,7 +168,6 @@ def bias_grad(b: Binder, dgates: Array, cells: tuple[Array, Array] | None) -> No
     """Emit the gradient of the bias, where it is wanted.
 
     Args:
-        b: the binder of an operator with Bias@GRAD.
         dgates: [n, parts · width], packed.
         cells: old and new cells [n, width], where the bias has the weights of peepholes.
     """

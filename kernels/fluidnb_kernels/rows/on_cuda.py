@@ -45,10 +45,6 @@ def _sorted(ids: Array) -> tuple[Array, Array, Array]:
 def merge_on_device(source: SelectedRows, target: SelectedRows) -> None:
     """Fill SelectedRows with those of another, each row once; the numbers of rows are sorted on the host.
 
-    Args:
-        source: what is read.
-        target: what is filled.
-
     Example:
         >>> from fluidnb.values import LoDTensor
         >>> a, b = SelectedRows([1, 1], 2, LoDTensor(np.ones((2, 1)))), SelectedRows((), 2); merge_on_device(a, b)
@@ -74,9 +70,7 @@ def over_rows(function: Function, grad: SelectedRows, *args: Any) -> None:
     """Launch a kernel with a block for each row that SelectedRows holds.
 
     Args:
-        function: the kernel.
         grad: the rows, whose numbers are sorted here; one that comes twice is summed in the order of its values.
-        args: its further arguments.
 
     Example:
         >>> from fluidnb.values import LoDTensor
@@ -97,10 +91,6 @@ def over_rows(function: Function, grad: SelectedRows, *args: Any) -> None:
 def add_on_device(total: Array, source: SelectedRows) -> None:
     """Add SelectedRows to a tensor.
 
-    Args:
-        total: changed.
-        source: what is added.
-
     Example:
         >>> from fluidnb.values import LoDTensor
         >>> x = np.zeros((2, 1)); add_on_device(x, SelectedRows([1], 2, LoDTensor(np.ones((1, 1))))); x.ravel()
@@ -111,10 +101,6 @@ def add_on_device(total: Array, source: SelectedRows) -> None:
 
 def join_on_device(sources: Sequence[SelectedRows], target: SelectedRows) -> None:
     """Fill SelectedRows with the sum of several, each row once, in rising order.
-
-    Args:
-        sources: what is read.
-        target: what is filled.
 
     Example:
         >>> from fluidnb.values import LoDTensor
@@ -133,12 +119,7 @@ def join_on_device(sources: Sequence[SelectedRows], target: SelectedRows) -> Non
 
 
 def emit_sum_on_cuda(b: Binder, terms: Sequence[Any]) -> None:
-    """Emit the sum of X into Out: SelectedRows when all terms are, else a tensor.
-
-    Args:
-        b: the binder.
-        terms: the terms, at least one of them SelectedRows.
-    """
+    """Emit the sum of X into Out: SelectedRows when all terms are, else a tensor."""
     if b.is_rows("X"):
         first = terms[0]
         return b(join_on_device, list(terms), put_rows(b, "Out", shape_of(first), dtype_of(first)))
@@ -155,11 +136,8 @@ def transform_on_device(
     """Fill SelectedRows with a function of the rows of another.
 
     Args:
-        source: what is read.
-        target: what is filled.
         function: ``function(values, *args, out)`` launches what writes the new rows; ``out`` may be the values.
         merge: whether rows with the same number are added up before.
-        args: its further arguments.
 
     Example:
         >>> from fluidnb.values import LoDTensor
@@ -181,9 +159,7 @@ def on_rows_on_cuda(b: Binder, function: Callable[..., None], *args: Any, merge:
     """Emit an operator from X to Out for SelectedRows, as a function of their values.
 
     Args:
-        b: the binder.
         function: ``function(values, *args, out)`` launches what writes the new values.
-        args: its further arguments.
         merge: whether rows with the same number are added up before, as a function that is not linear needs.
     """
     source = b["X"]
@@ -195,7 +171,6 @@ def scale_values(values: Array, by: Array | None, factor: Any, out: Array) -> No
     """Multiply values with a number.
 
     Args:
-        values: the values.
         by: one element of their dtype that is the factor, or None.
         factor: the factor otherwise, a numpy scalar in the precision of the product.
         out: written; may be the values.
@@ -211,10 +186,8 @@ def clip_values(values: Array, bounds: Sequence[Array | None], low: Any, high: A
     """Hold values between two bounds.
 
     Args:
-        values: the values.
         bounds: one element of their dtype for each bound, or None.
         low: the lower bound otherwise, a numpy scalar in the precision of the comparison.
-        high: the upper bound otherwise.
         out: written; may be the values.
 
     Example:

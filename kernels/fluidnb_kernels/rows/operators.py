@@ -33,10 +33,6 @@ def _merge_infer(c: Context) -> None:
 def merge(source: SelectedRows, target: SelectedRows) -> None:
     """Fill SelectedRows with those of another, each row once.
 
-    Args:
-        source: what is read.
-        target: what is filled.
-
     Example:
         >>> from fluidnb.values import LoDTensor
         >>> a, b = SelectedRows([1, 1], 2, LoDTensor(np.ones((2, 1)))), SelectedRows((), 2); merge(a, b); b.rows()
@@ -84,10 +80,6 @@ def _tensor_infer(c: Context) -> None:
 def take_values(source: SelectedRows, out: Array) -> None:
     """Write the values of SelectedRows.
 
-    Args:
-        source: the rows.
-        out: of their shape, written.
-
     Example:
         >>> from fluidnb.values import LoDTensor
         >>> x = np.zeros((1, 1)); take_values(SelectedRows([1], 2, LoDTensor(np.ones((1, 1)))), x); x
@@ -128,7 +120,6 @@ def take_gradient_on_device(target: SelectedRows, ids: Array, g: Array, out: Arr
     """Fill SelectedRows with the gradient of each row that was looked up; the rows' numbers come to the host.
 
     Args:
-        target: what is filled.
         ids: int32 or int64 [n].
         g: [n, width].
         out: written, and held by ``target`` from now on.
@@ -148,10 +139,6 @@ def take_gradient_on_device(target: SelectedRows, ids: Array, g: Array, out: Arr
 
 def take_values_on_device(source: SelectedRows, out: Array) -> None:
     """Write the values of SelectedRows that are on a device.
-
-    Args:
-        source: the rows.
-        out: of their shape, written.
 
     Example:
         >>> from fluidnb.values import LoDTensor

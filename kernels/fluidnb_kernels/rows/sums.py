@@ -17,10 +17,6 @@ Array = Any
 def join(sources: Sequence[SelectedRows], target: SelectedRows) -> None:
     """Fill SelectedRows with the sum of several, each row once, in rising order.
 
-    Args:
-        sources: what is read.
-        target: what is filled.
-
     Example:
         >>> from fluidnb.values import LoDTensor
         >>> a, b = SelectedRows([1], 2, LoDTensor(np.ones((1, 1)))), SelectedRows((), 2); join([a, a], b); b
@@ -33,10 +29,6 @@ def join(sources: Sequence[SelectedRows], target: SelectedRows) -> None:
 def add_source(total: Array, source: SelectedRows) -> None:
     """Add SelectedRows to a tensor.
 
-    Args:
-        total: changed.
-        source: what is added.
-
     Example:
         >>> from fluidnb.values import LoDTensor
         >>> x = np.zeros((2, 1)); add_source(x, SelectedRows([1], 2, LoDTensor(np.ones((1, 1))))); x.ravel()
@@ -46,12 +38,7 @@ def add_source(total: Array, source: SelectedRows) -> None:
 
 
 def emit_sum(b: Binder, terms: Sequence[Any]) -> None:
-    """Emit the sum of X into Out: SelectedRows when all terms are, else a tensor.
-
-    Args:
-        b: the binder.
-        terms: the terms, at least one of them SelectedRows.
-    """
+    """Emit the sum of X into Out: SelectedRows when all terms are, else a tensor."""
     if b.is_rows("X"):
         first = terms[0]
         return b(join, list(terms), put_rows(b, "Out", shape_of(first), dtype_of(first)))

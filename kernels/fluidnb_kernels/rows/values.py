@@ -35,9 +35,6 @@ def shape_of(value: Any) -> tuple[int, ...]:
 def held(source: SelectedRows) -> Array:
     """The values of the rows that SelectedRows holds now.
 
-    Args:
-        source: the rows.
-
     Example:
         >>> held(SelectedRows([1], 9, LoDTensor(np.zeros((1, 4))))).shape
         (1, 4)
@@ -62,9 +59,6 @@ def put_rows(b: Binder, slot: str, shape: tuple[int, ...], dtype: Any) -> Select
     """Make an output SelectedRows that holds no row yet.
 
     Args:
-        b: the binder.
-        slot: the output slot.
-        shape: shape of the whole tensor.
         dtype: its dtype.
 
     Returns:
@@ -79,7 +73,6 @@ def fill(target: SelectedRows, ids: Array, values: Array) -> None:
     """Give SelectedRows new content.
 
     Args:
-        target: changed.
         ids: row numbers [n]; kept, so it must not be an array that others write.
         values: [n, …], kept too.
 
@@ -91,13 +84,7 @@ def fill(target: SelectedRows, ids: Array, values: Array) -> None:
 
 
 def rows_output(b: Binder, slot: str, i: int = 0) -> SelectedRows | None:
-    """The SelectedRows that an output holds, or new ones where it is declared so; None for a tensor.
-
-    Args:
-        b: the binder.
-        slot: the output slot.
-        i: which of the slot's variables.
-    """
+    """The SelectedRows that an output holds, or new ones where it is declared so; None for a tensor."""
     name = b.outputs[slot][i]
     value = b.scope.cell(name)[0].value
     if isinstance(value, SelectedRows):
@@ -113,9 +100,6 @@ def put_whole(b: Binder, slot: str, shape: tuple[int, ...], dtype: Any) -> bool:
     """Give an output that is SelectedRows values of a shape, for a kernel to write; rows it has none get 0, 1, ….
 
     Args:
-        b: the binder.
-        slot: the output slot.
-        shape: shape of the values.
         dtype: their dtype.
 
     Returns:
@@ -134,12 +118,7 @@ def put_whole(b: Binder, slot: str, shape: tuple[int, ...], dtype: Any) -> bool:
 
 
 def values_of_output(b: Binder, slot: str = "Out") -> Array:
-    """Array that a kernel writes for an output: a tensor, or SelectedRows of `put_whole`.
-
-    Args:
-        b: the binder.
-        slot: the output slot.
-    """
+    """Array that a kernel writes for an output: a tensor, or SelectedRows of `put_whole`."""
     out = b[slot]
     return held(out) if isinstance(out, SelectedRows) else out
 
@@ -148,7 +127,6 @@ def places_of(table: Array, ids: Array) -> Array:
     """Where the rows of some numbers are among those of a table.
 
     Args:
-        table: row numbers of the table.
         ids: numbers that are looked for [n].
 
     Returns:
@@ -201,7 +179,6 @@ def add_rows(total: Array, ids: Array, values: Array) -> None:
     """Add rows to those of a tensor that their numbers name, as often as they name them.
 
     Args:
-        total: changed.
         ids: row numbers [n].
         values: [n, …].
 
@@ -257,10 +234,6 @@ def sparse_slopes(table: str) -> Rule:
 def densify(source: SelectedRows, out: Array) -> None:
     """Write the whole tensor of which SelectedRows holds some rows.
 
-    Args:
-        source: the rows.
-        out: of the whole shape, written.
-
     Example:
         >>> x = np.empty((2, 1)); densify(SelectedRows([1], 2, LoDTensor(np.ones((1, 1)))), x); x
         array([[0.],
@@ -276,11 +249,9 @@ def transform(
     """Fill SelectedRows with a function of the rows of another.
 
     Args:
-        source: what is read.
         target: what is filled; may be the source.
         function: ``function(values, *args, out)`` writes the new rows.
         merge: whether rows with the same number are added up before.
-        args: its further arguments.
 
     Example:
         >>> a, b = SelectedRows([1], 2, LoDTensor(np.ones((1, 1)))), SelectedRows((), 2)
@@ -300,9 +271,7 @@ def on_rows(b: Binder, function: Callable[..., None], *args: Any, merge: bool = 
     """Emit an operator from X to Out for SelectedRows, as a function of their values.
 
     Args:
-        b: the binder.
         function: ``function(values, *args, out)`` writes the new values.
-        args: its further arguments.
         merge: whether rows with the same number are added up before, as a function that is not linear needs.
     """
     source = b["X"]
@@ -312,9 +281,6 @@ def on_rows(b: Binder, function: Callable[..., None], *args: Any, merge: bool = 
 
 def or_rows(rule: Rule) -> Rule:
     """A shape rule that leaves SelectedRows to the kernel.
-
-    Args:
-        rule: the rule for tensors.
 
     Returns:
         The rule, for ``infer=``.
@@ -328,9 +294,5 @@ def or_rows(rule: Rule) -> Rule:
 
 
 def as_x(c: Context) -> bool:
-    """Whether the outputs are SelectedRows because X is, for ``rows=``.
-
-    Args:
-        c: the context.
-    """
+    """Whether the outputs are SelectedRows because X is, for ``rows=``."""
     return c.is_rows("X")

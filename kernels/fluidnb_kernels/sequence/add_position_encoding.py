@@ -38,7 +38,6 @@ def waves(places: Array, width: int) -> Array:
 
     Args:
         places: ints [T].
-        width: an even number.
 
     Returns:
         float64 [T, width].

@@ -61,7 +61,6 @@ class Neighbours:
         """Emit the neighbours of each row on a GPU.
 
         Args:
-            b: the binder.
             x: as in `emit`.
             padding: as in `emit`.
 
@@ -76,7 +75,6 @@ class Neighbours:
         """Emit the neighbours of each row.
 
         Args:
-            b: the binder.
             x: [n, width].
             padding: [rows before and after, width]: what stands outside a sequence; None for zeros.
 
@@ -97,7 +95,6 @@ class Neighbours:
         """Emit the gradient of the rows from that of their neighbourhoods.
 
         Args:
-            b: the binder.
             g: [n · count, width], the gradient of what `emit` gave; what is outside the sequences is set to zero.
             dx: [n, width], written.
         """
@@ -118,7 +115,6 @@ class Neighbours:
         """Emit the gradient of the padding; before `emit_grad`, which clears what it reads.
 
         Args:
-            b: the binder.
             g: see `emit_grad`.
             dpadding: [rows before and after, width], written.
         """

@@ -32,11 +32,7 @@ CUDA = Source(__file__, "crf.cu", _kernels)
 
 
 def emit(b: Binder) -> None:
-    """Emit the costs of sequences, and what their gradient reads.
-
-    Args:
-        b: the binder of a linear_chain_crf.
-    """
+    """Emit the costs of sequences, and what their gradient reads."""
     tagged, dtype, tags = Tagged(b), wide_dtype(b["Emission"].dtype), b["Transition"].shape[1]
     x, transition = of_dtype(b, b["Emission"], dtype), of_dtype(b, b["Transition"], dtype)
     likes = {"Alpha": x, "EmissionExps": x, "TransitionExps": transition, "LogLikelihood": b["LogLikelihood"]}
@@ -55,11 +51,7 @@ def emit(b: Binder) -> None:
 
 
 def emit_back(b: Binder) -> None:
-    """Emit the gradients of emissions and transitions.
-
-    Args:
-        b: the binder of a linear_chain_crf_grad.
-    """
+    """Emit the gradients of emissions and transitions."""
     tagged, dtype, tags = Tagged(b), wide_dtype(b["Alpha"].dtype), b["TransitionExps"].shape[1]
     alpha, exps, weights = (of_dtype(b, b[s], dtype) for s in ("Alpha", "EmissionExps", "TransitionExps"))
     shape = (alpha.size // max(tags, 1), tags)

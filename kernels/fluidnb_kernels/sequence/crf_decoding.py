@@ -22,7 +22,6 @@ def decode(tagged: Tagged, x: Array, transition: Array, label: Array | None, pat
     """Write the likeliest tags.
 
     Args:
-        tagged: the positions.
         x: [positions, tags].
         transition: [tags + 2, tags].
         label: the tags that would be right, one for each position; None to write the tags themselves.

@@ -20,8 +20,6 @@ def stays(labels: Array, firsts: Array, blank: int, merge: bool) -> Array:
 
     Args:
         labels: integers [n].
-        firsts: the first steps of sequences.
-        blank: the label that means none.
         merge: whether a label that repeats that of the step before goes.
 
     Returns:
@@ -64,10 +62,7 @@ def align(
     Args:
         x: integers: [n, 1], or [batch, steps] with lengths.
         length: integers [batch, 1], or None.
-        firsts: the first steps of sequences.
-        blank: the label that means none.
         merge: whether repeated labels become one.
-        fill: what follows the labels, with lengths.
         outs: the labels [m, 1], or [batch, steps]; with lengths also how many there are [batch, 1]. Written where
             wanted.
     """

@@ -35,7 +35,6 @@ def emit(b: Binder, steps: Array, counts: Array) -> None:
     """Emit the costs of sequences, and the gradients for a gradient of 1 where they are wanted.
 
     Args:
-        b: the binder of a warpctc.
         steps: int64 [sequences]: time steps of each.
         counts: int64 [sequences]: labels of each.
     """
@@ -76,7 +75,6 @@ def emit_back(b: Binder, steps: Array) -> None:
     """Emit the gradient of the logits.
 
     Args:
-        b: the binder of a warpctc_grad.
         steps: int64 [sequences]: time steps of each.
     """
     kept, g, dx = b["WarpCTCGrad"], b["Loss@GRAD"], b["Logits@GRAD"]

@@ -38,7 +38,6 @@ def rates(x: Array, keep: bool, out: Array) -> None:
     Args:
         x: [rows, columns]; the first two are how often it was shown and clicked.
         keep: whether the counts stay.
-        out: written.
 
     Example:
         >>> y = np.zeros((1, 3)); rates(np.array([[3.0, 1.0, 7.0]]), True, y); y.round(3)
@@ -56,10 +55,8 @@ def slopes(g: Array, counts: Array, lengths: Array, dx: Array) -> None:
     """Write the gradient: the counts themselves in the first two columns.
 
     Args:
-        g: gradient of the result.
         counts: [sequences, 2].
         lengths: rows of each sequence.
-        dx: written.
     """
     dx[:, :2] = np.repeat(counts, lengths, 0)
     dx[:, 2:] = g[:, g.shape[1] - dx.shape[1] + 2 :]

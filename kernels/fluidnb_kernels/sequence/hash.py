@@ -81,7 +81,6 @@ def hash_rows(x: Array, out: Array, bound: int) -> None:
     Args:
         x: int32 or int64 [n, length].
         out: of the dtype of x, [n, seeds, 1], written: numbers from 0 to before the bound.
-        bound: above all results.
     """
     rows = np.ascontiguousarray(x).view(np.uint8).reshape(len(x), -1)
     if len(x):

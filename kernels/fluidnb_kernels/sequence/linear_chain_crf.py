@@ -33,7 +33,6 @@ def tags_of(label: Array, rows: Array, tags: int) -> Array:
     Args:
         label: integers, one for each position.
         rows: int64: the positions.
-        tags: how many tags there are.
 
     Returns:
         Integers, like ``rows``.
@@ -60,7 +59,6 @@ def likelihood(
     """Write the negative log likelihood of each sequence, and what the gradient reads.
 
     Args:
-        tagged: the positions.
         x: [positions, tags].
         transition: [tags + 2, tags].
         label: integers, one for each position.
@@ -97,7 +95,6 @@ def likelihood_grad(
     """Write the gradients of the negative log likelihood: what is expected less what the tags say.
 
     Args:
-        tagged: the positions.
         values: alpha, exponentials of emissions and of transitions, as `likelihood` wrote them.
         label: integers, one for each position.
         g: [sequences, 1].

@@ -51,10 +51,6 @@ def _width(out: Array) -> int:
 def on_device(b: Binder, numbers: Any) -> Array:
     """Numbers worked out while binding as kernels read them.
 
-    Args:
-        b: the binder.
-        numbers: whole numbers.
-
     Returns:
         int64, in memory of the kernel's place.
     """
@@ -65,16 +61,10 @@ def gather(b: Binder, x: Array, rows: Array, out: Array, other: Array | None = N
     """Emit ``out[i] = x[rows[i]]``; a negative number ``-1 - k`` names row k of another array.
 
     Args:
-        b: the binder.
         x: [n, …].
         rows: int [m], a constant.
         out: [m, …], written.
         other: [k, …], or one element for all of them; zeros by default.
-
-    Example:
-        >>> from fluidnb.testing import run_op
-        >>> run_op("sequence_reverse", {"X": ([[1.0], [2.0]], [[2]])})["Y"].array.ravel()
-        array([2., 1.])
     """
     if not out.size:
         return
@@ -90,7 +80,6 @@ def place(b: Binder, x: Array, rows: Array, out: Array) -> None:
     """Emit ``out[rows[i]] = x[i]``.
 
     Args:
-        b: the binder.
         x: [m, …].
         rows: int64 [m], where kernels can read them; no number twice.
         out: [n, …], written in these rows.
@@ -104,7 +93,6 @@ def inverse(rows: Array, count: int) -> Array:
 
     Args:
         rows: int [n], no number twice.
-        count: how many rows there are.
 
     Example:
         >>> inverse(np.array([2, 0]), 4)
@@ -119,16 +107,9 @@ def add_up(b: Binder, x: Array, rows: Array, out: Array) -> None:
     """Emit ``out[r] = the sum of all x[i] with rows[i] == r``: the gradient of `gather`.
 
     Args:
-        b: the binder.
         x: floats [m, …].
         rows: int [m]; x[i] is left out where the number is negative. A constant.
         out: [n, …], written.
-
-    Example:
-        >>> from fluidnb.testing import run_op
-        >>> y = (np.zeros((2, 1)), [[2]])
-        >>> run_op("sequence_expand_grad", {"X": [[0.0]], "Y": y, "Out@GRAD": [[1.0], [2.0]]}, {}, ["X@GRAD"])["X@GRAD"]
-        array([[3.]])
     """
     order = np.argsort(rows, kind="stable")[np.count_nonzero(np.asarray(rows) < 0) :]
     starts = np.concatenate([[0], np.cumsum(np.bincount(rows[order], minlength=len(out)))])
@@ -141,7 +122,6 @@ def add_parts(
     """Emit ``out[i] = the sum of x[order[k]] for k from starts[i] to starts[i + 1]``.
 
     Args:
-        b: the binder.
         x: floats [n, …].
         starts: int [m + 1], ascending.
         out: [m, …], written.
@@ -164,13 +144,8 @@ def together(b: Binder, source: Source, kernel: str, lines: int, longest: int, i
     """Emit a launch in which threads work together at lines of different lengths.
 
     Args:
-        b: the binder.
-        source: the file.
         kernel: the kernel; ``lines, way`` come as its last arguments.
         lines: how many lines; nothing is launched for none.
-        longest: elements of the longest one.
-        inner: how far apart they lie.
-        args: arrays and numpy scalars.
     """
     if lines:
         way = way_of(longest, inner)

@@ -134,7 +134,6 @@ def put_highest(dx: Array, index: Array, g: Array, full: Array) -> None:
         dx: [n, width], written.
         index: int32 [sequences, width]: rows of ``dx``.
         g: [sequences, width].
-        full: the sequences that have rows.
 
     Example:
         >>> dx = np.ones((3, 1)); put_highest(dx, np.array([[2]]), np.array([[5.0]]), np.array([0])); dx.ravel()

@@ -101,7 +101,6 @@ def erase(x: Array, tokens: list[int], out: Array) -> None:
 
     Args:
         x: integers [n, 1].
-        tokens: what goes.
         out: [m, 1], written.
 
     Example:

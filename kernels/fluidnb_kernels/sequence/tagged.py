@@ -19,9 +19,6 @@ Array = Any
 def check(c: Context) -> tuple[int, ...]:
     """Check emission, transition, label and length.
 
-    Args:
-        c: the context.
-
     Returns:
         The shape of the positions: [n], or [batch, steps] with lengths.
 
@@ -110,10 +107,6 @@ class Tagged:
 
 def emissions(b: Binder, slot: str = "Emission") -> Array:
     """An input with a number for each tag, as rows.
-
-    Args:
-        b: the binder.
-        slot: the input slot.
 
     Returns:
         [positions, tags].

@@ -19,7 +19,6 @@ def shares(edges: Array, nodes: int, depth: int, dtype: Any) -> Array:
     Args:
         edges: [edges, 2]: parent and child, counted from 1; a row with a 0 ends the tree.
         nodes: how many nodes there may be.
-        depth: levels of a patch.
         dtype: dtype of the result.
 
     Returns:
@@ -68,7 +67,6 @@ def convolve(x: Array, edges: Array, weight: Array, depth: int, out: Array) -> N
         x: [batch, nodes, width].
         edges: [batch, edges, 2].
         weight: [width, 3, size, filters].
-        depth: levels of a patch.
         out: [batch, nodes, size, filters], written.
     """
     for k in range(len(x)):
@@ -85,8 +83,6 @@ def convolve_back(
         x: [batch, nodes, width].
         edges: [batch, edges, 2].
         weight: [width, 3, size, filters].
-        g: gradient of the result.
-        depth: levels of a patch.
         dx: written, or None.
         dweight: written, or None.
     """

@@ -86,11 +86,9 @@ def cost(
     """Write the cost of each sequence, and its gradient.
 
     Args:
-        times: the time steps.
         logits: [rows, classes].
         labels: integers: all labels.
         parts: where those of each sequence are.
-        blank: the label that means none.
         loss: [sequences, 1], written.
         grads: like ``logits``, written where wanted: the gradient for a gradient of 1.
 

@@ -52,14 +52,8 @@ def mask(b: Binder, lengths: Array, out: Array) -> None:
     """Emit 1 in the first columns of each row, 0 in the others.
 
     Args:
-        b: the binder.
         lengths: whole numbers, one for each row.
         out: [..., columns], written.
-
-    Example:
-        >>> from fluidnb.testing import run_op
-        >>> run_op("sequence_mask", {"X": [1]}, {"maxlen": 2})["Y"]
-        array([[1, 0]])
     """
     lengths, width = numbers(b, lengths), out.shape[-1]
     name = f"mask<{word(out)}, {ctype(lengths.dtype)}>"
@@ -70,11 +64,9 @@ def windows(b: Binder, x: Array, ends: Array, out: Array, pad: int) -> None:
     """Emit ``out[r, j] = x[r + j]`` up to the end of each sequence.
 
     Args:
-        b: the binder.
         x: [n, 1] or [n].
         ends: for each row the one behind the last of its sequence.
         out: [n, width], written.
-        pad: what stands beyond the end.
     """
     width = out.shape[1]
     by_rows(
@@ -87,12 +79,9 @@ def erase(b: Binder, x: Array, tokens: Any, offsets: Array, level: Any, out: Arr
     """Emit the words that are not among some.
 
     Args:
-        b: the binder.
         x: int32 or int64.
-        tokens: what goes.
         offsets: of the sequences of ``x``.
         level: where their words begin in ``out``.
-        out: written.
     """
     gone = on_device(b, np.array(tokens, np.int64)) if len(tokens) else NO_ARRAY
     args = x, on_device(b, offsets), on_device(b, level), gone, np.int32(len(tokens)), out
@@ -103,11 +92,8 @@ def align(b: Binder, x: Array, offsets: Array, level: Any, blank: int, merge: bo
     """Emit the labels that stay of sequences; one -1 where none does.
 
     Args:
-        b: the binder.
         x: int32 or int64.
-        offsets: of its sequences.
         level: where their labels begin in ``out``.
-        blank: the label that means none.
         merge: whether a label that repeats that of the step before goes.
         out: [m, 1], written.
     """
@@ -123,12 +109,8 @@ def align_steps(
     """Emit the labels that stay of the rows of a rectangle.
 
     Args:
-        b: the binder.
         x: int32 or int64 [batch, steps].
-        lengths: how many steps are a row's own.
-        blank: the label that means none.
         merge: whether a label that repeats that of the step before goes.
-        padding: what follows the labels.
         out: [batch, steps], written; None where nobody wants it.
         counts: how many labels there are, written; None where nobody wants it.
     """
@@ -145,11 +127,8 @@ def scatter(b: Binder, x: Array, ids: Array, updates: Array, offsets: Array, out
     """Emit a matrix with sequences of updates added to elements of its rows, in their order.
 
     Args:
-        b: the binder.
         x: [n, m].
         ids: whole numbers: columns.
-        updates: one for each.
-        offsets: of the n sequences.
         out: [n, m], written.
     """
     total = writing_as(b, out, wide_dtype(out.dtype))
@@ -163,11 +142,9 @@ def pick(b: Binder, x: Array, ids: Array, owners: Array, out: Array) -> None:
     """Emit ``out[k] = x[owners[k], ids[k]]``.
 
     Args:
-        b: the binder.
         x: [n, m].
         ids: whole numbers: columns.
         owners: rows, a constant.
-        out: as many elements, written.
     """
     args = x, of_dtype(b, ids, np.dtype(np.int64)), on_device(b, owners), out, np.int64(x.shape[1])
     each(b, CUDA, f"picked<{word(out)}>", out.size, *args)

@@ -33,9 +33,7 @@ def find(function: Any, x: Array, axis: int | None, out: Array) -> None:
 
     Args:
         function: ``np.argmax`` or ``np.argmin``.
-        x: the array.
         axis: the axis; None looks at all elements.
-        out: whole numbers, written.
 
     Example:
         >>> i = np.zeros(1, int); find(np.argmax, np.array([[1.0, 9.0]]), 1, i); i
@@ -91,9 +89,6 @@ def sort(x: Array, axis: int, descending: bool, out: Array | None, indices: Arra
     """Write sorted elements and where they were; equal ones keep their order.
 
     Args:
-        x: the array.
-        axis: the axis along which to sort.
-        descending: the largest first.
         out: of the shape of ``x``, written; or None.
         indices: int64 of that shape, written; or None.
 

@@ -108,7 +108,6 @@ def rolled(x: Array, shifts: list[int], axes: list[int] | None, out: Array) -> N
     """Write an array with its elements moved; what leaves at an end comes in at the other.
 
     Args:
-        x: any shape.
         shifts: how far along each axis.
         axes: the axes; None for all elements as one list.
         out: the same shape, written.

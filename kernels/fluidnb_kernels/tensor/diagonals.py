@@ -19,12 +19,6 @@ _OFFSET = Attr("int", 0, "which diagonal: 0 the main one, positive ones above it
 def diagonal_view(x: Array, offset: int = 0, axis1: int = -2, axis2: int = -1) -> Array:
     """A diagonal of matrices as a view that can be written.
 
-    Args:
-        x: at least two dimensions.
-        offset: how far above the main diagonal.
-        axis1: the dimension of rows.
-        axis2: the dimension of columns.
-
     Returns:
         The other dimensions, then the diagonal.
 
@@ -198,9 +192,6 @@ def diag_embed_grad(b: Binder) -> None:
 
 def trace_axes(c: Context) -> tuple[int, int]:
     """The dimensions of the matrices of trace.
-
-    Args:
-        c: the context.
 
     Returns:
         Those of rows and of columns; Paddle counts rows along the first of both, whichever is axis1.

@@ -25,7 +25,6 @@ def filling(b: Binder, dtype: Any) -> Any:
     """The value of an operator that fills, in the dtype of its output.
 
     Args:
-        b: the binder.
         dtype: numpy dtype of the output.
 
     Returns:
@@ -55,20 +54,12 @@ def _fixed(c: Context) -> tuple[tuple[int, ...], Any]:
 
 
 def fixed_shape(c: Context) -> None:
-    """Rule: Out has the shape and the dtype of the attributes.
-
-    Args:
-        c: the context.
-    """
+    """Rule: Out has the shape and the dtype of the attributes."""
     c.set("Out", *_fixed(c))
 
 
 def fixed_shape_or_rows(c: Context) -> None:
-    """Rule: the same, also of the values of SelectedRows where Out is such.
-
-    Args:
-        c: the context.
-    """
+    """Rule: the same, also of the values of SelectedRows where Out is such."""
     shape, dtype = _fixed(c)
     if not (isinstance(c, Binder) and put_whole(c, "Out", shape, dtype)):
         c.set("Out", shape, dtype)
@@ -103,11 +94,7 @@ def fill_constant(b: Binder) -> None:
 
 
 def batch_size_like(c: Context) -> None:
-    """Rule: Out has the shape and the dtype of the attributes, with one size from Input.
-
-    Args:
-        c: the context.
-    """
+    """Rule: Out has the shape and the dtype of the attributes, with one size from Input."""
     x, shape, i, j = c["Input"], list(c.attr("shape")), c.attr("input_dim_idx"), c.attr("output_dim_idx")
     c.require(
         0 <= i < x.ndim and 0 <= j < len(shape),

@@ -35,10 +35,7 @@ def add_rows(total: Array, index: Array, rows: Array, axis: int) -> None:
     """Add rows to those of the total that an index names, as often as it names them.
 
     Args:
-        total: changed in place.
         index: int [n].
-        rows: like the total, but n long along the axis.
-        axis: which dimension the rows are counted along.
 
     Example:
         >>> total = np.zeros(3)
@@ -53,9 +50,7 @@ def row(x: Array, index: Array, out: Array) -> None:
     """Copy one row; for a number or a few of them numpy needs a third of the time of ``take``.
 
     Args:
-        x: rows along its first dimension.
         index: int [], which row; negative ones count from the end.
-        out: of the row's shape, written.
 
     Example:
         >>> out = np.zeros(2)
@@ -104,10 +99,6 @@ def gather_grad(b: Binder) -> None:
 
 def sides(shape: tuple[int, ...], axis: int) -> tuple[int, int, int]:
     """What lies before a dimension, its size, and what lies behind it.
-
-    Args:
-        shape: sizes.
-        axis: the dimension.
 
     Example:
         >>> sides((2, 3, 4, 5), 1)

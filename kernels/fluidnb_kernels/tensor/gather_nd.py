@@ -21,8 +21,6 @@ def places(index: Array, shape: tuple[int, ...], type: str) -> tuple[Array, ...]
 
     Args:
         index: whole numbers [..., d].
-        shape: of what is indexed.
-        type: the operator, for the message.
 
     Returns:
         d arrays, one for each of the first d dimensions.
@@ -48,9 +46,7 @@ def take_places(x: Array, index: Array, type: str, out: Array) -> None:
     """Write the parts that an index names.
 
     Args:
-        x: what they are taken from.
         index: whole numbers [..., d].
-        type: the operator, for the message.
         out: [..., the other dimensions of ``x``], written.
 
     Example:
@@ -64,10 +60,7 @@ def add_places(total: Array, index: Array, type: str, parts: Array) -> None:
     """Add parts to those that an index names, as often as it names them.
 
     Args:
-        total: changed.
         index: whole numbers [..., d].
-        type: the operator, for the message.
-        parts: what is added.
 
     Example:
         >>> x = np.zeros(2); add_places(x, np.array([[1], [1]]), "scatter_nd_add", np.array([1.0, 2.0])); x

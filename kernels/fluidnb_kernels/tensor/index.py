@@ -31,9 +31,7 @@ def select(x: Array, index: Array, axis: int, out: Array) -> None:
     """Write elements along an axis by their numbers.
 
     Args:
-        x: what they are taken from.
         index: whole numbers [n].
-        axis: the axis.
         out: like ``x``, but n long along the axis; written.
 
     Raises:
@@ -184,7 +182,6 @@ def pick(x: Array, mask: Array, out: Array) -> None:
     """Write the elements that a mask chooses.
 
     Args:
-        x: any shape.
         mask: bool, the same shape.
         out: [n], written.
 
@@ -199,7 +196,6 @@ def put_back(out: Array, mask: Array, values: Array) -> None:
     """Write values where a mask holds.
 
     Args:
-        out: changed.
         mask: bool, the same shape.
         values: [n].
 

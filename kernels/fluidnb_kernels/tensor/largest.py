@@ -36,8 +36,6 @@ def find(b: Binder, x: Array, axis: int | None, out: Array, largest: bool) -> No
     """Emit where the largest or smallest element of each line is; numbers that are none come before all others.
 
     Args:
-        b: the binder.
-        x: the array.
         axis: along which lines lie; None for all elements as one.
         out: int32 or int64, written.
         largest: whether the largest is looked for.
@@ -50,11 +48,7 @@ def top(b: Binder, x: Array, k: int, axis: int, largest: bool = True, none_first
     """Emit Out and Indices of top_k.
 
     Args:
-        b: the binder.
-        x: the array.
         k: how many elements of each line.
-        axis: along which lines lie.
-        largest: the largest ones, else the smallest ones.
         none_first: whether numbers that are none come before all others, else after them.
     """
     name = f"top<{ctype(x.dtype)}, {_order(largest, none_first)}>"

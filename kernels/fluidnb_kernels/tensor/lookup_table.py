@@ -28,7 +28,6 @@ def check_ids(ids: Array, height: int) -> None:
 
     Args:
         ids: whole numbers [n].
-        height: rows of the table.
 
     Raises:
         EnforceNotMet: a number is negative or too large.
@@ -51,7 +50,6 @@ def blank(rows: Array, ids: Array, padding: int) -> None:
     Args:
         rows: [n, …], changed.
         ids: the rows' numbers [n].
-        padding: the number.
 
     Example:
         >>> x = np.ones((2, 1)); blank(x, np.array([5, 0]), 0); x
@@ -65,7 +63,6 @@ def take_held(table: SelectedRows, ids: Array, padding: int, out: Array) -> None
     """Write rows of a table that is SelectedRows.
 
     Args:
-        table: the table.
         ids: whole numbers [n].
         padding: the number that reads as zeros; NO_PADDING for none.
         out: [n, width], written.
@@ -88,7 +85,6 @@ def take_gradient(target: SelectedRows, ids: Array, g: Array, padding: int) -> N
     """Fill SelectedRows with the gradient of each row that was looked up.
 
     Args:
-        target: changed.
         ids: whole numbers [n].
         g: [n, width].
         padding: the row that gets no gradient; NO_PADDING for none.

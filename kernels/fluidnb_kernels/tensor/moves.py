@@ -71,16 +71,10 @@ def move(b: Binder, out: Array, x: Array, to: Array | None = None, of: Array | N
     """Emit a copy of a part of a tensor to a part of another.
 
     Args:
-        b: the binder.
         out: what is written; contiguous.
         x: what is read, of the same dtype; contiguous.
         to: which elements of ``out``, a view of ``lay(out)``; all of them by default.
         of: which elements of ``x``, a view of ``lay(x)`` that numpy broadcasts to the shape of ``to``.
-
-    Example:
-        >>> from fluidnb.testing import run_op
-        >>> run_op("reverse", {"X": [1.0, 2.0]}, {"axis": [0]})["Out"]
-        array([2., 1.])
     """
     to = lay(out) if to is None else to
     of = np.broadcast_to(lay(x) if of is None else of, to.shape)
@@ -141,10 +135,6 @@ def _in_words(aligned: bool, item: int, of: int, to: int, dims: list[Dim]) -> tu
 
     Args:
         aligned: whether both tensors begin where the widest word may.
-        item: bytes of an element.
-        of: the first element in the source.
-        to: the first one in the target.
-        dims: the dimensions.
     """
     for size, word in WORDS.items():
         k = max(size // item, 1)
@@ -181,14 +171,8 @@ def fill(b: Binder, out: Array, value: Any = 0) -> None:
     """Emit ``out = value``.
 
     Args:
-        b: the binder.
         out: contiguous.
         value: a number; it is converted as numpy does.
-
-    Example:
-        >>> from fluidnb.testing import run_op
-        >>> run_op("pad", {"X": [1.0]}, {"paddings": [1, 0], "pad_value": 9.0})["Out"]
-        array([9., 1.])
     """
     item = out.dtype.itemsize
     bits = np.frombuffer(np.asarray(value).astype(out.dtype).tobytes() * (8 // item), np.uint64)[0]
@@ -200,17 +184,9 @@ def fold(b: Binder, x: Array, out: Array, shape: Sequence[int], axes: Sequence[i
     """Emit sums over some dimensions.
 
     Args:
-        b: the binder.
         x: floats; contiguous.
         out: of the dtype of ``x``, the sums; contiguous.
         shape: the shape in which to look at ``x``.
-        axes: dimensions of that shape that are added up.
-
-    Example:
-        >>> from fluidnb.testing import run_op
-        >>> g = {"X": [0.0], "Out@GRAD": [1.0, 2.0]}
-        >>> run_op("expand_grad", g, {"expand_times": [2]}, ["X@GRAD"])["X@GRAD"]
-        array([3.])
     """
     sizes = list(shape)
     if not math.prod(sizes):

@@ -42,7 +42,6 @@ def choose(ids: Array, xs: list[Array], out: Array) -> None:
 
     Args:
         ids: whole numbers [n].
-        xs: candidates.
         out: [n, …], written.
 
     Example:
@@ -61,9 +60,6 @@ def give_back(ids: Array, g: Array, k: int, dx: Array) -> None:
 
     Args:
         ids: whole numbers [n].
-        g: gradient of the result.
-        k: the candidate's number.
-        dx: its gradient, zeros, changed.
 
     Example:
         >>> d = np.zeros((2, 1)); give_back(np.array([1, 0]), np.ones((2, 1)), 0, d); d

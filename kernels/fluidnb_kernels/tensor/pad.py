@@ -20,7 +20,6 @@ def window(starts: Sequence[int], shape: Sequence[int]) -> tuple[slice, ...]:
 
     Args:
         starts: where it begins in each dimension.
-        shape: its sizes.
 
     Returns:
         One slice for each dimension.
@@ -193,16 +192,7 @@ def put_on_cuda(b: Binder, out: Array, starts: Sequence[int], x: Array, value: A
     """Emit a tensor with a border around it, or a gradient where a piece was taken.
 
     Args:
-        b: the binder.
-        out: written.
         starts: where the tensor begins in each dimension.
-        x: the tensor.
-        value: what stands around it.
-
-    Example:
-        >>> from fluidnb.testing import run_op
-        >>> run_op("pad", {"X": [1.0]}, {"paddings": [0, 1], "pad_value": 9.0})["Out"]
-        array([1., 9.])
     """
     if out.shape != x.shape:
         fill(b, out, value)
@@ -213,15 +203,7 @@ def take_on_cuda(b: Binder, x: Array, starts: Sequence[int], out: Array) -> None
     """Emit a piece of a tensor.
 
     Args:
-        b: the binder.
-        x: the tensor.
         starts: where the piece begins in each dimension.
-        out: the piece, written.
-
-    Example:
-        >>> from fluidnb.testing import run_op
-        >>> run_op("crop", {"X": [1.0, 2.0, 3.0]}, {"offsets": [2], "shape": [1]})["Out"]
-        array([3.])
     """
     move(b, out, x, of=lay(x)[window(starts, out.shape)])
 

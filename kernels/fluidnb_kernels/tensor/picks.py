@@ -53,9 +53,6 @@ CUDA = Source(__file__, "picks.cu", lambda: ["before", "coordinates", *_kernels(
 def word(x: Array) -> str:
     """The word that holds an element.
 
-    Args:
-        x: an array.
-
     Example:
         >>> word(np.zeros(1, np.float32))
         'unsigned int'
@@ -65,10 +62,6 @@ def word(x: Array) -> str:
 
 def numbers(b: Binder, index: Array) -> Array:
     """An index in a dtype that kernels read.
-
-    Args:
-        b: the binder.
-        index: whole numbers.
 
     Returns:
         The index, or a workspace of int64 into which it is cast.
@@ -99,13 +92,8 @@ def take(
     """Emit ``out[o, k] = x[o, index[k]]``.
 
     Args:
-        b: the binder.
-        x: what rows are taken from.
-        index: their numbers.
-        out: written.
         sides: outer, height and inner size of ``x``.
         back: whether negative numbers count from the end.
-        padding: the number whose row reads as zeros.
     """
     outer, height, inner = sides
     index, n = numbers(b, index), index.size
@@ -122,13 +110,8 @@ def add(
     """Emit ``total[o, index[k]] += x[o, k]``; half precision is added up in float32 and rounded once.
 
     Args:
-        b: the binder.
-        x: rows.
-        index: their numbers.
-        total: changed.
         sides: outer, height and inner size of ``total``.
         back: whether negative numbers count from the end.
-        padding: the number whose row gets nothing.
     """
     outer, height, inner = sides
     index, n, wide = numbers(b, index), index.size, _wide(b, total)
@@ -150,14 +133,7 @@ def _settle(b: Binder, wide: Array, total: Array) -> None:
 
 
 def put(b: Binder, x: Array, index: Array, out: Array) -> None:
-    """Emit ``out[index[k]] = x[k]``; of several rows for one place the last one stays.
-
-    Args:
-        b: the binder.
-        x: rows.
-        index: their numbers.
-        out: changed.
-    """
+    """Emit ``out[index[k]] = x[k]``; of several rows for one place the last one stays."""
     height, inner = out.shape[0], math.prod(out.shape[1:])
     _holds("putting rows", (out, height * inner), (x, index.size * inner))
     w, width = _words(inner, x, out)
@@ -168,13 +144,7 @@ def put(b: Binder, x: Array, index: Array, out: Array) -> None:
 
 
 def blank(b: Binder, index: Array, out: Array) -> None:
-    """Emit ``out[index[k]] = 0``.
-
-    Args:
-        b: the binder.
-        index: numbers of rows.
-        out: changed.
-    """
+    """Emit ``out[index[k]] = 0``."""
     (w, width), index = _words(math.prod(out.shape[1:]), out), numbers(b, index)
     counts = np.int64(out.shape[0]), np.int64(width)
     by_rows(b, CUDA, f"blanked<{w}, {ctype(index.dtype)}>", index.size, width, index, out, *counts)
@@ -184,7 +154,6 @@ def parts(b: Binder, index: Array, shape: Sequence[int]) -> tuple[Array, tuple[i
     """One number for each part of a tensor that several numbers name.
 
     Args:
-        b: the binder.
         index: whole numbers [..., d].
         shape: of the tensor whose first d dimensions they count along.
 
@@ -204,11 +173,7 @@ def choose(b: Binder, x: Array, index: Array, out: Array, which: tuple[int, int]
     """Emit ``out[k] = x[k]`` where ``index[k]`` is a number.
 
     Args:
-        b: the binder.
-        x: rows.
         index: a number for each of the first rows.
-        out: written.
-        which: the number, and how many numbers there are.
         others: whether other rows become zeros.
     """
     inner = math.prod(out.shape[1:])
@@ -222,7 +187,6 @@ def hot(b: Binder, index: Array, out: Array, lenient: bool) -> None:
     """Emit rows with a single 1.
 
     Args:
-        b: the binder.
         index: where it is in each row.
         out: [..., depth], written.
         lenient: whether a number outside the row leaves it 0.
@@ -238,13 +202,9 @@ def along(b: Binder, kind: str, x: Array, index: Array, out: Array, whole: Array
     """Emit one move for each number of an index along a dimension.
 
     Args:
-        b: the binder.
         kind: ``taken``: out[i] = x[index[i]]; ``put``: out[index[i]] = x[i]; ``added``: out[index[i]] += x[i].
-        x: what is read.
         index: whole numbers, a shape that differs from that of ``whole`` along the axis alone.
-        out: written or changed.
         whole: ``x`` or ``out``, the one that the numbers count in.
-        axis: the dimension.
     """
     index = numbers(b, index)
     sizes = index.shape[axis], whole.shape[axis], math.prod(whole.shape[axis:][1:])
@@ -262,9 +222,7 @@ def places(b: Binder, condition: Array, count: int) -> Array:
     """Where a condition holds, all elements counted as one list.
 
     Args:
-        b: the binder.
         condition: bool or numbers.
-        count: how often it holds.
 
     Returns:
         int64 [count], a workspace.
@@ -285,9 +243,7 @@ def coordinates(b: Binder, flat: Array, shape: Sequence[int], out: Array) -> Non
     """Emit the coordinates of places.
 
     Args:
-        b: the binder.
         flat: their numbers, all elements counted as one list.
-        shape: of the tensor.
         out: int64 [places, rank], written.
     """
     for d, size in enumerate(shape):
@@ -299,11 +255,7 @@ def either(b: Binder, condition: Array, x: Array, y: Array, out: Array) -> None:
     """Emit ``out = x`` where a condition holds, ``y`` elsewhere.
 
     Args:
-        b: the binder.
         condition: bool.
-        x: of its shape.
-        y: of its shape.
-        out: written.
     """
     _holds("where", (out, out.size), (x, out.size), (y, out.size))
     _holds("the condition of where", (condition, out.size))
@@ -314,11 +266,7 @@ def only(b: Binder, condition: Array, value: bool, x: Array, out: Array) -> None
     """Emit ``out = x`` where a condition has a value, 0 elsewhere.
 
     Args:
-        b: the binder.
         condition: bool.
-        value: the value.
-        x: of its shape.
-        out: written.
     """
     _holds("where", (out, out.size), (x, out.size))
     _holds("the condition of where", (condition, out.size))

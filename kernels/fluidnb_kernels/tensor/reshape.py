@@ -21,7 +21,6 @@ def target_shape(c: Context, wanted: list[int]) -> tuple[int, ...]:
     """The shape that a reshape gives.
 
     Args:
-        c: the context of an operator with input X.
         wanted: sizes; 0 copies the size of X in that dimension, one -1 takes what is left.
 
     Returns:
@@ -85,11 +84,7 @@ def emit_reshape(b: Binder, slot: str, x: Any, shape: tuple[int, ...], lod: Any)
     """Emit an output that has the elements of an array in another shape: a view of it where that is safe.
 
     Args:
-        b: the binder.
-        slot: output slot.
-        x: the array.
         shape: sizes with the same product.
-        lod: the output's LoD.
     """
     view = x.reshape(shape)
     if is_view(view, x):

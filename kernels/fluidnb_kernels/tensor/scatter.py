@@ -20,8 +20,6 @@ def check_rows(ids: Array, height: int, what: str) -> None:
     """Refuse row numbers outside a tensor.
 
     Args:
-        ids: whole numbers, any shape.
-        height: how many rows there are.
         what: the input that holds the numbers, for the message.
 
     Raises:
@@ -41,7 +39,6 @@ def put_rows(out: Array, ids: Array, rows: Array) -> None:
     """Write rows; of several for the same place the last one stays.
 
     Args:
-        out: changed.
         ids: whole numbers [n].
         rows: [n, …].
 
@@ -57,7 +54,6 @@ def sum_rows(out: Array, ids: Array, rows: Array) -> None:
     """Write the sum of all rows for the same place, in place of what was there.
 
     Args:
-        out: changed.
         ids: whole numbers [n].
         rows: [n, …].
 

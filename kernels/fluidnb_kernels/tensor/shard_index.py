@@ -21,11 +21,6 @@ def shard(x: Array, total: int, size: int, mine: int, ignored: int, out: Array) 
     """Write numbers as seen from one share of a table.
 
     Args:
-        x: whole numbers.
-        total: how many rows the table has.
-        size: how many rows a share has.
-        mine: which share.
-        ignored: what stands for numbers of other shares.
         out: the same shape, written.
 
     Raises:

@@ -30,10 +30,6 @@ def sort(b: Binder, x: Array, axis: int, descending: bool, out: Array | None, in
     """Emit sorted elements and where they were; equal ones keep their order.
 
     Args:
-        b: the binder.
-        x: the array.
-        axis: the axis along which to sort.
-        descending: the largest first.
         out: of the shape of ``x``, written; or None.
         indices: int64 of that shape, written; or None.
     """

@@ -18,7 +18,6 @@ def different(x: Array, axis: int | None, in_order: bool) -> tuple[Array, Array,
 
     Args:
         x: any shape; seen as a list where there is no axis.
-        axis: the axis along which elements are compared.
         in_order: sorted; else as they come.
 
     Returns:
@@ -45,7 +44,6 @@ def write_different(
     """Write what `different` gives, each where it is wanted.
 
     Args:
-        x: any shape.
         axis: the axis, or None.
         in_order: sorted; else as they come.
         out: the values, or None.

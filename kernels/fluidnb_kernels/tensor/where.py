@@ -41,7 +41,6 @@ def places(condition: Array, out: Array) -> None:
     """Write where a condition holds.
 
     Args:
-        condition: any shape.
         out: int64 [n, rank], written.
 
     Example:

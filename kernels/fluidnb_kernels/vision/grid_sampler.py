@@ -23,8 +23,6 @@ def place(at: Array, size: int, padding: str, corners: bool) -> tuple[Array, Arr
     """Points of -1 to 1 as places along an axis, and how these move with them.
 
     Args:
-        at: the points.
-        size: of the axis.
         padding: ``zeros``, ``border`` or ``reflection``: what is beyond the axis.
         corners: whether -1 and 1 are the middles of the outer elements, or their edges.
 
@@ -112,7 +110,6 @@ def sample_grad(
         mode: ``bilinear`` or ``nearest``.
         padding: see `place`.
         corners: see `place`.
-        g: the gradient of the samples.
         dx: gradient of x, written, or None.
         dgrid: gradient of the grid, written, or None.
     """

@@ -38,9 +38,6 @@ def taps(size: int, out: int, nearest: bool, corners: bool, mode: int) -> Taps:
     """The neighbours of each element of a resized axis, in float32 as Paddle computes them for every dtype.
 
     Args:
-        size: of the axis.
-        out: its new size.
-        nearest: one neighbour alone.
         corners: whether the outer elements stay where they are.
         mode: 0 where elements are squares with a middle, 1 where they are points.
 
@@ -84,9 +81,7 @@ def resample_grad(g: Array, axes: list[Taps], dx: Array) -> None:
     """Write the gradient of `resample`.
 
     Args:
-        g: the gradient of the resized image.
         axes: for each axis of the image.
-        dx: gradient of the image, written.
     """
     for axis, t in reversed(list(enumerate(axes, 2))):
         shape = (*g.shape[:axis], dx.shape[axis], *g.shape[axis + 1 :])

@@ -59,8 +59,6 @@ def focus(x: Array, axis: int, indexes: Sequence[int], out: Array) -> None:
     Args:
         x: [batch, a, b, c].
         axis: 1 to 3.
-        indexes: slices of it.
-        out: the shape of x, written.
     """
     for image, target in zip(np.moveaxis(x, axis, 1), np.moveaxis(out, axis, 1), strict=True):
         target[...] = np.logical_or.reduce([spots(image[i]) for i in indexes])
