@@ -74,7 +74,7 @@ class OpDef:
         unset: input slots that may hold nothing yet when the operator runs.
         side_effect: whether it has side effects and is never pruned.
         random: whether it draws random numbers.
-        host_only: whether it belongs on the CPU whatever the executor's place.
+        host_only: why it has no kernel for other places than the CPU, as a phrase; empty when it has or may have one.
         data_shape: whether an output's shape depends on values.
         control: whether it runs a sub-block (its kernel gives a `Control`).
         is_grad: whether it is a gradient operator: no proto, attributes copied from the forward operator.
@@ -99,7 +99,7 @@ class OpDef:
     unset: tuple[str, ...] = ()
     side_effect: bool = False
     random: bool = False
-    host_only: bool = False
+    host_only: str = ""
     data_shape: bool = False
     control: bool = False
     is_grad: bool = False
@@ -155,7 +155,7 @@ def op(
     unset: Sequence[str] = (),
     side_effect: bool = False,
     random: bool = False,
-    host_only: bool = False,
+    host_only: str = "",
     data_shape: bool = False,
     control: bool = False,
     dtype_slot: str = "",
@@ -240,6 +240,7 @@ def grad_op(
     dtype_slot: str = "",
     rows: Callable[[Context], bool | Collection[str]] | None = None,
     grad: GradMaker | None = None,
+    host_only: str = "",
     replace: bool = False,
 ) -> Callable[[KernelFunction], KernelFunction]:
     """Define a gradient operator; it has no proto, and its attributes are those of the forward operator.
@@ -254,6 +255,7 @@ def grad_op(
         dtype_slot: see `OpDef`.
         rows: see `OpDef`.
         grad: maker of the operators that compute the gradient of the gradient, for example `second_grad`.
+        host_only: see `OpDef`.
         replace: whether it may take the place of one that is registered already.
 
     Returns:
@@ -275,7 +277,7 @@ def grad_op(
         registry.ops[type] = OpDef(
             type, infer=infer, grad=grad, guard=guard, inplace=inplace, unset=tuple(unset), control=control,
             is_grad=True, dtype_slot=dtype_slot, doc=function.__doc__ or "", module=function.__module__,
-            kernels=[Kernel(function)], rows=rows,
+            kernels=[Kernel(function)], rows=rows, host_only=host_only,
         )  # fmt: skip
         registry.version += 1
         return function

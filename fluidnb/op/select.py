@@ -59,7 +59,7 @@ def _select(definition: OpDef, dtype: str, place: str, attrs: dict[str, Any]) ->
     if not definition.kernels:
         raise EnforceNotMet(f"There are no kernels which are registered in the {definition.type} operator.")
     wish = registry.preferences.get(definition.type, {})
-    wanted = wish.get("place", "cpu" if definition.host_only else place)
+    wanted = wish.get("place", place)
     libraries = {k.library for k in definition.kernels}
     library = wish.get("library") or _library(attrs, libraries)
     cast = wish.get("data_type")

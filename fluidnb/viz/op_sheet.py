@@ -191,7 +191,7 @@ def _notes(d: OpDef, forward: str) -> Iterator[str]:
     for holds, note in (
         (d.control, "runs a block"), (d.random, "draws random numbers"), (d.inplace, "may write over its input"),
         (d.data_shape, "the shape of its output depends on values"),
-        (d.host_only, "runs on the CPU wherever others run"),
+        (d.host_only, f"runs on the CPU on every place: {d.host_only}"),
         (d.side_effect, "has side effects: never pruned"),
     ):  # fmt: skip
         if holds:

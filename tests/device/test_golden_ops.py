@@ -7,9 +7,9 @@ import pytest
 
 import fluidnb as fluid
 from fluidnb import layers
+from fluidnb.op import get_op
 from fluidnb.runtime.program_state import program_state
 from fluidnb.testing.compare import assert_same
-from fluidnb_kernels.cuda.host_only import HOST_ONLY
 from tests.ops.goldens import cases
 from tests.tools.sampling import sample
 
@@ -36,7 +36,7 @@ def test_the_recorded_program(id: str, cuda: fluid.CUDAPlace) -> None:
         case.compare(value, row)
     for how, values in zip(("again", "by the machine"), runs[1:], strict=True):
         assert_same(dict(zip(names, runs[0], strict=True)), dict(zip(names, values, strict=True)), how)
-    assert _on_the_host(program) <= set(HOST_ONLY)
+    assert all(get_op(type).host_only for type in _on_the_host(program))
 
 
 def test_operators_of_the_host_see_values_there_in_each_run(cuda: fluid.CUDAPlace) -> None:

@@ -222,6 +222,7 @@ def _length(c: Context) -> None:
     inputs={"X": "an array"},
     outputs={"Out": "int64 [1]: how many elements it has"},
     infer=_length,
+    host_only="works on offsets and lengths, which are kept on the host",
 )
 def lod_array_length(b: Binder) -> None:
     """Out = the number of elements of X.

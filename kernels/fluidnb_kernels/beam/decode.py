@@ -120,7 +120,7 @@ def _infer(c: Context) -> None:
     infer=_infer,
     guard=_lod,
     data_shape=True,
-    host_only=True,
+    host_only="searches step by step: each step depends on the one before",
 )
 def beam_search_decode(b: Binder) -> None:
     """The sentences that a beam search has found, the best of each source first.

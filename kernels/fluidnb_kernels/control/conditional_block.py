@@ -65,6 +65,7 @@ class _Taken:
     unset=("Cond", "Input"),
     side_effect=True,
     control=True,
+    host_only="runs blocks, whose operators choose their own kernels",
 )
 def conditional_block(b: Binder) -> Control:
     """Run the block if Cond holds (is_scalar_condition), or if every variable in Cond has data.

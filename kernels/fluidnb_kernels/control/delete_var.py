@@ -10,6 +10,7 @@ from fluidnb.op import Binder, op
     inputs={"X*": "variables that nothing reads any more; one that holds nothing is passed over"},
     unset=("X",),
     side_effect=True,
+    host_only="releases a variable",
 )
 def delete_var(b: Binder) -> None:
     """Drop what the variables in X hold, so that their memory is free for others.

@@ -136,7 +136,7 @@ def _guard(b: Binder) -> Any:
     grad=_grad,
     guard=_guard,
     side_effect=True,
-    host_only=True,
+    host_only="calls a Python function of the user",
     data_shape=True,
 )
 def py_func(b: Binder) -> None:

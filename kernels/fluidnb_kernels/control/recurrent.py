@@ -154,6 +154,7 @@ def _infer(c: Context) -> None:
     unset=("parameters",),
     side_effect=True,
     control=True,
+    host_only="runs blocks, whose operators choose their own kernels",
 )
 def recurrent(b: Binder) -> Control:
     """For each step t run the block on x[t] and the memories; outputs[t] is what it computes.
@@ -233,6 +234,7 @@ class _Backward(Backward):
 @grad_op(
     "recurrent_grad",
     infer=None, unset=("parameters", "outputs", "step_scopes", "step_scopes@GRAD"), control=True,
+    host_only="runs blocks, whose operators choose their own kernels",
 )  # fmt: skip
 def recurrent_grad(b: Binder) -> Control:
     """Backward through time: the gradient block over the steps in reverse.

@@ -32,7 +32,10 @@ def block_grad(*reads: str) -> GradMaker:
     return maker
 
 
-@grad_op("while_grad", infer=None, unset=("X", "Out", "Out@GRAD", "StepScopes"), inplace=True, control=True)
+@grad_op(
+    "while_grad", infer=None, unset=("X", "Out", "Out@GRAD", "StepScopes"), inplace=True, control=True,
+    host_only="runs blocks, whose operators choose their own kernels",
+)  # fmt: skip
 def while_grad(b: Binder) -> Control:
     """Over the iterations in reverse, run the gradient block; sum the gradients of what every iteration reads.
 
@@ -49,6 +52,7 @@ def while_grad(b: Binder) -> Control:
 @grad_op(
     "conditional_block_grad",
     infer=None, unset=("Cond", "Input", "Out", "Out@GRAD", "Scope"), inplace=True, control=True,
+    host_only="runs blocks, whose operators choose their own kernels",
 )  # fmt: skip
 def conditional_block_grad(b: Binder) -> Control:
     """Run the gradient block if the block has run; else the gradients of what it reads are zero.

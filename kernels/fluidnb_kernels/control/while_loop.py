@@ -31,6 +31,7 @@ def _infer(c: Context) -> None:
     unset=("X",),
     side_effect=True,
     control=True,
+    host_only="runs blocks, whose operators choose their own kernels",
 )
 def while_loop(b: Binder) -> Control:
     """While Condition holds, run the block; each iteration has a scope of its own inside the scope of the operator.

@@ -299,7 +299,7 @@ def write(found: Array, label: Array, states: States, batch: Batch, outs: tuple[
     guard=_lengths,
     unset=_STATES,
     data_shape=True,
-    host_only=True,
+    host_only="counts matches of a whole pass, one after the other",
     dtypes=("float32", "float64"),
     dtype_slot="DetectRes",
 )  # fmt: skip

@@ -201,7 +201,7 @@ def write_labelled(stream: Any, operands: tuple[Any, ...], outs: tuple[Array | N
     guard=_counts,
     data_shape=True,
     random=True,
-    host_only=True,
+    host_only="the size of its output depends on the values",
     dtypes=("float32", "float64"),
     dtype_slot="RpnRois",
 )

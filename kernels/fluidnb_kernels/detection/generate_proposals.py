@@ -210,7 +210,7 @@ def write_proposed(operands: tuple[Array, ...], limits: Limits, outs: tuple[Arra
     infer=_infer,
     guard=_counts,
     data_shape=True,
-    host_only=True,
+    host_only="searches step by step: each step depends on the one before",
     dtypes=("float32", "float64"),
     dtype_slot="Anchors",
 )

@@ -120,7 +120,7 @@ def write_distributed(rois: Array, how: tuple[int, int, int, int], outs: list[Ar
     infer=_distribute_infer,
     guard=_counts,
     data_shape=True,
-    host_only=True,
+    host_only="the size of its output depends on the values",
     dtypes=_DTYPES,
 )
 def distribute_fpn_proposals(b: Binder) -> None:
@@ -224,7 +224,7 @@ def write_collected(
     infer=_collect_infer,
     guard=_collected_counts,
     data_shape=True,
-    host_only=True,
+    host_only="the size of its output depends on the values",
     dtypes=_DTYPES,
 )
 def collect_fpn_proposals(b: Binder) -> None:

@@ -97,7 +97,7 @@ def _match_infer(c: Context) -> None:
         "dist_threshold": Attr("float", 0.5, "per_prediction: how near that object must be"),
     },
     infer=_match_infer,
-    host_only=True,
+    host_only="searches step by step: each step depends on the one before",
 )  # fmt: skip
 def bipartite_match(b: Binder) -> None:
     """Match objects and priors, the nearest pair first, each once; then, with per_prediction, the priors that are left.
@@ -249,7 +249,7 @@ def _check_mining(a: Any) -> str | None:
     infer=_mine_infer,
     guard=_counts,
     data_shape=True,
-    host_only=True,
+    host_only="searches step by step: each step depends on the one before",
 )  # fmt: skip
 def mine_hard_examples(b: Binder) -> None:
     """NegIndices = the priors without match whose loss is highest; with hard_example, matches that are not hard end.

@@ -245,7 +245,7 @@ def _define(type: str, empty: str, more: dict[str, str]) -> None:
         infer=_infer,
         guard=_counts,
         data_shape=True,
-        host_only=True,
+        host_only="searches step by step: each step depends on the one before",
         dtypes=FLOATS,
         doc=_DOC.format(type=type, empty=empty, out='out["Out"]'),
     )

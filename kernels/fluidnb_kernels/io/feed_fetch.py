@@ -34,7 +34,7 @@ def take(held: LoDTensorArray, column: int, out: Array) -> None:
     outputs={"Out": "one of them"},
     attrs={"col": Attr("int", doc="which", ge=0)},
     guard=_fed,
-    host_only=True,
+    host_only="copies values between the caller and the scope",
 )
 def feed(b: Binder) -> None:
     """Out = X[col], with its LoD.
@@ -66,7 +66,7 @@ def give(held: LoDTensorArray, column: int, x: Array, lod: Any) -> None:
     outputs={"Out": "the list of fetched values"},
     attrs={"col": Attr("int", doc="its place in the list", ge=0)},
     side_effect=True,
-    host_only=True,
+    host_only="copies values between the caller and the scope",
 )
 def fetch(b: Binder) -> None:
     """Out[col] = X, with its LoD.

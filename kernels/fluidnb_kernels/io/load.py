@@ -112,7 +112,7 @@ _ATTRS = {
 }
 
 
-@op("load", outputs={"Out": "what the file holds"}, attrs=_ATTRS, guard=_guard, host_only=True)
+@op("load", outputs={"Out": "what the file holds"}, attrs=_ATTRS, guard=_guard, host_only="reads or writes files")
 def load(b: Binder) -> None:
     """Out = what the file ``file_path`` holds, a tensor with its LoD or SelectedRows; as ``.npy`` numpy's format.
 
@@ -134,7 +134,7 @@ def load(b: Binder) -> None:
     outputs={"Out*": "the tensors in the file, in the order in which they were saved"},
     attrs={**_ATTRS, "model_from_memory": Attr("bool", False, "not done: the file is read from disk", enum=(False,))},
     guard=_guard,
-    host_only=True,
+    host_only="reads or writes files",
 )
 def load_combine(b: Binder) -> None:
     """Out = the tensors of a file that save_combine wrote.

@@ -101,7 +101,7 @@ _SHOWN = ("name", "type", "shape", "layout", "lod")
     infer=_infer,
     grad=_grad,
     side_effect=True,
-    host_only=True,
+    host_only="copies values between the caller and the scope",
 )  # fmt: skip
 def print_tensor(b: Binder) -> None:
     """Out = In, which is printed. The gradient is a print too, so that it shows as it passes.

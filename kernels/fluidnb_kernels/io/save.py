@@ -70,7 +70,7 @@ def _emit(b: Binder) -> None:
     b(save_file, *options, tuple(b.lods("X")), *b.all("X"))
 
 
-@op("save", inputs={"X": "a tensor or SelectedRows"}, attrs=ATTRS, side_effect=True, host_only=True)
+@op("save", inputs={"X": "a tensor or SelectedRows"}, attrs=ATTRS, side_effect=True, host_only="reads or writes files")
 def save(b: Binder) -> None:
     """Write X into the file ``file_path``, in Paddle's format; as ``.npy`` in numpy's.
 
@@ -87,7 +87,7 @@ def save(b: Binder) -> None:
     _emit(b)
 
 
-@op("save_combine", inputs={"X*": "tensors"}, attrs=ATTRS, side_effect=True, host_only=True)
+@op("save_combine", inputs={"X*": "tensors"}, attrs=ATTRS, side_effect=True, host_only="reads or writes files")
 def save_combine(b: Binder) -> None:
     """Write several tensors into one file, one after another, without their names.
 

@@ -15,7 +15,6 @@ from fluidnb.visible import escape
 from fluidnb.viz import boxed
 from fluidnb.viz.model import plural
 from fluidnb.viz.spans import Line, columns
-from fluidnb_kernels.cuda.host_only import HOST_ONLY
 from fluidnb_kernels.cuda.source import Source
 from fluidnb_kernels.lab.trial import written
 
@@ -36,7 +35,7 @@ class Places:
         cpu: the dtypes of its numpy kernels; ``any`` where one takes all.
         cuda: the dtypes of its CUDA kernels.
         file: where the CUDA kernel that wins is written.
-        host: why it has none, for one of the closed list.
+        host: why it has none.
         mine: the places for which a kernel was written in this process.
     """
 
@@ -96,7 +95,7 @@ def _places(d: OpDef) -> Places:
     on = {place: [k for k in d.kernels if k.place == place] for place in ("cpu", "cuda")}
     return Places(
         d.type, family, _dtypes(on["cpu"]), _dtypes(on["cuda"]), _file(on["cuda"][-1]) if on["cuda"] else "",
-        HOST_ONLY.get(d.type, ""), tuple(t.place for t in written(d.type)),
+        d.host_only, tuple(t.place for t in written(d.type)),
     )  # fmt: skip
 
 

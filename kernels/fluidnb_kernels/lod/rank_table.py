@@ -18,6 +18,7 @@ Array = Any
     outputs={"Out": "their table: (index, length), the longest first"},
     attrs={"level": Attr("int", 0, "the level whose sequences are ranked", ge=0)},
     dtype_slot="X",
+    host_only="works on offsets and lengths, which are kept on the host",
 )
 def lod_rank_table(b: Binder) -> None:
     """Out = (index, length) of each sequence of a level of X, by falling length; equal ones keep their order.
@@ -82,6 +83,7 @@ def _one(c: Context) -> None:
     inputs={"RankTable": "a table that lod_rank_table made"},
     outputs={"Out": "int64 [1]: the length of the longest sequence"},
     infer=_one,
+    host_only="works on offsets and lengths, which are kept on the host",
 )
 def max_sequence_len(b: Binder) -> None:
     """Out = the length of the longest sequence of a rank table, 0 where there is none.

@@ -57,6 +57,7 @@ def invert(x: Array, out: Array) -> None:
     infer=_inverse_infer,
     grad=default_grad("Output", "Output@GRAD"),
     dtypes=("float32", "float64"),
+    host_only="needs cuSOLVER on a GPU",
 )
 def inverse(b: Binder) -> None:
     """Output = the inverse of each matrix.
@@ -77,7 +78,7 @@ def _inverse_grad_infer(c: Context) -> None:
     c.set("Input@GRAD", out.shape, out.dtype, c.lod("Output"))
 
 
-@grad_op("inverse_grad", infer=_inverse_grad_infer)
+@grad_op("inverse_grad", infer=_inverse_grad_infer, host_only="needs cuSOLVER on a GPU")
 def inverse_grad(b: Binder) -> None:
     """dInput = -Outputᵀ · dOutput · Outputᵀ."""
     out, g = b["Output"].swapaxes(-1, -2), b["Output@GRAD"]
@@ -124,6 +125,7 @@ def factor(x: Array, upper: bool, out: Array) -> None:
     infer=_cholesky_infer,
     grad=default_grad("Out", "Out@GRAD"),
     dtypes=("float32", "float64"),
+    host_only="needs cuSOLVER on a GPU",
 )
 def cholesky(b: Binder) -> None:
     """Out = the triangular matrix whose product with its transpose is X.
@@ -139,7 +141,7 @@ def cholesky(b: Binder) -> None:
     b(factor, b["X"], b.attr("upper"), b["Out"])
 
 
-@grad_op("cholesky_grad")
+@grad_op("cholesky_grad", host_only="needs cuSOLVER on a GPU")
 def cholesky_grad(b: Binder) -> None:
     """dX = (S + Sᵀ) / 2 with S = L⁻ᵀ · Φ(Lᵀ · dL) · L⁻¹; Φ keeps the lower triangle and half of the diagonal."""
     factor_, g = b["Out"], b["Out@GRAD"]

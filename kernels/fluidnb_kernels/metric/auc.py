@@ -140,6 +140,7 @@ def _infer(c: Context) -> None:
     side_effect=True,
     dtypes=FLOATS,
     dtype_slot="Predict",
+    host_only="counts matches of a whole pass, one after the other",
 )
 def auc(b: Binder) -> None:
     """AUC = the area under the curve over the batches that count; the statistics take in this batch.

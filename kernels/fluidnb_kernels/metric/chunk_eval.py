@@ -164,7 +164,7 @@ def _infer(c: Context) -> None:
     infer=_infer,
     guard=values_of("SeqLength"),
     dtype_slot="Inference",
-    host_only=True,
+    host_only="counts matches of a whole pass, one after the other",
 )
 def chunk_eval(b: Binder) -> None:
     """Precision = right / found; Recall = right / labelled; F1-Score = 2 P R / (P + R), counted in chunks.

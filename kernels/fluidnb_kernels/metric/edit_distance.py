@@ -111,7 +111,7 @@ def _parts(c: Context, slot: str) -> list[slice]:
     attrs={"normalized": Attr("bool", False, "whether to divide by the length of the right sequence")},
     infer=_infer,
     guard=values_of("HypsLength", "RefsLength"),
-    host_only=True,
+    host_only="counts matches of a whole pass, one after the other",
 )
 def edit_distance(b: Binder) -> None:
     """Out[i] = how many words must be inserted, deleted or replaced to make sequence i of Hyps that of Refs.

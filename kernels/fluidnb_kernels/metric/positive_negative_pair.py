@@ -66,6 +66,7 @@ def pairs(score: Array, label: Array, query: Array, weight: Array | None, before
     attrs={"column": Attr("int", 0, "which column of Score; negative counts from the end")},
     infer=_infer,
     dtype_slot="Score",
+    host_only="counts matches of a whole pass, one after the other",
 )  # fmt: skip
 def positive_negative_pair(b: Binder) -> None:
     """Of all pairs i, j of rows with one QueryID and different Labels, how many does Score put in the Labels' order.

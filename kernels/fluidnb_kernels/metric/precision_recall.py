@@ -120,6 +120,7 @@ def measure(guess: Array, label: Array, weight: Array | None, before: Array | No
     check=lambda a: None if a["class_number"] > 0 else "class_number should be larger than 0.",
     infer=_infer,
     dtype_slot="MaxProbs",
+    host_only="counts matches of a whole pass, one after the other",
 )  # fmt: skip
 def precision_recall(b: Binder) -> None:
     """Precision = TP / (TP + FP), recall = TP / (TP + FN), 1 where there is nothing; F1 is their harmonic mean.

@@ -76,7 +76,7 @@ def _together(tensors: list[Tensor]) -> Tensor:
     },
     infer=same_tensors,
     side_effect=True,
-    host_only=True,
+    host_only="takes batches that Python makes",
 )
 def create_batch_reader(b: Binder) -> None:
     """Out = UnderlyingReader, ``batch_size`` instances at a time, concatenated along the first axis.

@@ -13,7 +13,7 @@ from fluidnb_kernels.reader.specs import emit_open, same_tensors
     attrs={"place": Attr("string", "AUTO", "ignored (compatibility): batches move to the place that reads them")},
     infer=same_tensors,
     side_effect=True,
-    host_only=True,
+    host_only="takes batches that Python makes",
 )
 def create_double_buffer_reader(b: Binder) -> None:
     """Out = UnderlyingReader: the thread that fills a reader's queue prepares batches ahead already.

@@ -17,7 +17,7 @@ from fluidnb_kernels.reader.specs import TENSORS, check_tensors, declare_tensors
     infer=declare_tensors,
     unset=("blocking_queue",),
     side_effect=True,
-    host_only=True,
+    host_only="takes batches that Python makes",
 )
 def create_py_reader(b: Binder) -> None:
     """Out = a reader that takes its batches from a queue; a reader over the same queue stays as it is.

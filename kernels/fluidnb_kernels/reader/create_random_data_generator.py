@@ -52,7 +52,7 @@ def _check(attrs: Mapping[str, Any]) -> str | None:
     check=_check,
     infer=declare_tensors,
     side_effect=True,
-    host_only=True,
+    host_only="takes batches that Python makes",
 )
 def create_random_data_generator(b: Binder) -> None:
     """Out = an endless reader of uniform random numbers in [low, high); `fluid.seed` fixes them.

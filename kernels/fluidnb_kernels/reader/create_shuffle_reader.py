@@ -60,7 +60,7 @@ class Shuffled:
     attrs={"buffer_size": Attr("int", doc="how many batches are collected and shuffled at a time", gt=0)},
     infer=same_tensors,
     side_effect=True,
-    host_only=True,
+    host_only="takes batches that Python makes",
 )
 def create_shuffle_reader(b: Binder) -> None:
     """Out = UnderlyingReader, shuffled ``buffer_size`` batches at a time; `fluid.seed` fixes the order.

@@ -74,7 +74,7 @@ def take(reader: Reader, memory: Memory, *outs: Array) -> None:
     infer=_declare,
     guard=_signature,
     side_effect=True,
-    host_only=True,
+    host_only="takes batches that Python makes",
     data_shape=True,
 )
 def read(b: Binder) -> None:

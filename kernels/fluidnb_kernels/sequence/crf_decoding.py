@@ -61,6 +61,7 @@ def decode(tagged: Tagged, x: Array, transition: Array, label: Array | None, pat
     dtypes=FLOATS,
     guard=values_of("Length"),
     dtype_slot="Emission",
+    host_only="searches step by step: each step depends on the one before",
 )
 def crf_decoding(b: Binder) -> None:
     """ViterbiPath = the tags with the highest score, by the scores of ``linear_chain_crf``.

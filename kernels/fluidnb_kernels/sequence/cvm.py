@@ -69,7 +69,7 @@ def slopes(g: Array, counts: Array, lengths: Array, dx: Array) -> None:
     attrs={"use_cvm": Attr("bool", True, "whether the counts stay")},
     infer=_infer,
     grad=_grad,
-    host_only=True,
+    host_only="has a kernel for the CPU alone, as in Fluid",
     dtypes=FLOATS,
 )
 def cvm(b: Binder) -> None:
@@ -85,7 +85,7 @@ def cvm(b: Binder) -> None:
     b(rates, b["X"], b.attr("use_cvm"), b["Y"])
 
 
-@grad_op("cvm_grad", dtype_slot="X")
+@grad_op("cvm_grad", dtype_slot="X", host_only="has a kernel for the CPU alone, as in Fluid")
 def cvm_grad(b: Binder) -> None:
     """dX = CVM of its sequence in the first two columns, which parameter servers add up; dY in the others."""
     x, counts, level = b["X"], b["CVM"], b.lod("X")

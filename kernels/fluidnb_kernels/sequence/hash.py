@@ -108,6 +108,7 @@ def _infer(c: Context) -> None:
     infer=_infer,
     dtypes=("int32", "int64"),
     dtype_slot="X",
+    host_only="has a kernel for the CPU alone, as in Fluid",
 )
 def hash(b: Binder) -> None:
     """Out[i, k] = XXH64 of the bytes of X[i] with seed k, modulo mod_by; the LoD of X is propagated.

@@ -129,6 +129,7 @@ def _infer(c: Context) -> None:
     grad=default_grad("NodesVector", "EdgeSet", "Filter", "Out@GRAD", wrt=["NodesVector", "Filter"]),
     dtypes=("float32", "float64"),
     dtype_slot="NodesVector",
+    host_only="follows the edges of short trees",
 )
 def tree_conv(b: Binder) -> None:
     """Out[r] = Σ over the nodes n below r of NodesVector[n] · (left · Filter[0] + right · Filter[1] + top · Filter[2]).
@@ -147,7 +148,7 @@ def tree_conv(b: Binder) -> None:
     b(convolve, b["NodesVector"], b["EdgeSet"], b["Filter"], b.attr("max_depth"), b["Out"])
 
 
-@grad_op("tree_conv_grad", dtype_slot="NodesVector")
+@grad_op("tree_conv_grad", dtype_slot="NodesVector", host_only="follows the edges of short trees")
 def tree_conv_grad(b: Binder) -> None:
     """Gradients of NodesVector and Filter: the sums over the same patches."""
     b(

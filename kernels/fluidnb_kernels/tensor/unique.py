@@ -107,6 +107,7 @@ def _infer(c: Context) -> None:
     infer=_infer,
     guard=_many,
     data_shape=True,
+    host_only="the size of its output depends on the values",
 )
 def unique(b: Binder) -> None:
     """Out = the different elements of X, and X = Out[Index]; every output that has a variable is written.
@@ -134,6 +135,7 @@ def unique(b: Binder) -> None:
     infer=_infer,
     guard=_many,
     data_shape=True,
+    host_only="the size of its output depends on the values",
 )
 def unique_with_counts(b: Binder) -> None:
     """Out = the different elements of X, X = Out[Index], Count[i] = how often Out[i] comes.

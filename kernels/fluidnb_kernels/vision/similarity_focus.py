@@ -73,7 +73,7 @@ def focus(x: Array, axis: int, indexes: Sequence[int], out: Array) -> None:
         "indexes": Attr("ints", doc="which slices"),
     },
     infer=_infer,
-    host_only=True,
+    host_only="searches step by step: each step depends on the one before",
     dtypes=("float32", "float64"),
 )
 def similarity_focus(b: Binder) -> None:
