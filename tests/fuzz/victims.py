@@ -185,8 +185,8 @@ def makers() -> Makers:
         if row.grads and any(has_op(row.op + suffix) for suffix in ("_grad_grad", "_double_grad")):
             found[f"{row.op} twice"].append((f"{row.id} twice", partial(of_second, row)))
     tables = test_second.FUNCTIONS, test_second.PAIRS, test_second.POOLS, test_second.NORMS, test_second.CONVOLUTIONS
-    for name, (build, *arrays) in (row for table in tables for row in table.items()):
-        found[f"function {name}"].append((f"function {name}", partial(of_function, build, arrays)))
+    for name, (function, *arrays) in (row for table in tables for row in table.items()):
+        found[f"function {name}"].append((f"function {name}", partial(of_function, function, arrays)))
     for op in ("merge_selected_rows", "get_tensor_from_selected_rows"):
         found[op].append((op, partial(of_kept_rows, op)))
     found["feed"].append(("feed and fetch", of_inference))

@@ -134,7 +134,7 @@ def test_an_operator_that_is_wrong(session: Session) -> None:
 def test_the_catalog(session: Session) -> None:
     shown = session.run("%fluid kernels")
     assert "activation" in shown and "host only" in shown
-    assert "it runs blocks" in session.run("%fluid kernels while")
+    assert "host only: runs blocks" in session.run("%fluid kernels while")
     error, _ = session.fail("%fluid kernels rleu")
     assert '"relu"' in str(error)
     error, _ = session.fail("%fluid kernels drop")
