@@ -9,7 +9,8 @@ from fluidnb import layers
 from fluidnb.arguments import Checked, checked
 from fluidnb.errors import OpTypeError, OpValueError
 from fluidnb.layers.one_op import one_op
-from fluidnb.program import Block, OpRole, Parameter, Program, Variable, default_main_program, naming
+from fluidnb.program import Block, OpRole, Parameter, Program, Variable, default_main_program
+from fluidnb.program import layer_calls as naming
 from fluidnb.proto.desc import OpDesc
 from fluidnb.values.dtypes import VarType
 from fluidnb.where import warn

@@ -11,7 +11,7 @@ from fluidnb.data.py_reader import PyReader
 from fluidnb.errors import NotFound, OpTypeError
 from fluidnb.program import Parameter, Program, default_main_program
 from fluidnb.runtime.executor import Executor
-from fluidnb.runtime.inference import get_inference_program, load_inference_model, save_inference_model
+from fluidnb.runtime.inference_model import get_inference_program, load_inference_model, save_inference_model
 from fluidnb.runtime.save_load import is_parameter, is_persistable, load_vars, save_vars
 from fluidnb.runtime.scope import global_scope
 

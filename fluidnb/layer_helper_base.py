@@ -18,9 +18,9 @@ from fluidnb.program import (
     Variable,
     default_main_program,
     default_startup_program,
-    naming,
     unique_name,
 )
+from fluidnb.program import layer_calls as naming
 
 
 @checked

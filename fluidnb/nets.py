@@ -9,7 +9,8 @@ from fluidnb import layers
 from fluidnb.errors import Operand, OpTypeError, OpValueError
 from fluidnb.layers.one_op import check_variable
 from fluidnb.param_attr import ParamAttrLike
-from fluidnb.program import Variable, naming
+from fluidnb.program import Variable
+from fluidnb.program import layer_calls as naming
 from fluidnb.values.dtypes import dtype_name
 
 __all__ = ["glu", "img_conv_group", "scaled_dot_product_attention", "sequence_conv_pool", "simple_img_conv_pool"]

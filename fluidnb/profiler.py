@@ -9,7 +9,7 @@ from typing import NoReturn
 from fluidnb.debug.profile import Profile, check_key
 from fluidnb.errors import NotBuiltYet, OpValueError
 from fluidnb.files.atomic_write import atomic_write
-from fluidnb.runtime.observe import observers
+from fluidnb.runtime.observers import observers
 
 _current = Profile()
 

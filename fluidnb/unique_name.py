@@ -7,6 +7,6 @@ Example:
     ('fc_0', 'fc_1')
 """
 
-from fluidnb.program.names import UniqueNameGenerator, generate, guard, switch
+from fluidnb.program.unique_name import UniqueNameGenerator, generate, guard, switch
 
 __all__ = ["UniqueNameGenerator", "generate", "guard", "switch"]

@@ -20,7 +20,7 @@ from fluidnb.backward.watch import watching
 from fluidnb.errors import OpValueError
 from fluidnb.op import GRAD, OpDef, check_desc, get_op, make_grad
 from fluidnb.program import unique_name
-from fluidnb.program.append import operands
+from fluidnb.program.append_op import operands
 from fluidnb.program.constants import OpRole
 from fluidnb.proto.desc import BlockDesc, OpDesc
 

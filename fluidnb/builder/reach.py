@@ -10,7 +10,7 @@ from typing import Any
 from fluidnb.builder.arguments import Argument
 from fluidnb.op import has_grad, has_op
 from fluidnb.program import Program, Variable
-from fluidnb.program.live import is_live
+from fluidnb.program.stale_handles import is_live
 from fluidnb.viz.model import VarRow
 from fluidnb.viz.program_reader import read_var
 

@@ -15,12 +15,12 @@ from fluidnb.program import (
     default_main_program,
     default_startup_program,
     hooks,
-    names,
     program_guard,
 )
-from fluidnb.program.live import is_live
-from fluidnb.program.names import UniqueNameGenerator
-from fluidnb.program.roles import role_of
+from fluidnb.program import unique_name as names
+from fluidnb.program.op_roles import role_of
+from fluidnb.program.stale_handles import is_live
+from fluidnb.program.unique_name import UniqueNameGenerator
 from fluidnb.runtime import Scope, global_scope, scope_guard
 from fluidnb.viz.model import VarRow
 from fluidnb.viz.program_reader import read_var

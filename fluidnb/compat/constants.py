@@ -11,8 +11,9 @@ from fluidnb import layers
 from fluidnb.compat.operands import Tensor, called
 from fluidnb.errors import OpTypeError
 from fluidnb.initializer import Constant
-from fluidnb.program import Parameter, default_main_program, naming, unique_name
+from fluidnb.program import Parameter, default_main_program, unique_name
 from fluidnb.program import Variable as _Variable
+from fluidnb.program import layer_calls as naming
 
 
 @naming.layer

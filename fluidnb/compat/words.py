@@ -10,7 +10,8 @@ from fluidnb.compat.operands import as_float, called, operands
 from fluidnb.errors import OpTypeError, OpValueError
 from fluidnb.op import product
 from fluidnb.param_attr import ParamAttr, ParamAttrLike
-from fluidnb.program import Variable, naming
+from fluidnb.program import Variable
+from fluidnb.program import layer_calls as naming
 
 Layer = Callable[..., Variable]
 

@@ -11,8 +11,8 @@ import numpy as np
 from fluidnb.dap.references import References
 from fluidnb.debug.look import holds
 from fluidnb.debug.walker import Walker
-from fluidnb.runtime.machine import Frame
-from fluidnb.runtime.plan import PlanOp
+from fluidnb.runtime.compile.lowering import PlanOp
+from fluidnb.runtime.interpreter.interpreter import Frame
 from fluidnb.runtime.scope import Scope
 from fluidnb.values.copies import is_on_device
 from fluidnb.values.far import part_of

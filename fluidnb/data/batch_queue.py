@@ -13,7 +13,7 @@ from fluidnb.data.feeder import DataFeeder
 from fluidnb.data.reader.decorators import Reader
 from fluidnb.data.reader.threads import PATIENCE, Ahead
 from fluidnb.errors import EnforceNotMet, FluidError, OpValueError
-from fluidnb.runtime.feeding import as_fed
+from fluidnb.runtime.feed_fetch import as_fed
 from fluidnb.runtime.scope import global_scope
 from fluidnb.values.reader import Batch, Check
 from fluidnb.where import Where

@@ -16,8 +16,8 @@ import numpy as np
 
 from fluidnb.debug.look import View
 from fluidnb.errors import NotFound, OpValueError
-from fluidnb.runtime.machine import Frame, Undo
-from fluidnb.runtime.plan import PlanOp
+from fluidnb.runtime.compile.lowering import PlanOp
+from fluidnb.runtime.interpreter.interpreter import Frame, Undo
 from fluidnb.values.gauge import gauge_of
 from fluidnb.values.selected_rows import SelectedRows
 from fluidnb.values.tensor import array_of

@@ -11,8 +11,8 @@ import numpy as np
 from fluidnb.errors import NotFound, OpTypeError, OpValueError, near
 from fluidnb.op import check_desc, get_op
 from fluidnb.proto.desc import OpDesc
-from fluidnb.runtime.machine import Machine, Undo
-from fluidnb.runtime.plan import Plan
+from fluidnb.runtime.compile.lowering import Plan
+from fluidnb.runtime.interpreter.interpreter import Machine, Undo
 from fluidnb.runtime.scope import Scope
 from fluidnb.values.copies import put
 from fluidnb.values.device_context import copy_of

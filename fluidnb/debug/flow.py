@@ -16,8 +16,8 @@ from fluidnb.debug.walker import Walker
 from fluidnb.errors import NotFound
 from fluidnb.op import EMPTY, GRAD, has_grad
 from fluidnb.program import Program, default_main_program
-from fluidnb.program.roles import role_of
-from fluidnb.runtime.plan import PlanOp
+from fluidnb.program.op_roles import role_of
+from fluidnb.runtime.compile.lowering import PlanOp
 from fluidnb.runtime.scope import Scope
 from fluidnb.values.place import Place
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from fluidnb.op import GRAD
-from fluidnb.program.roles import role_of
+from fluidnb.program.op_roles import role_of
 from fluidnb.proto.desc import OpDesc
 
 

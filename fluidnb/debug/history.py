@@ -9,8 +9,8 @@ from fluidnb.debug.snapshot import OpSpot, spot_of
 from fluidnb.debug.walker import Walker
 from fluidnb.debug.writes import wrote
 from fluidnb.op import GRAD
-from fluidnb.program.roles import role_of
-from fluidnb.runtime.machine import Undo
+from fluidnb.program.op_roles import role_of
+from fluidnb.runtime.interpreter.interpreter import Undo
 from fluidnb.values.gauge import gauge_of
 from fluidnb.values.tensor import LoDTensor, array_of
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import deque
 
-from fluidnb.runtime.machine import Undo
+from fluidnb.runtime.interpreter.interpreter import Undo
 from fluidnb.values.selected_rows import SelectedRows
 from fluidnb.values.tensor import LoDTensor
 

@@ -13,7 +13,7 @@ from fluidnb.debug.snapshot import OpSpot, spot_of
 from fluidnb.debug.walker import Walker
 from fluidnb.errors import EnforceNotMet
 from fluidnb.program import Program
-from fluidnb.runtime.plan import Plan, PlanOp
+from fluidnb.runtime.compile.lowering import Plan, PlanOp
 from fluidnb.runtime.scope import Scope
 from fluidnb.values.place import Place
 

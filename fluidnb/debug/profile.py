@@ -8,9 +8,9 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from fluidnb.errors import OpValueError, near
-from fluidnb.program.roles import role_of
-from fluidnb.runtime.observe import observers
-from fluidnb.runtime.plan import PlanOp
+from fluidnb.program.op_roles import role_of
+from fluidnb.runtime.compile.lowering import PlanOp
+from fluidnb.runtime.observers import observers
 from fluidnb.values.place import CPUPlace, Place
 
 _HOST = CPUPlace()

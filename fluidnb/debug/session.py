@@ -24,7 +24,7 @@ from fluidnb.errors import EnforceNotMet, FluidError, NotFound, OpValueError
 from fluidnb.expressions import code_of
 from fluidnb.program import Program, default_main_program, hooks
 from fluidnb.runtime.executor import Executor, Prepared
-from fluidnb.runtime.failed_run import last_failed
+from fluidnb.runtime.interpreter.failed_run import last_failed
 from fluidnb.runtime.program_state import program_state
 from fluidnb.runtime.scope import Scope, global_scope
 from fluidnb.values import epoch

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from fluidnb.runtime.machine import Frame
-from fluidnb.runtime.plan import PlanOp
+from fluidnb.runtime.compile.lowering import PlanOp
+from fluidnb.runtime.interpreter.interpreter import Frame
 from fluidnb.visible import visible_line
 
 

@@ -13,11 +13,11 @@ from dataclasses import dataclass, field
 
 from fluidnb.debug.change import Change
 from fluidnb.debug.journal import Journal
-from fluidnb.runtime.checkpoint import Checkpoint
+from fluidnb.runtime.compile.lowering import Plan
 from fluidnb.runtime.executor import Executor
-from fluidnb.runtime.feeding import Fed
-from fluidnb.runtime.machine import Machine, Undo
-from fluidnb.runtime.plan import Plan
+from fluidnb.runtime.feed_fetch import Fed
+from fluidnb.runtime.interpreter.checkpoint import Checkpoint
+from fluidnb.runtime.interpreter.interpreter import Machine, Undo
 from fluidnb.runtime.scope import Scope
 from fluidnb.values.device_context import copy_of
 from fluidnb.values.tensor import LoDTensor

@@ -17,10 +17,10 @@ from fluidnb.debug.tape import quiet
 from fluidnb.debug.teller import Teller
 from fluidnb.debug.writes import wrote
 from fluidnb.errors import EnforceNotMet, FluidError, NotFound, OpValueError, near
-from fluidnb.runtime.checkpoint import Checkpoint
+from fluidnb.runtime.compile.lowering import Plan, PlanOp
 from fluidnb.runtime.executor import Prepared
-from fluidnb.runtime.failed_run import FailedRun
-from fluidnb.runtime.plan import Plan, PlanOp
+from fluidnb.runtime.interpreter.checkpoint import Checkpoint
+from fluidnb.runtime.interpreter.failed_run import FailedRun
 from fluidnb.runtime.results import fetched
 from fluidnb.runtime.run_numbers import next_run
 from fluidnb.values.far import FarArray

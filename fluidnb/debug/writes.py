@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from fluidnb.runtime.machine import Undo
+from fluidnb.runtime.interpreter.interpreter import Undo
 from fluidnb.values.tensor import LoDTensor
 from fluidnb.values.variable import Variable
 

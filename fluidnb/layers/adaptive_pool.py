@@ -9,7 +9,8 @@ from fluidnb.layer_helper import LayerHelper
 from fluidnb.layers.one_op import one_op
 from fluidnb.layers.pool import Sizes
 from fluidnb.layers.windows import check_image, per_axis
-from fluidnb.program import Variable, naming
+from fluidnb.program import Variable
+from fluidnb.program import layer_calls as naming
 
 __all__ = ["adaptive_pool2d", "adaptive_pool3d"]
 

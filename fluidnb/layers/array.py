@@ -8,7 +8,8 @@ from fluidnb.errors import FluidError, OpTypeError, OpValueError
 from fluidnb.layer_helper import LayerHelper
 from fluidnb.layers.one_op import check_variable
 from fluidnb.layers.several import several
-from fluidnb.program import Variable, naming
+from fluidnb.program import Variable
+from fluidnb.program import layer_calls as naming
 from fluidnb.values.dtypes import VarType, dtype_name
 
 

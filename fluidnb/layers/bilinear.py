@@ -8,7 +8,8 @@ from fluidnb.errors import OpValueError
 from fluidnb.layer_helper import LayerHelper
 from fluidnb.layers.one_op import check_variable
 from fluidnb.param_attr import ParamAttrLike
-from fluidnb.program import Variable, naming
+from fluidnb.program import Variable
+from fluidnb.program import layer_calls as naming
 
 __all__ = ["bilinear_tensor_product"]
 

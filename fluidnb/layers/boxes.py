@@ -6,7 +6,8 @@ from collections.abc import Sequence
 
 from fluidnb.layers.number_lists import numbers
 from fluidnb.layers.one_op import one_op
-from fluidnb.program import Variable, naming
+from fluidnb.program import Variable
+from fluidnb.program import layer_calls as naming
 
 __all__ = ["box_clip", "box_coder", "iou_similarity", "polygon_box_transform"]
 

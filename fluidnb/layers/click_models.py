@@ -9,7 +9,8 @@ from fluidnb.initializer import Constant
 from fluidnb.layer_helper import LayerHelper
 from fluidnb.layers.one_op import check_variable, one_op
 from fluidnb.param_attr import ParamAttr
-from fluidnb.program import Variable, naming
+from fluidnb.program import Variable
+from fluidnb.program import layer_calls as naming
 
 __all__ = ["continuous_value_model", "data_norm", "hash"]
 

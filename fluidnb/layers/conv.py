@@ -11,7 +11,8 @@ from fluidnb.initializer import Normal
 from fluidnb.layer_helper import LayerHelper
 from fluidnb.layers.windows import check_image, check_switch, per_axis
 from fluidnb.param_attr import ParamAttrLike
-from fluidnb.program import Variable, naming
+from fluidnb.program import Variable
+from fluidnb.program import layer_calls as naming
 
 __all__ = ["conv2d", "conv2d_transpose", "conv3d", "conv3d_transpose"]
 

@@ -10,7 +10,8 @@ from fluidnb.layers.one_op import check_variable, one_op
 from fluidnb.layers.reduce import reduce_mean, reduce_sum
 from fluidnb.layers.search import one_hot
 from fluidnb.layers.several import several
-from fluidnb.program import Variable, naming
+from fluidnb.program import Variable
+from fluidnb.program import layer_calls as naming
 
 __all__ = [
     "bpr_loss", "dice_loss", "huber_loss", "kldiv_loss", "label_smooth", "log_loss", "margin_rank_loss", "rank_loss",

@@ -9,7 +9,8 @@ from fluidnb.errors import Operand, OpValueError
 from fluidnb.layer_helper import LayerHelper
 from fluidnb.op import product
 from fluidnb.param_attr import ParamAttrLike
-from fluidnb.program import Variable, naming
+from fluidnb.program import Variable
+from fluidnb.program import layer_calls as naming
 from fluidnb.values import dtypes
 
 

@@ -10,7 +10,8 @@ from fluidnb.arguments import checked
 from fluidnb.errors import OpTypeError
 from fluidnb.layer_helper import LayerHelper
 from fluidnb.layers.one_op import check_variable
-from fluidnb.program import Variable, naming
+from fluidnb.program import Variable
+from fluidnb.program import layer_calls as naming
 from fluidnb.values.dtypes import VarType
 
 

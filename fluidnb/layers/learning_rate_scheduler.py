@@ -22,7 +22,8 @@ from fluidnb.layers.control_flow.switch import Switch
 from fluidnb.layers.elementwise import elementwise_max, elementwise_min
 from fluidnb.layers.functions import ceil, cos, exp, floor
 from fluidnb.layers.reduce import reduce_sum
-from fluidnb.program import OpRole, Parameter, Variable, default_main_program, naming, unique_name
+from fluidnb.program import OpRole, Parameter, Variable, default_main_program, unique_name
+from fluidnb.program import layer_calls as naming
 
 P = ParamSpec("P")
 R = TypeVar("R")

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from fluidnb.layers.one_op import one_op
-from fluidnb.program import Variable, naming
+from fluidnb.program import Variable
+from fluidnb.program import layer_calls as naming
 
 __all__ = [
     "greater_equal", "has_inf", "has_nan", "is_empty", "isfinite", "logical_and", "logical_not", "logical_or",

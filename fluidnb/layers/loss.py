@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from fluidnb.layers.one_op import one_op
-from fluidnb.program import Variable, naming
+from fluidnb.program import Variable
+from fluidnb.program import layer_calls as naming
 
 
 @naming.layer

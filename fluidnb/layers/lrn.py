@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from fluidnb.layer_helper import LayerHelper
 from fluidnb.layers.windows import check_image
-from fluidnb.program import Variable, naming
+from fluidnb.program import Variable
+from fluidnb.program import layer_calls as naming
 
 __all__ = ["lrn"]
 

@@ -17,7 +17,8 @@ from fluidnb.layers.sequence_filters import row_width
 from fluidnb.layers.several import several
 from fluidnb.layers.shape import reshape
 from fluidnb.layers.tensor import assign, cast
-from fluidnb.program import Variable, naming
+from fluidnb.program import Variable
+from fluidnb.program import layer_calls as naming
 
 __all__ = ["hsigmoid", "nce", "sampled_softmax_with_cross_entropy"]
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from fluidnb.layers.several import several
-from fluidnb.program import Variable, naming
+from fluidnb.program import Variable
+from fluidnb.program import layer_calls as naming
 
 __all__ = ["generate_mask_labels"]
 

@@ -8,7 +8,8 @@ from typing import Any
 from fluidnb.layer_helper import LayerHelper
 from fluidnb.layers.one_op import check_variable, one_op
 from fluidnb.layers.several import several
-from fluidnb.program import Variable, naming
+from fluidnb.program import Variable
+from fluidnb.program import layer_calls as naming
 
 __all__ = ["bipartite_match", "detection_map", "multiclass_nms", "target_assign"]
 

@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from fluidnb.layers.one_op import one_op
-from fluidnb.program import Variable, naming
+from fluidnb.program import Variable
+from fluidnb.program import layer_calls as naming
 
 
 @naming.layer

@@ -6,7 +6,8 @@ from typing import Any
 
 from fluidnb.layer_helper import LayerHelper
 from fluidnb.layers.one_op import check_variable
-from fluidnb.program import Variable, naming
+from fluidnb.program import Variable
+from fluidnb.program import layer_calls as naming
 
 
 @naming.layer

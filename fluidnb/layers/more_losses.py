@@ -13,7 +13,8 @@ from fluidnb.layers.parts import expand
 from fluidnb.layers.reduce import reduce_mean, reduce_sum
 from fluidnb.layers.shape import reshape, transpose
 from fluidnb.layers.tensor import cast
-from fluidnb.program import Variable, naming
+from fluidnb.program import Variable
+from fluidnb.program import layer_calls as naming
 
 __all__ = ["add_position_encoding", "fsp_matrix", "npair_loss", "teacher_student_sigmoid_loss"]
 

@@ -10,7 +10,8 @@ from fluidnb.layer_helper import LayerHelper
 from fluidnb.layers.one_op import check_variable, one_op
 from fluidnb.op import product
 from fluidnb.param_attr import ParamAttr, ParamAttrLike
-from fluidnb.program import Variable, naming
+from fluidnb.program import Variable
+from fluidnb.program import layer_calls as naming
 from fluidnb.values import dtypes
 
 __all__ = ["batch_norm", "group_norm", "layer_norm", "spectral_norm"]

@@ -10,7 +10,8 @@ from fluidnb.errors import OpValueError
 from fluidnb.layer_helper import LayerHelper
 from fluidnb.layers.one_op import check_variable, one_op
 from fluidnb.layers.tensor import fill_constant
-from fluidnb.program import Variable, naming
+from fluidnb.program import Variable
+from fluidnb.program import layer_calls as naming
 
 __all__ = [
     "crop", "expand", "gather", "multiplex", "pad", "pad_constant_like", "reverse", "scatter", "slice", "split",

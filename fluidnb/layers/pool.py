@@ -7,7 +7,8 @@ from collections.abc import Sequence
 from fluidnb.errors import OpValueError, near
 from fluidnb.layers.one_op import one_op
 from fluidnb.layers.windows import check_image, check_switch, per_axis
-from fluidnb.program import Variable, naming
+from fluidnb.program import Variable
+from fluidnb.program import layer_calls as naming
 
 __all__ = ["pool2d", "pool3d"]
 

@@ -8,7 +8,8 @@ from typing import Any
 from fluidnb.errors import OpTypeError
 from fluidnb.layers.number_lists import numbers
 from fluidnb.layers.several import several
-from fluidnb.program import Variable, naming
+from fluidnb.program import Variable
+from fluidnb.program import layer_calls as naming
 
 __all__ = ["anchor_generator", "density_prior_box", "prior_box"]
 

@@ -12,7 +12,8 @@ from fluidnb.layers.one_op import check_variable, one_op
 from fluidnb.layers.parts import gather
 from fluidnb.layers.several import several
 from fluidnb.layers.shape import reshape
-from fluidnb.program import Variable, naming
+from fluidnb.program import Variable
+from fluidnb.program import layer_calls as naming
 
 __all__ = [
     "box_decoder_and_assign", "collect_fpn_proposals", "distribute_fpn_proposals", "generate_proposal_labels",

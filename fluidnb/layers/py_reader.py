@@ -9,15 +9,8 @@ from fluidnb.errors import OpTypeError, OpValueError
 from fluidnb.layers.io import data
 from fluidnb.layers.one_op import check_variable
 from fluidnb.layers.readers import copy_reader, double_buffer, reader_methods
-from fluidnb.program import (
-    Program,
-    Variable,
-    default_main_program,
-    default_startup_program,
-    naming,
-    program_guard,
-    unique_name,
-)
+from fluidnb.program import Program, Variable, default_main_program, default_startup_program, program_guard, unique_name
+from fluidnb.program import layer_calls as naming
 from fluidnb.values.dtypes import VarType, var_type
 
 

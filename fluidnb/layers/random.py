@@ -8,7 +8,8 @@ from typing import Any
 from fluidnb.initializer import Constant
 from fluidnb.layer_helper import LayerHelper
 from fluidnb.layers.one_op import check_variable, one_op
-from fluidnb.program import Variable, naming
+from fluidnb.program import Variable
+from fluidnb.program import layer_calls as naming
 from fluidnb.values import dtypes
 from fluidnb.values.seeding import generator
 

@@ -6,7 +6,8 @@ from fluidnb.errors import OpTypeError
 from fluidnb.layer_helper import LayerHelper
 from fluidnb.layers.array import check_array
 from fluidnb.layers.one_op import check_variable, one_op
-from fluidnb.program import Variable, naming
+from fluidnb.program import Variable
+from fluidnb.program import layer_calls as naming
 from fluidnb.values.dtypes import VarType
 
 __all__ = [

@@ -7,15 +7,8 @@ from typing import Any
 
 from fluidnb.errors import OpTypeError
 from fluidnb.layer_helper import LayerHelper
-from fluidnb.program import (
-    Block,
-    Variable,
-    default_main_program,
-    default_startup_program,
-    hooks,
-    naming,
-    unique_name,
-)
+from fluidnb.program import Block, Variable, default_main_program, default_startup_program, hooks, unique_name
+from fluidnb.program import layer_calls as naming
 from fluidnb.values.dtypes import VarType
 
 

@@ -8,7 +8,8 @@ from fluidnb.layer_helper import LayerHelper
 from fluidnb.layers.one_op import check_variable, one_op
 from fluidnb.op import product
 from fluidnb.param_attr import ParamAttrLike
-from fluidnb.program import Variable, naming
+from fluidnb.program import Variable
+from fluidnb.program import layer_calls as naming
 
 __all__ = [
     "brelu", "elu", "hard_shrink", "hard_sigmoid", "leaky_relu", "maxout", "pow", "prelu", "relu6", "selu",

@@ -12,7 +12,8 @@ from fluidnb.layers.one_op import check_variable
 from fluidnb.layers.several import several
 from fluidnb.layers.shape import concat
 from fluidnb.param_attr import ParamAttr, ParamAttrLike
-from fluidnb.program import Variable, naming
+from fluidnb.program import Variable
+from fluidnb.program import layer_calls as naming
 
 __all__ = ["dynamic_gru", "dynamic_lstm", "dynamic_lstmp", "gru_unit", "lstm", "lstm_unit"]
 

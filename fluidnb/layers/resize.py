@@ -10,7 +10,8 @@ import numpy as np
 from fluidnb.errors import OpTypeError, OpValueError
 from fluidnb.layers.one_op import check_variable, one_op
 from fluidnb.layers.windows import check_image
-from fluidnb.program import Variable, naming
+from fluidnb.program import Variable
+from fluidnb.program import layer_calls as naming
 
 __all__ = ["image_resize", "image_resize_short", "resize_bilinear", "resize_nearest"]
 

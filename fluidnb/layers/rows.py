@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from fluidnb.layer_helper import LayerHelper
 from fluidnb.layers.one_op import check_variable, one_op
-from fluidnb.program import Variable, naming
+from fluidnb.program import Variable
+from fluidnb.program import layer_calls as naming
 from fluidnb.values.dtypes import VarType
 
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from fluidnb.layers.one_op import check_variable, one_op
 from fluidnb.layers.several import several
-from fluidnb.program import Variable, naming
+from fluidnb.program import Variable
+from fluidnb.program import layer_calls as naming
 
 __all__ = [
     "sequence_expand", "sequence_expand_as", "sequence_first_step", "sequence_last_step", "sequence_pool",

@@ -9,7 +9,8 @@ from fluidnb.errors import OpTypeError
 from fluidnb.layers.one_op import check_variable, one_op
 from fluidnb.layers.several import several
 from fluidnb.layers.windows import per_axis
-from fluidnb.program import Variable, naming
+from fluidnb.program import Variable
+from fluidnb.program import layer_calls as naming
 
 __all__ = [
     "im2sequence", "sequence_concat", "sequence_enumerate", "sequence_mask", "sequence_pad", "sequence_reshape",

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from fluidnb.layers.one_op import one_op
 from fluidnb.layers.several import several
-from fluidnb.program import Variable, naming
+from fluidnb.program import Variable
+from fluidnb.program import layer_calls as naming
 
 __all__ = ["merge_lod_tensor", "split_lod_tensor"]
 

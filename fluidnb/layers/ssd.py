@@ -21,7 +21,8 @@ from fluidnb.layers.reduce import reduce_sum
 from fluidnb.layers.several import several
 from fluidnb.layers.shape import concat, flatten, reshape, transpose
 from fluidnb.layers.tensor import cast
-from fluidnb.program import Variable, naming
+from fluidnb.program import Variable
+from fluidnb.program import layer_calls as naming
 
 __all__ = ["detection_output", "multi_box_head", "ssd_loss"]
 

@@ -10,7 +10,8 @@ from fluidnb.layers.fc import operands
 from fluidnb.layers.one_op import check_variable
 from fluidnb.layers.several import several
 from fluidnb.param_attr import ParamAttr, ParamAttrLike
-from fluidnb.program import Variable, naming
+from fluidnb.program import Variable
+from fluidnb.program import layer_calls as naming
 
 __all__ = ["chunk_eval", "crf_decoding", "linear_chain_crf"]
 

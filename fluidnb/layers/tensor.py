@@ -12,7 +12,8 @@ from fluidnb.initializer import Constant, Initializer, array_attrs, force_init_o
 from fluidnb.layer_helper import LayerHelper
 from fluidnb.layers.one_op import check_variable, one_op
 from fluidnb.param_attr import ParamAttr, ParamAttrLike
-from fluidnb.program import Parameter, Variable, naming
+from fluidnb.program import Parameter, Variable
+from fluidnb.program import layer_calls as naming
 from fluidnb.values import dtypes
 
 

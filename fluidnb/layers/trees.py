@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from fluidnb.layer_helper import LayerHelper
-from fluidnb.program import Variable, naming
+from fluidnb.program import Variable
+from fluidnb.program import layer_calls as naming
 
 __all__ = ["tree_conv"]
 

@@ -9,7 +9,8 @@ from fluidnb.errors import OpTypeError, OpValueError
 from fluidnb.layers.one_op import one_op
 from fluidnb.layers.pool import Sizes
 from fluidnb.layers.windows import per_axis
-from fluidnb.program import Variable, naming
+from fluidnb.program import Variable
+from fluidnb.program import layer_calls as naming
 
 __all__ = [
     "affine_channel", "affine_grid", "grid_sampler", "pixel_shuffle", "shuffle_channel", "similarity_focus",

@@ -10,7 +10,8 @@ from fluidnb.layer_helper import LayerHelper
 from fluidnb.layers.number_lists import numbers
 from fluidnb.layers.one_op import check_variable
 from fluidnb.layers.several import several
-from fluidnb.program import Variable, naming
+from fluidnb.program import Variable
+from fluidnb.program import layer_calls as naming
 
 __all__ = ["yolo_box", "yolov3_loss"]
 

@@ -11,7 +11,7 @@ from fluidnb.arguments import Checked
 from fluidnb.errors import OpTypeError, OpValueError
 from fluidnb.layer_helper import LayerHelper
 from fluidnb.program import OpRole, Parameter, Program, Variable, default_main_program, program_guard, unique_name
-from fluidnb.program.naming import all_or_nothing
+from fluidnb.program.layer_calls import all_or_nothing
 
 if TYPE_CHECKING:
     from fluidnb.runtime import Executor

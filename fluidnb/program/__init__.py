@@ -1,8 +1,9 @@
 """Programs: blocks, operators, variables and parameters as views over the description, and all that edits them."""
 
-from fluidnb.program import hooks, naming, origin
-from fluidnb.program import names as unique_name
+from fluidnb.program import hooks, origin, unique_name
+from fluidnb.program import layer_calls as naming
 from fluidnb.program.block import Block
+from fluidnb.program.block_guard import BlockGuard
 from fluidnb.program.clone import clone
 from fluidnb.program.constants import (
     CONTROL_DEP_VAR_PREFIX,
@@ -22,16 +23,15 @@ from fluidnb.program.defaults import (
     switch_main_program,
     switch_startup_program,
 )
-from fluidnb.program.guards import BlockGuard
-from fluidnb.program.live import ReplacedError, ensure_live
-from fluidnb.program.names import name_scope
-from fluidnb.program.naming import layer
+from fluidnb.program.layer_calls import layer
 from fluidnb.program.operator import Operator
 from fluidnb.program.parameter import Parameter
 from fluidnb.program.program import Program
 from fluidnb.program.prune import prune, prune_desc
 from fluidnb.program.prune_block import prune_block
+from fluidnb.program.stale_handles import ReplacedError, ensure_live
 from fluidnb.program.symbol_table import SymbolTable
+from fluidnb.program.unique_name import name_scope
 from fluidnb.program.variable import Variable
 
 __all__ = [

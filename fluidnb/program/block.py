@@ -7,9 +7,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from fluidnb.arguments import Rule, checked
 from fluidnb.errors import NotBuiltYet, NotFound, OpValueError, near
-from fluidnb.program import append, hooks, naming, origin
+from fluidnb.program import append_op as append
+from fluidnb.program import hooks, origin
+from fluidnb.program import layer_calls as naming
 from fluidnb.program.constants import grad_var_name
-from fluidnb.program.listing import Ops, Vars
+from fluidnb.program.desc_views import Ops, Vars
 from fluidnb.program.operator import Operator
 from fluidnb.program.parameter import Parameter
 from fluidnb.program.variable import Variable
@@ -546,8 +548,8 @@ class Block:
         Returns:
             Several lines.
         """
-        from fluidnb.program.codes import block_lines
         from fluidnb.program.printing import proto_text
+        from fluidnb.program.pseudo_code import block_lines
 
         origin.saw_list(self.program)
         if with_details:
@@ -555,7 +557,7 @@ class Block:
         return proto_text(self.desc.to_pb(), throw_on_error)
 
     def __str__(self) -> str:
-        from fluidnb.program.codes import block_lines
+        from fluidnb.program.pseudo_code import block_lines
 
         origin.saw_list(self.program)
         return "\n".join(block_lines(self.desc))

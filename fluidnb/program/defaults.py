@@ -7,7 +7,7 @@ from contextlib import contextmanager
 
 from fluidnb.arguments import checked
 from fluidnb.errors import OpTypeError
-from fluidnb.program import names
+from fluidnb.program import unique_name as names
 from fluidnb.program.program import Program
 from fluidnb.program.variable import Variable
 from fluidnb.where import capture

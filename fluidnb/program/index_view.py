@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from fluidnb.arguments import checked
-from fluidnb.program import codes
+from fluidnb.program import pseudo_code as codes
 from fluidnb.proto.desc import BlockDesc, OpDesc, ProgramDesc
 from fluidnb.proto.framework_pb2 import AttrType
 

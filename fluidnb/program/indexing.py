@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from fluidnb.errors import Operand, OpTypeError, OpValueError
-from fluidnb.program import names
+from fluidnb.program import unique_name as names
 from fluidnb.values.dtypes import dtype_name
 from fluidnb.where import capture
 

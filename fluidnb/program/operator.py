@@ -9,7 +9,7 @@ from fluidnb.arguments import checked
 from fluidnb.errors import OpTypeError
 from fluidnb.op import has_op, kernels_of
 from fluidnb.program import hooks, origin
-from fluidnb.program.live import gone, op_lives
+from fluidnb.program.stale_handles import gone, op_lives
 from fluidnb.proto.desc import BlockDesc, OpDesc
 from fluidnb.where import Where, capture
 
@@ -66,7 +66,7 @@ class Operator:
         *,
         desc: OpDesc | None = None,
     ) -> None:
-        from fluidnb.program import append
+        from fluidnb.program import append_op as append
 
         self.block, self.origin, self.where = block, origin.current(), capture()
         if desc is None:
@@ -262,7 +262,7 @@ class Operator:
         return proto_text(self.desc.pb, throw_on_error)
 
     def __str__(self) -> str:
-        from fluidnb.program.codes import op_code
+        from fluidnb.program.pseudo_code import op_code
 
         return op_code(self.desc)
 

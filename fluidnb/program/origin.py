@@ -13,9 +13,9 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from fluidnb.program.names import UniqueNameGenerator
     from fluidnb.program.program import Program
     from fluidnb.program.snapshot import Snapshot
+    from fluidnb.program.unique_name import UniqueNameGenerator
     from fluidnb.proto.desc import BlockDesc, OpDesc, VarDesc
 
 

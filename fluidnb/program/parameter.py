@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from fluidnb.arguments import checked
 from fluidnb.errors import OpAssertionError
-from fluidnb.program import declare
+from fluidnb.program import declare_var as declare
 from fluidnb.program.variable import Variable
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 
 from fluidnb.arguments import checked
 from fluidnb.errors import OpTypeError
-from fluidnb.program import codes
+from fluidnb.program import pseudo_code as codes
 from fluidnb.program.constants import OpRole
 from fluidnb.proto import attr_values
 from fluidnb.proto import framework_pb2 as pb2

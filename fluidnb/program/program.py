@@ -9,12 +9,13 @@ from typing import TYPE_CHECKING, Any, SupportsIndex
 
 from fluidnb.arguments import checked, shown
 from fluidnb.errors import OpValueError
-from fluidnb.program import hooks, naming, origin
+from fluidnb.program import hooks, origin
+from fluidnb.program import layer_calls as naming
 from fluidnb.program.block import Block
-from fluidnb.program.codes import program_lines
 from fluidnb.program.constants import OpRole
 from fluidnb.program.parameter import Parameter
 from fluidnb.program.printing import proto_text
+from fluidnb.program.pseudo_code import program_lines
 from fluidnb.program.variable import Variable
 from fluidnb.proto.desc import ProgramDesc
 from fluidnb.where import capture
@@ -194,7 +195,7 @@ class Program:
             >>> program.current_block_idx
             0
         """
-        from fluidnb.program.guards import BlockGuard
+        from fluidnb.program.block_guard import BlockGuard
 
         with BlockGuard(self, parent_idx) as block:
             yield block

@@ -8,10 +8,10 @@ from typing import Any
 from fluidnb.errors import NotFound, OpTypeError, OpValueError, near
 from fluidnb.program import origin
 from fluidnb.program.clone import copy_facts
-from fluidnb.program.dropped import refuse_dropped
-from fluidnb.program.inner import inner_blocks, outer_names
+from fluidnb.program.deleted_vars import refuse_dropped
 from fluidnb.program.operator import Operator
 from fluidnb.program.program import Program
+from fluidnb.program.sub_blocks import inner_blocks, outer_names
 from fluidnb.program.variable import Variable
 from fluidnb.proto.desc import BlockDesc, OpDesc, ProgramDesc
 from fluidnb.proto.framework_pb2 import AttrType

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from fluidnb.errors import NotFound, near
-from fluidnb.program.dropped import refuse_dropped
-from fluidnb.program.inner import inner_blocks
+from fluidnb.program.deleted_vars import refuse_dropped
 from fluidnb.program.prune import _reachable, _remapped
+from fluidnb.program.sub_blocks import inner_blocks
 from fluidnb.proto.desc import BlockDesc, OpDesc, ProgramDesc
 from fluidnb.where import capture
 

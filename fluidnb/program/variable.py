@@ -9,10 +9,13 @@ import numpy as np
 
 from fluidnb.arguments import checked
 from fluidnb.errors import Operand, OpTypeError, OpValueError
-from fluidnb.program import codes, declare, hooks, indexing, names, origin
+from fluidnb.program import declare_var as declare
+from fluidnb.program import hooks, indexing, origin
+from fluidnb.program import pseudo_code as codes
+from fluidnb.program import unique_name as names
 from fluidnb.program.constants import grad_var_name
-from fluidnb.program.live import ensure_live, is_live
-from fluidnb.program.naming import layer
+from fluidnb.program.layer_calls import layer
+from fluidnb.program.stale_handles import ensure_live, is_live
 from fluidnb.proto.desc import VarDesc
 from fluidnb.values import declared, dtypes
 from fluidnb.values.dtypes import VarType

@@ -18,8 +18,8 @@ from fluidnb.op.define import registry
 from fluidnb.program import Block, Variable, hooks, prune_block
 from fluidnb.proto.desc import BlockDesc, ProgramDesc
 from fluidnb.proto.framework_pb2 import VarType
-from fluidnb.runtime.machine import Frame, Machine
-from fluidnb.runtime.plan import Plan, PlanOp
+from fluidnb.runtime.compile.lowering import Plan, PlanOp
+from fluidnb.runtime.interpreter.interpreter import Frame, Machine
 from fluidnb.runtime.program_state import program_state
 from fluidnb.runtime.run_numbers import next_run
 from fluidnb.runtime.scope import Scope

@@ -14,20 +14,20 @@ from fluidnb.memory import OutOfMemory, flags
 from fluidnb.op.define import registry
 from fluidnb.op.transform import copy_between
 from fluidnb.program import Program, default_main_program, hooks, origin
-from fluidnb.program.dropped import refuse_dropped
+from fluidnb.program.deleted_vars import refuse_dropped
 from fluidnb.proto.desc import ProgramDesc
 from fluidnb.runtime import scope as scopes
-from fluidnb.runtime.checkpoint import Checkpoint
-from fluidnb.runtime.entry import Entry, bring_here
-from fluidnb.runtime.failed_run import note
-from fluidnb.runtime.feeding import Fed, check_feed, fed, fetch_names, operand, takes_rows
+from fluidnb.runtime.compile.layout import order_of
+from fluidnb.runtime.compile.lowering import Plan
+from fluidnb.runtime.feed_fetch import Fed, check_feed, fed, fetch_names, operand, takes_rows
+from fluidnb.runtime.interpreter.checkpoint import Checkpoint
+from fluidnb.runtime.interpreter.failed_run import note
+from fluidnb.runtime.interpreter.interpreter import Machine
 from fluidnb.runtime.interrupt import hold
-from fluidnb.runtime.latest import remember
-from fluidnb.runtime.layout import order_of
-from fluidnb.runtime.machine import Machine
-from fluidnb.runtime.observe import after_run, over
-from fluidnb.runtime.plan import Plan
+from fluidnb.runtime.last_values import remember
+from fluidnb.runtime.observers import after_run, over
 from fluidnb.runtime.program_state import program_state
+from fluidnb.runtime.replay.specialization import Entry, bring_here
 from fluidnb.runtime.results import fetched, results
 from fluidnb.runtime.run_numbers import coming_run, next_run
 from fluidnb.runtime.scope import Scope

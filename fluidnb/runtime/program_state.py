@@ -10,8 +10,8 @@ from fluidnb.proto.desc import ProgramDesc
 from fluidnb.values.place import Place
 
 if TYPE_CHECKING:
+    from fluidnb.runtime.compile.lowering import Plan
     from fluidnb.runtime.executor import Prepared
-    from fluidnb.runtime.plan import Plan
 
 
 #: Names of variables.

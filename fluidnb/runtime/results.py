@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from fluidnb.errors import EnforceNotMet, FluidError
-from fluidnb.runtime.plan import Plan
+from fluidnb.runtime.compile.lowering import Plan
 from fluidnb.runtime.scope import Scope
 from fluidnb.values.device_context import DeviceContext
 from fluidnb.values.old_array import for_user

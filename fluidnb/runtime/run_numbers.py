@@ -9,7 +9,7 @@ from weakref import WeakKeyDictionary
 from fluidnb.op.rng import times_seeded
 from fluidnb.program import Program
 from fluidnb.proto.desc import ProgramDesc
-from fluidnb.runtime.plan import Plan
+from fluidnb.runtime.compile.lowering import Plan
 from fluidnb.runtime.scope import Scope
 
 _runs: WeakKeyDictionary[ProgramDesc, tuple[WeakKeyDictionary[Scope, int], dict[int, int]]] = WeakKeyDictionary()

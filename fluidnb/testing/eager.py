@@ -9,8 +9,8 @@ import numpy as np
 
 from fluidnb.op import Binder, Clock, OpDef, OpDesc, check_desc, get_op
 from fluidnb.op.binder import Call
-from fluidnb.runtime.bound import ordered
-from fluidnb.runtime.plan import PlanOp
+from fluidnb.runtime.compile.lowering import PlanOp
+from fluidnb.runtime.replay.replay_memory import ordered
 from fluidnb.runtime.scope import Scope
 from fluidnb.testing.values import named, plain
 from fluidnb.values import CPUPlace, LoDTensorArray

@@ -9,14 +9,14 @@ from typing import Any
 from fluidnb.arguments import checked
 from fluidnb.backward.emit import all_or_nothing
 from fluidnb.errors import NotFound, OpTypeError, OpValueError, near
+from fluidnb.passes.lifetimes import Life, lives, size_of
+from fluidnb.passes.memory_report import Line, Report
+from fluidnb.passes.memory_reuse import Cell, cells
+from fluidnb.passes.uses import Uses
 from fluidnb.program import Program, Variable, origin
 from fluidnb.program.constants import grad_var_name
-from fluidnb.program.inner import own_blocks
+from fluidnb.program.sub_blocks import own_blocks
 from fluidnb.proto.desc import BlockDesc, OpDesc
-from fluidnb.transpiler.lifetime import Life, lives, size_of
-from fluidnb.transpiler.report import Line, Report
-from fluidnb.transpiler.reuse import Cell, cells
-from fluidnb.transpiler.uses import Uses
 from fluidnb.values import declared
 from fluidnb.values.dtypes import VarType
 from fluidnb.where import capture

@@ -9,7 +9,7 @@ from fluidnb import layers
 from fluidnb.errors import NotFound
 from fluidnb.op import GRAD, get_op, has_op
 from fluidnb.program import OpRole, Program, Variable
-from fluidnb.program.roles import role_of
+from fluidnb.program.op_roles import role_of
 from fluidnb.values import dtypes
 from fluidnb.values.dtypes import VarType
 from fluidnb.viz.lesson import apart

@@ -8,9 +8,9 @@ from typing import Any
 
 from fluidnb.files.atomic_write import atomic_write
 from fluidnb.op import EMPTY
-from fluidnb.program import codes
+from fluidnb.program import pseudo_code as codes
+from fluidnb.program.op_roles import role_of
 from fluidnb.program.printing import described
-from fluidnb.program.roles import role_of
 from fluidnb.proto.desc import BlockDesc, ProgramDesc
 from fluidnb.viz.spans import COLOURS
 

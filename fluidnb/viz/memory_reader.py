@@ -13,10 +13,10 @@ from numpy.lib.array_utils import byte_bounds
 from fluidnb import memory
 from fluidnb.errors import NotFound
 from fluidnb.program import default_main_program
-from fluidnb.program.roles import role_of
-from fluidnb.runtime.node import Node
-from fluidnb.runtime.plan import Plan, PlanOp
+from fluidnb.program.op_roles import role_of
+from fluidnb.runtime.compile.lowering import Plan, PlanOp
 from fluidnb.runtime.program_state import program_state
+from fluidnb.runtime.replay.segment import Node
 from fluidnb.values.copies import is_on_device
 from fluidnb.values.place import Place
 from fluidnb.values.tensor import LoDTensor

@@ -10,8 +10,8 @@ from fluidnb.debug.breakpoints import Breakpoint
 from fluidnb.debug.snapshot import OpSpot, Snapshot, spot_of
 from fluidnb.debug.walker import Walker
 from fluidnb.debug.writes import wrote
-from fluidnb.program.roles import role_of
-from fluidnb.runtime.plan import Plan, PlanOp
+from fluidnb.program.op_roles import role_of
+from fluidnb.runtime.compile.lowering import Plan, PlanOp
 from fluidnb.viz.model import OpRow, ProgramPicture
 from fluidnb.viz.program_reader import read_program
 from fluidnb.viz.session_view import error_lines

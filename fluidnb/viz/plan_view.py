@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from fluidnb.errors import NotFound
 from fluidnb.program import Program
-from fluidnb.runtime.plan import Plan, PlanOp
+from fluidnb.runtime.compile.lowering import Plan, PlanOp
 from fluidnb.runtime.program_state import program_state
 from fluidnb.viz.devices import device_name
 from fluidnb.viz.spans import Line

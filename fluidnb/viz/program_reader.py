@@ -8,7 +8,7 @@ from typing import Any
 
 from fluidnb.op import EMPTY, OpDef, get_op, has_op
 from fluidnb.op.attr import GENERATED, SWITCHES
-from fluidnb.program.roles import role_of
+from fluidnb.program.op_roles import role_of
 from fluidnb.proto.desc import BlockDesc, OpDesc, ProgramDesc, VarDesc
 from fluidnb.proto.framework_pb2 import AttrType
 from fluidnb.values.dtypes import VarType, dtype_name

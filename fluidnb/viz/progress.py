@@ -264,7 +264,7 @@ def progress(
 def _probe(watched: Any) -> tuple[str, bool, Callable[[], float | None]]:
     """The name of what is watched, whether it is a share of 1, and what gives its value now, None without one."""
     if hasattr(watched, "block") and hasattr(watched, "name"):
-        from fluidnb.runtime.latest import latest_held
+        from fluidnb.runtime.last_values import latest_held
 
         return watched.name, _is_share(watched), lambda: _number(latest_held(watched))
     if callable(watched):

@@ -10,7 +10,7 @@ from fluidnb.program import hooks
 from fluidnb.program.operator import Operator
 from fluidnb.program.program import Program
 from fluidnb.program.variable import Variable
-from fluidnb.runtime.latest import latest_held
+from fluidnb.runtime.last_values import latest_held
 from fluidnb.runtime.scope import Scope
 from fluidnb.values.tensor import LoDTensor, array_of
 from fluidnb.viz.html import SHOWN, lines_html, program_html

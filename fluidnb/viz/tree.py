@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from fluidnb.program.roles import role_of
+from fluidnb.program.op_roles import role_of
 from fluidnb.proto.desc import BlockDesc, ProgramDesc
 from fluidnb.viz.model import ROLES, plural
 from fluidnb.viz.program_reader import sub_blocks

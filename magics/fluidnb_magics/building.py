@@ -10,11 +10,13 @@ from typing import Any
 
 from IPython.utils.capture import capture_output
 
+from fluidnb.cells import build_state as world
+from fluidnb.cells import saved_layer_objects as held
+from fluidnb.cells.build_state import World
+from fluidnb.cells.saved_layer_objects import Held
 from fluidnb.errors import OpValueError
-from fluidnb.program import Block, held, hooks, origin, world
-from fluidnb.program.held import Held
+from fluidnb.program import Block, hooks, origin
 from fluidnb.program.origin import Origin
-from fluidnb.program.world import World
 from fluidnb_magics.cells import Cell, Compiled, run_cell
 from fluidnb_magics.groups import OPEN, Group
 from fluidnb_magics.name_hints import NameHints

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Iterator
 from dataclasses import dataclass, replace
 
-from fluidnb.program.fragments import Fragment
+from fluidnb.cells.cell_log import Fragment
 from fluidnb_magics.cells import Cell
 
 #: What became of a block that ``%fluid block open`` opened.

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from fluidnb.cells.cell_log import Fragment, Report
 from fluidnb.program import Program
-from fluidnb.program.fragments import Fragment, Report
 from fluidnb.program.origin import fragment_key
 from fluidnb.runtime import global_scope
 from fluidnb.viz.model import plural

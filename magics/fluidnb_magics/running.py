@@ -11,7 +11,7 @@ import numpy as np
 
 from fluidnb.program import Program, Variable
 from fluidnb.runtime import Executor, global_scope
-from fluidnb.runtime.checkpoint import Checkpoint
+from fluidnb.runtime.interpreter.checkpoint import Checkpoint
 from fluidnb.runtime.run_numbers import coming_run, count_from
 from fluidnb.viz import lines_html, plain, read_tensor, tensor_lines
 from fluidnb.viz.progress import Progress

@@ -11,10 +11,10 @@ from contextlib import nullcontext
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from fluidnb.cells.cell_log import FragmentLog, Report, Task
 from fluidnb.debug.session import Session
 from fluidnb.errors import OpValueError, near
 from fluidnb.program import program_guard
-from fluidnb.program.fragments import FragmentLog, Report, Task
 from fluidnb.proto.desc import BlockDesc
 from fluidnb_magics.building import Building
 from fluidnb_magics.cell_names import names_bound, names_read

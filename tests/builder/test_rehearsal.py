@@ -10,7 +10,7 @@ import pytest
 import fluidnb as fluid
 from fluidnb import layers
 from fluidnb.builder import Draft, draft_lines, find_recipe, in_reach, ordered, recipes, rehearse, suggestion
-from fluidnb.program import names as counters
+from fluidnb.program import unique_name as counters
 from fluidnb.program.program import programs
 from fluidnb.runtime import global_scope
 from fluidnb.viz import plain

@@ -10,7 +10,7 @@ import pytest
 import fluidnb as fluid
 from fluidnb.compat import pd
 from fluidnb.errors import OpTypeError, OpValueError
-from fluidnb.program import names
+from fluidnb.program import unique_name as names
 
 L = fluid.layers
 

@@ -11,7 +11,7 @@ import pytest
 from fluidnb.memory import flags
 from fluidnb.op import Binder, Clock, OpDesc, check_desc, get_op
 from fluidnb.runtime import Scope
-from fluidnb.runtime.plan import PlanOp
+from fluidnb.runtime.compile.lowering import PlanOp
 from fluidnb.testing.eager import Fresh
 from fluidnb.values import LoDTensor, LoDTensorArray
 from fluidnb.values.rank_table import LoDRankTable

@@ -10,7 +10,7 @@ import pytest
 
 from fluidnb.op import Binder, Clock, OpDesc, Stream, check_desc, get_op, unit
 from fluidnb.runtime import Scope
-from fluidnb.runtime.plan import PlanOp
+from fluidnb.runtime.compile.lowering import PlanOp
 from fluidnb.testing.eager import Fresh
 from fluidnb.values import LoDTensor
 from fluidnb.values.dtypes import np_dtype

@@ -10,7 +10,7 @@ import pytest
 
 from fluidnb.op import Binder, Clock, OpDesc
 from fluidnb.runtime import Scope
-from fluidnb.runtime.plan import PlanOp
+from fluidnb.runtime.compile.lowering import PlanOp
 from fluidnb.testing.eager import Fresh
 from fluidnb_kernels import emulator
 from fluidnb_kernels.activation.softmax import ROWS

@@ -13,7 +13,7 @@ from fluidnb.op import OpDesc, check_desc, get_op, make_grad
 from fluidnb.op.binder import Binder
 from fluidnb.op.rng import Clock
 from fluidnb.runtime import Scope
-from fluidnb.runtime.plan import PlanOp
+from fluidnb.runtime.compile.lowering import PlanOp
 from fluidnb.values import LoDTensor
 from fluidnb_kernels import emulator
 from fluidnb_kernels.cuda import fold

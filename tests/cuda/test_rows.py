@@ -9,7 +9,7 @@ import pytest
 
 from fluidnb.op import Binder, Clock, OpDesc, check_desc, get_op
 from fluidnb.runtime import Scope
-from fluidnb.runtime.plan import PlanOp
+from fluidnb.runtime.compile.lowering import PlanOp
 from fluidnb.testing.eager import Fresh
 from fluidnb.values import LoDTensor, SelectedRows
 from fluidnb_kernels import emulator

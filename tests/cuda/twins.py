@@ -13,7 +13,7 @@ from fluidnb.op import EMPTY, Binder, Clock, OpDesc, get_op
 from fluidnb.op.select import select
 from fluidnb.program import Program
 from fluidnb.runtime import Scope
-from fluidnb.runtime.plan import PlanOp
+from fluidnb.runtime.compile.lowering import PlanOp
 from fluidnb.testing.compare import assert_close
 from fluidnb.testing.eager import Fresh
 from fluidnb.testing.one_op import OneOp

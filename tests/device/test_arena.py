@@ -13,11 +13,11 @@ import fluidnb as fluid
 from fluidnb import layers, memory, viz
 from fluidnb.backward import append_backward
 from fluidnb.memory import flags
-from fluidnb.runtime.bound import root
-from fluidnb.runtime.node import Node
-from fluidnb.runtime.placing import _Mover
-from fluidnb.runtime.plan import Plan
+from fluidnb.runtime.compile.lowering import Plan
 from fluidnb.runtime.program_state import program_state
+from fluidnb.runtime.replay.buffer_placement import _Mover
+from fluidnb.runtime.replay.replay_memory import root
+from fluidnb.runtime.replay.segment import Node
 from fluidnb.values import DeviceContext, LoDTensor, VarType
 from fluidnb.values.copies import is_on_device
 from fluidnb.viz.memory_model import MemoryPicture

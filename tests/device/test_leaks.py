@@ -14,8 +14,8 @@ import fluidnb as fluid
 from fluidnb import layers
 from fluidnb.errors import OpValueError
 from fluidnb.memory import Block, OutOfMemory
-from fluidnb.runtime.entry import Entry
-from fluidnb.runtime.node import Node
+from fluidnb.runtime.replay.segment import Node
+from fluidnb.runtime.replay.specialization import Entry
 from fluidnb.values import LoDTensor
 from fluidnb_kernels.cuda.source import Function
 from fluidnb_kernels.standin.module import RawKernel, RawModule

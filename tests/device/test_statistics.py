@@ -18,8 +18,8 @@ from fluidnb.debug.look import View
 from fluidnb.debug.nan import find_nan
 from fluidnb.debug.numbers import numbers_of
 from fluidnb.runtime import latest_array
-from fluidnb.runtime.checkpoint import Checkpoint
-from fluidnb.runtime.plan import Plan
+from fluidnb.runtime.compile.lowering import Plan
+from fluidnb.runtime.interpreter.checkpoint import Checkpoint
 from fluidnb.runtime.scope import Scope
 from fluidnb.terminal.commands import run_command
 from fluidnb.values.far import FarArray

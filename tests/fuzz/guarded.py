@@ -15,8 +15,10 @@ import numpy as np
 from fluidnb import memory
 from fluidnb.memory import block as blocks
 from fluidnb.memory import flags, views
-from fluidnb.runtime import bound, machine, placing
-from fluidnb.runtime.arena import ALIGN, Life
+from fluidnb.runtime.compile.arena import ALIGN, Life
+from fluidnb.runtime.interpreter import interpreter as machine
+from fluidnb.runtime.replay.replay import buffer_placement as placing
+from fluidnb.runtime.replay.replay import replay_memory as bound
 
 #: NaN, -1, True; and small numbers.
 POISONS = (0xFF, 0x11)

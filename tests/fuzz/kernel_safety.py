@@ -21,7 +21,7 @@ from fluidnb.errors import FluidError
 from fluidnb.op import Binder, Clock, OpDesc, get_op, has_op
 from fluidnb.op.select import select
 from fluidnb.runtime import Scope
-from fluidnb.runtime.plan import PlanOp
+from fluidnb.runtime.compile.lowering import PlanOp
 from fluidnb.testing import eager
 from fluidnb.testing.eager import Fresh
 from fluidnb.values import LoDTensor

@@ -14,7 +14,7 @@ import numpy as np
 
 from fluidnb.op import Binder, Clock, OpDesc, check_desc, get_op
 from fluidnb.runtime import Scope
-from fluidnb.runtime.plan import PlanOp
+from fluidnb.runtime.compile.lowering import PlanOp
 from fluidnb.values import LoDTensor
 from fluidnb_kernels.cuda import backend
 from tests.cuda.devices import OnCupy

@@ -22,7 +22,7 @@ ALLOWED = {
     "fluidnb/memory/views.py": {"as_strided", "ndarray"},
     "fluidnb/memory/block.py": {"__array_interface__"},
     "fluidnb/memory/system_allocator.py": {"from_buffer", "c_void_p", "py_object"},
-    "fluidnb/runtime/placing.py": {"__array_interface__"},
+    "fluidnb/runtime/replay/buffer_placement.py": {"__array_interface__"},
     "kernels/fluidnb_kernels/tensor/diagonals.py": {"diagonal"},
     "kernels/fluidnb_kernels/tensor/moves.py": {"__array_interface__"},
     "kernels/fluidnb_kernels/cuda/libcublas.py": {"c_void_p"},

@@ -18,7 +18,7 @@ import pytest
 import fluidnb as fluid
 from fluidnb import viz
 from fluidnb.errors import EnforceNotMet, NotBuiltYet, OpTypeError, OpValueError
-from fluidnb.program.lint import lint
+from fluidnb.passes.lint import lint
 
 L = fluid.layers
 EOF = fluid.core.EOFException

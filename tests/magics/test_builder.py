@@ -12,7 +12,7 @@ from IPython.core.completer import provisionalcompleter
 from IPython.core.error import UsageError
 
 from fluidnb.errors import NotFound, OpTypeError, OpValueError
-from fluidnb.program import names
+from fluidnb.program import unique_name as names
 from fluidnb_magics.widgets.builder import Builder
 from tests.magics.conftest import Session
 

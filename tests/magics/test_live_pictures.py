@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import fluidnb as fluid
-from fluidnb.runtime.observe import after_run, over
+from fluidnb.runtime.observers import after_run, over
 from fluidnb.values.selected_rows import SelectedRows
 from fluidnb.values.tensor import LoDTensor, LoDTensorArray
 from fluidnb_magics.selection import Chosen
@@ -326,7 +326,7 @@ def test_a_profile_in_columns(trained: Session, monkeypatch: pytest.MonkeyPatch)
 
 
 def test_a_profile_follows_what_trains_and_needs_no_feed(trained: Session) -> None:
-    from fluidnb.runtime.observe import observers
+    from fluidnb.runtime.observers import observers
 
     before = list(observers)
     assert "no run yet" in trained.run("%fluid profile --live")

@@ -74,7 +74,7 @@ def test_means_of_each_pass_and_of_a_validation(net: Session) -> None:
 
 
 def test_the_mean_of_a_pass_is_over_all_its_steps(net: Session) -> None:
-    net.run("from fluidnb.runtime.latest import latest_array\nseen = []")
+    net.run("from fluidnb.runtime.last_values import latest_array\nseen = []")
     net.run("def noted():\n    for b in batches():\n        yield b\n        seen.append(latest_array(loss)[0])")
     net.run("%fluid train noted --watch loss")
     assert dict(net.bench.runs[0].state.rows[0].means)["loss"] == pytest.approx(np.mean(net.names["seen"]), rel=1e-6)

@@ -10,7 +10,7 @@ import pytest
 from fluidnb.errors import FluidError
 from fluidnb.op import Binder, Clock, OpDesc
 from fluidnb.runtime import Scope
-from fluidnb.runtime.plan import PlanOp
+from fluidnb.runtime.compile.lowering import PlanOp
 from fluidnb.values import LoDTensor
 from fluidnb_kernels.tensor.moves import lay, move
 from tests.cuda.devices import OnDevice

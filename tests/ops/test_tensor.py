@@ -169,7 +169,7 @@ def test_a_reshape_of_a_transposed_array_is_not_frozen():
     """Where numpy cannot make a view, the copy must be made in every run, not once while binding."""
     from fluidnb.op import Binder, Clock
     from fluidnb.proto.desc import OpDesc
-    from fluidnb.runtime.plan import PlanOp
+    from fluidnb.runtime.compile.lowering import PlanOp
     from fluidnb.testing.eager import Fresh
     from fluidnb.values import LoDTensor
 

@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from fluidnb.program import Block, Operator, Program, name_scope, naming, unique_name
+from fluidnb.program import Block, Operator, Program, name_scope, unique_name
+from fluidnb.program import layer_calls as naming
 from fluidnb.values.dtypes import VarType
 
 

@@ -6,8 +6,8 @@ import warnings
 
 import pytest
 
+from fluidnb.passes.lint import lint
 from fluidnb.program import Block, Parameter, Program, prune_desc
-from fluidnb.program.lint import lint
 
 
 @pytest.fixture

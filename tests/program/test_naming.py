@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from fluidnb.program import Block, Program, Variable, hooks, layer, name_scope, naming, unique_name
+from fluidnb.program import Block, Program, Variable, hooks, layer, name_scope, unique_name
+from fluidnb.program import layer_calls as naming
 
 
 @pytest.fixture

@@ -8,9 +8,9 @@ import pytest
 
 from fluidnb.net_drawer import draw_graph
 from fluidnb.program import Program
-from fluidnb.program.codes import op_code, value_code, var_code
 from fluidnb.program.index_view import index_view
 from fluidnb.program.printing import pprint_block_codes, pprint_program_codes, repr_attr, repr_op, repr_var
+from fluidnb.program.pseudo_code import op_code, value_code, var_code
 from fluidnb.proto.desc import OpDesc
 from fluidnb.proto.framework_pb2 import BlockDesc as BlockDescMessage
 from fluidnb.values.dtypes import VarType

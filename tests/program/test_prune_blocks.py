@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 
 import fluidnb as fluid
+from fluidnb.passes.lint import lint
 from fluidnb.program import Parameter, Program, prune_block
-from fluidnb.program.inner import inner_blocks, own_blocks
-from fluidnb.program.lint import lint
+from fluidnb.program.sub_blocks import inner_blocks, own_blocks
 
 L = fluid.layers
 EXE = fluid.Executor(fluid.CPUPlace())

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
+from fluidnb.passes.diff import diff
+from fluidnb.passes.lint import lint
 from fluidnb.program import Program
-from fluidnb.program.diff import diff
 from fluidnb.program.index_view import index_view
-from fluidnb.program.lint import lint
 from fluidnb.program.printing import pprint_program_codes
 
 RECORDED = sorted(p for p in (Path(__file__).parents[1] / "golden").rglob("*.pb"))

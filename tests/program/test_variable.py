@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 from fluidnb.errors import OpTypeError
-from fluidnb.program import Block, Parameter, Program, Variable, hooks, naming, program_guard
+from fluidnb.program import Block, Parameter, Program, Variable, hooks, program_guard
+from fluidnb.program import layer_calls as naming
 from fluidnb.values.dtypes import VarType
 
 

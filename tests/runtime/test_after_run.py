@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import fluidnb as fluid
-from fluidnb.runtime.observe import after_run
+from fluidnb.runtime.observers import after_run
 
 FEED = {"x": np.ones((2, 3), "float32")}
 

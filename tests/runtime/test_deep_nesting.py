@@ -14,8 +14,8 @@ import pytest
 
 import fluidnb as fluid
 from fluidnb import debugger, viz
-from fluidnb.program.diff import diff
-from fluidnb.program.lint import lint
+from fluidnb.passes.diff import diff
+from fluidnb.passes.lint import lint
 
 L = fluid.layers
 EXE = fluid.Executor(fluid.CPUPlace())

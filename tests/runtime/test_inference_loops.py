@@ -11,8 +11,8 @@ import pytest
 
 import fluidnb as fluid
 from fluidnb.errors import EnforceNotMet, OpValueError
-from fluidnb.program.inner import own_blocks
-from fluidnb.program.lint import lint
+from fluidnb.passes.lint import lint
+from fluidnb.program.sub_blocks import own_blocks
 from tests.paddle.programs_control_flow import PROGRAMS, SHAPE
 
 L = fluid.layers

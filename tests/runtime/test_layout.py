@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 
 from fluidnb.program import Program
-from fluidnb.runtime import Executor, Plan, Scope, layout
-from fluidnb.runtime.layout import has_order, order_of
+from fluidnb.runtime import Executor, Plan, Scope
+from fluidnb.runtime.compile import layout
+from fluidnb.runtime.compile.layout import has_order, order_of
 from fluidnb.testing import OpTest
 from fluidnb.values import CPUPlace
 from tests.ops import test_conv, test_norm, test_pool

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 import fluidnb as fluid
-from fluidnb.runtime import plan as plans
-from fluidnb.runtime.plan import Plan
+from fluidnb.runtime.compile import lowering as plans
+from fluidnb.runtime.compile.lowering import Plan
 from fluidnb.runtime.program_state import program_state
 
 L = fluid.layers

@@ -5,8 +5,8 @@ import pytest
 
 import fluidnb as fluid
 from fluidnb.program.constants import SHAPES_ONLY
-from fluidnb.runtime.plan import PlanBlock
-from fluidnb.runtime.steps import saved_names
+from fluidnb.runtime.compile.lowering import PlanBlock
+from fluidnb.runtime.compile.saved_iterations import saved_names
 from fluidnb.testing import run_op
 from tests.layers.walkers import both
 

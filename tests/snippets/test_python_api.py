@@ -11,7 +11,8 @@ import pytest
 import fluidnb as fluid
 from fluidnb.errors import FluidError, OpValueError
 from fluidnb.layer_helper import LayerHelper
-from fluidnb.program import Operator, Parameter, Program, Variable, naming
+from fluidnb.program import Operator, Parameter, Program, Variable
+from fluidnb.program import layer_calls as naming
 
 
 def run(program: Program, names: list[str], **feed: Any) -> list[Any]:

@@ -11,7 +11,7 @@ import pytest
 import fluidnb as fluid
 from fluidnb import memory
 from fluidnb.errors import EnforceNotMet
-from fluidnb.program.lint import lint
+from fluidnb.passes.lint import lint
 from tests.tools.sampling import SEED, sample
 
 L = fluid.layers

@@ -10,7 +10,7 @@ import pytest
 
 import fluidnb as fluid
 from fluidnb.errors import EnforceNotMet, OpTypeError
-from fluidnb.program.lint import lint
+from fluidnb.passes.lint import lint
 from tests.transpiler.models import CPU, L
 
 EXE = fluid.Executor(CPU)

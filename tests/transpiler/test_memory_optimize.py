@@ -9,8 +9,8 @@ import pytest
 
 import fluidnb as fluid
 from fluidnb.errors import EnforceNotMet, NotFound, OpTypeError, OpValueError
-from fluidnb.program.diff import diff
-from fluidnb.program.lint import lint
+from fluidnb.passes.diff import diff
+from fluidnb.passes.lint import lint
 from fluidnb.transpiler.absent import ABSENT
 from tests.transpiler.models import CPU, L, build, lenet
 

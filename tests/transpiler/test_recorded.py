@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import fluidnb as fluid
-from fluidnb.program.lint import lint
+from fluidnb.passes.lint import lint
 from fluidnb.testing.compare import assert_same
 from tests.ops.goldens import cases
 from tests.runtime.test_models import FOLDER, MODELS, arrays

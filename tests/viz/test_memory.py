@@ -14,9 +14,9 @@ import pytest
 import fluidnb as fluid
 from fluidnb import viz
 from fluidnb.memory import Stats
-from fluidnb.runtime import placing
-from fluidnb.runtime.arena import place
+from fluidnb.runtime.compile.arena import place
 from fluidnb.runtime.program_state import program_state
+from fluidnb.runtime.replay.replay import buffer_placement as placing
 from fluidnb.viz.buffer_groups import Groups
 from fluidnb.viz.memory_model import ArenaMap, Buffer, Holder, MemoryPicture, PoolPicture, Step
 from tests.viz import memory_models

@@ -17,7 +17,8 @@ from fluidnb.layers.logic import logical_not
 from fluidnb.layers.one_op import check_variable
 from fluidnb.layers.split_merge import merge_lod_tensor
 from fluidnb.layers.tensor import assign
-from fluidnb.program import Block, Variable, naming, unique_name
+from fluidnb.program import Block, Variable, unique_name
+from fluidnb.program import layer_calls as naming
 from fluidnb.values.dtypes import dtype_name
 
 

@@ -15,7 +15,8 @@ from fluidnb.layers.control_flow.checks import check_is_variable, check_keeps_sh
 from fluidnb.layers.parts import slice as part_of
 from fluidnb.layers.shape import squeeze
 from fluidnb.layers.tensor import assign
-from fluidnb.program import Block, Program, Variable, naming, program_guard, unique_name
+from fluidnb.program import Block, Program, Variable, program_guard, unique_name
+from fluidnb.program import layer_calls as naming
 
 
 @dataclass

@@ -12,7 +12,7 @@ from fluidnb.errors import FluidError, OpValueError
 from fluidnb.op import EMPTY, GRAD, Binder, Clock, OpDef, OpDesc, check_desc, get_op, has_op, make_grad
 from fluidnb.op.attr import REQUIRED
 from fluidnb.runtime import Scope
-from fluidnb.runtime.plan import PlanOp
+from fluidnb.runtime.compile.lowering import PlanOp
 from fluidnb.testing.eager import Fresh
 from fluidnb.testing.values import named
 from fluidnb.values import LoDTensor

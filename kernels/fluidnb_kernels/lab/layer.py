@@ -8,7 +8,7 @@ from typing import Any
 from fluidnb.errors import NotFound, OpTypeError, near
 from fluidnb.layer_helper import LayerHelper
 from fluidnb.op import get_op
-from fluidnb.program import naming
+from fluidnb.program import layer_calls as naming
 
 
 def layer_of(type: str) -> Callable[..., Any]:

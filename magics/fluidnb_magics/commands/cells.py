@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from IPython.core.magic_arguments import argument, magic_arguments
 
-from fluidnb.program.fragments import Fragment
+from fluidnb.cells.cell_log import Fragment
 from fluidnb.runtime import global_scope
 from fluidnb.viz.model import plural
 from fluidnb.viz.spans import Line, Span, columns

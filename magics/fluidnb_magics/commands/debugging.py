@@ -15,7 +15,7 @@ from fluidnb.debug.nan import find_nan, hunt
 from fluidnb.debug.session import Session, current, post_mortem
 from fluidnb.errors import NotFound
 from fluidnb.memory import flags
-from fluidnb.runtime.failed_run import last_failed
+from fluidnb.runtime.interpreter.failed_run import last_failed
 from fluidnb.terminal.commands import COMMANDS as STEPS
 from fluidnb.terminal.commands import Command, run_command, view
 from fluidnb.terminal.prompt import Prompt

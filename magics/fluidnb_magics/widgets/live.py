@@ -11,7 +11,7 @@ from typing import Any
 from fluidnb.debug.session import Session
 from fluidnb.debug.snapshot import Snapshot
 from fluidnb.program import Program
-from fluidnb.runtime.observe import after_run
+from fluidnb.runtime.observers import after_run
 from fluidnb_magics.selection import Chosen
 from fluidnb_magics.widgets.face import Face, show_face
 from fluidnb_magics.workbench import Workbench

@@ -10,7 +10,7 @@ import traitlets
 
 from fluidnb.debug.profile import Profile
 from fluidnb.program import Program
-from fluidnb.runtime.observe import Observer, observers
+from fluidnb.runtime.observers import Observer, observers
 from fluidnb.values import CPUPlace
 from fluidnb.viz.spans import Line
 from fluidnb.viz.timeline import Timeline, read_timeline, timeline_lines

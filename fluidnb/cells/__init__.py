@@ -1,0 +1,1 @@
+"""Notebook cells and the operators they appended: transactions, re-run, undo."""

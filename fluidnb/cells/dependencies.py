@@ -1,0 +1,201 @@
+"""What a cell read of what was there before it, and whether that is still so."""
+
+from __future__ import annotations
+
+from collections import ChainMap
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from fluidnb.cells import saved_layer_objects as held
+from fluidnb.cells.build_state import Settings, World, settings
+from fluidnb.cells.delta import Delta
+from fluidnb.cells.saved_layer_objects import Held
+from fluidnb.program.constants import EMPTY_VAR_NAME
+from fluidnb.program.origin import Origin, Recorder
+from fluidnb.program.program import Program
+from fluidnb.program.snapshot import same_facts, view_facts
+from fluidnb.program.stale_handles import block_lives, op_lives
+from fluidnb.program.unique_name import UniqueNameGenerator
+from fluidnb.proto.desc import BlockDesc, OpDesc, VarDesc
+
+#: A program -> the runs that made it what it is, in order.
+Lineage = Callable[[Program], tuple[Origin, ...]]
+
+#: What a name that is not bound means.
+MISSING = object()
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Lookup:
+    """A name that a cell looked up.
+
+    Args:
+        block: where.
+        name: the name.
+        around: whether the blocks around count.
+        found: the variable, or None.
+        data: its bytes then.
+        facts: what Python knew of it then.
+    """
+
+    block: BlockDesc
+    name: str
+    around: bool
+    found: VarDesc | None
+    data: bytes
+    facts: dict[str, Any] | None
+
+    def holds(self) -> bool:
+        """Whether it would give the same now."""
+        if not block_lives(self.block) or not program_lives(self.block.program.view):
+            return False
+        now = self.block.find_var_recursive(self.name) if self.around else self.block.vars.get(self.name)
+        if now is not self.found or now is None:
+            return now is self.found
+        facts = None if now.view is None else view_facts(now)
+        return now.pb.SerializePartialToString() == self.data and same_facts(facts, self.facts)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Reads:
+    """What one run of a cell depends on.
+
+    Args:
+        lookups: names that it looked up, and what it found.
+        ops: operators of earlier cells whose slots or attributes it read, and their bytes then.
+        facts: program, name, and what Python told of it then.
+        counters: generator, key, and the first number that it got.
+        lineages: programs of which it saw whole lists, and the runs that had made them.
+        uses: Python names that it read, and their values then.
+        settings: the settings under which it ran.
+        held: objects of layers that it read by name or changed, as they were then.
+    """
+
+    lookups: list[Lookup]
+    ops: list[tuple[OpDesc, bytes]]
+    facts: list[tuple[Program, str, Any]]
+    counters: list[tuple[UniqueNameGenerator, str, int]]
+    lineages: list[tuple[Program, tuple[Origin, ...]]]
+    uses: dict[str, Any]
+    settings: Settings
+    held: list[Held]
+
+    def hold(self, lineage: Lineage, namespace: Mapping[str, Any]) -> bool:
+        """Whether the cell would read the same now.
+
+        Args:
+            lineage: the runs that have made a program what it is now.
+            namespace: the Python names now.
+        """
+        return (
+            self.hold_in_python(namespace)
+            and all(lookup.holds() for lookup in self.lookups)
+            and all(op_lives(op) and op.pb.SerializePartialToString() == data for op, data in self.ops)
+            and all(program.__dict__[name] == value for program, name, value in self.facts)
+            and all(generator.ids.get(key, 0) == number for generator, key, number in self.counters)
+            and all(program_lives(p) and lineage(p) == runs for p, runs in self.lineages)
+        )
+
+    def hold_in_python(self, namespace: Mapping[str, Any]) -> bool:
+        """Whether Python names, settings and objects of layers are as they were; the program is not compared.
+
+        Args:
+            namespace: the Python names now.
+        """
+        return (
+            self.settings == settings()
+            and all(same_value(namespace.get(name, MISSING), value) for name, value in self.uses.items())
+            and all(thing.holds() for thing in self.held)
+        )
+
+
+def program_lives(program: object) -> bool:
+    """Whether the cell that made a program still stands; programs made outside cells always do."""
+    return not (isinstance(program, Program) and program.origin is not None and program.origin.fate)
+
+
+def same_value(now: object, then: object) -> bool:
+    """Whether a Python name means the same: one object, or plain values that are equal.
+
+    Example:
+        >>> same_value(3, 3), same_value([3], [3])
+        (True, False)
+    """
+    if now is then:
+        return True
+    plain = (str, int, float, bytes)
+    if isinstance(now, tuple) and isinstance(then, tuple):
+        return len(now) == len(then) and all(same_value(a, b) for a, b in zip(now, then, strict=True))
+    return type(now) is type(then) and isinstance(now, plain) and now == then
+
+
+def collect(
+    recorder: Recorder,
+    deltas: list[Delta],
+    before: World,
+    lineage: Lineage,
+    uses: Mapping[str, Any],
+    changed: Collection[Held] = (),
+) -> Reads:
+    """What a run read, from what its recorder and its operators say.
+
+    Args:
+        recorder: the recorder.
+        deltas: what the run did.
+        before: the world before it.
+        lineage: the runs that had made a program what it was then.
+        uses: the Python names that it read.
+        changed: objects of layers that it changed, as they were.
+
+    Returns:
+        The reads; what the run made itself does not count.
+    """
+    old_data = ChainMap(*(shot.data for shot in before.shots.values()))
+    old_views = ChainMap(*(shot.views for shot in before.shots.values()))
+    old_blocks = {block.desc for shot in before.shots.values() for block in shot.blocks}
+    old_programs = set(before.shots)
+    lookups = dict(recorder.lookups)
+    for delta in deltas:
+        for op in delta.ops():
+            for name in (*op.input_arg_names(), *op.output_arg_names()):
+                if op.block is not None and name != EMPTY_VAR_NAME:
+                    lookups.setdefault((op.block, name, True), op.block.find_var_recursive(name))
+    read = {id(thing.thing) for thing in (*held.take(uses.values()), *changed)}
+    kept: dict[tuple[BlockDesc, str, bool], VarDesc | None] = {}
+    for (block, name, around), found in lookups.items():
+        if found is not None and found not in old_data:
+            continue
+        anchor = _anchor(block, old_blocks)
+        if anchor is not None:
+            kept.setdefault((anchor, name, around or anchor is not block), found)
+        elif block.program.view in old_programs:
+            # The block went again while the cell ran; what it was inside of is not known any more.
+            recorder.listed.add(block.program.view)
+    return Reads(
+        [
+            Lookup(b, n, a, f, b"", None) if f is None else Lookup(b, n, a, f, old_data[f], old_views.get(f))
+            for (b, n, a), f in kept.items()
+        ],
+        [(op, old_data[op]) for op in recorder.ops if op in old_data],
+        [(p, name, value) for (p, name), value in recorder.facts.items() if _before(before, p, name, value)],
+        [(generator, key, number) for (generator, key), number in recorder.counters.items()],
+        [(p, lineage(p)) for p in recorder.listed if p in old_programs],
+        dict(uses),
+        before.settings,
+        [thing for thing in before.held if id(thing.thing) in read],
+    )
+
+
+def _before(before: World, program: Program, name: str, value: Any) -> bool:
+    """Whether a program had a fact before the run; what the run set itself does not count."""
+    return program in before.shots and bool(before.shots[program].facts[name] == value)
+
+
+def _anchor(block: BlockDesc, old: set[BlockDesc]) -> BlockDesc | None:
+    """The innermost block around a block (or itself) that was there before."""
+    if block in old:
+        return block
+    if not block_lives(block):
+        return None
+    return next((b for b in block.chain() if b in old), None)

@@ -1,0 +1,1 @@
+"""Program passes: diff, lint, lifetimes of variables, memory reuse."""

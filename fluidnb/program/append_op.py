@@ -1,0 +1,257 @@
+"""Putting an operator into a block, all or nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from fluidnb.errors import FluidError, NotFound, Operand, OpTypeError, OpValueError, near
+from fluidnb.op import check_desc, get_op, has_op, infer_compile
+from fluidnb.program import layer_calls as naming
+from fluidnb.program import origin
+from fluidnb.program import unique_name as names
+from fluidnb.program.constants import EMPTY_VAR_NAME
+from fluidnb.program.stale_handles import block_lives, ensure_live, gone
+from fluidnb.proto.desc import BlockDesc, OpDesc, VarDesc
+from fluidnb.proto.framework_pb2 import AttrType
+from fluidnb.values import declared as declarations
+from fluidnb.values import dtypes
+from fluidnb.values.dtypes import VarType
+from fluidnb.where import Where, capture
+
+if TYPE_CHECKING:
+    from fluidnb.program.block import Block
+    from fluidnb.program.operator import Operator
+
+#: The types of the attributes that every operator gets.
+_TYPES = {
+    "op_role": AttrType.INT,
+    "op_role_var": AttrType.STRINGS,
+    "op_namescope": AttrType.STRING,
+    "op_device": AttrType.STRING,
+}
+
+
+def describe(
+    block: Block,
+    type: str | None,
+    inputs: Mapping[str, Any] | None,
+    outputs: Mapping[str, Any] | None,
+    attrs: Mapping[str, Any] | None,
+    index: int | None = None,
+) -> OpDesc:
+    """The description of an operator that a user writes, in no block yet.
+
+    Args:
+        block: where it will go.
+        type: operator type.
+        inputs: slot -> variable, name, or a list of these; None is the same as left out.
+        outputs: the same for outputs.
+        attrs: attribute -> value; None is the same as left out.
+        index: its place in the block, for messages; None for the end.
+
+    Returns:
+        A new OpDesc with the attributes that say its part of the program.
+
+    Raises:
+        OpValueError: no type.
+        OpTypeError: inputs, outputs or attrs of a wrong type.
+    """
+    if not type:
+        raise OpValueError(
+            "`type` to initialized an Operator can not be None.", where=capture(2), expected="an operator type",
+            received=repr(type), hint='for example append_op("relu", {"X": x}, {"Out": y}).',
+        )  # fmt: skip
+    given: dict[str, Any] = {}
+    op = f"op {len(block.desc.ops) if index is None else index} ({type}) in block {block.idx}"
+    if attrs is not None:
+        if not _is_named(attrs):
+            raise OpTypeError(
+                "'attrs' should be a dict.", op=op, where=capture(2), expected="attribute -> value",
+                received=f"{attrs!r} ({attrs.__class__.__name__})", hint='for example {"scale": 2.0}.',
+            )  # fmt: skip
+        given.update((name, value) for name, value in attrs.items() if value is not None)
+    generated(block, given)
+    ins, outs = _slots(op, "inputs", inputs), _slots(op, "outputs", outputs)
+    return OpDesc(type, ins, outs, given, _types(type, given))
+
+
+def _types(type: str, attrs: Mapping[str, Any]) -> Mapping[str, int]:
+    """The types that a value alone does not tell: a Python float is 32 bits wide unless the operator says 64."""
+    known = get_op(type).attrs if has_op(type) else {}
+    wide = {n: known[n].number for n in attrs if n in known and known[n].kind.startswith("float64")}
+    return {**_TYPES, **wide} if wide else _TYPES
+
+
+def generated(block: Block, attrs: dict[str, Any]) -> None:
+    """Add the attributes that say to which part of the program an operator belongs, where they are not given.
+
+    Args:
+        block: where the operator will go.
+        attrs: the attributes to complete.
+    """
+    program = block.program
+    attrs.setdefault("op_role", int(program.op_role))
+    if program.op_role_var:
+        attrs.setdefault("op_role_var", list(program.op_role_var))
+    attrs.setdefault("op_namescope", names.full_name_scope())
+    # Real Paddle's append_backward reads it of the operator that makes the loss.
+    attrs.setdefault("op_device", "")
+
+
+def _is_named(given: Any) -> bool:
+    """Whether it maps texts to something."""
+    if type(given) is not dict and not isinstance(given, Mapping):
+        return False
+    for name in given:  # a loop: all() of a generator takes three times as long, and every operator comes here
+        if not isinstance(name, str):
+            return False
+    return True
+
+
+def _slots(op: str, side: str, slots: Mapping[str, Any] | None) -> dict[str, list[str]]:
+    if slots is None:
+        return {}
+    if not _is_named(slots):
+        raise OpTypeError(
+            f"'{side}' should be a dict.", op=op, where=capture(3), expected="slot -> variable or list of them",
+            received=f"{slots!r} ({slots.__class__.__name__})"[:200], hint='for example {"X": x}.',
+        )  # fmt: skip
+    return {slot: _names(op, slot, value) for slot, value in slots.items() if value is not None}
+
+
+def _names(op: str, slot: str, value: Any) -> list[str]:
+    from fluidnb.program.variable import Variable
+
+    out = []
+    for item in value if isinstance(value, list | tuple) else (value,):
+        if isinstance(item, Variable):
+            ensure_live(item, f"used in slot {slot} of {op}")
+            out.append(item.name)
+        elif isinstance(item, str):
+            out.append(item)
+        elif isinstance(item, bytes):
+            out.append(item.decode())
+        else:
+            raise OpTypeError(
+                f"Slot {slot} takes variables.", op=op, where=capture(4),
+                expected="a Variable, a name, or a list of these",
+                received=f"{item!r} ({item.__class__.__name__})"[:200],
+                hint="layers.assign or layers.fill_constant turns numbers into a variable.",
+            )  # fmt: skip
+    return out
+
+
+def put(block: Block, desc: OpDesc, index: int | None, where: Where | None, checked: bool = True) -> None:
+    """Check an operator, infer its outputs, and put it into a block. When anything raises, nothing has changed.
+
+    Args:
+        block: the block.
+        desc: the operator, in no block.
+        index: its place; None for the end.
+        where: the user's line, for messages.
+        checked: whether attributes that its operator does not know are refused; not for gradients of loaded programs.
+
+    Raises:
+        FluidError: the operator is unknown, or breaks its rules.
+    """
+    home = block.desc
+    program = home.program
+    origin.writing(block.program)
+    if not block_lives(home):
+        gone(f"block {home.idx}", block, f"given an operator {desc.optype}")
+    version, place = program.version, len(home.ops) if index is None else index
+    declared: list[str] = []
+    saved: list[tuple[VarDesc, bytes]] = []
+    desc.block = home
+    try:
+        definition = get_op(desc.optype)
+        if checked:
+            check_desc(definition, desc)
+        _check_inputs(home, desc)
+        for name in desc.output_arg_names():
+            if name == EMPTY_VAR_NAME:
+                continue
+            var = home.find_var_recursive(name)
+            if var is None:
+                var = home.var(name)
+                var.set_dtype(VarType.FP32)
+                declared.append(name)
+            else:
+                saved.append((var, var.pb.SerializePartialToString()))
+        infer_compile(definition, desc, home, where)
+        desc.block = None
+        home.insert_op(place, desc)
+    except BaseException as error:
+        if isinstance(error, FluidError):
+            error.with_context(
+                op=f"op {place} ({desc.optype}) in block {home.idx}", slots=operands(home, desc), where=where
+            )
+        desc.block = None
+        for name in declared:
+            home.remove_var(name)
+        for var, before in saved:
+            if var.pb.SerializePartialToString() != before:
+                var.pb.Clear()
+                var.pb.MergeFromString(before)
+                var.saved = None
+        program.version = version
+        raise
+    naming_notes(home, desc, declared)
+
+
+def naming_notes(home: BlockDesc, desc: OpDesc, declared: Sequence[str]) -> None:
+    """Tell the layer call that runs what was made."""
+    if naming.call is not None:
+        for name in declared:
+            naming.note_made(home.vars[name])
+        naming.note_made(desc)
+
+
+def _check_inputs(home: BlockDesc, desc: OpDesc) -> None:
+    # Fluid does not look: a gradient operator may be given what is nowhere, where it takes that for zero.
+    free = () if declarations.binding or not has_op(desc.optype) else get_op(desc.optype).unset
+    for slot, arguments in desc.ins.items():
+        for name in arguments:
+            if name != EMPTY_VAR_NAME and slot not in free and home.find_var_recursive(name) is None:
+                known = [n for b in home.chain() for n in b.vars]
+                raise NotFound(
+                    f"{desc.optype} reads {name} in slot {slot}, which block {home.idx} does not see.",
+                    expected=f"a variable of block {home.idx} or of a block around it", received=name,
+                    hint=near(name, known) or "create the variable first; one of another program does not count.",
+                )  # fmt: skip
+
+
+def operands(home: BlockDesc, desc: OpDesc) -> list[Operand]:
+    """The variables of an operator, for a message: inputs, then outputs.
+
+    Args:
+        home: its block.
+        desc: the operator.
+
+    Returns:
+        (slot, name, dtype, shape) of each; dtype and shape are None for what is not there or no tensor.
+    """
+    out: list[Operand] = []
+    for slots in (desc.ins, desc.outs):
+        for slot, arguments in slots.items():
+            for name in arguments:
+                var = home.find_var_recursive(name)
+                if var is None or var.type() not in (VarType.LOD_TENSOR, VarType.SELECTED_ROWS):
+                    out.append((slot, name, None, None))
+                else:
+                    out.append((slot, name, dtypes.dtype_name(var.dtype()), var.shape()))
+    return out
+
+
+def written_by(operator: Operator) -> None:
+    """Tell the variables that an operator writes who wrote them last.
+
+    Args:
+        operator: the operator, in its block.
+    """
+    home = operator.block.desc
+    for name in operator.desc.output_arg_names():
+        var = home.find_var_recursive(name)
+        if var is not None and var.view is not None:
+            var.view.__dict__["_op"] = operator

@@ -1,0 +1,156 @@
+"""Declaring a variable: a new description, or the one that exists when both agree."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, cast
+
+from fluidnb.errors import OpTypeError, OpValueError
+from fluidnb.program import origin
+from fluidnb.program import pseudo_code as codes
+from fluidnb.program import unique_name as names
+from fluidnb.proto.desc import BlockDesc, VarDesc
+from fluidnb.values import dtypes
+from fluidnb.values.dtypes import VarType
+from fluidnb.where import capture
+
+if TYPE_CHECKING:
+    from fluidnb.program.program import Program
+
+_WITH_ELEMENTS = (VarType.LOD_TENSOR, VarType.SELECTED_ROWS, VarType.LOD_TENSOR_ARRAY)
+_WITH_LOD = (VarType.LOD_TENSOR, VarType.LOD_TENSOR_ARRAY)
+
+
+def variable(
+    block: BlockDesc,
+    type: int,
+    name: str | None,
+    shape: Sequence[int] | None,
+    dtype: Any,
+    lod_level: int | None,
+    persistable: bool | None,
+    stop_gradient: bool,
+    is_data: bool,
+) -> VarDesc:
+    """The description of a variable that a user declares.
+
+    Args:
+        block: where.
+        type: what it is.
+        name: its name; None makes one.
+        shape: sizes, or None for not said.
+        dtype: dtype, or None for not said.
+        lod_level: LoD level, or None for not said.
+        persistable: or None for not said.
+        stop_gradient: whether backward stops here.
+        is_data: whether it is fed.
+
+    Returns:
+        A new description, or the one that exists when it agrees with all that was said.
+
+    Raises:
+        OpValueError: the two do not agree; nothing is changed.
+        OpTypeError: a name that is not a text, or sizes that are not ints.
+    """
+    if name is None:
+        name = names.generate("_generated_var")
+    elif not isinstance(name, str) or not name:
+        raise OpTypeError("a variable's name is a text.", expected="str", received=repr(name), where=capture())
+    sizes = None if shape is None else _sizes(name, shape)
+    number = None if dtype is None else dtypes.var_type(dtype)
+    if not 0 <= (lod_level or 0) < 2**31 or type not in VarType._value2member_map_:
+        raise OpValueError(
+            f"The variable {name} cannot be declared so.", where=capture(),
+            expected="a type of core.VarDesc.VarType, and a lod_level from 0 on",
+            received=f"type={type!r}, lod_level={lod_level!r}",
+        )  # fmt: skip
+    kind = VarType(type)
+    existing = block.vars.get(name)
+    origin.writing(cast("Program", block.program.view))
+    if origin.recorder is not None:
+        origin.recorder.looked_up(block, name, existing)
+    if existing is not None:
+        _agree(existing, kind, sizes, number, lod_level, persistable)
+        return existing
+    desc = VarDesc(name)
+    desc.set_type(kind)
+    if kind in _WITH_ELEMENTS:
+        desc.set_dtype(VarType.FP32 if number is None else number)
+        if sizes is not None:
+            desc.set_shape(sizes)
+        if kind in _WITH_LOD:
+            desc.set_lod_level(lod_level or 0)
+    desc.set_persistable(bool(persistable))
+    if stop_gradient:
+        desc.set_stop_gradient(True)
+    if is_data:
+        desc.set_is_data(True)
+    block.add_var(desc)
+    return desc
+
+
+def _sizes(name: str, shape: Sequence[int]) -> list[int]:
+    try:
+        return [int(s.__index__()) for s in shape]
+    except (TypeError, AttributeError):
+        raise OpTypeError(
+            f"the shape of variable {name} is not a list of sizes.", where=capture(2),
+            expected="ints, -1 for a size that the run decides", received=repr(shape),
+            hint="for example shape=[-1, 13].",
+        ) from None  # fmt: skip
+
+
+def _agree(
+    old: VarDesc, kind: VarType, shape: list[int] | None, dtype: int | None, lod: int | None, persistable: bool | None
+) -> None:
+    """Raise unless a second declaration says nothing else than the first."""
+    pairs: list[tuple[str, object, object]] = [("type", VarType(old.type()).name, kind.name)]
+    if old.type() in _WITH_ELEMENTS and kind in _WITH_ELEMENTS:
+        if shape is not None:
+            pairs.append(("shape", tuple(old.shape()), tuple(shape)))
+        if dtype is not None:
+            pairs.append(("data type", dtypes.dtype_name(old.dtype()), dtypes.dtype_name(dtype)))
+    if old.type() in _WITH_LOD and kind in _WITH_LOD and lod is not None:
+        pairs.append(("lod_level", old.lod_level(), lod))
+    if persistable is not None:
+        pairs.append(("persistable", old.persistable(), bool(persistable)))
+    for what, before, now in pairs:
+        if before != now:
+            raise OpValueError(
+                f"Variable {old.name()} has been created before. The previous {what} is {before}, the new {what} is "
+                f"{now}. They are not matched.",
+                slots=[("variable", old.name(), *codes.elements(old))],
+                where=capture(2), expected=f"{what} {before}", received=f"{what} {now}",
+                hint="give the new variable another name, or none to get a unique one.",
+            )  # fmt: skip
+
+
+def check_parameter(name: str | None, shape: Sequence[int] | None, dtype: Any) -> None:
+    """Raise unless a parameter has a dtype and a shape that is known.
+
+    Args:
+        name: its name, for the message.
+        shape: its sizes.
+        dtype: its dtype.
+
+    Raises:
+        OpValueError: what is missing.
+
+    Example:
+        >>> check_parameter("w", [13, 1], "float32")
+    """
+    who = f"Parameter {name}" if name else "Parameter"
+    if shape is None or dtype is None:
+        wrong, received = "must set shape and dtype", f"shape {shape}, dtype {dtype}"
+    elif not all(hasattr(s, "__index__") for s in shape):  # isinstance of a protocol takes 5 µs
+        wrong, received = "shape should be a list of sizes", f"shape {shape!r}"
+    elif len(shape) == 0:
+        wrong, received = "shape cannot be empty", "shape []"
+    elif any(s <= 0 for s in shape):
+        wrong, received = "shape should not be related with batch-size", f"shape {list(shape)}"
+    else:
+        return
+    raise OpValueError(
+        f"{who} {wrong}.", where=capture(), expected="sizes that are all positive, and a dtype", received=received,
+        hint="a parameter's size cannot depend on the batch; give every size as a number.",
+    )  # fmt: skip

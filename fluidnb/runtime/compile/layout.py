@@ -1,0 +1,140 @@
+"""Which variables have the batch innermost in memory: convolution and pooling are fastest so.
+
+Their shapes, and what a user sees, stay as they are: the memory order of an array is its strides, which numpy follows
+everywhere. A kernel that cares asks the array. Feeds take their order when they are copied in, fetches lose it when
+they are copied out; persistable variables, and those that several blocks see, are never touched.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from fluidnb.proto.framework_pb2 import VarType
+
+if TYPE_CHECKING:
+    from fluidnb.runtime.compile.lowering import Plan, PlanOp
+
+Order = tuple[int, ...]
+
+#: Smaller batches stay in C order: a run of so few elements is no run.
+SMALLEST = 4
+
+#: Operators that gain from the order -> the slots of their images.
+_SOURCES = {
+    "conv2d": ("Input", "Output"),
+    "depthwise_conv2d": ("Input", "Output"),
+    "conv3d": ("Input", "Output"),
+    "conv2d_transpose": ("Input", "Output"),
+    "depthwise_conv2d_transpose": ("Input", "Output"),
+    "conv3d_transpose": ("Input", "Output"),
+    "pool2d": ("X", "Out"),
+    "pool3d": ("X", "Out"),
+}
+
+#: Operators whose images should agree in order, beside those that may work in place.
+_THROUGH = {"batch_norm", "concat", "dropout", "group_norm", "split"}
+
+
+def batch_innermost(plan: Plan) -> dict[str, Order]:
+    """The variables of a plan that have the batch innermost: images, and what is computed from them element by element.
+
+    Args:
+        plan: the plan, with its blocks, persistable and captured names.
+
+    Returns:
+        Name -> axes from outermost to innermost in memory, for arrays of that rank.
+
+    Source: DESIGN, decision 4 and section on speed.
+    """
+    ops = [op for block in plan.blocks for op in block.ops]
+    if not any(op.desc.optype in _SOURCES for op in ops):
+        return {}
+    ranks = _ranks(plan)
+    fixed = plan.persistable | plan.captured
+    beside: dict[str, set[str]] = defaultdict(set)
+    found: dict[str, int] = {}
+    for op in ops:
+        names = {n for n in (*op.reads(), *op.writes()) if n not in fixed}
+        if _passes_on(op):
+            first, *others = names or [""]
+            for name in others:
+                beside[first].add(name)
+                beside[name].add(first)
+        for name in names:
+            base, mark, _ = name.partition("@GRAD")
+            if mark and base not in fixed:
+                beside[base].add(name)
+                beside[name].add(base)
+        for name in _images(op):
+            if name not in fixed and ranks.get(name):
+                found[name] = ranks[name]
+    waiting = list(found)
+    while waiting:
+        name = waiting.pop()
+        for other in beside[name]:
+            if other not in found and ranks.get(other, 0) in (0, found[name]):
+                found[other] = found[name]
+                waiting.append(other)
+    return {name: (*range(1, rank), 0) for name, rank in found.items()}
+
+
+def order_of(layout: dict[str, Order], name: str | None, shape: tuple[int, ...]) -> Order | None:
+    """The memory order of a variable's array.
+
+    Args:
+        layout: what `batch_innermost` gave.
+        name: the variable.
+        shape: of the array.
+
+    Returns:
+        Axes from outermost to innermost, or None for C order.
+
+    Example:
+        >>> order_of({"x": (1, 2, 3, 0)}, "x", (32, 3, 5, 5)), order_of({"x": (1, 2, 3, 0)}, "x", (32, 75))
+        ((1, 2, 3, 0), None)
+    """
+    order = layout.get(name) if layout and name is not None else None
+    return order if order is not None and len(order) == len(shape) and shape[0] >= SMALLEST else None
+
+
+def has_order(array: np.ndarray[Any, Any], order: Order | None) -> bool:
+    """Whether an array lies in memory as a variable of that order does, without gaps.
+
+    Args:
+        array: the array.
+        order: axes from outermost to innermost, or None for C order.
+
+    Example:
+        >>> a = np.zeros((2, 3)); has_order(a.T, None), has_order(a.T, (1, 0))
+        (False, True)
+    """
+    return bool((array if order is None else array.transpose(order)).flags.c_contiguous)
+
+
+def _ranks(plan: Plan) -> dict[str, int]:
+    """The rank of every tensor whose shape is known; -1 for what is no tensor."""
+    return {
+        name: len(var.shape()) if var.type() == VarType.LOD_TENSOR else -1
+        for block in plan.desc.blocks
+        for name, var in block.vars.items()
+    }
+
+
+def _passes_on(op: PlanOp) -> bool:
+    kind = op.desc.optype
+    return op.definition.inplace or kind.removesuffix("_grad") in _THROUGH
+
+
+def _images(op: PlanOp) -> Iterator[str]:
+    """The images of an operator that gains from the order, and their gradients."""
+    slots = _SOURCES.get(op.desc.optype.removesuffix("_grad"), ())
+    layout = op.desc.attrs.get("data_format", "NCHW")
+    if layout in ("NHWC", "NDHWC"):
+        return
+    for slot in slots:
+        for side in (op.inputs, op.outputs):
+            yield from (n for n in (*side.get(slot, ()), *side.get(slot + "@GRAD", ())) if n != "@EMPTY@")

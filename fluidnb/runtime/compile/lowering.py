@@ -1,0 +1,344 @@
+"""A plan: what running a program needs that does not depend on shapes.
+
+Kernels' definitions, segments between guards, and which variables must keep their memory: those that several blocks
+see, those that are fed or fetched, and those that cross a segment.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import Counter, defaultdict
+from collections.abc import Callable, Collection, Iterable, Sequence
+from typing import Any
+
+from fluidnb.errors import FluidError, NotBuiltYet, OpValueError, near
+from fluidnb.memory import flags
+from fluidnb.op import EMPTY, GRAD, Clock, OpDef, ValuesOf, check_loaded, get_op, has_op
+from fluidnb.op.define import registry
+from fluidnb.proto.desc import BlockDesc, OpDesc, ProgramDesc
+from fluidnb.proto.framework_pb2 import BLOCK, VarType
+from fluidnb.runtime.compile.layout import batch_innermost
+from fluidnb.runtime.compile.saved_iterations import Steps, kept_names, loops, saved_names
+from fluidnb.where import Where
+
+#: Entries of a plan; held objects, and nodes for answers of guards, before it starts afresh.
+_MOST_ENTRIES, _MOST_HELD, _MOST_NODES = 32, 4096, 4096
+#: Bytes of buffers, and entries let go, before a plan that had more entries than it keeps starts afresh.
+_MOST_BYTES, _MOST_GONE = 1 << 27, 1024
+#: Bytes of all buffers before the oldest entries go, and entries that stay whatever they take.
+_MOST_IN_ALL, _FEW_ENTRIES = 1 << 30, 2
+
+
+class PlanOp:
+    """One operator of a plan.
+
+    Args:
+        desc: its description.
+        index: its position in its block.
+        block: index of its block.
+        number: which of the program's random operators of its type it is.
+
+    Attributes:
+        inputs: slot -> names, slots without arguments left out.
+        outputs: the same for outputs.
+        definition: its OpDef.
+        guard: what its binding depends on beside shapes, or None.
+    """
+
+    __slots__ = ("_reads", "_writes", "block", "definition", "desc", "guard", "index", "inputs", "number", "outputs")
+
+    def __init__(self, desc: OpDesc, index: int, block: int, number: int = 0) -> None:
+        self.desc, self.index, self.block, self.number = desc, index, block, number
+        self.definition: OpDef = get_op(desc.optype)
+        self.inputs = {s: n for s, n in desc.ins.items() if n and n != [EMPTY]}
+        self.outputs = {s: n for s, n in desc.outs.items() if n}
+        self._reads = tuple(n for row in self.inputs.values() for n in row if n != EMPTY)
+        self._writes = tuple(n for row in self.outputs.values() for n in row if n != EMPTY)
+        guard = self.definition.guard
+        self.guard = None if isinstance(guard, ValuesOf) and not guard.applies(self.inputs) else guard
+        try:
+            check_loaded(self.definition, desc.attrs)
+        except FluidError as e:
+            raise e.with_context(op=self.text(), where=self.where()) from None
+
+    def reads(self) -> tuple[str, ...]:
+        """Names of its inputs."""
+        return self._reads
+
+    def writes(self) -> tuple[str, ...]:
+        """Names of its outputs."""
+        return self._writes
+
+    def text(self) -> str:
+        """It as text: index, type and block."""
+        return f"op {self.index} ({self.desc.optype}) in block {self.block}"
+
+    def where(self) -> Where | None:
+        """The user's line that made it, where known."""
+        return None if self.desc.view is None else self.desc.view.where
+
+    def __repr__(self) -> str:
+        return self.text()
+
+
+class PlanBlock:
+    """One block of a plan.
+
+    Args:
+        desc: its description.
+        skip: operators left out (feed and fetch operators that the executor does itself).
+
+    Attributes:
+        index: its number.
+        forward: number of the block whose gradient it is, -1 for none.
+        ops: its operators.
+        local: names of the variables that live in its own scope.
+    """
+
+    __slots__ = ("desc", "forward", "index", "local", "ops")
+
+    def __init__(self, desc: BlockDesc, skip: Iterable[str] = (), given: Collection[str] = ()) -> None:
+        self.desc, self.index, self.forward = desc, desc.idx, desc.forward_block_idx
+        self.ops = [PlanOp(o, i, desc.idx) for i, o in enumerate(desc.ops) if o.optype not in skip]
+        # the gradient of an array goes on from iteration to iteration, as far as the array itself does
+        forward = desc.program.blocks[self.forward] if self.forward >= 0 and desc.program is not None else None
+        declared = {
+            name
+            for name, var in desc.vars.items()
+            if not var.persistable()
+            and name not in given
+            and not (
+                forward is not None
+                and var.type() == VarType.LOD_TENSOR_ARRAY
+                and name.partition(GRAD)[0] not in forward.vars
+            )
+        }
+        # what is written without being declared anywhere must not end up in the user's scope
+        loose = {n for op in self.ops for n in op.writes() if desc.find_var_recursive(n) is None}
+        self.local = frozenset(declared | loose)
+
+
+def control_names(op: PlanOp) -> set[str]:
+    """The variables that an operator which runs a block reads and writes by itself, outside the block and inside.
+
+    Args:
+        op: the operator.
+
+    Returns:
+        Its arguments, the names in its attributes, and the gradients of all these: these keep their memory.
+    """
+    names = {*op.reads(), *op.writes()}
+    names.update(n for value in op.desc.attrs.values() if isinstance(value, list) for n in value if isinstance(n, str))
+    return names | {n + GRAD for n in names}
+
+
+def _with_those_around(blocks: Sequence[PlanBlock], holds: Callable[[PlanBlock], bool]) -> set[int]:
+    """The numbers of the blocks for which something holds, and of all blocks around these."""
+    found: set[int] = set()
+    for block in blocks:
+        index = block.index if holds(block) else -1
+        while index >= 0:
+            found.add(index)
+            index = blocks[index].desc.parent_idx
+    return found
+
+
+def _check_ends(runs: Sequence[Sequence[tuple[int, str]]]) -> None:
+    """Refuse a block that runs itself, also by way of others.
+
+    Args:
+        runs: for each block, the blocks that its operators run, and the operator of each.
+    """
+    left = [len(row) for row in runs]
+    run_by: list[list[int]] = [[] for _ in runs]
+    for outer, row in enumerate(runs):
+        for inner, _ in row:
+            run_by[inner].append(outer)
+    ending = [at for at, n in enumerate(left) if n == 0]
+    for at in ending:  # which grows: blocks whose inner blocks all end
+        for outer in run_by[at]:
+            left[outer] -= 1
+            if left[outer] == 0:
+                ending.append(outer)
+    block = next((at for at, n in enumerate(left) if n), None)
+    seen: list[int] = []
+    while block is not None:
+        inner, op = next((inner, op) for inner, op in runs[block] if left[inner])
+        if block in seen:
+            raise OpValueError(
+                f"Block {block} runs itself without end.", op=op, attrs={"sub_block": inner},
+                expected="a block that does not run this one", received=inner, hint="the program was changed.",
+            )  # fmt: skip
+        seen.append(block)
+        block = inner
+
+
+class Plan:
+    """A program prepared for one set of feeds and fetches on one place.
+
+    Args:
+        desc: the program.
+        feeds: names of the variables that are fed.
+        fetches: names of the variables that are fetched.
+        place: where it runs.
+        seed: the program's random_seed.
+        given: names of the variables of block 0 whose SelectedRows the run finds in the user's scope.
+
+    Raises:
+        NotBuiltYet: the program has operators that are not registered.
+
+    Source: DESIGN, decision 4: one plan, two walkers.
+    """
+
+    def __init__(
+        self, desc: ProgramDesc, feeds: Sequence[str], fetches: Sequence[str], place: Any, seed: int = 0,
+        given: Collection[str] = (),
+    ) -> None:  # fmt: skip
+        self.desc, self.feeds, self.fetches, self.place, self.seed = desc, tuple(feeds), tuple(fetches), place, seed
+        self.version, self.registry_version = desc.version, registry.version
+        self.check_nan = flags.values["check_nan_inf"]
+        self.missing_ops()
+        self._check_blocks()
+        self.given = frozenset(given)
+        self.blocks = [PlanBlock(b, ("feed", "fetch"), () if b.idx else given) for b in desc.blocks]
+        self.persistable = {n for b in desc.blocks for n, v in b.vars.items() if v.persistable()} | self.given
+        where: dict[str, set[tuple[int, int]]] = defaultdict(set)
+        writes: Counter[str] = Counter()
+        for block in self.blocks:
+            segment = 0
+            for op in block.ops:
+                segment += op.guard is not None
+                for name in op.reads():
+                    where[name].add((block.index, segment))
+                for name in op.writes():
+                    where[name].add((block.index, segment))
+                    writes[name] += 1
+                segment += op.definition.control
+        self._number_random()
+        self.writes = writes
+        self.captured = {n for n, seen in where.items() if len({b for b, _ in seen}) > 1}
+        self.pinned = {n for n, seen in where.items() if len(seen) > 1} | set(feeds) | set(fetches)
+        self.pinned |= {n for b in self.blocks for op in b.ops if op.definition.control for n in control_names(op)}
+        self.kept = kept_names(self.blocks)
+        self.steps = Steps(saved_names(self.blocks), self.kept, loops(self.blocks))
+        self.outer = {
+            b.index: sorted({n for op in b.ops for n in (*op.reads(), *op.writes())} - b.local) for b in self.blocks
+        }
+        self.random = _with_those_around(self.blocks, lambda b: any(op.definition.random for op in b.ops))
+        self.layout = batch_innermost(self) if place.kind == "cpu" else {}
+        self.lock = threading.Lock()
+        self.clock = Clock(seed)
+        self.entries: dict[tuple[Any, ...], Any] = {}
+        self.latest: list[Any] | None = None
+        self.fetch_list: list[Any] = []
+        self.forget()
+
+    def _number_random(self) -> None:
+        """Count the operators of each type that draw random numbers."""
+        counts: Counter[str] = Counter()
+        for block in self.blocks:
+            for op in block.ops:
+                if op.definition.random:
+                    op.number = counts[op.definition.type]
+                    counts[op.definition.type] += 1
+
+    def make_room(self) -> None:
+        """Let go of the entries that were not used for longest, when they are many or large, or of everything.
+
+        Bodies of loops stay bound when entries go: every batch of texts has an LoD of its own, but its loops come to
+        numbers of rows that were there before.
+        """
+        total = self.bytes + sum(entry.placed for entry in self.entries.values())
+        while len(self.entries) > _MOST_ENTRIES or (total > _MOST_IN_ALL and len(self.entries) > _FEW_ENTRIES):
+            total -= self.entries.pop(next(iter(self.entries))).placed
+            self.gone += 1
+        many = self.gone and (self.bytes > _MOST_BYTES or self.gone > _MOST_GONE)
+        if many or len(self.held) > _MOST_HELD or self.nodes > _MOST_NODES:
+            self.forget()
+
+    def forget(self) -> None:
+        """Drop everything that is bound; the next run binds anew."""
+        self.entries.clear()
+        self.gone = self.bytes = 0
+        self.pool: dict[Any, Any] = {}
+        self.bodies: dict[Any, Any] = {}
+        self.held: list[Any] = []
+        self.nodes = 0
+        self.arrays: list[Any] = []
+        self.inner_arrays: dict[int, list[Any]] = defaultdict(list)
+        self.movers: set[int] = set()
+        self.steps.forget()
+
+    def missing_ops(self) -> None:
+        """Raise if the program has operators that are not registered.
+
+        Raises:
+            NotBuiltYet: naming them, with names close to theirs.
+        """
+        missing = sorted({o.optype for b in self.desc.blocks for o in b.ops if not has_op(o.optype)})
+        if missing:
+            raise NotBuiltYet(
+                f"This program has operators that are not registered: {', '.join(missing)}.",
+                hint=near(missing[0], registry.ops) or "define them with fluidnb.op.op.",
+            )
+
+    def _check_blocks(self) -> None:
+        count = len(self.desc.blocks)
+        runs: list[list[tuple[int, str]]] = [[] for _ in range(count)]
+        for block in self.desc.blocks:
+            for what, index in (("lies in", block.parent_idx), ("walks backwards", block.forward_block_idx)):
+                if index >= block.idx:
+                    raise OpValueError(
+                        f"Block {block.idx} {what} block {index}, which does not come before it.",
+                        expected=f"a block up to {block.idx - 1}", received=index, hint="the program was changed.",
+                    )  # fmt: skip
+            for at, op in enumerate(block.ops):
+                if get_op(op.optype).control and "sub_block" not in op.attrs:
+                    raise OpValueError(
+                        f"{op.optype} does not say which block it runs.",
+                        op=f"op {at} ({op.optype}) in block {block.idx}", expected="the attribute sub_block",
+                        received=", ".join(op.attrs) or "no attributes", hint="the program was changed.",
+                    )  # fmt: skip
+                for name in (n for n in op.attr_names() if op.attr_type(n) == BLOCK):
+                    index = op.attrs[name]
+                    if not 0 <= index < count:
+                        raise OpValueError(
+                            f"{op.optype} runs block {index}, which the program does not have.",
+                            op=f"op {at} ({op.optype}) in block {block.idx}", attrs={name: index},
+                            expected=f"a block up to {count - 1}", received=index, hint="the program was changed.",
+                        )  # fmt: skip
+                    runs[block.idx].append((index, f"op {at} ({op.optype}) in block {block.idx}"))
+        _check_ends(runs)
+
+    def unfed(self) -> list[str]:
+        """Names of data variables of block 0 that are read before anything writes them, and are not fed."""
+        written: set[str] = {*self.feeds, *self.given}
+        names: list[str] = []
+        desc = self.desc.blocks[0]
+        for op in self.blocks[0].ops:
+            for name in op.reads():
+                var = desc.vars.get(name)
+                if name not in written and var is not None and var.is_data() and name not in names:
+                    names.append(name)
+            written.update(op.writes())
+        return names
+
+    def describe(self) -> str:
+        """The plan as text: each operator with its kernel, and the transforms around it once it is bound.
+
+        Returns:
+            One line per operator.
+        """
+        lines = []
+        for block in self.blocks:
+            lines.append(f"block {block.index}")
+            for op in block.ops:
+                marks = self.notes.get((block.index, op.index), [])
+                lines.append(f"  {op.index} {op.desc.optype}" + "".join(f"  [{m}]" for m in marks))
+        return "\n".join(lines)
+
+    @property
+    def notes(self) -> dict[tuple[int, int], list[str]]:
+        """(block, operator) -> transforms around its kernel, for those that are bound."""
+        found: dict[tuple[int, int], list[str]] = self.pool.setdefault("notes", {})
+        return found

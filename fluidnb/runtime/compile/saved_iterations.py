@@ -1,0 +1,257 @@
+"""What backward needs of the iterations of a block, and how the replay keeps it.
+
+The machine gives every iteration memory of its own. The replay runs all iterations over the same buffers, so it copies
+out what gradient blocks will read, and copies it back before the gradient of that iteration runs.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from fluidnb import memory
+from fluidnb.program.constants import SHAPES_ONLY
+from fluidnb.proto.framework_pb2 import VarType
+from fluidnb.runtime.compile.arena import ALIGN
+from fluidnb.runtime.scope import Scope
+from fluidnb.values.copies import put
+from fluidnb.values.device_context import DeviceContext, copy_of
+from fluidnb.values.rank_table import LoDRankTable
+from fluidnb.values.tensor import LoDTensor, LoDTensorArray
+from fluidnb.values.variable import Variable
+
+if TYPE_CHECKING:
+    from fluidnb.runtime.compile.lowering import PlanBlock
+
+
+def saved_names(blocks: Sequence[PlanBlock]) -> dict[int, list[str]]:
+    """The variables of blocks whose values gradient blocks read; their shapes they find in the buffers.
+
+    Args:
+        blocks: the plan's blocks.
+
+    Returns:
+        Block that has a gradient -> names of its own variables, sorted.
+    """
+    gradients = [op for b in blocks if b.forward >= 0 for op in b.ops]
+    reads = {n for op in gradients if op.desc.optype not in SHAPES_ONLY for n in op.reads()}
+    return {b.forward: sorted(reads.intersection(blocks[b.forward].desc.vars)) for b in blocks if b.forward >= 0}
+
+
+def kept_names(blocks: Sequence[PlanBlock]) -> dict[int, list[str]]:
+    """The outer variables that a block changes and that its gradient reads without writing them itself.
+
+    The gradient of an iteration sees them as they were at the end of that iteration. A counter that the gradient block
+    counts down is not among them.
+
+    Args:
+        blocks: the plan's blocks.
+
+    Returns:
+        Block that has a gradient -> names of outer variables, sorted.
+    """
+    found = {}
+    for gradient in blocks:
+        if gradient.forward < 0:
+            continue
+        forward = blocks[gradient.forward]
+        inside = [b for b in blocks if _within(b, gradient, blocks)]
+        reads = {n for b in inside for op in b.ops for n in op.reads()}
+        writes = {n for b in inside for op in b.ops for n in op.writes()}
+        changed = {n for op in forward.ops for n in op.writes()} - forward.local
+        found[forward.index] = sorted(n for n in changed & reads - writes if _is_tensor(forward, n))
+    return found
+
+
+def loops(blocks: Sequence[PlanBlock]) -> set[int]:
+    """The blocks that may run several times in one run: bodies of loops, and all blocks inside them.
+
+    Args:
+        blocks: the plan's blocks.
+
+    Returns:
+        Their numbers.
+    """
+    again: set[int] = set()
+    for block in blocks:  # a block comes after the one around it
+        for op in block.ops:
+            if op.definition.control and (block.index in again or "conditional" not in op.desc.optype):
+                again.add(op.desc.attrs["sub_block"])
+    return again
+
+
+def _within(block: PlanBlock, other: PlanBlock, blocks: Sequence[PlanBlock]) -> bool:
+    index = block.index
+    while index >= 0:
+        if index == other.index:
+            return True
+        index = blocks[index].desc.parent_idx
+    return False
+
+
+def _is_tensor(block: PlanBlock, name: str) -> bool:
+    var = block.desc.find_var_recursive(name)
+    return var is not None and var.type() == VarType.LOD_TENSOR and not var.persistable()
+
+
+def keep(scope: Scope, names: Iterable[str]) -> None:
+    """Put copies of outer variables into `kept` of the scope of an iteration that is over.
+
+    Args:
+        scope: the scope.
+        names: the variables.
+    """
+    for name in names:
+        value = scope.cell(name)[0].value
+        if type(value) is LoDTensor and value.array is not None:
+            scope.kept[name] = Variable(name, LoDTensor(copy_of(value.array), value.lod_, value.place, name))
+
+
+class Step:
+    """One iteration that the replay has finished: the scope of its last node, and copies of what backward reads.
+
+    Args:
+        scope: the scope; its buffers serve every iteration that took this way through the block.
+        names: its own variables to keep.
+        kept: outer variables to keep.
+
+    Attributes:
+        scope: see above.
+    """
+
+    __slots__ = ("_kept", "_names", "_others", "_outer", "_put", "_tensors", "scope")
+
+    def __init__(self, scope: Scope, names: Sequence[str], kept: Sequence[str]) -> None:
+        self.scope = scope
+        self._names, self._kept = names, kept
+        self._tensors: list[tuple[Any, Any]] = []
+        self._others: list[tuple[Any, Any]] = []
+        self._outer: dict[str, tuple[Any, Any]] = {}
+        self._put: Any = np.copyto  # what is copied at each step is copied the short way where that can be
+        values = [scope.vars[n].value for n in names if n in scope.vars]
+        tensors = [v for v in values if type(v) is LoDTensor and v.array is not None]
+        if tensors:
+            copies = _alike([t.array for t in tensors], tensors[0].place)
+            self._put = np.copyto if isinstance(copies[0], np.ndarray) else put
+            self._tensors = [(t.array, copy) for t, copy in zip(tensors, copies, strict=True)]
+
+    def save(self) -> None:
+        """Copy what the buffers hold now."""
+        for live, mine in self._tensors:
+            self._put(mine, live)
+        self._others = [
+            (v.value, _copied(v.value))
+            for n in self._names
+            if (v := self.scope.vars.get(n)) is not None and isinstance(v.value, list | LoDRankTable)
+        ]
+        for name in self._kept:
+            value = self.scope.cell(name)[0].value
+            if type(value) is LoDTensor and value.array is not None:
+                mine = self._outer.get(name)
+                if mine is None or mine[0].shape != value.array.shape:
+                    mine = (_alike([value.array], value.place)[0], value.lod_)
+                put(mine[0], value.array)
+                self._outer[name] = (mine[0], value.lod_)
+
+    def signature(self) -> tuple[Any, ...]:
+        """Shapes and LoDs of the outer variables; what is bound to them is good for these alone."""
+        return tuple([(array.shape, lod) for array, lod in self._outer.values()])
+
+    def restore(self, view: Scope) -> None:
+        """Put it back, for the gradient of this iteration.
+
+        Args:
+            view: the scope from which the gradient sees the iteration.
+        """
+        for live, mine in self._tensors:
+            self._put(live, mine)
+        for value, mine in self._others:
+            if isinstance(value, list):
+                value[:] = mine
+            else:
+                value.become(mine)
+        for name, (array, lod) in self._outer.items():
+            variable = view.var(name)
+            if variable.value is None:
+                place = self.scope.cell(name)[0].value.place
+                variable.value = LoDTensor(_alike([array], place)[0], lod, place, name)
+            put(variable.value.array, array)
+
+
+def _alike(arrays: Sequence[Any], place: Any) -> list[Any]:
+    """Arrays of the same shapes, dtypes and memory orders, in one block of the place's pool."""
+    if not isinstance(arrays[0], np.ndarray):
+        return [DeviceContext.get(place).empty(a.shape, a.dtype) for a in arrays]
+    sizes = [-(-a.nbytes // ALIGN) * ALIGN for a in arrays]
+    block = memory.raw(place, max(sum(sizes), ALIGN))
+    memory.tag(block, "steps kept for backward")
+    made, at = [], 0
+    for a, size in zip(arrays, sizes, strict=True):
+        order = sorted(range(a.ndim), key=lambda i: -a.strides[i])
+        packed = memory.view_of(block, [a.shape[i] for i in order], a.dtype, at)
+        made.append(packed.transpose(np.argsort(order)) if a.ndim > 1 else packed)
+        at += size
+    return made
+
+
+def _copied(value: Any) -> Any:
+    if isinstance(value, LoDTensorArray):
+        return [LoDTensor(None if t.array is None else copy_of(t.array), t.lod_, t.place) for t in value]
+    return copy.copy(value)
+
+
+class Steps:
+    """The steps of a plan's runs; memory of one run serves the next.
+
+    Args:
+        names: see `saved_names`.
+        kept: see `kept_names`.
+        again: see `loops`.
+    """
+
+    __slots__ = ("_again", "_free", "_kept", "_names", "_used")
+
+    def __init__(self, names: dict[int, list[str]], kept: dict[int, list[str]], again: set[int]) -> None:
+        self._names, self._kept, self._again = names, kept, again
+        self._free: dict[int, list[Step]] = defaultdict(list)
+        self._used: list[Step] = []
+
+    def needed(self, block: int) -> bool:
+        """Whether backward will come to the iterations of a block."""
+        return block in self._names
+
+    def save(self, block: int, scope: Scope) -> Step:
+        """Keep an iteration that is over.
+
+        Args:
+            block: the block's number.
+            scope: the scope of its last node.
+
+        Returns:
+            The step.
+        """
+        free = self._free[id(scope)]
+        if free:
+            step = free.pop()
+        elif block in self._again:
+            step = Step(scope, self._names[block], self._kept[block])
+        else:  # it runs once, and its buffers stay as they are until its gradient has run
+            step = Step(scope, (), self._kept[block])
+        step.save()
+        self._used.append(step)
+        return step
+
+    def start(self) -> None:
+        """A run starts: nothing of the last one is needed any more."""
+        for step in self._used:
+            self._free[id(step.scope)].append(step)
+        self._used.clear()
+
+    def forget(self) -> None:
+        """Drop all memory."""
+        self._free.clear()
+        self._used.clear()

@@ -1,0 +1,1 @@
+"""The interpreter: runs a lowered program operator by operator, forwards and backwards."""

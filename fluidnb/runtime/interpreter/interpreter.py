@@ -1,0 +1,371 @@
+"""The machine: walks a plan operator by operator, forwards and backwards.
+
+It drives the same kernels as the replay but with fresh memory, immutable frames on an explicit stack, and a journal:
+old references for what an operator makes anew, copies of what it overwrites. Random numbers depend on the run and the
+iteration alone, so going back needs no generator state.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from fluidnb import memory
+from fluidnb.errors import FluidError
+from fluidnb.op import Binder, Clock, Control
+from fluidnb.runtime.compile.arena import ALIGN
+from fluidnb.runtime.compile.layout import order_of
+from fluidnb.runtime.compile.lowering import Plan, PlanBlock, PlanOp
+from fluidnb.runtime.compile.saved_iterations import keep
+from fluidnb.runtime.errstate import mute, unmute
+from fluidnb.runtime.interrupt import Run
+from fluidnb.runtime.kernel_errors import cause, failed, interrupted, within
+from fluidnb.runtime.nan_check import checks
+from fluidnb.runtime.scope import Scope
+from fluidnb.values.copies import put
+from fluidnb.values.device_context import DeviceContext, copy_of, place_of
+from fluidnb.values.tensor import LoDTensor, LoDTensorArray
+from fluidnb.values.variable import Variable
+
+Array = Any
+
+#: Bytes of a block for small arrays, and of the largest one that goes there.
+_SLAB, _SMALL = 1 << 14, 1 << 10
+
+
+@dataclass(frozen=True, slots=True)
+class Frame:
+    """Where the machine is in one block.
+
+    Args:
+        block: the block.
+        pc: index of the next operator.
+        scope: where its variables are.
+        control: the control operator that entered the block, or None.
+        k: which iteration.
+        path: tells the random numbers of nested iterations apart.
+    """
+
+    block: PlanBlock
+    pc: int
+    scope: Scope
+    control: Control | None = None
+    k: int = 0
+    path: int = 0
+
+    def after(self) -> Frame:
+        """The frame with the operator behind it that comes next."""
+        return Frame(self.block, self.pc + 1, self.scope, self.control, self.k, self.path)
+
+
+@dataclass(slots=True)
+class Undo:
+    """What it takes to take one step back.
+
+    Args:
+        stack: the frames before.
+        cells: (variable, value, array, LoD) before.
+        arrays: (buffer, copy of what it held).
+        lists: (list, what it held).
+    """
+
+    stack: tuple[Frame, ...]
+    cells: list[tuple[Variable, Any, Array, Any]]
+    arrays: list[tuple[Array, Array]]
+    lists: list[tuple[list[Any], list[Any]]]
+
+    def take_back(self) -> None:
+        """Put everything back."""
+        for buffer, old in reversed(self.arrays):
+            put(buffer, old)
+        for variable, value, array, lod in reversed(self.cells):
+            variable.value = value
+            if type(value) is LoDTensor:
+                value.array, value.lod_ = array, lod
+        for held, old_items in reversed(self.lists):
+            held[:] = old_items
+
+
+class Past(Protocol):
+    """Where a machine leaves its steps; a list is one."""
+
+    def append(self, undo: Undo, /) -> None:
+        """Add the step that was just taken."""
+
+    def pop(self) -> Undo:
+        """Take the newest step out."""
+        raise NotImplementedError
+
+    def clear(self) -> None:
+        """Drop everything."""
+
+
+class Machine:
+    """Walks a plan step by step.
+
+    Args:
+        plan: the plan.
+        local: the scope of block 0, inside the user's scope, with the fed values in it.
+        run: which run of the program this is; random numbers depend on it.
+
+    Attributes:
+        stack: the frames, innermost last; a value that never changes in place.
+        journal: one `Undo` for each step taken.
+        check: raises if the step under way is to stop; see `fluidnb.op.memory_policy.Memory`.
+
+    Source: DESIGN, decision 4.
+    """
+
+    def __init__(self, plan: Plan, local: Scope, run: int = 0) -> None:
+        self.plan, self.place = plan, plan.place
+        self.place_kind: str = plan.place.kind
+        self.clock = Clock(plan.seed)
+        self.clock.run = run
+        self.journal: Past = []
+        self.check: Callable[[], None] = _never
+        self.stack: tuple[Frame, ...] = (Frame(plan.blocks[0], 0, local),)
+        self._empty = DeviceContext.get(plan.place).empty
+        self._slab: Array = None
+        self._taken = _SLAB
+
+    # ---- the memory policy of its binders
+
+    def fixed(self, name: str, outer: bool) -> bool:
+        """See `fluidnb.op.memory_policy.Memory`."""
+        return outer or name in self.plan.captured or name in self.plan.persistable
+
+    def alloc(self, shape: tuple[int, ...], dtype: Any, name: str | None, outer: bool, order: Any, where: int) -> Array:
+        """See `fluidnb.op.memory_policy.Memory`: always new memory, so that what was there before need not be copied.
+
+        Small arrays share a block, which goes when the last of them does: a block each would cost more than the step.
+        """
+        if name is not None and not outer and self.plan.layout:
+            order = order_of(self.plan.layout, name, shape)
+        size = math.prod(shape) * dtype.itemsize
+        if size > _SMALL or order is not None or self.place_kind != "cpu":
+            return self._empty(shape, dtype, order)
+        if self._slab is None or self._taken + size > _SLAB:
+            self._slab, self._taken = memory.raw(self.place, _SLAB), 0
+        at = self._taken
+        self._taken += -(-size // ALIGN) * ALIGN
+        return memory.view_of(self._slab, shape, dtype, at)
+
+    def alloc_on(self, kind: str, shape: tuple[int, ...], dtype: Any) -> Array:
+        """See `fluidnb.op.memory_policy.Memory`."""
+        place = self.place if kind == self.place_kind else place_of(kind)
+        return DeviceContext.get(place).empty(shape, dtype)
+
+    def may_alias(self, array: Array, name: str) -> bool:
+        """See `fluidnb.op.memory_policy.Memory`: never."""
+        return False
+
+    def is_shared(self, array: Array) -> bool:
+        """See `fluidnb.op.memory_policy.Memory`: yes, nothing is written in place unless its address is fixed."""
+        return True
+
+    def share(self, array: Array) -> None:
+        """See `fluidnb.op.memory_policy.Memory`."""
+        raise AssertionError("nothing is shared: may_alias says no")
+
+    def array(self, name: str, where: int) -> LoDTensorArray:
+        """See `fluidnb.op.memory_policy.Memory`."""
+        return LoDTensorArray()
+
+    def holder(self, name: str, make: Any) -> Any:
+        """See `fluidnb.op.memory_policy.Memory`."""
+        return make()
+
+    def moves(self, name: str, scope: Scope, owner: Scope) -> bool:
+        """See `fluidnb.op.memory_policy.Memory`: every step is bound anew."""
+        return False
+
+    # ---- what control operators ask of it
+
+    def real(self, shape: tuple[int, ...], dtype: Any) -> Array:
+        """New memory."""
+        return DeviceContext.get(self.place).empty(shape, dtype)
+
+    def reopen(self, around: Scope, step: Scope) -> Scope:
+        """A finished iteration as its gradient operator sees it.
+
+        Args:
+            around: the scope of the gradient operator.
+            step: the scope of the iteration.
+
+        Returns:
+            A scope between the two.
+        """
+        return around.showing(step)
+
+    # ---- where it is
+
+    @property
+    def done(self) -> bool:
+        """Whether the end of block 0 is reached."""
+        frame = self.stack[-1]
+        return frame.control is None and frame.pc == len(frame.block.ops)
+
+    @property
+    def here(self) -> PlanOp | None:
+        """The operator that the next step runs; None at the end of a block."""
+        frame = self.stack[-1]
+        return frame.block.ops[frame.pc] if frame.pc < len(frame.block.ops) else None
+
+    def value(self, name: str) -> Any:
+        """What a variable holds, as seen from where the machine is.
+
+        Args:
+            name: its name.
+
+        Returns:
+            A LoDTensor, another value, or None.
+        """
+        variable = self.stack[-1].scope.find_var(name)
+        return None if variable is None else variable.value
+
+    # ---- walking
+
+    def step(self) -> None:
+        """Run one operator, enter a block, or leave one; whatever it changes is journaled first.
+
+        Raises:
+            FluidError: the operator failed; nothing has changed.
+        """
+        frame = self.stack[-1]
+        undo = Undo(self.stack, [], [], [])
+        self.clock.path = frame.path
+        if self.place_kind != "cpu":
+            DeviceContext.get(self.place).use()
+        try:
+            if frame.pc == len(frame.block.ops):
+                self._leave(frame, undo)
+            else:
+                self._operate(frame, undo)
+        except BaseException as e:
+            undo.take_back()
+            self.stack = undo.stack
+            if isinstance(e, FluidError):
+                for op, iteration in self._around():
+                    within(e, op, iteration)
+            raise
+        self.journal.append(undo)
+
+    def _around(self) -> Iterator[tuple[PlanOp, int]]:
+        """The operators whose blocks are under way, innermost first, and the iteration of each."""
+        for frame, around in zip(self.stack[:0:-1], self.stack[-2::-1], strict=True):
+            if frame.control is not None:
+                yield around.block.ops[around.pc], frame.control.iteration(frame.k)
+
+    def _leave(self, frame: Frame, undo: Undo) -> None:
+        control = frame.control
+        assert control is not None, "stepped past the end"
+        undo.lists.append((control.steps, list(control.steps)))
+        undo.arrays += [(a, copy_of(a)) for a in control.changes()]
+        for variable in control.sets():
+            self._note(variable, undo)
+        control.leave(frame.k, frame.scope)
+        if control.records:
+            keep(frame.scope, self.plan.kept.get(frame.block.index, ()))
+            control.steps.append(frame.scope)
+        self.stack = self.stack[:-1]
+        self._enter(control, frame.k + 1)
+
+    def _operate(self, frame: Frame, undo: Undo) -> None:
+        op = frame.block.ops[frame.pc]
+        # what has a side effect may also change what it reads: delete_var
+        for name in (*op.writes(), *op.reads()) if op.definition.side_effect else op.writes():
+            self._note(frame.scope.cell(name)[0], undo)
+        binder = Binder(op, self, frame.scope)
+        token = mute()
+        try:
+            binder.bind()
+            if binder.overwrites:
+                undo.arrays += [(a, copy_of(a)) for a in binder.overwrites if hasattr(a, "nbytes")]
+                undo.lists += [(a, list(a)) for a in binder.overwrites if isinstance(a, list)]
+            calls = binder.calls + checks(binder) if self.plan.check_nan else binder.calls
+            for function, args, kw in calls:
+                function(*args, **kw)
+        except Exception as e:
+            raise failed(e, op, frame.scope) from cause(e)
+        finally:
+            unmute(token)
+        if binder.control is None:
+            self.stack = (*self.stack[:-1], frame.after())
+        else:
+            binder.control.walker = self
+            undo.lists.append((binder.control.steps, list(binder.control.steps)))
+            binder.control.begin()
+            self._enter(binder.control, 0)
+
+    @staticmethod
+    def _note(variable: Variable, undo: Undo) -> None:
+        """Remember what a variable holds, before it is given something else."""
+        value = variable.value
+        if type(value) is LoDTensor:
+            undo.cells.append((variable, value, value.array, value.lod_))
+            return
+        undo.cells.append((variable, value, None, ()))
+        if isinstance(value, list):
+            undo.lists.append((value, list(value)))
+
+    def _enter(self, control: Control, k: int) -> None:
+        frame = self.stack[-1]
+        parent = control.enter(k)
+        if parent is None:
+            self.stack = (*self.stack[:-1], frame.after())
+        else:
+            block = self.plan.blocks[control.block_index]
+            scope = parent.new_scope()
+            scope.block = block
+            control.prepare(k, scope)
+            self.stack = (*self.stack, Frame(block, 0, scope, control, k, frame.path * 1000003 + k + 1))
+
+    def back(self) -> None:
+        """Take back the last step.
+
+        Raises:
+            IndexError: there is none.
+        """
+        undo = self.journal.pop()
+        entered = len(self.stack) > len(undo.stack)
+        if entered or self.stack[-1].scope is not undo.stack[-1].scope:
+            gone = self.stack[-1].scope
+            if gone.parent is not None and gone in gone.parent.kids:
+                gone.parent.kids.remove(gone)
+        undo.take_back()
+        self.stack = undo.stack
+
+    def run(self, journal: bool = True) -> Machine:
+        """Step to the end; Ctrl-C is acted on between steps.
+
+        Args:
+            journal: whether to keep what it takes to step back; without it, what operators drop is free at once.
+
+        Returns:
+            The machine itself.
+        """
+        run = Run()
+        run.begin()
+        self.check = run.check
+        try:
+            while not self.done:
+                run.check()
+                self.step()
+                if not journal:
+                    self.journal.clear()
+        except KeyboardInterrupt as e:
+            if self.here is not None:
+                interrupted(e, self.here, None)
+            for op, iteration in self._around():
+                interrupted(e, op, iteration)
+            raise
+        finally:
+            self.check = _never
+            run.end()
+        return self
+
+
+def _never() -> None:
+    """Nobody asks this machine to stop in the middle of a step."""

@@ -1,0 +1,286 @@
+"""Errors of kernels turned into errors of the user's program."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import numpy as np
+
+from fluidnb.errors import EnforceNotMet, FluidError, Operand
+from fluidnb.op import EMPTY, GRAD, get_op, has_op
+from fluidnb.op.attr import REQUIRED
+from fluidnb.op.check import missing
+from fluidnb.runtime.compile.lowering import PlanOp
+from fluidnb.values import LoDTensor
+from fluidnb.values.drawn import draw_all
+
+
+def operands(op: PlanOp, scope: Any) -> list[Operand]:
+    """An operator's inputs with the dtypes and shapes they have now.
+
+    Args:
+        op: the operator.
+        scope: where its variables are.
+
+    Returns:
+        (slot, name, dtype, shape) of each.
+    """
+    rows: list[Operand] = []
+    for slot, names in op.inputs.items():
+        for name in names:
+            if name == EMPTY:
+                continue
+            variable = scope.find_var(name)
+            value = None if variable is None else variable.value
+            array = getattr(value, "array", value)
+            shape, dtype = getattr(array, "shape", None), getattr(array, "dtype", None)
+            known = shape if isinstance(shape, tuple) else None
+            rows.append((slot, name, None if dtype is None else str(dtype), known))
+    return rows
+
+
+def batch(op: PlanOp, scope: Any) -> list[str]:
+    """The sequences of an operator's inputs, drawn.
+
+    Args:
+        op: the operator.
+        scope: where its variables are.
+
+    Returns:
+        A line for each input with sequences.
+    """
+    rows = []
+    for name in op.reads():
+        variable = scope.find_var(name)
+        value = None if variable is None else variable.value
+        if type(value) is LoDTensor and value.lod_ and value.array is not None and value.array.ndim:
+            rows.append((name, value.lod_, len(value.array)))
+    return draw_all(rows)
+
+
+def failed(error: Exception, op: PlanOp, scope: Any) -> FluidError:
+    """The error to raise when an operator's kernel, or its binding, raised.
+
+    Args:
+        error: what was raised.
+        op: the operator.
+        scope: where its variables are.
+
+    Returns:
+        A `FluidError` that names the operator, its operands and the user's line.
+    """
+    if isinstance(error, FluidError):
+        if error.iteration is not None:
+            within(error, op, error.iteration)
+        error.hint = other_name(op, scope) or error.hint
+        error.batch = error.batch or batch(op, scope)
+        return error.with_context(op=op.text(), slots=operands(op, scope), where=op.where())
+    for slot in op.definition.inputs.values():
+        if not slot.dispensable and slot.name not in op.inputs:  # a guard comes before the binder's own check
+            return failed(missing(op.definition, slot, op.inputs), op, scope)
+    return EnforceNotMet(**_told(error, op, scope), op=op.text(), slots=operands(op, scope), where=op.where())
+
+
+def cause(error: Exception) -> BaseException | None:
+    """The original error behind one of `failed`; a fluidnb error is returned itself, with its own cause.
+
+    Args:
+        error: what was raised.
+
+    Returns:
+        What to write after ``from``.
+
+    Example:
+        >>> cause(ValueError("no")), cause(EnforceNotMet("no")) is None
+        (ValueError('no'), True)
+    """
+    return error.__cause__ if isinstance(error, FluidError) else error
+
+
+def _told(error: Exception, op: PlanOp, scope: Any) -> dict[str, Any]:
+    """What a kernel ran into, in terms of the operator: an input that is not there, is no tensor, or does not fit.
+
+    Shape rules say such things first, and better; this is for what they let through, gradients of odd shapes above all.
+    """
+    kind, said = op.desc.optype, f"{type(error).__name__}: {error}"
+    takes = _takes(op)
+    if kind == "py_func":
+        return {"summary": f"The function that py_func calls raised {said}"}
+    wrong = _wrong_attribute(op)
+    if wrong is not None:
+        return wrong
+    if isinstance(error, AttributeError | TypeError):
+        absent = [slot for slot in takes if slot not in op.inputs]
+        empty = any(EMPTY in row for row in (*op.inputs.values(), *op.outputs.values()))
+        if "NoneType" in said and (absent or empty or op.definition.is_grad):
+            return {
+                "summary": f"{kind} lacks an input or an output.", "expected": ", ".join(takes) or None,
+                "received": f"{', '.join([*op.inputs, *op.outputs])} ({said})", "hint": _contract(op, takes),
+            }  # fmt: skip
+        for slot, name in ((s, n) for s, names in op.inputs.items() for n in names if n != EMPTY):
+            variable = scope.find_var(name)
+            value = None if variable is None else variable.value
+            if getattr(value, "array", value) is None and "NoneType" in said:
+                return {
+                    "summary": f"Input {slot} of {kind} holds no memory: {name} has no value yet.",
+                    "expected": "a value", "received": "nothing", "hint": _contract(op, takes),
+                }  # fmt: skip
+            if value is not None and not isinstance(value, LoDTensor):
+                held = type(value).__name__
+                return {
+                    "summary": f"{kind} cannot work with what its inputs hold: {slot} is a {held}.",
+                    "expected": "a tensor", "received": f"{name}, a {held} ({said})", "hint": _contract(op, takes),
+                }  # fmt: skip
+    if isinstance(error, TypeError) and "Unsupported type <class 'numpy.ndarray'>" in said:
+        values = {n: getattr(scope.find_var(n), "value", None) for n in op.reads()}
+        there = [n for n, v in values.items() if isinstance(getattr(v, "array", None), np.ndarray)]
+        return {
+            "summary": f"{kind} runs on a device, and its operands lie in the memory of the host.",
+            "expected": "arrays of the device", "received": f"{', '.join(there) or 'an array'} of the host",
+            "hint": "a value comes into a scope by get_tensor().set(array, place); runs move it to where they are.",
+        }  # fmt: skip
+    if isinstance(error, TypeError) and _DTYPES.search(said):
+        return {
+            "summary": f"{kind} cannot work with operands of these dtypes.", "expected": "dtypes that go together",
+            "received": said, "hint": f"layers.cast converts a variable. {_contract(op, takes)}",
+        }  # fmt: skip
+    if "'numpy.ndarray' object has no" in said or "truth value of an" in said:
+        return {
+            "summary": f"{kind} cannot work with what its inputs hold: one of them is a tensor.",
+            "expected": "an array, a rank table or rows", "received": said, "hint": _contract(op, takes),
+        }  # fmt: skip
+    sized = isinstance(error, TypeError | ValueError) and _SIZES.search(said)
+    odd = op.definition.is_grad and isinstance(error, ZeroDivisionError | TypeError | ValueError)
+    if sized or odd or isinstance(error, IndexError | StopIteration):
+        return {
+            "summary": f"The operands of {kind} do not fit together.", "expected": "shapes that go together",
+            "received": said, "hint": _contract(op, takes),
+        }  # fmt: skip
+    if isinstance(error, OverflowError) or (isinstance(error, ValueError) and _NUMBERS.search(said)):
+        return {
+            "summary": f"The dtypes of {kind} do not hold a number that it is given.",
+            "expected": "numbers that the dtypes hold",
+            "received": said, "hint": _contract(op, takes),
+        }  # fmt: skip
+    return {"summary": f"{kind} failed: {said}"}
+
+
+#: How numpy speaks of dtypes that it cannot work with.
+_DTYPES = re.compile(r"[Cc]annot cast|safely cast|not support|did not contain a loop")
+
+#: How Python speaks of texts and values that are no numbers of a dtype.
+_NUMBERS = re.compile(r"[Cc]ould not convert|[Cc]annot convert|invalid literal")
+
+#: How numpy speaks of sizes that do not fit.
+_SIZES = re.compile(
+    r"broadcast|reshape|dimension|shape|axis|axes|out of bounds|aligned|array size|same length|zero-size|to unpack|"
+    r"zip\(\)|match|unsized|empty|iterable|wrong size|negative|array of size"
+)
+
+
+def _wrong_attribute(op: PlanOp) -> dict[str, Any] | None:
+    """What is wrong with the attributes of an operator that was read from bytes, or changed since it was made."""
+    owner, attrs = op.desc.optype.removesuffix("_grad"), op.desc.attrs
+    if not has_op(owner):
+        return None
+    definition = get_op(owner)
+    try:
+        for name in [n for n in definition.attrs if n in attrs]:
+            definition.attrs[name].convert(owner, name, attrs[name])
+    except FluidError as e:
+        return {"summary": e.summary, "expected": e.expected, "received": e.received, "hint": e.hint}
+    for name, spec in definition.attrs.items():
+        if spec.default is REQUIRED and name not in attrs:
+            return {"summary": f"Attribute '{name}' is required!", "expected": f"{name}: {spec.kind} ({spec.doc})"}
+    whole = {name: spec.default for name, spec in definition.attrs.items()} | dict(attrs)
+    wrong = None if definition.check is None else definition.check(whole)
+    return None if wrong is None else {"summary": wrong, "expected": "attributes that fit each other"}
+
+
+def _takes(op: PlanOp) -> dict[str, str]:
+    """Input slot -> what it is; of a gradient operator, what the maker can give it of its operator."""
+    definition = op.definition
+    if not definition.is_grad:
+        return {slot.name: slot.doc for slot in definition.inputs.values()}
+    owner = op.desc.optype.removesuffix("_grad")
+    if not has_op(owner):
+        return {}
+    forward = get_op(owner)
+    outs = {slot.name + GRAD: f"the gradient of {slot.name}" for slot in forward.outputs.values()}
+    return {slot.name: slot.doc for slot in (*forward.inputs.values(), *forward.outputs.values())} | outs
+
+
+def _contract(op: PlanOp, takes: dict[str, str]) -> str | None:
+    """What an operator takes, as a hint."""
+    if op.definition.is_grad:
+        return "append_backward makes it; a gradient has the shape and the dtype of its variable."
+    words = "; ".join(f"{slot}, {doc}" for slot, doc in takes.items())
+    return f"{op.desc.optype} takes {words}." if words else None
+
+
+def within(error: FluidError, op: PlanOp, iteration: int) -> None:
+    """Let an error say that it happened inside a loop; called from the innermost outwards.
+
+    Args:
+        error: the error.
+        op: the operator that runs the block; a branch runs it once, so it is not mentioned.
+        iteration: which iteration it was, from 0.
+    """
+    if not op.desc.optype.startswith("conditional_block"):
+        error.loops.append(iteration_text(op, iteration))
+    error.iteration = None
+
+
+def iteration_text(op: PlanOp, iteration: int) -> str:
+    """An iteration of an operator that runs a block, in words."""
+    return f"iteration {iteration} of {op.desc.optype} (op {op.index} in block {op.block})"
+
+
+def interrupted(error: KeyboardInterrupt, op: PlanOp, iteration: int | None) -> None:
+    """Let an interrupt name the operator and the iterations of the loops around it; called from the innermost outwards.
+
+    Args:
+        error: the interrupt.
+        op: the operator that comes next, or the one that runs the block in which the interrupt came.
+        iteration: which iteration of that block it was; None for the operator that comes next.
+    """
+    if iteration is None:
+        error.add_note(f"Interrupted before {op.text()}.")
+    elif not op.desc.optype.startswith("conditional_block"):
+        where = op.where()
+        error.add_note(f"In {iteration_text(op, iteration)}" + (f", {where.short()}." if where is not None else "."))
+
+
+def other_name(op: PlanOp, scope: Any) -> str | None:
+    """A hint for a parameter without a value whose twin, but for the number in its name, has one.
+
+    Programs share parameters by name, and a network that is built twice gets new names the second time.
+
+    Args:
+        op: the operator that wants the parameter.
+        scope: where its variables are.
+
+    Returns:
+        The hint, or None where that is not the trouble.
+    """
+    outermost = scope.outermost()
+    for name in op.reads():
+        desc = None if op.desc.block is None else op.desc.block.find_var_recursive(name)
+        match = re.fullmatch(r"(.+)_\d+(\..+)", name)
+        if desc is None or match is None or not desc.persistable() or _shape(scope.find_var(name)) is not None:
+            continue
+        alike = re.compile(rf"{re.escape(match[1])}_\d+{re.escape(match[2])}")
+        for other, variable in outermost.vars.items():
+            if alike.fullmatch(other) and _shape(variable) == tuple(desc.shape()):
+                return (
+                    f"programs share parameters by name, and {other} of the same shape has a value: clone the program "
+                    "that has it, clone(for_test=True), or build this one under unique_name.guard()."
+                )
+    return None
+
+
+def _shape(variable: Any) -> tuple[int, ...] | None:
+    """The shape of a variable's tensor; None when it has none."""
+    array = getattr(None if variable is None else variable.value, "array", None)
+    return None if array is None else tuple(array.shape)

@@ -1,0 +1,90 @@
+"""Observers of runs: who is told what each operator took, and when a run is over.
+
+Without any, a run pays one look at an empty list a node, and one at its end.
+"""
+
+from __future__ import annotations
+
+import traceback
+from collections.abc import Callable
+from time import perf_counter_ns
+from typing import Any
+
+from fluidnb.runtime.compile.lowering import PlanOp
+from fluidnb.values.device_context import DeviceContext
+from fluidnb.values.place import CPUPlace, Place
+
+#: ``observer(op, start, end, place)`` with times in ns, after each operator, and where it ran; a control operator comes
+#: after those inside it.
+Observer = Callable[[PlanOp, int, int, Place], None]
+
+_HOST = CPUPlace()
+
+observers: list[Observer] = []
+
+#: ``look(program, scope)`` after each run that went well, in the thread that ran it.
+after_run: list[Callable[[Any, Any], None]] = []
+
+
+def observed(calls: Any, ops: list[PlanOp]) -> None:
+    """Make the calls of a node and tell the observers about each operator.
+
+    Args:
+        calls: iterator over functions with their arguments.
+        ops: the operator of each call.
+    """
+    start, last = perf_counter_ns(), len(ops) - 1
+    for i, (function, args) in enumerate(calls):
+        function(*args)
+        if i == last or ops[i + 1] is not ops[i]:
+            end = perf_counter_ns()
+            for observer in observers:
+                observer(ops[i], start, end, _HOST)
+            start = perf_counter_ns()
+
+
+def observed_on_device(calls: Any, ops: list[PlanOp], context: DeviceContext) -> None:
+    """The same for calls that ask a device for work: its own clock counts, and is read when all is done.
+
+    Args:
+        calls: iterator over functions with their arguments.
+        ops: the operator of each call.
+        context: the device.
+    """
+    marks, made, last = [context.mark()], [], len(ops) - 1
+    for i, (function, args) in enumerate(calls):
+        function(*args)
+        if i == last or ops[i + 1] is not ops[i]:
+            marks.append(context.mark())
+            made.append(ops[i])
+    times = context.times(marks)
+    for op, start, end in zip(made, times, times[1:], strict=False):
+        place = context.place if any(k.place == context.place.kind for k in op.definition.kernels) else _HOST
+        for observer in observers:
+            observer(op, start, end, place)
+
+
+def awaited(calls: Any, context: DeviceContext) -> None:
+    """Make the calls of a node and wait for the device after each, so that one that fails is found: FLAGS_benchmark.
+
+    Args:
+        calls: iterator over functions with their arguments.
+        context: the device.
+    """
+    for function, args in calls:
+        function(*args)
+        context.wait()
+
+
+def over(program: Any, scope: Any) -> None:
+    """Tell those who look that a run is over; what they raise is printed, for the run itself went well.
+
+    Args:
+        program: what ran.
+        scope: where its persistable variables live.
+    """
+    for look in list(after_run):
+        try:
+            look(program, scope)
+        except Exception:
+            traceback.print_exc()

@@ -1,0 +1,70 @@
+"""What the variables around a block were before its operators were bound: one that never ran leaves no trace."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from fluidnb.runtime.compile.lowering import PlanOp
+from fluidnb.runtime.scope import Scope
+from fluidnb.values.tensor import LoDTensor
+from fluidnb.values.variable import Variable
+
+
+class _Row(NamedTuple):
+    first: int
+    name: str
+    variable: Variable | None
+    value: Any
+    array: Any
+    lod: Any
+
+
+class Before:
+    """Binding gives outputs their memory before any call is made; what a stopped run did not reach goes back.
+
+    Args:
+        scope: the block's scope; variables that it does not own are watched.
+
+    Example:
+        >>> from fluidnb.runtime.compile.lowering import Plan
+        >>> before = Before(Scope(Scope(), Plan(fluid.Program().desc, (), (), fluid.CPUPlace()).blocks[0]))
+        >>> before.take_back(0)
+    """
+
+    __slots__ = ("_rows", "_scope")
+
+    def __init__(self, scope: Scope) -> None:
+        self._scope = scope
+        self._rows: list[_Row] = []
+
+    def note(self, op: PlanOp, first: int) -> None:
+        """Remember what an operator may change outside the block, before it is bound.
+
+        Args:
+            op: the operator.
+            first: the index that its first call will have.
+        """
+        scope = self._scope
+        local = scope.block.local
+        for name in (*op.reads(), *op.writes()):
+            if name not in local:
+                variable = scope.find_var(name)
+                value = None if variable is None else variable.value
+                array, lod = (value.array, value.lod_) if type(value) is LoDTensor else (None, ())
+                self._rows.append(_Row(first, name, variable, value, array, lod))
+
+    def take_back(self, reached: int) -> None:
+        """Put back what operators found that were not run.
+
+        Args:
+            reached: index of the first call of the operator at which the run stopped.
+        """
+        for row in reversed(self._rows):
+            if row.first < reached:
+                continue
+            if row.variable is None:
+                self._scope.cell(row.name)[1].erase([row.name])
+                continue
+            row.variable.value = row.value
+            if type(row.value) is LoDTensor:
+                row.value.array, row.value.lod_ = row.array, row.lod

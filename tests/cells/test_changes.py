@@ -1,0 +1,172 @@
+"""Changes of several cells at once, cells that run as parts of another, objects of layers that outlive a cell."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+
+from fluidnb.cells import saved_layer_objects as held
+from fluidnb.cells.cell_log import FragmentLog
+from fluidnb.program import Program, default_main_program, origin
+
+Cell = Callable[[dict[str, Any]], None]
+
+
+class Collects:
+    """Stands for a layer that several calls fill, as an RNN does."""
+
+    __module__ = "fluidnb.layers.of_a_test"
+
+    def __init__(self) -> None:
+        self.names: list[str] = []
+        self.inner: dict[str, Collects] = {}
+
+
+@pytest.fixture
+def ns() -> dict[str, Any]:
+    return {}
+
+
+@pytest.fixture
+def log(programs: tuple[Program, Program], ns: dict[str, Any]) -> Iterator[FragmentLog]:
+    """A log whose cells are functions of the Python names; all of them may read ``it``."""
+    yield FragmentLog(lambda task: task.source(ns), ns, lambda task: {"it"})
+
+
+def source(name: str, fail: bool = False) -> Cell:
+    """A cell with one operator."""
+
+    def cell(ns: dict[str, Any]) -> None:
+        default_main_program().current_block().append_op("t_source", {}, {"Out": name}, {"shape": [1]})
+        if fail:
+            raise RuntimeError("a mistake")
+
+    return cell
+
+
+def made() -> list[str]:
+    return [op.output("Out")[0] for op in default_main_program().global_block().desc.ops]
+
+
+def test_others_change_and_go_with_a_cell(log: FragmentLog) -> None:
+    for name in "abcd":
+        log.run(name, source(name))
+    report = log.run("c", source("c2"), "C", "what the user ran", {"a": None, "b": source("b2")})
+    assert made() == ["b2", "c2", "d"]
+    assert (report.executed, report.removed, report.kept) == (["C", "b"], ["a"], ["d"])
+    log.undo()
+    assert made() == ["a", "b", "c", "d"]
+    before = log.fragments
+    with pytest.raises(RuntimeError):
+        log.run("a", source("a2", fail=True), "A", "what the user ran", {"c": source("c2")})
+    assert (made(), log.fragments) == (["a", "b", "c", "d"], before)
+    report = log.run("a", source("a2"), "A", "what the user ran", {"c": source("c2", fail=True)})
+    assert (report.stale, made()) == ({"c": "RuntimeError: a mistake"}, ["a2", "b", "d"])
+
+
+def test_a_cell_moves_to_the_end(log: FragmentLog) -> None:
+    for name in "abc":
+        log.run(name, source(name))
+    assert log.run("a", source("a2"), last=True).executed == ["a"]
+    assert made() == ["b", "c", "a2"]
+    assert [f.key for f in log.fragments] == ["b", "c", "a"]
+
+
+def test_a_removal_changes_others(log: FragmentLog) -> None:
+    for name in "abc":
+        log.run(name, source(name))
+    report = log.drop("b", others={"c": source("c2")}, cause="b and a part of c")
+    assert made() == ["a", "c2"]
+    assert (report.removed, report.executed) == (["b"], ["c"])
+    assert log.drop(others={}).removed == []
+
+
+def test_a_stale_cell_whose_source_changed_is_not_put_back_as_it_was(log: FragmentLog) -> None:
+    log.run("a", source("a"))
+    log.run("b", source("b"))
+    report = log.drop(others={"b": source("b", fail=True)}, cause="a part of b")
+    assert "a mistake" in report.stale["b"]
+    assert made() == ["a"]
+    assert log.run("a", source("a2")).stale == {}
+    assert made() == ["a2"]
+    assert log.find("b").stale
+
+
+def test_a_part_has_a_run_of_its_own(log: FragmentLog, ns: dict[str, Any]) -> None:
+    def whole(ns: dict[str, Any]) -> None:
+        block = default_main_program().global_block()
+        ns["x"] = block.create_var(name="x", shape=[1], dtype="float32")
+        with origin.part("p", "part"):
+            ns["y"] = block.create_var(name="y", shape=[1], dtype="float32")
+            ns["program"] = Program()
+            with origin.part("q", "part of the part"):
+                ns["program"].random_seed = 3
+        ns["z"] = block.create_var(name="z", shape=[1], dtype="float32")
+
+    log.run("w", whole)
+    old = ns["y"]
+    assert [ns[name].fragment for name in "xyz"] == ["w", "p", "w"]
+    log.run("w", whole)
+    assert ns["y"] is old, "the same cell builds the same"
+    log.run("w", lambda ns: (whole(ns), ns["program"].global_block().create_var(name="more", shape=[1])))
+    assert "was replaced" in old.origin.fate
+    with pytest.raises(ValueError, match='variable y was replaced when cell "w" was run again'):
+        _ = old.shape
+    assert ns["y"].shape == (1,)
+    log.drop("w")
+    assert "x" not in default_main_program().global_block().vars
+
+
+def test_an_object_of_a_layer_is_put_back(log: FragmentLog, ns: dict[str, Any]) -> None:
+    def make(ns: dict[str, Any]) -> None:
+        ns["it"] = Collects()
+
+    def fill(name: str) -> Cell:
+        def cell(ns: dict[str, Any]) -> None:
+            ns["it"].names.append(name)
+            ns["it"].inner.setdefault("in", Collects()).names.append(name)
+
+        return cell
+
+    def read(ns: dict[str, Any]) -> None:
+        ns["seen"] = list(ns["it"].names), list(ns["it"].inner["in"].names)
+
+    log.run("make", make)
+    log.run("one", fill("one"))
+    log.run("two", fill("two"))
+    log.run("read", read)
+    assert ns["seen"] == (["one", "two"], ["one", "two"])
+    assert log.run("one", fill("three")).executed == ["one", "two", "read"]
+    assert ns["seen"] == (["three", "two"], ["three", "two"])
+    assert log.run("two", fill("two")).kept == ["read"]
+    log.drop("two")
+    assert ns["seen"] == (["three"], ["three"])
+    log.undo()
+    assert ns["seen"] == (["three", "two"], ["three", "two"])
+
+    def half(ns: dict[str, Any]) -> None:
+        fill("four")(ns)
+        raise RuntimeError("a mistake")
+
+    with pytest.raises(RuntimeError):
+        log.run("five", half)
+    assert ns["it"].names == ["three", "two"]
+    log.drop("one", "two", "read")
+    assert (ns["it"].names, ns["it"].inner) == ([], {})
+
+
+def test_what_is_held() -> None:
+    it, plain = Collects(), {"names": 1}
+    it.inner["other"] = Collects()
+    shots = held.take([it, plain, 3, Collects, it])
+    assert {id(shot.thing) for shot in shots} == {id(it), id(it.inner["other"])}
+    whole = next(shot for shot in shots if shot.thing is it)
+    it.names.append("new")
+    assert not whole.holds()
+    assert whole.same(whole)
+    whole.put_back()
+    assert whole.holds()
+    it.names.append("newer")
+    assert whole.state["names"] == []
