@@ -106,7 +106,7 @@ if TYPE_CHECKING:
     from fluidnb.values import LoDTensorArray as LoDTensorArray
     from fluidnb.values import create_lod_tensor as create_lod_tensor
     from fluidnb.values import create_random_int_lodtensor as create_random_int_lodtensor
-    from fluidnb.viz.progress import progress as progress
+    from fluidnb.viz.time.progress import progress as progress
 
     Tensor = LoDTensor
 

@@ -18,7 +18,7 @@ from fluidnb.program.printing import (
     repr_op,
     repr_var,
 )
-from fluidnb.viz.block_dot import draw_block_graphviz
+from fluidnb.viz.program.fluid_dot import draw_block_graphviz
 
 __all__ = [
     "draw_block_graphviz", "index_view", "op_repr_handlers", "pprint_block_codes", "pprint_program_codes", "repr_attr",

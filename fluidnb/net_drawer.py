@@ -15,7 +15,7 @@ from collections.abc import Mapping
 from fluidnb.files.atomic_write import atomic_write
 from fluidnb.graphviz import attributes
 from fluidnb.program import Program
-from fluidnb.viz.block_dot import programs_dot
+from fluidnb.viz.program.fluid_dot import programs_dot
 
 __all__ = ["draw_graph"]
 

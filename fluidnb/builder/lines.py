@@ -7,8 +7,8 @@ import textwrap
 from fluidnb.builder.draft import Draft
 from fluidnb.builder.recipes import Recipe
 from fluidnb.builder.rehearsal import Rehearsal
-from fluidnb.viz.model import VarRow, plural
-from fluidnb.viz.spans import Line, columns
+from fluidnb.viz.base.styled_text import Line, columns, plural
+from fluidnb.viz.program.model import VarRow
 
 
 def draft_lines(draft: Draft, rehearsal: Rehearsal | None) -> list[Line]:

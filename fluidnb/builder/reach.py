@@ -11,8 +11,8 @@ from fluidnb.builder.arguments import Argument
 from fluidnb.op import has_grad, has_op
 from fluidnb.program import Program, Variable
 from fluidnb.program.stale_handles import is_live
-from fluidnb.viz.model import VarRow
-from fluidnb.viz.program_reader import read_var
+from fluidnb.viz.program.model import VarRow
+from fluidnb.viz.program.reader import read_var
 
 _INTS = ("int64", "int32", "int16", "int8", "uint8")
 

@@ -22,8 +22,8 @@ from fluidnb.program.op_roles import role_of
 from fluidnb.program.stale_handles import is_live
 from fluidnb.program.unique_name import UniqueNameGenerator
 from fluidnb.runtime import Scope, global_scope, scope_guard
-from fluidnb.viz.model import VarRow
-from fluidnb.viz.program_reader import read_var
+from fluidnb.viz.program.model import VarRow
+from fluidnb.viz.program.reader import read_var
 
 
 @dataclass(frozen=True, slots=True)

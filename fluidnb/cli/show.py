@@ -15,7 +15,7 @@ from fluidnb.files.atomic_write import atomic_write
 
 if TYPE_CHECKING:
     from fluidnb.viz import ProgramPicture
-    from fluidnb.viz.spans import Line
+    from fluidnb.viz.base.styled_text import Line
 
 
 def arguments(parser: ArgumentParser) -> None:
@@ -66,7 +66,7 @@ def _lines(picture: ProgramPicture, options: Namespace) -> list[Line]:
 
 def _counts(picture: ProgramPicture) -> list[Line]:
     """How often each operator occurs, the most frequent first."""
-    from fluidnb.viz.spans import columns
+    from fluidnb.viz.base.styled_text import columns
 
     found = Counter((op.type, op.role) for block in (picture.root, *picture.loose) for _, op in block.walk())
     often = sorted(found.items(), key=lambda item: (-item[1], item[0]))

@@ -11,7 +11,7 @@ from fluidnb.dap.references import BASE
 from fluidnb.debug.snapshot import OpSpot
 from fluidnb.errors import NotFound
 from fluidnb.program import Program
-from fluidnb.viz.program_reader import read_op
+from fluidnb.viz.program.reader import read_op
 
 Source = dict[str, Any]
 

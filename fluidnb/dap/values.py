@@ -18,10 +18,10 @@ from fluidnb.values.copies import is_on_device
 from fluidnb.values.far import part_of
 from fluidnb.values.selected_rows import SelectedRows
 from fluidnb.values.tensor import LoDTensor
-from fluidnb.viz.model import TensorSummary
-from fluidnb.viz.program_reader import read_op
-from fluidnb.viz.text import lod_text
-from fluidnb.viz.values_reader import read_tensor
+from fluidnb.viz.program.reader import read_op
+from fluidnb.viz.values.model import TensorSummary
+from fluidnb.viz.values.reader import read_tensor
+from fluidnb.viz.values.text import lod_text
 
 Row = dict[str, Any]
 

@@ -19,16 +19,16 @@ from fluidnb.expressions import tree_of
 from fluidnb.values.copies import is_on_device
 from fluidnb.values.far import printed
 from fluidnb.values.tensor import LoDTensor
-from fluidnb.viz.graph_text import graph_lines
-from fluidnb.viz.level import level, part
-from fluidnb.viz.program_reader import read_program
-from fluidnb.viz.session_values import read_values
-from fluidnb.viz.session_view import breakpoint_lines, finding_lines, history_lines, session_lines
-from fluidnb.viz.spans import Line, columns
-from fluidnb.viz.text import scope_lines, tensor_lines
-from fluidnb.viz.tree import read_tree, tree_lines
-from fluidnb.viz.uses import uses_lines, uses_of
-from fluidnb.viz.values_reader import read_scope, read_tensor
+from fluidnb.viz.base.styled_text import Line, columns
+from fluidnb.viz.program.block_tree import read_tree, tree_lines
+from fluidnb.viz.program.graph_level import level, part
+from fluidnb.viz.program.graph_text import graph_lines
+from fluidnb.viz.program.reader import read_program
+from fluidnb.viz.program.uses import uses_lines, uses_of
+from fluidnb.viz.session.text import breakpoint_lines, finding_lines, history_lines, session_lines
+from fluidnb.viz.session.values import read_values
+from fluidnb.viz.values.reader import read_scope, read_tensor
+from fluidnb.viz.values.text import scope_lines, tensor_lines
 
 Act = Callable[[Session, str, int], list[Line]]
 

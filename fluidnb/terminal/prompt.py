@@ -14,7 +14,7 @@ from fluidnb.errors import FluidError
 from fluidnb.op import all_ops
 from fluidnb.program import hooks
 from fluidnb.terminal.commands import COMMANDS, command_of, run_command, view
-from fluidnb.viz.spans import Line, ansi, plain
+from fluidnb.viz.base.styled_text import Line, ansi, plain
 
 
 class Prompt(cmd.Cmd):

@@ -6,36 +6,40 @@ Example:
     program  1 block
 """
 
-from fluidnb.viz.curves import Curve, bars
-from fluidnb.viz.curves_svg import curves_svg
-from fluidnb.viz.dot import dot_svg, dot_text
-from fluidnb.viz.gradients import Gradients, gradient_lines
-from fluidnb.viz.gradients_svg import gradients_html, gradients_svg
-from fluidnb.viz.graph_text import graph_lines
-from fluidnb.viz.growth import Growth, growth_html, growth_lines
-from fluidnb.viz.html import boxed, graph_html, lines_html, program_html
-from fluidnb.viz.level import level, part
-from fluidnb.viz.memory_reader import read_memory
-from fluidnb.viz.memory_svg import arena_svg
-from fluidnb.viz.memory_view import memory_html, memory_lines
-from fluidnb.viz.model import BlockRow, Held, OpRow, ProgramPicture, ScopeRow, SlotRow, TensorSummary, VarRow
-from fluidnb.viz.op_card import card_lines
-from fluidnb.viz.op_sheet import OpSheet, read_op
-from fluidnb.viz.op_text import list_lines, sheet_lines
-from fluidnb.viz.picture import Picture
-from fluidnb.viz.preview import Preview, read_preview
-from fluidnb.viz.program_reader import read_block, read_program
-from fluidnb.viz.reprs import install, repr_html
-from fluidnb.viz.scope_html import scope_html, tensor_html
-from fluidnb.viz.select import select
-from fluidnb.viz.spans import ansi, plain, rich_text
-from fluidnb.viz.svg import program_svg
-from fluidnb.viz.text import program_lines, scope_lines, tensor_lines
-from fluidnb.viz.timeline import read_timeline, timeline_lines
-from fluidnb.viz.timeline_svg import timeline_html, timeline_svg
-from fluidnb.viz.tree import BlockLine, read_tree, tree_lines
-from fluidnb.viz.uses import Uses, uses_lines, uses_of
-from fluidnb.viz.values_reader import read_scope, read_tensor, sparkline
+from fluidnb.viz.base.curves import Curve, bars, sparkline
+from fluidnb.viz.base.curves_svg import curves_svg
+from fluidnb.viz.base.display_object import Picture
+from fluidnb.viz.base.html import boxed, lines_html
+from fluidnb.viz.base.styled_text import ansi, plain, rich_text
+from fluidnb.viz.memory.growth import Growth, growth_html, growth_lines
+from fluidnb.viz.memory.html import memory_html
+from fluidnb.viz.memory.reader import read_memory
+from fluidnb.viz.memory.svg import arena_svg
+from fluidnb.viz.memory.text import memory_lines
+from fluidnb.viz.notebook_reprs import install, repr_html
+from fluidnb.viz.program.block_tree import BlockLine, read_tree, tree_lines
+from fluidnb.viz.program.filter import select
+from fluidnb.viz.program.graph_level import level, part
+from fluidnb.viz.program.graph_text import graph_lines
+from fluidnb.viz.program.graphviz import dot_svg, dot_text
+from fluidnb.viz.program.html import graph_html, program_html
+from fluidnb.viz.program.model import BlockRow, OpRow, ProgramPicture, SlotRow, VarRow
+from fluidnb.viz.program.op_details import card_lines
+from fluidnb.viz.program.op_type import OpSheet, read_op
+from fluidnb.viz.program.op_type_text import list_lines, sheet_lines
+from fluidnb.viz.program.reader import read_block, read_program
+from fluidnb.viz.program.svg import program_svg
+from fluidnb.viz.program.text import program_lines
+from fluidnb.viz.program.uses import Uses, uses_lines, uses_of
+from fluidnb.viz.time.gradients import Gradients, gradient_lines
+from fluidnb.viz.time.gradients_svg import gradients_html, gradients_svg
+from fluidnb.viz.time.timeline import read_timeline, timeline_lines
+from fluidnb.viz.time.timeline_svg import timeline_html, timeline_svg
+from fluidnb.viz.values.html import scope_html, tensor_html
+from fluidnb.viz.values.model import Held, ScopeRow, TensorSummary
+from fluidnb.viz.values.preview import Preview, read_preview
+from fluidnb.viz.values.reader import read_scope, read_tensor
+from fluidnb.viz.values.text import scope_lines, tensor_lines
 
 __all__ = [
     "BlockLine",

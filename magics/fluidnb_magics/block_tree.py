@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from fluidnb.program import Program
-from fluidnb.viz.tree import BlockLine, read_tree
+from fluidnb.viz.program.block_tree import BlockLine, read_tree
 from fluidnb_magics.groups import OPEN
 from fluidnb_magics.workbench import Workbench
 

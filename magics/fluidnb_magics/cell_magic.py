@@ -10,8 +10,8 @@ from IPython.core.magic import Magics, cell_magic, magics_class
 from IPython.core.magic_arguments import argument, magic_arguments
 
 from fluidnb.program import Variable
-from fluidnb.viz.devices import device_name
-from fluidnb.viz.spans import Line
+from fluidnb.viz.base.device_names import device_name
+from fluidnb.viz.base.styled_text import Line
 from fluidnb_magics import running
 from fluidnb_magics.argument_lines import parse_argstring
 from fluidnb_magics.cells import Cell

@@ -11,9 +11,9 @@ from fluidnb.op import all_ops
 from fluidnb.program import Program
 from fluidnb.runtime import global_scope
 from fluidnb.terminal.commands import COMMANDS as STEPS
-from fluidnb.viz.fold import FOLDS
-from fluidnb.viz.model import ROLES
-from fluidnb.viz.select import FIELDS
+from fluidnb.viz.program.collapse import FOLDS
+from fluidnb.viz.program.filter import FIELDS
+from fluidnb.viz.program.model import ROLES
 from fluidnb_magics.builder import Site
 from fluidnb_magics.commands import COMMANDS
 from fluidnb_magics.commands.teach import lesson_words

@@ -10,7 +10,7 @@ from fluidnb import viz
 from fluidnb.program import Program, hooks
 from fluidnb.runtime import Scope
 from fluidnb.values.tensor import LoDTensor
-from fluidnb.viz.spans import Line
+from fluidnb.viz.base.styled_text import Line
 from fluidnb_magics.cell_magic import FluidCells
 from fluidnb_magics.cells import forget_files
 from fluidnb_magics.commands.old_names import take_back

@@ -11,7 +11,7 @@ from fluidnb.dap.adapter import Adapter
 from fluidnb.debug.session import Session
 from fluidnb.errors import FluidError
 from fluidnb.terminal.commands import run_command
-from fluidnb.viz.spans import plain
+from fluidnb.viz.base.styled_text import plain
 from fluidnb_magics.kernel_private import Message
 from fluidnb_magics.lab_console import Console
 

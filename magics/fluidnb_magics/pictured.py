@@ -5,7 +5,7 @@ from __future__ import annotations
 from fluidnb.program import Block, Operator, Program, Variable
 from fluidnb.program.origin import fragment_key
 from fluidnb.viz import BlockRow, ProgramPicture, part, read_block, read_program, repr_html
-from fluidnb.viz.level import SPAN
+from fluidnb.viz.program.graph_level import SPAN
 from fluidnb_magics.expressions import evaluate
 from fluidnb_magics.showing import show
 from fluidnb_magics.workbench import Workbench

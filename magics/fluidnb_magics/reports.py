@@ -8,8 +8,7 @@ from fluidnb.cells.cell_log import Fragment, Report
 from fluidnb.program import Program
 from fluidnb.program.origin import fragment_key
 from fluidnb.runtime import global_scope
-from fluidnb.viz.model import plural
-from fluidnb.viz.spans import Line
+from fluidnb.viz.base.styled_text import Line, plural
 from fluidnb_magics.groups import Placed
 from fluidnb_magics.session_programs import DEFAULT
 from fluidnb_magics.workbench import Workbench

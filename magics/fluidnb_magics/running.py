@@ -14,8 +14,8 @@ from fluidnb.runtime import Executor, global_scope
 from fluidnb.runtime.interpreter.checkpoint import Checkpoint
 from fluidnb.runtime.run_numbers import coming_run, count_from
 from fluidnb.viz import lines_html, plain, read_tensor, tensor_lines
-from fluidnb.viz.progress import Progress
-from fluidnb.viz.spans import Line
+from fluidnb.viz.base.styled_text import Line
+from fluidnb.viz.time.progress import Progress
 
 
 class Fetched(list[Any]):

@@ -9,8 +9,9 @@ from typing import Any
 
 from IPython.display import display
 
-from fluidnb.viz import Picture, outlet
-from fluidnb.viz.spans import Line
+from fluidnb.viz import Picture
+from fluidnb.viz.base import display_target
+from fluidnb.viz.base.styled_text import Line
 
 
 def show(shell: Any, lines: Sequence[Line], html: Callable[[], str] | None = None) -> None:
@@ -37,4 +38,4 @@ def is_watched(shell: Any) -> bool:
         shell: the IPython shell.
     """
     kernel = getattr(shell, "kernel", None)
-    return kernel is not None and outlet.is_watched(kernel)
+    return kernel is not None and display_target.is_watched(kernel)

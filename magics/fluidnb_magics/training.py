@@ -20,11 +20,11 @@ from fluidnb.runtime import Executor, global_scope
 from fluidnb.runtime.interrupt import whole_runs
 from fluidnb.values.copies import on_host
 from fluidnb.values.tensor import array_of
-from fluidnb.viz.backward_lesson_examples import forward_part
-from fluidnb.viz.curves_svg import Trace
-from fluidnb.viz.gradients import Gradients
-from fluidnb.viz.progress import Progress
-from fluidnb.viz.progress_faces import State
+from fluidnb.viz.base.curves_svg import Trace
+from fluidnb.viz.lessons.backward.examples import forward_part
+from fluidnb.viz.time.gradients import Gradients
+from fluidnb.viz.time.progress import Progress
+from fluidnb.viz.time.progress_renderings import State
 from fluidnb_magics.running import without_change
 
 Reader = Callable[[], Iterable[Any]] | Iterable[Any]

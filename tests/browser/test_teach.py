@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 
 from fluidnb.viz import plain
-from fluidnb.viz.backward_lesson import read_backward_example
-from fluidnb.viz.backward_lesson_faces import step_lines
-from fluidnb.viz.lod_lesson import read_lod_lesson
-from fluidnb.viz.optimizer_lesson import parse_choice, read_optimizer_lesson
+from fluidnb.viz.lessons.backward.model import read_backward_example
+from fluidnb.viz.lessons.backward.renderings import step_lines
+from fluidnb.viz.lessons.lod.model import read_lod_lesson
+from fluidnb.viz.lessons.optimizer.model import parse_choice, read_optimizer_lesson
 from tests.browser.lab import Notebook
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]

@@ -14,10 +14,10 @@ from fluidnb.debug.flow import gradient_flow
 from fluidnb.errors import NotFound, OpValueError
 from fluidnb.terminal.commands import run_command
 from fluidnb.terminal.prompt import Prompt, help_lines
-from fluidnb.viz.reprs import repr_html
-from fluidnb.viz.session_html import session_html
-from fluidnb.viz.session_values import read_values
-from fluidnb.viz.spans import plain
+from fluidnb.viz.base.styled_text import plain
+from fluidnb.viz.notebook_reprs import repr_html
+from fluidnb.viz.session.html import session_html
+from fluidnb.viz.session.values import read_values
 
 ROW = np.ones((1, 2), "float32")
 

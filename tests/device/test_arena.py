@@ -20,8 +20,8 @@ from fluidnb.runtime.replay.replay_memory import root
 from fluidnb.runtime.replay.segment import Node
 from fluidnb.values import DeviceContext, LoDTensor, VarType
 from fluidnb.values.copies import is_on_device
-from fluidnb.viz.memory_model import MemoryPicture
-from fluidnb.viz.memory_reader import _arrays
+from fluidnb.viz.memory.model import MemoryPicture
+from fluidnb.viz.memory.reader import _arrays
 from fluidnb_kernels.cuda import backend
 from fluidnb_kernels.device.context import CUDADeviceContext
 from tests.fuzz.nests import Nest, feed, weights

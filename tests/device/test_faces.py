@@ -9,14 +9,15 @@ import fluidnb as fluid
 from fluidnb import layers
 from fluidnb.debug.profile import profile_steps
 from fluidnb.viz import plain
-from fluidnb.viz.memory_reader import read_memory
-from fluidnb.viz.memory_view import memory_html, memory_lines
-from fluidnb.viz.reprs import repr_html
-from fluidnb.viz.session_values import read_values
-from fluidnb.viz.session_view import session_lines, value_lines
-from fluidnb.viz.text import scope_lines, tensor_lines
-from fluidnb.viz.timeline import read_timeline, timeline_lines
-from fluidnb.viz.values_reader import read_scope, read_tensor
+from fluidnb.viz.memory.html import memory_html
+from fluidnb.viz.memory.reader import read_memory
+from fluidnb.viz.memory.text import memory_lines
+from fluidnb.viz.notebook_reprs import repr_html
+from fluidnb.viz.session.text import session_lines, value_lines
+from fluidnb.viz.session.values import read_values
+from fluidnb.viz.time.timeline import read_timeline, timeline_lines
+from fluidnb.viz.values.reader import read_scope, read_tensor
+from fluidnb.viz.values.text import scope_lines, tensor_lines
 
 FEED = {"x": np.linspace(0, 1, 60, dtype="float32").reshape(3, 20)}
 

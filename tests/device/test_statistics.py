@@ -24,11 +24,11 @@ from fluidnb.runtime.scope import Scope
 from fluidnb.terminal.commands import run_command
 from fluidnb.values.far import FarArray
 from fluidnb.viz import plain
-from fluidnb.viz.gradients import Gradients
-from fluidnb.viz.panel_values import Window, read_opened, read_window
-from fluidnb.viz.progress import Progress
-from fluidnb.viz.reprs import repr_html
-from fluidnb.viz.values_reader import read_scope, read_tensor
+from fluidnb.viz.notebook_reprs import repr_html
+from fluidnb.viz.session.panel_values import Window, read_opened, read_window
+from fluidnb.viz.time.gradients import Gradients
+from fluidnb.viz.time.progress import Progress
+from fluidnb.viz.values.reader import read_scope, read_tensor
 from fluidnb_kernels.standin import runtime
 from fluidnb_magics.widgets.scope_explorer import ScopeExplorer
 from tests.magics.conftest import Session, session

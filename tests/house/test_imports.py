@@ -139,7 +139,7 @@ def test_imports_only_go_down(folder: str) -> None:
         ("fluidnb/compat/pd.py", "from fluidnb import testing", True),
         ("fluidnb/executor.py", "from fluidnb.runtime import Executor", False),
         ("fluidnb/__init__.py", "def load_ipython_extension(shell):\n    import fluidnb_magics", False),
-        ("fluidnb/viz/svg.py", "import fluidnb_magics", True),
+        ("fluidnb/viz/program/svg.py", "import fluidnb_magics", True),
         ("fluidnb_kernels/relu.py", "from fluidnb.op import op", False),
         ("fluidnb_kernels/relu.py", "from fluidnb.runtime import Plan", True),
         ("fluidnb_kernels/lab/cases.py", "from fluidnb.runtime import Plan", False),

@@ -19,8 +19,8 @@ from fluidnb.debug.forward import forward_of
 from fluidnb.errors import NotFound
 from fluidnb.op import EMPTY
 from fluidnb.viz import ProgramPicture, level, read_program, select
-from fluidnb.viz.dot import dot_svg
-from fluidnb.viz.table import read_table
+from fluidnb.viz.program.graphviz import dot_svg
+from fluidnb.viz.program.table import read_table
 from fluidnb_magics.changes import Changes
 from fluidnb_magics.selection import Chosen
 from fluidnb_magics.widgets.explorer import Explorer

@@ -10,7 +10,7 @@ import pytest
 
 import fluidnb as fluid
 from fluidnb.errors import OpValueError
-from fluidnb.viz.spans import COLOURS, Line
+from fluidnb.viz.base.styled_text import COLOURS, Line
 from fluidnb_magics.selection import Chosen, Selection
 from fluidnb_magics.widgets.face import Face, script, show_face, style
 from tests.magics.conftest import Session

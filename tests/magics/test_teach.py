@@ -12,9 +12,9 @@ from IPython.core.error import UsageError
 import fluidnb as fluid
 from fluidnb.errors import FluidError, NotFound
 from fluidnb.viz import plain
-from fluidnb.viz.backward_lesson import read_backward_example, read_backward_lesson
-from fluidnb.viz.optimizer_lesson import Choice
-from fluidnb.viz.optimizer_lesson_kinds import DECAYS, OPTIMIZERS, SCHEDULES, SURFACES
+from fluidnb.viz.lessons.backward.model import read_backward_example, read_backward_lesson
+from fluidnb.viz.lessons.optimizer.choices import DECAYS, OPTIMIZERS, SCHEDULES, SURFACES
+from fluidnb.viz.lessons.optimizer.model import Choice
 from fluidnb_magics.widgets.backward_lesson import BackwardLessonFace
 from fluidnb_magics.widgets.face import script, style
 from fluidnb_magics.widgets.lod_lesson import LodLessonFace

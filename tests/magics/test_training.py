@@ -65,7 +65,7 @@ def test_means_of_each_pass_and_of_a_validation(net: Session) -> None:
     main = fluid.default_main_program()
     values = net.names
     feed = {"x": np.stack([v for v, _ in values["rows"]()]), "y": np.array([[t] for _, t in values["rows"]()])}
-    from fluidnb.viz.backward_lesson_examples import forward_part
+    from fluidnb.viz.lessons.backward.examples import forward_part
 
     test = forward_part(main).clone(for_test=True)
     loss, acc = fluid.Executor().run(test, feed=feed, fetch_list=["loss", "acc"])

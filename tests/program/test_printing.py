@@ -14,7 +14,7 @@ from fluidnb.program.pseudo_code import op_code, value_code, var_code
 from fluidnb.proto.desc import OpDesc
 from fluidnb.proto.framework_pb2 import BlockDesc as BlockDescMessage
 from fluidnb.values.dtypes import VarType
-from fluidnb.viz.block_dot import draw_block_graphviz
+from fluidnb.viz.program.fluid_dot import draw_block_graphviz
 
 
 @pytest.fixture

@@ -13,10 +13,10 @@ from fluidnb.backward.watch import watched, watching
 from fluidnb.errors import NotFound, OpValueError
 from fluidnb.program import Program, unique_name
 from fluidnb.viz import plain, read_program
-from fluidnb.viz.backward_lesson import BackwardLesson, read_backward_example, read_backward_lesson
-from fluidnb.viz.backward_lesson_examples import EXAMPLES, example, find_loss, forward_part
-from fluidnb.viz.backward_lesson_faces import backward_lesson_html, backward_lesson_lines, step_lines
-from fluidnb.viz.backward_lesson_svg import MOST, backward_svg
+from fluidnb.viz.lessons.backward.examples import EXAMPLES, example, find_loss, forward_part
+from fluidnb.viz.lessons.backward.model import BackwardLesson, read_backward_example, read_backward_lesson
+from fluidnb.viz.lessons.backward.renderings import backward_lesson_html, backward_lesson_lines, step_lines
+from fluidnb.viz.lessons.backward.svg import MOST, backward_svg
 from tests.viz import programs
 
 layers = fluid.layers

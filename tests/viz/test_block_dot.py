@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 import fluidnb as fluid
-from fluidnb.viz.block_dot import block_dot
+from fluidnb.viz.program.fluid_dot import block_dot
 
 L = fluid.layers
 

@@ -16,8 +16,8 @@ from fluidnb import viz
 from fluidnb.errors import NotFound, OpValueError
 from fluidnb.program import Program
 from fluidnb.proto.desc import OpDesc, ProgramDesc
-from fluidnb.viz.fold import FOLDS, unfold
-from fluidnb.viz.model import ROLES, BlockRow, OpRow, ProgramPicture, SlotRow, VarRow
+from fluidnb.viz.program.collapse import FOLDS, unfold
+from fluidnb.viz.program.model import ROLES, BlockRow, OpRow, ProgramPicture, SlotRow, VarRow
 from tests.viz.programs import PROGRAMS
 
 NAMES = st.sampled_from(["x", "fc_0.tmp_0", "fc_0.w_0", "fc_0.tmp_0@GRAD", "fc_1.tmp_0"])

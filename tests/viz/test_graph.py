@@ -15,10 +15,10 @@ from hypothesis import strategies as st
 from fluidnb import viz
 from fluidnb.errors import NotFound, OpValueError
 from fluidnb.program import Program
-from fluidnb.viz.edges import flows, lanes
-from fluidnb.viz.fold import unfold
-from fluidnb.viz.level import FEW, MOST, fold_chains
-from fluidnb.viz.model import BlockRow, OpRow, ProgramPicture, SlotRow, VarRow
+from fluidnb.viz.program.collapse import unfold
+from fluidnb.viz.program.data_flow import flows, lanes
+from fluidnb.viz.program.graph_level import FEW, MOST, fold_chains
+from fluidnb.viz.program.model import BlockRow, OpRow, ProgramPicture, SlotRow, VarRow
 
 
 def slot(*names: str) -> tuple[SlotRow, ...]:

@@ -12,9 +12,9 @@ import pytest
 import fluidnb as fluid
 from fluidnb import memory, viz
 from fluidnb.errors import NotFound
-from fluidnb.viz.curves import Curve
-from fluidnb.viz.gradients import GradientPicture, Gradients, ParameterRow, log_bars, norm
-from fluidnb.viz.growth import Growth, GrowthPicture, Sample
+from fluidnb.viz.base.curves import Curve
+from fluidnb.viz.memory.growth import Growth, GrowthPicture, Sample
+from fluidnb.viz.time.gradients import GradientPicture, Gradients, ParameterRow, log_bars, norm
 from tests.viz import memory_models
 from tests.viz.conftest import same_as_golden
 

@@ -11,10 +11,10 @@ from fluidnb.errors import OpValueError
 from fluidnb.values.rank_table import LoDRankTable
 from fluidnb.values.selected_rows import SelectedRows
 from fluidnb.values.tensor import LoDTensor, LoDTensorArray
-from fluidnb.viz.outline import held_at, read_outline
-from fluidnb.viz.tracked import Tracked
-from fluidnb.viz.value_page import View, plane_image, plane_picture, read_page
-from fluidnb.viz.values_reader import levels
+from fluidnb.viz.values.history import Tracked
+from fluidnb.viz.values.reader import levels
+from fluidnb.viz.values.scope_tree import held_at, read_outline
+from fluidnb.viz.values.tensor_window import View, plane_image, plane_picture, read_page
 
 
 def test_every_window_shows_the_elements_that_numpy_has_there() -> None:

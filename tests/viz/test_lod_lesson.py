@@ -10,8 +10,8 @@ import fluidnb as fluid
 from fluidnb.errors import FluidError, OpValueError
 from fluidnb.program import unique_name
 from fluidnb.viz import plain
-from fluidnb.viz.lod_lesson import parse_lengths, read_lod_lesson
-from fluidnb.viz.lod_lesson_faces import lod_lesson_html, lod_lesson_lines, lod_lesson_svg
+from fluidnb.viz.lessons.lod.model import parse_lengths, read_lod_lesson
+from fluidnb.viz.lessons.lod.renderings import lod_lesson_html, lod_lesson_lines, lod_lesson_svg
 
 
 def test_the_batch_of_the_guide() -> None:

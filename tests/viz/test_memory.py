@@ -17,8 +17,8 @@ from fluidnb.memory import Stats
 from fluidnb.runtime.compile.arena import place
 from fluidnb.runtime.program_state import program_state
 from fluidnb.runtime.replay.replay import buffer_placement as placing
-from fluidnb.viz.buffer_groups import Groups
-from fluidnb.viz.memory_model import ArenaMap, Buffer, Holder, MemoryPicture, PoolPicture, Step
+from fluidnb.viz.memory.buffer_aliases import Groups
+from fluidnb.viz.memory.model import ArenaMap, Buffer, Holder, MemoryPicture, PoolPicture, Step
 from tests.viz import memory_models
 from tests.viz.conftest import same_as_golden
 

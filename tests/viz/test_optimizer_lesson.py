@@ -13,10 +13,10 @@ import fluidnb as fluid
 from fluidnb.errors import FluidError, NotFound, OpValueError
 from fluidnb.program import unique_name
 from fluidnb.viz import plain
-from fluidnb.viz.optimizer_lesson import Choice, heights, parse_choice, read_optimizer_lesson
-from fluidnb.viz.optimizer_lesson_faces import optimizer_lesson_html, optimizer_lesson_lines
-from fluidnb.viz.optimizer_lesson_kinds import DECAYS, OPTIMIZERS, SCHEDULES, SURFACES
-from fluidnb.viz.optimizer_lesson_map import optimizer_map_svg
+from fluidnb.viz.lessons.optimizer.choices import DECAYS, OPTIMIZERS, SCHEDULES, SURFACES
+from fluidnb.viz.lessons.optimizer.map_svg import optimizer_map_svg
+from fluidnb.viz.lessons.optimizer.model import Choice, heights, parse_choice, read_optimizer_lesson
+from fluidnb.viz.lessons.optimizer.renderings import optimizer_lesson_html, optimizer_lesson_lines
 
 START, SLOPE = np.array([-4.2, 1.6]), np.array([0.1, 2.0])  # of the bowl: 0.05 x² + y²
 

@@ -10,10 +10,10 @@ from fluidnb import viz
 from fluidnb.debug.profile import Event
 from fluidnb.memory import Span, Stats
 from fluidnb.values import CPUPlace, CUDAPlace
-from fluidnb.viz.memory_model import ArenaMap, Buffer, Holder, MemoryPicture, PoolPicture, Step
-from fluidnb.viz.op_times import timed
-from fluidnb.viz.pools import holders, read_pools
-from fluidnb.viz.timeline import read_timeline, timeline_lines
+from fluidnb.viz.memory.model import ArenaMap, Buffer, Holder, MemoryPicture, PoolPicture, Step
+from fluidnb.viz.memory.pools import holders, read_pools
+from fluidnb.viz.time.op_times import timed
+from fluidnb.viz.time.timeline import read_timeline, timeline_lines
 from tests.viz.conftest import same_as_golden
 
 

@@ -12,8 +12,8 @@ import fluidnb as fluid
 from fluidnb import viz
 from fluidnb.program import Program
 from fluidnb.proto.desc import OpDesc, ProgramDesc
-from fluidnb.viz.model import BlockRow, OpRow, ProgramPicture
-from fluidnb.viz.spans import COLOURS
+from fluidnb.viz.base.styled_text import COLOURS
+from fluidnb.viz.program.model import BlockRow, OpRow, ProgramPicture
 from tests.viz.conftest import same_as_golden
 from tests.viz.programs import PROGRAMS
 
@@ -79,7 +79,7 @@ def test_nested_rows_say_where_they_are(looped: Program) -> None:
 
 
 def test_lines_of_data(trained: Program) -> None:
-    from fluidnb.viz.edges import flows, lanes
+    from fluidnb.viz.program.data_flow import flows, lanes
 
     ops = list(enumerate(viz.read_program(trained).root.ops))
     found = {(name, a, b) for name, a, b in flows(ops)}
@@ -163,7 +163,7 @@ def test_a_row_begins_with_the_result_and_ends_with_what_only_the_gradient_wants
 
 
 def test_an_operator_is_not_cut_while_columns_beside_it_are_empty() -> None:
-    from fluidnb.viz.spans import columns, plain
+    from fluidnb.viz.base.styled_text import columns, plain
 
     rows = [[[("x" * 60, "")], [], []], [[("y", "")], [("float32[-1, 10]", "")], [("cell net, line 3", "")]]]
     lines = plain(columns(rows, 70)).splitlines()

@@ -13,11 +13,11 @@ import pytest
 
 import fluidnb as fluid
 from fluidnb.errors import OpTypeError
-from fluidnb.viz.curves import MOST_POINTS, Curve, bars, smoothed
-from fluidnb.viz.curves_svg import curves_svg, traces
-from fluidnb.viz.outlet import Notebook, Plain, Quiet, Terminal
-from fluidnb.viz.progress import Progress, progress
-from fluidnb.viz.progress_faces import State, html_face, text_face
+from fluidnb.viz.base.curves import MOST_POINTS, Curve, bars, smoothed
+from fluidnb.viz.base.curves_svg import curves_svg, traces
+from fluidnb.viz.base.display_target import Notebook, Plain, Quiet, Terminal
+from fluidnb.viz.time.progress import Progress, progress
+from fluidnb.viz.time.progress_renderings import State, html_face, text_face
 
 
 class Watch(Quiet):

@@ -17,9 +17,9 @@ import fluidnb as fluid
 from fluidnb import viz
 from fluidnb.values.rank_table import LoDRankTable
 from fluidnb.values.selected_rows import SelectedRows
-from fluidnb.viz.model import Held, ScopeRow
-from fluidnb.viz.png import png
-from fluidnb.viz.preview_html import histogram_html, lod_html, preview_html
+from fluidnb.viz.base.png import png
+from fluidnb.viz.values.model import Held, ScopeRow
+from fluidnb.viz.values.preview_html import histogram_html, lod_html, preview_html
 from tests.viz.conftest import same_as_golden
 from tests.viz.programs import counting, dynamic_rnn
 

@@ -11,7 +11,7 @@ import fluidnb as fluid
 from fluidnb import viz
 from fluidnb.debug.profile import Event, profile_steps
 from fluidnb.runtime.observers import observers
-from fluidnb.viz.timeline import Timeline, read_timeline, time_text, timeline_lines
+from fluidnb.viz.time.timeline import Timeline, read_timeline, time_text, timeline_lines
 from tests.viz import memory_models
 from tests.viz.conftest import same_as_golden
 

@@ -13,8 +13,7 @@ from fluidnb.op import OpDef, all_ops
 from fluidnb.op.kernel_type import Kernel
 from fluidnb.visible import escape
 from fluidnb.viz import boxed
-from fluidnb.viz.model import plural
-from fluidnb.viz.spans import Line, columns
+from fluidnb.viz.base.styled_text import Line, columns, plural
 from fluidnb_kernels.cuda.source import Source
 from fluidnb_kernels.lab.trial import written
 

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from fluidnb.op import get_op
-from fluidnb.viz.model import plural
-from fluidnb.viz.spans import Line, columns
+from fluidnb.viz.base.styled_text import Line, columns, plural
 from fluidnb_kernels.lab.new_op import OpTrial
 from fluidnb_kernels.lab.report import shapes_of, spilled
 

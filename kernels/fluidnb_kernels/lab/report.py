@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from fluidnb.viz.model import plural
-from fluidnb.viz.spans import Line, columns
+from fluidnb.viz.base.styled_text import Line, columns, plural
 from fluidnb_kernels.lab.figures import LaunchFacts
 from fluidnb_kernels.lab.trial import Trial
 

@@ -11,7 +11,7 @@ from IPython.core.magic_arguments import argument, magic_arguments
 from fluidnb.errors import OpValueError
 from fluidnb.program import Block
 from fluidnb.viz import ProgramPicture, lines_html, program_html, program_lines, read_block
-from fluidnb.viz.tree import tree_lines
+from fluidnb.viz.program.block_tree import tree_lines
 from fluidnb_magics.argument_lines import parse_argstring
 from fluidnb_magics.block_tree import named_tree
 from fluidnb_magics.cells import Cell

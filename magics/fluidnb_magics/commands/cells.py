@@ -6,8 +6,7 @@ from IPython.core.magic_arguments import argument, magic_arguments
 
 from fluidnb.cells.cell_log import Fragment
 from fluidnb.runtime import global_scope
-from fluidnb.viz.model import plural
-from fluidnb.viz.spans import Line, Span, columns
+from fluidnb.viz.base.styled_text import Line, Span, columns, plural
 from fluidnb_magics.argument_lines import parse_argstring
 from fluidnb_magics.expressions import unquoted
 from fluidnb_magics.groups import Placed, placed

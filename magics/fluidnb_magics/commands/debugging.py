@@ -20,8 +20,8 @@ from fluidnb.terminal.commands import COMMANDS as STEPS
 from fluidnb.terminal.commands import Command, run_command, view
 from fluidnb.terminal.prompt import Prompt
 from fluidnb.viz import lines_html
-from fluidnb.viz.session_html import session_html
-from fluidnb.viz.session_view import finding_lines, flow_lines
+from fluidnb.viz.session.html import session_html
+from fluidnb.viz.session.text import finding_lines, flow_lines
 from fluidnb_magics.argument_lines import parse_argstring
 from fluidnb_magics.commands.panels import show_panel
 from fluidnb_magics.expressions import evaluate, pairs, variables

@@ -11,7 +11,7 @@ from IPython.core.magic_arguments import argument, magic_arguments
 from fluidnb.errors import OpTypeError
 from fluidnb.program import Program
 from fluidnb.proto.desc import ProgramDesc
-from fluidnb.viz.diff_view import diff_lines, read_diff
+from fluidnb.viz.program.diff import diff_lines, read_diff
 from fluidnb_magics.argument_lines import parse_argstring
 from fluidnb_magics.expressions import evaluate, unquoted
 from fluidnb_magics.showing import show, width

@@ -18,7 +18,7 @@ from fluidnb.viz import (
     uses_lines,
     uses_of,
 )
-from fluidnb.viz.spans import Line
+from fluidnb.viz.base.styled_text import Line
 from fluidnb_magics.argument_lines import parse_argstring
 from fluidnb_magics.block_tree import named_tree
 from fluidnb_magics.expressions import positive, unquoted

@@ -5,7 +5,7 @@ from __future__ import annotations
 from IPython.core.magic_arguments import argument, magic_arguments
 
 from fluidnb.errors import OpValueError
-from fluidnb.viz.spans import Line
+from fluidnb.viz.base.styled_text import Line
 from fluidnb_magics.argument_lines import parse_argstring
 from fluidnb_magics.expressions import unquoted
 from fluidnb_magics.showing import show, width

@@ -15,12 +15,13 @@ from fluidnb.files.atomic_write import atomic_write
 from fluidnb.program import Program
 from fluidnb.runtime import global_scope
 from fluidnb.viz import program_html, program_lines, read_program
-from fluidnb.viz.growth import Growth, growth_html, growth_lines
-from fluidnb.viz.memory_reader import read_memory
-from fluidnb.viz.memory_view import memory_html, memory_lines
-from fluidnb.viz.op_times import timed
-from fluidnb.viz.timeline import read_timeline, timeline_lines
-from fluidnb.viz.timeline_svg import timeline_html
+from fluidnb.viz.memory.growth import Growth, growth_html, growth_lines
+from fluidnb.viz.memory.html import memory_html
+from fluidnb.viz.memory.reader import read_memory
+from fluidnb.viz.memory.text import memory_lines
+from fluidnb.viz.time.op_times import timed
+from fluidnb.viz.time.timeline import read_timeline, timeline_lines
+from fluidnb.viz.time.timeline_svg import timeline_html
 from fluidnb_magics.argument_lines import parse_argstring
 from fluidnb_magics.expressions import evaluate, pairs, positive, variables
 from fluidnb_magics.running import without_change

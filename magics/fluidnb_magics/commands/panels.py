@@ -10,7 +10,7 @@ from IPython.display import display
 
 from fluidnb.debug.session import Session, current
 from fluidnb.errors import NotFound
-from fluidnb.viz.panel_text import panel_lines
+from fluidnb.viz.session.panel_text import panel_lines
 from fluidnb_magics.argument_lines import parse_argstring
 from fluidnb_magics.showing import show, width
 from fluidnb_magics.workbench import Workbench

@@ -26,8 +26,7 @@ from fluidnb.viz import (
     tensor_html,
     tensor_lines,
 )
-from fluidnb.viz.model import plural
-from fluidnb.viz.spans import Line
+from fluidnb.viz.base.styled_text import Line, plural
 from fluidnb_magics.argument_lines import parse_argstring
 from fluidnb_magics.expressions import positive, unquoted
 from fluidnb_magics.pictured import picture_of

@@ -11,8 +11,8 @@ from fluidnb import memory
 from fluidnb.memory import size_text
 from fluidnb.memory.pools import places
 from fluidnb.values import CPUPlace, CUDAPlace, Place
-from fluidnb.viz.devices import device_name, places_here
-from fluidnb.viz.spans import Line
+from fluidnb.viz.base.device_names import device_name, places_here
+from fluidnb.viz.base.styled_text import Line
 from fluidnb_magics.argument_lines import parse_argstring
 from fluidnb_magics.showing import show
 from fluidnb_magics.workbench import Workbench

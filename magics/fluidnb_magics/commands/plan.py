@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from IPython.core.magic_arguments import argument, magic_arguments
 
-from fluidnb.viz.plan_view import plan_lines
+from fluidnb.viz.program.plan_text import plan_lines
 from fluidnb_magics.argument_lines import parse_argstring
 from fluidnb_magics.showing import show
 from fluidnb_magics.workbench import Workbench

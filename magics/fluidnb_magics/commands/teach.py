@@ -12,14 +12,14 @@ from IPython.core.magic_arguments import argument, magic_arguments
 from fluidnb.errors import NotFound, near
 from fluidnb.program import Program
 from fluidnb.viz import lines_html
-from fluidnb.viz.backward_lesson import read_backward_example, read_backward_lesson
-from fluidnb.viz.backward_lesson_examples import EXAMPLES, find_loss
-from fluidnb.viz.backward_lesson_faces import backward_lesson_html, backward_lesson_lines
-from fluidnb.viz.lod_lesson import parse_lengths, read_lod_lesson
-from fluidnb.viz.lod_lesson_faces import lod_lesson_html, lod_lesson_lines
-from fluidnb.viz.optimizer_lesson import parse_choice, read_optimizer_lesson
-from fluidnb.viz.optimizer_lesson_faces import optimizer_lesson_html, optimizer_lesson_lines
-from fluidnb.viz.optimizer_lesson_kinds import OPTIMIZERS, SURFACES
+from fluidnb.viz.lessons.backward.examples import EXAMPLES, find_loss
+from fluidnb.viz.lessons.backward.model import read_backward_example, read_backward_lesson
+from fluidnb.viz.lessons.backward.renderings import backward_lesson_html, backward_lesson_lines
+from fluidnb.viz.lessons.lod.model import parse_lengths, read_lod_lesson
+from fluidnb.viz.lessons.lod.renderings import lod_lesson_html, lod_lesson_lines
+from fluidnb.viz.lessons.optimizer.choices import OPTIMIZERS, SURFACES
+from fluidnb.viz.lessons.optimizer.model import parse_choice, read_optimizer_lesson
+from fluidnb.viz.lessons.optimizer.renderings import optimizer_lesson_html, optimizer_lesson_lines
 from fluidnb_magics.argument_lines import parse_argstring
 from fluidnb_magics.expressions import positive, unquoted
 from fluidnb_magics.session_programs import DEFAULT

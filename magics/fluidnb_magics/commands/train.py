@@ -13,9 +13,9 @@ from fluidnb.data import batch
 from fluidnb.errors import NotFound, OpValueError, near
 from fluidnb.program import Program, Variable
 from fluidnb.viz import Gradients, gradient_lines, gradients_html
-from fluidnb.viz.backward_lesson_examples import find_loss
-from fluidnb.viz.progress_faces import State
-from fluidnb.viz.runs import kept_html, kept_lines, overlaid
+from fluidnb.viz.lessons.backward.examples import find_loss
+from fluidnb.viz.time.progress_renderings import State
+from fluidnb.viz.time.training_runs import kept_html, kept_lines, overlaid
 from fluidnb_magics.argument_lines import parse_argstring
 from fluidnb_magics.expressions import evaluate, positive, unquoted, variables
 from fluidnb_magics.showing import show, width

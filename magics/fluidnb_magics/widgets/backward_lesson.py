@@ -9,11 +9,11 @@ import traitlets
 
 from fluidnb.errors import NotFound
 from fluidnb.program import Program
-from fluidnb.viz.backward_lesson import BackwardLesson, read_backward_example, read_backward_lesson
-from fluidnb.viz.backward_lesson_examples import EXAMPLES
-from fluidnb.viz.backward_lesson_faces import backward_lesson_html, backward_lesson_lines
-from fluidnb.viz.lesson import within
-from fluidnb.viz.spans import Line
+from fluidnb.viz.base.styled_text import Line
+from fluidnb.viz.lessons.backward.examples import EXAMPLES
+from fluidnb.viz.lessons.backward.model import BackwardLesson, read_backward_example, read_backward_lesson
+from fluidnb.viz.lessons.backward.renderings import backward_lesson_html, backward_lesson_lines
+from fluidnb.viz.lessons.common import within
 from fluidnb_magics.widgets.face import Face, script, style
 
 #: How the lesson's own programs are called among those of the user.

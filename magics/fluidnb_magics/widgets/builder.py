@@ -23,7 +23,7 @@ from fluidnb.builder import (
 from fluidnb.builder.draft import Text
 from fluidnb.errors import FluidError
 from fluidnb.viz import read_op, sheet_lines
-from fluidnb.viz.spans import Line
+from fluidnb.viz.base.styled_text import Line
 from fluidnb_magics.builder import Place, Site
 from fluidnb_magics.groups import Placed
 from fluidnb_magics.widgets.face import Face, script, style

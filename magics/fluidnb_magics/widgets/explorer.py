@@ -28,9 +28,9 @@ from fluidnb.viz import (
     sheet_lines,
     tensor_lines,
 )
-from fluidnb.viz.last_value import last_value
-from fluidnb.viz.spans import Line
-from fluidnb.viz.table import ProgramTable, read_table
+from fluidnb.viz.base.styled_text import Line
+from fluidnb.viz.program.table import ProgramTable, read_table
+from fluidnb.viz.session.current_value import last_value
 from fluidnb_magics.pictured import picture_of, program_of
 from fluidnb_magics.selection import Chosen
 from fluidnb_magics.widgets.explorer_graph import drawn

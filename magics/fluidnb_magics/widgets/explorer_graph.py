@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from fluidnb.errors import FluidError
 from fluidnb.viz import OpRow, ProgramPicture, dot_svg, level, part, program_svg
-from fluidnb.viz.svg import new_uid
+from fluidnb.viz.base.svg import new_uid
 
 
 @dataclass(frozen=True, slots=True)

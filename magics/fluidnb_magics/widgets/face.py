@@ -13,7 +13,7 @@ from IPython.display import display
 
 from fluidnb.errors import FluidError
 from fluidnb.viz import lines_html, plain
-from fluidnb.viz.spans import Line
+from fluidnb.viz.base.styled_text import Line
 from fluidnb_magics.kernel_private import answer_anywhere
 from fluidnb_magics.showing import show
 

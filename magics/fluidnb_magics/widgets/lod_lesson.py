@@ -7,10 +7,10 @@ from typing import Any
 
 import traitlets
 
-from fluidnb.viz.lesson import within
-from fluidnb.viz.lod_lesson import parse_lengths, read_lod_lesson
-from fluidnb.viz.lod_lesson_faces import lod_lesson_html, lod_lesson_lines
-from fluidnb.viz.spans import Line
+from fluidnb.viz.base.styled_text import Line
+from fluidnb.viz.lessons.common import within
+from fluidnb.viz.lessons.lod.model import parse_lengths, read_lod_lesson
+from fluidnb.viz.lessons.lod.renderings import lod_lesson_html, lod_lesson_lines
 from fluidnb_magics.widgets.face import Face, script, style
 
 

@@ -11,13 +11,13 @@ import traitlets
 from fluidnb.errors import NotFound
 from fluidnb.memory import size_text
 from fluidnb.program import Program
-from fluidnb.viz.curves import Curve
-from fluidnb.viz.memory_model import ArenaMap, PoolPicture
-from fluidnb.viz.memory_reader import arena_mark, last_place, read_memory
-from fluidnb.viz.memory_view import memory_html, memory_lines
-from fluidnb.viz.model import plural
-from fluidnb.viz.pools import read_pools
-from fluidnb.viz.spans import Line
+from fluidnb.viz.base.curves import Curve
+from fluidnb.viz.base.styled_text import Line, plural
+from fluidnb.viz.memory.html import memory_html
+from fluidnb.viz.memory.model import ArenaMap, PoolPicture
+from fluidnb.viz.memory.pools import read_pools
+from fluidnb.viz.memory.reader import arena_mark, last_place, read_memory
+from fluidnb.viz.memory.text import memory_lines
 from fluidnb_magics.selection import Chosen
 from fluidnb_magics.widgets.face import script, style
 from fluidnb_magics.widgets.live import Live

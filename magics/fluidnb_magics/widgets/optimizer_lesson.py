@@ -7,12 +7,12 @@ from typing import Any
 
 import traitlets
 
-from fluidnb.viz.curves import PALETTE
-from fluidnb.viz.lesson import within
-from fluidnb.viz.optimizer_lesson import Choice, parse_choice, read_optimizer_lesson
-from fluidnb.viz.optimizer_lesson_faces import optimizer_lesson_html, optimizer_lesson_lines
-from fluidnb.viz.optimizer_lesson_kinds import DECAYS, OPTIMIZERS, SCHEDULES, SURFACES
-from fluidnb.viz.spans import Line
+from fluidnb.viz.base.curves import PALETTE
+from fluidnb.viz.base.styled_text import Line
+from fluidnb.viz.lessons.common import within
+from fluidnb.viz.lessons.optimizer.choices import DECAYS, OPTIMIZERS, SCHEDULES, SURFACES
+from fluidnb.viz.lessons.optimizer.model import Choice, parse_choice, read_optimizer_lesson
+from fluidnb.viz.lessons.optimizer.renderings import optimizer_lesson_html, optimizer_lesson_lines
 from fluidnb_magics.widgets.face import Face, script, style
 
 

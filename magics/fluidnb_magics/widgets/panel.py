@@ -12,13 +12,13 @@ import traitlets
 from fluidnb.debug.session import Session
 from fluidnb.debug.snapshot import Snapshot
 from fluidnb.debug.walker import Walker
-from fluidnb.viz.html import lines_html
-from fluidnb.viz.panel_model import Stand, read_stand, read_stops
-from fluidnb.viz.panel_text import below_lines, panel_lines
-from fluidnb.viz.panel_values import Window, read_lines, read_opened, read_window
-from fluidnb.viz.session_html import session_html
-from fluidnb.viz.spans import Line
-from fluidnb.viz.value_page import View
+from fluidnb.viz.base.html import lines_html
+from fluidnb.viz.base.styled_text import Line
+from fluidnb.viz.session.html import session_html
+from fluidnb.viz.session.panel_model import Stand, read_stand, read_stops
+from fluidnb.viz.session.panel_text import below_lines, panel_lines
+from fluidnb.viz.session.panel_values import Window, read_lines, read_opened, read_window
+from fluidnb.viz.values.tensor_window import View
 from fluidnb_magics.changes import Changes
 from fluidnb_magics.widgets.face import Face, script, style
 from fluidnb_magics.widgets.panel_listing import PanelListing

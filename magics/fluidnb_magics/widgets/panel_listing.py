@@ -7,7 +7,7 @@ import json
 from fluidnb.debug.session import Session, current
 from fluidnb.proto.desc import ProgramDesc
 from fluidnb.runtime.compile.lowering import Plan
-from fluidnb.viz.panel_model import Listing, has_changed, plan_listing, read_listing
+from fluidnb.viz.session.panel_model import Listing, has_changed, plan_listing, read_listing
 
 
 class PanelListing:

@@ -11,10 +11,10 @@ from fluidnb.debug.session import Session
 from fluidnb.debug.snapshot import Snapshot
 from fluidnb.terminal.commands import run_command
 from fluidnb.viz import plain
-from fluidnb.viz.html import lines_html
-from fluidnb.viz.panel_text import below_lines, panel_lines
-from fluidnb.viz.session_html import session_html
-from fluidnb.viz.spans import Line
+from fluidnb.viz.base.html import lines_html
+from fluidnb.viz.base.styled_text import Line
+from fluidnb.viz.session.html import session_html
+from fluidnb.viz.session.panel_text import below_lines, panel_lines
 from fluidnb_magics.kernel_private import answer_anywhere
 from fluidnb_magics.widgets.panel_moves import MOVES, Moves, in_words
 

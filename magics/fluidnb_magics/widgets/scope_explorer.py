@@ -14,17 +14,17 @@ from fluidnb.program import Program
 from fluidnb.runtime import Scope
 from fluidnb.values.selected_rows import SelectedRows
 from fluidnb.values.tensor import array_of
-from fluidnb.viz.curves import Curve
-from fluidnb.viz.growth import held_bytes
-from fluidnb.viz.model import Held, plural
-from fluidnb.viz.outline import Branch, held_at, read_outline
-from fluidnb.viz.preview_html import lod_html, preview_url
-from fluidnb.viz.scope_html import scope_html
-from fluidnb.viz.spans import Line
-from fluidnb.viz.text import scope_lines
-from fluidnb.viz.tracked import Tracked
-from fluidnb.viz.value_page import View, plane_image, plane_picture, read_page
-from fluidnb.viz.values_reader import levels, read_held, read_scope
+from fluidnb.viz.base.curves import Curve
+from fluidnb.viz.base.styled_text import Line, plural
+from fluidnb.viz.memory.growth import held_bytes
+from fluidnb.viz.values.history import Tracked
+from fluidnb.viz.values.html import scope_html
+from fluidnb.viz.values.model import Held
+from fluidnb.viz.values.preview_html import lod_html, preview_url
+from fluidnb.viz.values.reader import levels, read_held, read_scope
+from fluidnb.viz.values.scope_tree import Branch, held_at, read_outline
+from fluidnb.viz.values.tensor_window import View, plane_image, plane_picture, read_page
+from fluidnb.viz.values.text import scope_lines
 from fluidnb_magics.selection import Chosen
 from fluidnb_magics.widgets.face import script, style
 from fluidnb_magics.widgets.live import Live

@@ -12,9 +12,9 @@ from fluidnb.debug.profile import Profile
 from fluidnb.program import Program
 from fluidnb.runtime.observers import Observer, observers
 from fluidnb.values import CPUPlace
-from fluidnb.viz.spans import Line
-from fluidnb.viz.timeline import Timeline, read_timeline, timeline_lines
-from fluidnb.viz.timeline_svg import timeline_html
+from fluidnb.viz.base.styled_text import Line
+from fluidnb.viz.time.timeline import Timeline, read_timeline, timeline_lines
+from fluidnb.viz.time.timeline_svg import timeline_html
 from fluidnb_magics.selection import Chosen
 from fluidnb_magics.widgets.face import script, style
 from fluidnb_magics.widgets.live import Live

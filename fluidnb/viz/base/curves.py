@@ -1,0 +1,144 @@
+"""Curves that grow while a program trains: thinned out as they get long, smoothed, drawn as one line of bars."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+
+from fluidnb.viz.base.styled_text import COLOURS
+
+#: Points kept of a curve; when it is full, neighbours are averaged.
+MOST_POINTS = 512
+#: Colours of curves in a plot, in order.
+PALETTE = (COLOURS["forward"], COLOURS["backward"], COLOURS["optimizer"], "#d97706", "#8b5cf6", "#0891b2")
+
+
+@dataclass(slots=True)
+class Curve:
+    """One watched value over the steps of a run.
+
+    Args:
+        name: the variable.
+        share: whether it is a share of 1, as an accuracy is: it has another axis than a loss.
+
+    Attributes:
+        points: (step, value), averaged over several samples each when there are many; not more than `MOST_POINTS`.
+        last: the last value seen.
+        count: how many samples there were.
+
+    Example:
+        >>> c = Curve("loss")
+        >>> for step in range(2000): c.add(step, 1.0)
+        >>> len(c.points) <= MOST_POINTS, c.last
+        (True, 1.0)
+    """
+
+    name: str
+    share: bool = False
+    points: list[tuple[float, float]] = field(default_factory=list)
+    last: float = math.nan
+    count: int = 0
+    _stride: int = 1
+    _sum: float = 0.0
+    _summed: int = 0
+
+    def add(self, step: int, value: float) -> None:
+        """Take one sample.
+
+        Args:
+            step: the step it belongs to.
+            value: the value.
+        """
+        self.last = value
+        self.count += 1
+        self._sum += value
+        self._summed += 1
+        if self._summed < self._stride:
+            return
+        self.points.append((step, self._sum / self._summed))
+        self._sum, self._summed = 0.0, 0
+        if len(self.points) >= MOST_POINTS:
+            pairs = zip(self.points[::2], self.points[1::2], strict=True)
+            self.points = [(b[0], (a[1] + b[1]) / 2) for a, b in pairs]
+            self._stride *= 2
+
+
+def smoothed(curve: Curve, steps: int | None = None) -> list[tuple[float, float]]:
+    """A curve's running mean.
+
+    Args:
+        curve: the curve.
+        steps: the mean is over so many steps up to each; None takes a fiftieth of a curve of 100 points or more.
+
+    Returns:
+        The points; those of the curve itself where there is nothing to smooth.
+
+    Example:
+        >>> c = Curve("loss")
+        >>> for i in range(4): c.add(i, float(i % 2))
+        >>> smoothed(c, 2), smoothed(c) is c.points
+        ([(0, 0.0), (1, 0.5), (2, 0.5), (3, 0.5)], True)
+    """
+    points = curve.points
+    if steps is None:
+        count = len(points) // 50 if len(points) >= 100 else 1
+    else:
+        span = (points[-1][0] - points[0][0]) / (len(points) - 1) if len(points) > 1 else 1
+        count = round(steps / max(span, 1))
+    if count <= 1:
+        return points
+    found, window, total = [], list[float](), 0.0
+    for step, value in points:
+        if not math.isfinite(value):  # the mean begins anew behind it
+            window.clear()
+            total = 0.0
+            found.append((step, value))
+            continue
+        window.append(value)
+        total += value
+        if len(window) > count:
+            total -= window.pop(0)
+        found.append((step, total / len(window)))
+    return found
+
+
+def bars(curve: Curve, size: int = 24) -> str:
+    """A curve as one line of bars, for terminals.
+
+    Args:
+        curve: the curve.
+        size: characters at most.
+
+    Returns:
+        Bars from the curve's lowest to its highest value; an x where there is no number.
+
+    Example:
+        >>> c = Curve("loss")
+        >>> for i in range(8): c.add(i, float(8 - i))
+        >>> bars(c)
+        '█▇▆▅▄▃▂▁'
+    """
+    values = [v for _, v in curve.points]
+    step = max(len(values) / size, 1)
+    chosen = [values[min(int(i * step), len(values) - 1)] for i in range(min(size, len(values)))]
+    fine = [v for v in chosen if math.isfinite(v)]
+    low, high = min(fine, default=0), max(fine, default=0)
+    span = high - low or 1
+    return "".join("▁▂▃▄▅▆▇█"[round(7 * (v - low) / span)] if math.isfinite(v) else "x" for v in chosen)
+
+
+def sparkline(counts: tuple[int, ...] | list[float]) -> str:
+    """Numbers as a row of bars, the largest one full.
+
+    Args:
+        counts: numbers from 0 up.
+
+    Returns:
+        One character a number.
+
+    Example:
+        >>> sparkline((0, 1, 4, 8))
+        ' ▁▄█'
+    """
+    top = max(counts, default=0) or 1
+    return "".join(" ▁▂▃▄▅▆▇█"[round(8 * c / top)] for c in counts)

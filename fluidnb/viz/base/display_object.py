@@ -1,0 +1,44 @@
+"""Things to display: one object with a text face for terminals and an HTML face for notebooks."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from fluidnb.viz.base.html import lines_html
+from fluidnb.viz.base.styled_text import Line, ansi, plain
+
+
+class Picture:
+    """Something to show, as lines and as HTML.
+
+    Args:
+        lines: the text face.
+        html: makes the HTML face when a notebook asks; the lines by default.
+        coloured: whether the text may have a terminal's colour codes, and how wide the terminal is; 0 for none.
+
+    Example:
+        >>> print(Picture([[("x", "name"), ("  int64[3]", "")]]))
+        x  int64[3]
+    """
+
+    def __init__(self, lines: Sequence[Line], html: Callable[[], str] | None = None, coloured: int = 0) -> None:
+        self.lines = list(lines)
+        self.coloured = coloured
+        self._html = html
+
+    def __str__(self) -> str:
+        return plain(self.lines)
+
+    __repr__ = __str__
+
+    def _repr_html_(self) -> str:
+        return lines_html(self.lines) if self._html is None else self._html()
+
+    def _repr_pretty_(self, printer: Any, cycle: bool) -> None:
+        printer.text(ansi(self.lines, self.coloured) if self.coloured else plain(self.lines))
+
+    def __rich__(self) -> Any:
+        from fluidnb.viz.base.styled_text import rich_text
+
+        return rich_text(self.lines)

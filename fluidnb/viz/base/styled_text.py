@@ -1,0 +1,216 @@
+"""Lines of styled text: what a terminal face is made of, before any terminal library."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from itertools import groupby
+from typing import TYPE_CHECKING
+
+from fluidnb.visible import visible
+
+if TYPE_CHECKING:
+    from rich.text import Text
+
+#: A piece of text and the name of its style, a key of `STYLES`.
+Span = tuple[str, str]
+Line = list[Span]
+
+#: The colours of the three roles: of middle lightness, so that they are readable on light and on dark ground.
+COLOURS = {"forward": "#3b82f6", "backward": "#e5484d", "optimizer": "#30a46c"}
+
+#: Style name -> what rich calls it.
+STYLES = {
+    "": "", "dim": "dim", "bold": "bold", "warn": "bold #d97706", "name": "bold", "place": "dim italic",
+    **{role: f"bold {colour}" for role, colour in COLOURS.items()},
+}  # fmt: skip
+
+
+def mixed(colour: str) -> str:
+    """A colour mixed with the page's text, as CSS: with contrast enough for text on a light and on a dark ground.
+
+    Example:
+        >>> mixed("#3b82f6")
+        'color-mix(in srgb,#3b82f6 60%,currentColor)'
+    """
+    return f"color-mix(in srgb,{colour} 60%,currentColor)"
+
+
+def legible(colour: str) -> str:
+    """Attributes of SVG text in a colour, see `mixed`.
+
+    Example:
+        >>> legible("#3b82f6")
+        'fill="#3b82f6" style="fill:color-mix(in srgb,#3b82f6 60%,currentColor)"'
+    """
+    return f'fill="{colour}" style="fill:{mixed(colour)}"'
+
+
+def width(line: Line) -> int:
+    """How many characters a line has."""
+    return sum(len(text) for text, _ in line)
+
+
+def cut(line: Line, size: int) -> Line:
+    """A line of at most so many characters; an ellipsis says that something is missing.
+
+    Example:
+        >>> plain([cut([("abc", ""), ("defg", "dim")], 5)])
+        'abcd…'
+    """
+    if width(line) <= size:
+        return line
+    out: Line = []
+    room = max(size - 1, 0)
+    for text, style in line:
+        out.append((text[:room], style))
+        room -= len(text)
+        if room <= 0:
+            break
+    return [*out, ("…", "dim")]
+
+
+def columns(rows: Iterable[list[Line]], limit: int = 0, gap: int = 2, keep: int = 0) -> list[Line]:
+    """Rows of cells as lines, cells below each other.
+
+    Args:
+        rows: cells of each row; a row of one cell stands on its own and takes no part in the widths.
+        limit: characters a line may have; 0 for any number. The widest column gives way first, but no cell is cut
+            whose neighbours on the right are empty and leave it room.
+        gap: characters between columns.
+        keep: the first columns, which do not give way.
+
+    Returns:
+        The lines.
+
+    Example:
+        >>> rows = [[[("a", "")], [("1", "")]], [[("bcd", "")], [("22", "")]]]
+        >>> print(plain(columns(rows)))
+        a    1
+        bcd  22
+    """
+    rows = list(rows)
+    table = [row for row in rows if len(row) > 1]
+    count = max((len(row) for row in table), default=0)
+    sizes = [max((width(row[i]) for row in table if i < len(row)), default=0) for i in range(count)]
+    least = 0 if keep else 12
+    for i in sorted(range(keep, count), key=lambda i: -sizes[i]) if limit else ():
+        over = sum(sizes) + gap * (count - 1) - limit
+        sizes[i] = max(sizes[i] - over, min(sizes[i], least)) if over > 0 else sizes[i]
+    lines = []
+    for row in rows:
+        if len(row) == 1:
+            lines.append(cut(row[0], limit) if limit else row[0])
+            continue
+        line: Line = []
+        behind = next((i for i in range(len(row), 0, -1) if width(row[i - 1])), 0)  # the cells from here on are empty
+        for i, (cell, size) in enumerate(zip(row, sizes, strict=False)):
+            room = sum(sizes[i:]) + gap * (len(sizes) - 1 - i) if i == behind - 1 else size
+            cell = cut(cell, room) if room else []
+            line += [*cell, (" " * (max(size - width(cell), 0) + gap), "")]
+        lines.append(_stripped(line))
+    return lines
+
+
+def plain(lines: Iterable[Line]) -> str:
+    """Lines as text without colours."""
+    return visible("\n".join("".join(text for text, _ in line) for line in lines))
+
+
+def rich_text(lines: Iterable[Line]) -> Text:
+    """Lines as one rich Text.
+
+    Args:
+        lines: the lines.
+
+    Returns:
+        A renderable that does not wrap.
+    """
+    from rich.text import Text
+
+    text = Text(no_wrap=True, overflow="ellipsis", end="")
+    for i, line in enumerate(lines):
+        if i:
+            text.append("\n")
+        for piece, style in line:
+            text.append(visible(piece), STYLES[style] or None)
+    return text
+
+
+def ansi(lines: Iterable[Line], columns: int = 100) -> str:
+    """Lines with the colour codes of terminals.
+
+    Args:
+        lines: the lines.
+        columns: width of the terminal.
+
+    Returns:
+        Text to print.
+    """
+    from io import StringIO
+
+    from rich.console import Console
+
+    out = StringIO()
+    Console(file=out, force_terminal=True, color_system="256", width=columns, legacy_windows=False).print(
+        rich_text(lines)
+    )
+    return out.getvalue().rstrip("\n")
+
+
+def _stripped(line: Line) -> Line:
+    while line and not line[-1][0].strip():
+        line.pop()
+    if line:
+        line[-1] = (line[-1][0].rstrip(), line[-1][1])
+    return line
+#: Characters of a line where nothing limits it.
+WIDE = 110
+
+
+def wrapped(lines: Iterable[Line], size: int = 0) -> list[Line]:
+    """Lines of text that are not too long, broken between words.
+
+    Args:
+        lines: the lines.
+        size: characters a line may have; 0 for 110.
+
+    Returns:
+        The lines; those that go on are set in.
+
+    Example:
+        >>> from fluidnb.viz import plain
+        >>> print(plain(wrapped([[("  one two", "bold"), (" three", "")]], 10)))
+          one two
+            three
+    """
+    out: list[Line] = []
+    for line in lines:
+        text = "".join(piece for piece, _ in line)
+        inset = " " * (len(text) - len(text.lstrip()) + 2)
+        now: Line = []
+        for piece, style in line:
+            for word in re.findall(r"\s+|\S+", piece):
+                if width(now) + len(word) > (size or WIDE) and not word.isspace() and now:
+                    out.append(now)
+                    now = [(inset, "")]
+                now.append((word, style))
+        out.append(now)
+    return [cut(_joined(line), size or WIDE) for line in out]
+
+
+def _joined(line: Line) -> Line:
+    """Neighbours of one style as one piece, without blanks at the end."""
+    while line and not line[-1][0].strip():
+        line = line[:-1]
+    return [("".join(text for text, _ in group), style) for style, group in groupby(line, key=lambda piece: piece[1])]
+
+
+def plural(count: int, what: str, ending: str = "s") -> str:
+    """A count with its noun.
+
+    Example:
+        >>> plural(1, "op"), plural(12, "op")
+        ('1 op', '12 ops')
+    """
+    return f"{count:,} {what}{ending if count != 1 else ''}"

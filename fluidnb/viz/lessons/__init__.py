@@ -1,0 +1,1 @@
+"""Interactive lessons: backward, LoD batches, optimizers."""

@@ -1,0 +1,305 @@
+"""How append_backward writes its operators, step by step: what backward itself does, seen by a watcher."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import chain
+
+from fluidnb.backward import append_backward
+from fluidnb.backward.blocks import RUN_BLOCKS
+from fluidnb.backward.path import is_floating
+from fluidnb.backward.walk import Walk
+from fluidnb.backward.watch import watched
+from fluidnb.errors import NotFound, near
+from fluidnb.op import EMPTY, get_op, make_grad
+from fluidnb.program import Parameter, Program, unique_name
+from fluidnb.proto.desc import BlockDesc, OpDesc
+from fluidnb.values.dtypes import dtype_name
+from fluidnb.viz.lessons.backward.examples import EXAMPLES, example, find_loss, forward_part
+from fluidnb.viz.program.model import OpRow, SlotRow, VarRow
+from fluidnb.viz.program.reader import read_op, read_program
+
+#: An operator of the program: (block, index).
+Spot = tuple[int, int]
+
+
+@dataclass(frozen=True, slots=True)
+class GradientRow:
+    """One operator of the backward listing as it stands at some step.
+
+    Args:
+        op: the operator, under the names that it has now.
+        depth: how deep in gradient blocks it is.
+        kind: ``seed`` (the loss's own gradient), ``gradient``, ``sum``, ``zeros`` or ``copy``.
+        of: the forward operator that was considered when it was written; None for the seed.
+        made: the step in which it was written.
+    """
+
+    op: OpRow
+    depth: int
+    kind: str
+    of: Spot | None
+    made: int
+
+
+@dataclass(frozen=True, slots=True)
+class BackwardStep:
+    """One step.
+
+    Args:
+        kind: ``seed``, ``enter`` (a block), ``gradient``, ``block`` (an operator that runs one), ``nothing``, ``end``.
+        at: the forward operator; None at the beginning and at the end.
+        block: the block that is walked.
+        arrived: (variable, its gradient) of what the operator writes, where a gradient has come.
+        maker: what the operator's gradient maker gives, before names are final.
+        unwanted: (variable, why it gets no gradient) of what the operator reads.
+        renamed: (old, new) names of contributions.
+        copies: (variable, its copy) that the forward block makes because the value is overwritten later.
+        pairs: (parameter, gradient), at the end.
+        listing: the backward operators written so far, in the order in which they will run.
+    """
+
+    kind: str
+    at: Spot | None
+    block: int
+    arrived: tuple[tuple[str, str], ...] = ()
+    maker: tuple[str, ...] = ()
+    unwanted: tuple[tuple[str, str], ...] = ()
+    renamed: tuple[tuple[str, str], ...] = ()
+    copies: tuple[tuple[str, str], ...] = ()
+    pairs: tuple[tuple[str, str], ...] = ()
+    listing: tuple[GradientRow, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class BackwardLesson:
+    """How the backward part of a program is written.
+
+    Args:
+        title: what the program is called.
+        words: what can be seen in it.
+        loss: the loss.
+        forward: (depth, operator) of the forward part.
+        steps: the steps.
+        no_grad: names that the user excludes.
+    """
+
+    title: str
+    words: str
+    loss: str
+    forward: tuple[tuple[int, OpRow], ...]
+    steps: tuple[BackwardStep, ...]
+    no_grad: tuple[str, ...] = ()
+
+    def op(self, spot: Spot | None) -> OpRow | None:
+        """A forward operator."""
+        return next((op for _, op in self.forward if (op.block, op.index) == spot), None)
+
+    def steps_of_cell(self, title: str) -> list[int]:
+        """The steps that consider the operators of a notebook's cell.
+
+        Args:
+            title: what the cell is called.
+        """
+        made = {(op.block, op.index) for _, op in self.forward if op.place.startswith(f"cell {title},")}
+        return [i for i, step in enumerate(self.steps) if step.at in made]
+
+
+def read_backward_example(name: str, no_grad: Sequence[str] = ()) -> BackwardLesson:
+    """The lesson about one of its own programs.
+
+    Args:
+        name: a key of `EXAMPLES`.
+        no_grad: names of variables that get no gradient.
+
+    Returns:
+        The lesson.
+
+    Example:
+        >>> lesson = read_backward_example("shared")
+        >>> [row.op.type for row in lesson.steps[-1].listing][:4], lesson.steps[-1].pairs[0]
+        (['fill_constant', 'mean_grad', 'square_grad', 'elementwise_sub_grad'], ('fc_0.w_0', 'fc_0.w_0@GRAD'))
+    """
+    program, loss = example(name)
+    return _read(program, loss.name, f"example {name}", EXAMPLES[name].words, no_grad)
+
+
+def read_backward_lesson(
+    program: Program, loss: str | None = None, title: str = "program", no_grad: Sequence[str] = ()
+) -> BackwardLesson:
+    """The lesson about any program. The program stays as it is.
+
+    Args:
+        program: the program, with its backward part or without.
+        loss: the name of its loss; None to look for it.
+        title: what the lesson calls it.
+        no_grad: names of variables that get no gradient.
+
+    Returns:
+        The lesson.
+
+    Raises:
+        NotFound: there is no loss.
+        FluidError: what append_backward raises.
+    """
+    return _read(forward_part(program), find_loss(program, loss), title, "", no_grad)
+
+
+def _read(program: Program, loss: str, title: str, words: str, no_grad: Sequence[str]) -> BackwardLesson:
+    forward = tuple(read_program(program).root.walk())
+    known = {name for block in program.desc.blocks for name in block.vars}
+    for name in no_grad:
+        if name not in known:
+            error = NotFound(f"the program has no variable {name}.", received=name, hint=near(name, known))
+            error.where = None
+            raise error
+    recorder = _Recorder(no_grad)
+    with unique_name.guard(), watched(recorder.see):
+        pairs = append_backward(program.global_block().var(loss), no_grad_set=set(no_grad))
+    return BackwardLesson(
+        title, words, loss, forward, recorder.finished([(p.name, g.name) for p, g in pairs]), tuple(no_grad)
+    )
+
+
+@dataclass(slots=True)
+class _Met:
+    """A backward operator as it was when it was looked at last.
+
+    Args:
+        desc: the operator.
+        row: its row.
+        ins: what it read.
+        outs: what it wrote.
+    """
+
+    desc: OpDesc
+    row: GradientRow
+    ins: dict[str, list[str]]
+    outs: dict[str, list[str]]
+
+
+class _Recorder:
+    """Looks at the walk after each operator and takes down what has changed.
+
+    Args:
+        no_grad: names that the user excludes.
+    """
+
+    def __init__(self, no_grad: Collection[str]) -> None:
+        self._no_grad = no_grad
+        self._steps: list[BackwardStep] = []
+        self._walks: list[Walk] = []
+        self._met: dict[int, _Met] = {}  # by the id of the operator
+
+    def see(self, walk: Walk, position: int) -> None:
+        """Take a step down.
+
+        Args:
+            walk: the walk.
+            position: the operator it has considered.
+        """
+        if position == len(walk.block.ops):
+            self._walks.append(walk)
+            self._record("enter" if walk.nested else "seed", None, walk)
+        elif position >= 0:
+            self._consider(walk, position)
+        elif walk.nested:
+            self._walks.pop()
+        else:
+            self._record("end", None, walk)
+
+    def finished(self, pairs: Sequence[tuple[str, str]]) -> tuple[BackwardStep, ...]:
+        """The steps, the last with the parameters and their gradients."""
+        return (*self._steps[:-1], replace(self._steps[-1], pairs=tuple(pairs)))
+
+    def _consider(self, walk: Walk, position: int) -> None:
+        op, spot = walk.block.ops[position], (walk.block.idx, position)
+        fresh = [d for d in walk.ops if id(d) not in self._met]
+        arrived = tuple((n, walk.gradient_of[n]) for n in dict.fromkeys(op.output_arg_names()) if n in walk.gradient_of)
+        reads = dict.fromkeys(op.input_arg_names())
+        unwanted = tuple((n, self._why(walk.block, n)) for n in reads if not walk.wanted(n))
+        runs = op.optype in RUN_BLOCKS
+        maker: tuple[str, ...] = ()
+        if fresh and not runs and get_op(op.optype).grad is not None:
+            maker = tuple(_row(d).text for d in make_grad(op, [n for n, _ in unwanted]))
+        copies: tuple[tuple[str, str], ...] = ()
+        if runs and (inner := walk.inner_of.get(id(op))) is not None:
+            copies = tuple((variable, copy.name) for (variable, _), copy in inner.copies.made.items())
+        kind = "block" if runs and fresh else "gradient" if fresh else "nothing"
+        self._record(kind, spot, walk, arrived=arrived, maker=maker, unwanted=unwanted, copies=copies)
+
+    def _record(self, kind: str, at: Spot | None, walk: Walk, **facts: tuple[object, ...]) -> None:
+        renamed: list[tuple[str, str]] = []
+        listing = tuple(self._listing(at, walk, renamed))
+        step = BackwardStep(kind, at, walk.block.idx, renamed=tuple(renamed), listing=listing)
+        self._steps.append(replace(step, **facts))  # type: ignore[arg-type]
+
+    def _listing(self, at: Spot | None, walk: Walk, renamed: list[tuple[str, str]]) -> Iterator[GradientRow]:
+        """All that has been written: the outermost block, then the gradient blocks on which the walk is at work."""
+        made = _made(at, walk)
+        for depth, each in enumerate(self._walks):
+            for desc, deep in _flat(each, depth):
+                met = self._met.get(id(desc))
+                if met is None:
+                    kind = _kind(desc, made) if self._steps else "seed"
+                    row = GradientRow(_row(desc), deep, kind, at, len(self._steps))
+                    met = self._met[id(desc)] = _Met(desc, row, dict(desc.ins), dict(desc.outs))
+                elif met.ins != desc.ins or met.outs != desc.outs:
+                    names = zip(chain(*met.outs.values()), desc.output_arg_names(), strict=False)
+                    renamed += [(a, b) for a, b in names if a != b]
+                    met.row, met.ins, met.outs = replace(met.row, op=_row(desc)), dict(desc.ins), dict(desc.outs)
+                yield met.row
+
+    def _why(self, block: BlockDesc, name: str) -> str:
+        """Why a variable wants no gradient."""
+        var = block.find_var_recursive(name)
+        if var is None:
+            return "it is not declared"
+        if name in self._no_grad:
+            return "it is in no_grad_set"
+        if not is_floating(block, name):
+            return f"it is {_kind_of(var)}"
+        if isinstance(var.view, Parameter) and not var.view.trainable:
+            return "it is a parameter that is not trained"
+        return "its stop_gradient is set" + (", as for all data that is fed" if var.is_data() else "")
+
+
+def _kind_of(var: object) -> str:
+    try:
+        return f"of dtype {dtype_name(var.dtype())}"  # type: ignore[attr-defined]
+    except (ValueError, TypeError):
+        return "no tensor"
+
+
+def _made(at: Spot | None, walk: Walk) -> list[str]:
+    """The types that the gradient maker of the operator gives."""
+    if at is None:
+        return []
+    op = walk.block.ops[at[1]]
+    return [d.optype for d in make_grad(op)] if get_op(op.optype).grad is not None else []
+
+
+def _kind(desc: OpDesc, made: Collection[str]) -> str:
+    if desc.optype in made:
+        return "gradient"
+    return {"sum": "sum", "fill_zeros_like": "zeros", "assign": "copy"}.get(desc.optype, "gradient")
+
+
+def _flat(walk: Walk, depth: int) -> Iterator[tuple[OpDesc, int]]:
+    """The operators of a walk, those of a gradient block behind the operator that runs it."""
+    for desc in walk.ops:
+        yield desc, depth
+        inner = walk.inner.get(id(desc))
+        if inner is not None:
+            yield from _flat(inner, depth + 1)
+
+
+def _row(desc: OpDesc) -> OpRow:
+    """An operator that is in no block yet, as a row."""
+
+    def slots(given: dict[str, list[str]]) -> tuple[SlotRow, ...]:
+        filled = ((slot, [n for n in names if n != EMPTY]) for slot, names in given.items())
+        return tuple(SlotRow(slot, tuple(VarRow(n) for n in names)) for slot, names in filled if names)
+
+    return replace(read_op(desc), role="backward", ins=slots(desc.ins), outs=slots(desc.outs))

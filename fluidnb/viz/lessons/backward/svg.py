@@ -1,0 +1,205 @@
+"""Both listings of the lesson about backward as SVG: the forward one left, the growing backward one right, arrows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+from typing import TypeVar
+
+from fluidnb.visible import escape
+from fluidnb.viz.base.styled_text import COLOURS
+from fluidnb.viz.base.svg import FONT
+from fluidnb.viz.lessons.backward.model import BackwardLesson, GradientRow
+from fluidnb.viz.program.model import OpRow
+
+T = TypeVar("T")
+
+#: Rows of a listing that are drawn at most; height of a row, width of a character.
+MOST, ROW, CHAR = 32, 24, 6.35
+_LEFT, _GAP, _INDENT, _TOP = 36, 80, 18, 30
+_CODE, _GRADIENT = 36, 71
+_AMBER = "#d97706"
+
+
+@dataclass(frozen=True, slots=True)
+class _Side:
+    """The part of a listing that is drawn.
+
+    Args:
+        first: index of its first row.
+        rows: how many there are.
+        all: how long the listing is.
+    """
+
+    first: int
+    rows: int
+    all: int
+
+    def y(self, index: int) -> float | None:
+        """The top of a row; None where it is not drawn."""
+        place = index - self.first
+        return _TOP + place * ROW if 0 <= place < self.rows else None
+
+
+def backward_svg(lesson: BackwardLesson, step: int) -> str:
+    """The picture.
+
+    Args:
+        lesson: the lesson.
+        step: the step, from 0.
+
+    Returns:
+        One SVG element. The group of a forward operator has the attribute ``data-step`` with its step.
+
+    Example:
+        >>> from fluidnb.viz.lessons.backward.model import read_backward_example
+        >>> svg = backward_svg(read_backward_example("shared"), 9)
+        >>> svg.count('class="fore'), svg.count('class="back'), svg.count('class="back new'), svg.count("fore now")
+        (10, 10, 2, 1)
+    """
+    return _Drawing(lesson, step).svg()
+
+
+class _Drawing:
+    """One picture.
+
+    Args:
+        lesson: the lesson.
+        step: the step.
+    """
+
+    def __init__(self, lesson: BackwardLesson, step: int) -> None:
+        self.lesson, self.step = lesson, step
+        self.now, self.listing = lesson.steps[step], lesson.steps[step].listing
+        self.place = {(op.block, op.index): i for i, (_, op) in enumerate(lesson.forward)}
+        self.step_of = {s.at: i for i, s in enumerate(lesson.steps) if s.at is not None}
+        current = self.place.get(self.now.at, self._around()) if self.now.at else self._around()
+        fresh = [i for i, row in enumerate(self.listing) if row.made == step]
+        self.left = _window(len(lesson.forward), current)
+        self.right = _window(len(self.listing), fresh[-1] if fresh else len(self.listing) - 1)
+        longest = max((len(op.text) + 2 * depth for depth, op in lesson.forward), default=8)
+        self.wide = min(longest, _CODE) * CHAR + 18
+        self.x = _LEFT + self.wide + _GAP
+        everything = (len(r.op.text) + 3 * r.depth + 8 for r in lesson.steps[-1].listing)
+        self.broad = min(max(everything, default=8), _GRADIENT) * CHAR + 18
+
+    def svg(self) -> str:
+        width, rows = self.x + self.broad + 8, min(MOST, max(self.left.all, len(self.lesson.steps[-1].listing)))
+        height = _TOP + rows * ROW + 24
+        label = f"step {self.step}: {len(self.listing)} backward operators"
+        parts = [*self._heads(), *self._arrows(), *self._forward(), *self._backward()]
+        return (
+            f'<svg xmlns="http://www.w3.org/2000/svg" role="img" aria-label="{escape(label)}" width="{width:.0f}" '
+            f'height="{height:.0f}" viewBox="0 0 {width:.0f} {height:.0f}" font-family="{FONT}" font-size="10.5" '
+            f'fill="currentColor" style="white-space:pre">{"".join(parts)}</svg>'
+        )
+
+    def _around(self) -> int:
+        """The forward operator to look at where none is considered: the one that runs the block, or the last."""
+        inner = [i for i, (_, op) in enumerate(self.lesson.forward) if op.block == self.now.block]
+        return (inner[0] if self.now.kind == "enter" else len(self.lesson.forward)) - 1
+
+    def _heads(self) -> Iterator[str]:
+        yield f'<text x="{_LEFT}" y="16" font-weight="700" fill="{COLOURS["forward"]}">forward</text>'
+        yield (
+            f'<text x="{self.x:.0f}" y="16" font-weight="700" fill="{COLOURS["backward"]}">backward'
+            f'<tspan fill="currentColor" fill-opacity=".6" font-weight="400">'
+            f"  {len(self.listing)} written</tspan></text>"
+        )
+        for side, x in ((self.left, _LEFT), (self.right, self.x)):
+            below = side.all - side.first - side.rows
+            notes = ((side.first, 26), (below, _TOP + side.rows * ROW + 14))
+            for count, y in notes:
+                if count:
+                    yield f'<text x="{x + 66:.0f}" y="{y}" font-size="9.5" fill-opacity=".6">… {count} more</text>'
+
+    def _forward(self) -> Iterator[str]:
+        for i, (depth, op) in _part(self.lesson.forward, self.left):
+            at = self.step_of.get((op.block, op.index), -1)
+            state = "now" if at == self.step else "done" if 0 <= at < self.step else "to come"
+            wrote = any(row.of == (op.block, op.index) for row in self.listing)
+            strong = {"now": (0.28, 1), "done": (0.14, 0.6) if wrote else (0.0, 0.35), "to come": (0.05, 0.4)}[state]
+            colour = COLOURS["forward"] if state != "done" or wrote else "currentColor"
+            yield (
+                f'<g class="fore {state}" data-step="{at}" style="cursor:pointer"><title>{escape(op.text)}</title>'
+                f'<text x="{_LEFT - 6}" y="{self._y(self.left, i) + 15}" text-anchor="end" fill-opacity=".5">'
+                f"{f'{op.block}:{op.index}' if depth else op.index}</text>"
+                f"{self._row(op, _LEFT, self._y(self.left, i), self.wide, depth, colour, strong, _CODE)}</g>"
+            )
+
+    def _backward(self) -> Iterator[str]:
+        renamed = {new for _, new in self.now.renamed}
+        for i, row in _part(self.listing, self.right):
+            y, new = self._y(self.right, i), row.made == self.step
+            changed = any(v.name in renamed for v in row.op.writes)
+            colour = _AMBER if row.kind == "sum" or changed else COLOURS["backward"]
+            strong = (0.24, 1) if new else (0.18, 0.9) if changed else (0.07, 0.5)
+            yield (
+                f'<g class="back {"new" if new else "old"}{" renamed" if changed else ""}">'
+                f"<title>{escape(row.op.text)}</title>"
+                f"{self._row(row.op, self.x, y, self.broad, row.depth, colour, strong, _GRADIENT, self._tag(row))}</g>"
+            )
+
+    def _tag(self, row: GradientRow) -> str:
+        return "" if row.kind == "gradient" else row.kind
+
+    def _row(
+        self, op: OpRow, x: float, y: float, wide: float, depth: int, colour: str, strong: tuple[float, float],
+        most: int, tag: str = "",
+    ) -> str:  # fmt: skip
+        x, wide = x + depth * _INDENT, wide - depth * _INDENT
+        room = min(most, int((wide - 16 - len(tag) * CHAR) / CHAR))
+        end = (
+            f'<text x="{x + wide - 6:.0f}" y="{y + 15}" text-anchor="end" fill-opacity=".6">{tag}</text>' if tag else ""
+        )
+        return (
+            f'<rect x="{x:.0f}" y="{y}" width="{wide:.0f}" height="{ROW - 4}" rx="4" fill="{colour}" '
+            f'fill-opacity="{strong[0]}" stroke="{colour}" stroke-opacity="{strong[1]}"/>'
+            f'<text x="{x + 7:.0f}" y="{y + 15}">{"".join(_code(op, room))}</text>{end}'
+        )
+
+    def _arrows(self) -> Iterator[str]:
+        """From each forward operator to what was written for it; those of this step are strong."""
+        for i, row in _part(self.listing, self.right):
+            at = self.place.get(row.of) if row.of else None
+            start = None if at is None else self.left.y(at)
+            if start is None:
+                continue
+            a, b = start + 11, self._y(self.right, i) + 11
+            x, end = _LEFT + self.wide, self.x + row.depth * _INDENT - 2
+            new = row.made == self.step
+            colour = _AMBER if row.kind == "sum" else COLOURS["backward"] if new else "currentColor"
+            look = f'stroke="{colour}" stroke-opacity="{1 if new else 0.22}" stroke-width="{1.8 if new else 1}"'
+            head = f'<path d="M{end - 6:.0f} {b - 4}L{end:.0f} {b}L{end - 6:.0f} {b + 4}" fill="none" {look}/>'
+            yield (
+                f'<path class="arrow{" now" if new else ""}" d="M{x:.0f} {a}C{x + 55:.0f} {a} {end - 55:.0f} {b} '
+                f'{end:.0f} {b}" fill="none" {look}/>{head}'
+            )
+
+    def _y(self, side: _Side, index: int) -> float:
+        y = side.y(index)
+        assert y is not None, "only rows that are drawn have a place"
+        return y
+
+
+def _window(count: int, around: int) -> _Side:
+    """The rows of a long listing that are drawn: those around one of them."""
+    rows = min(count, MOST)
+    return _Side(max(0, min(around - MOST // 2, count - rows)), rows, count)
+
+
+def _part(rows: Sequence[T], side: _Side) -> Iterator[tuple[int, T]]:
+    return enumerate(rows[side.first : side.first + side.rows], side.first)
+
+
+def _code(op: OpRow, room: int) -> Iterator[str]:
+    """An operator's line with its type in its role's colour, cut to the room there is."""
+    for look, pieces in groupby(op.pieces, lambda piece: COLOURS.get(piece[1], "")):
+        text = "".join(text for text, _ in pieces)
+        shown = text if len(text) <= room else text[: max(room - 1, 0)] + "…"
+        room -= len(text)
+        paint = f' fill="{look}" font-weight="700"' if look else ""
+        yield f"<tspan{paint}>{escape(shown)}</tspan>"
+        if room <= 0:
+            return

@@ -1,0 +1,68 @@
+"""What lessons share: programs of their own, so that nothing of the user's changes, and steps as pages."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from fluidnb.errors import FluidError
+from fluidnb.program import Program, program_guard, unique_name
+from fluidnb.visible import escape
+
+
+@contextmanager
+def apart() -> Iterator[tuple[Program, Program]]:
+    """Build in programs of a lesson: new ones, with names of their own.
+
+    Errors show no line of the user's, who wrote none of these programs.
+
+    Yields:
+        The main and the startup program.
+
+    Example:
+        >>> with apart() as (main, startup):
+        ...     x = fluid.layers.data("x", [1])
+        >>> main is fluid.default_main_program()
+        False
+    """
+    main, startup = Program(), Program()
+    try:
+        with unique_name.guard(), program_guard(main, startup):
+            yield main, startup
+    except FluidError as error:
+        error.where = None
+        raise
+
+
+def within(step: int, count: int) -> int:
+    """The step nearest to a wanted one that there is.
+
+    Args:
+        step: what is wanted; a negative one counts from the end.
+        count: how many there are.
+
+    Returns:
+        From 0; also 0 when there are none.
+
+    Example:
+        >>> within(9, 4), within(-1, 4), within(0, 0)
+        (3, 3, 0)
+    """
+    return max(0, min(step + count if step < 0 else step, count - 1))
+
+
+def caption(term: str, words: str) -> str:
+    """A thing that is shown and what it means, as HTML.
+
+    Args:
+        term: what it is called.
+        words: one or two sentences.
+
+    Returns:
+        One element.
+
+    Example:
+        >>> caption("offsets", "Where sequences begin.").count("<b>offsets</b>")
+        1
+    """
+    return f'<div style="max-width:62em;margin:3px 0"><b>{escape(term)}</b>  {escape(words)}</div>'

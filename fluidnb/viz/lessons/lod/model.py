@@ -1,0 +1,180 @@
+"""A batch of sequences as a lesson: lengths, offsets, ranks, the batch of each step of a recurrent network, its memory.
+
+Every number comes from the operators themselves: a program with lod_rank_table, lod_tensor_to_array, max_sequence_len,
+array_to_lod_tensor and, in a loop, shrink_rnn_memory is run, and the values that it moves are the numbers of the rows.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from fluidnb import layers
+from fluidnb.errors import OpValueError
+from fluidnb.program import Program
+from fluidnb.runtime import Executor, Scope
+from fluidnb.values import CPUPlace
+from fluidnb.values.create import create_lod_tensor
+from fluidnb.values.lod import Offsets, to_absolute
+from fluidnb.viz.lessons.common import apart
+
+#: Rows of a batch that a picture can show one by one.
+MOST_ROWS = 120
+
+
+@dataclass(frozen=True, slots=True)
+class LodStep:
+    """One step of a recurrent network.
+
+    Args:
+        parts: for each sequence that has a row here, the rows of the tensor that it gives: one, or those of a sequence
+            inside it. The longest sequence comes first.
+        memory: the sequences whose memory is left, as shrink_rnn_memory leaves it.
+    """
+
+    parts: tuple[tuple[int, ...], ...]
+    memory: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class LodLesson:
+    """A batch of sequences, and how a recurrent network goes through it.
+
+    Args:
+        lengths: of the sequences, per level.
+        offsets: the LoD.
+        absolute: the same offsets, all of them counting rows.
+        level: the level whose sequences are ranked.
+        table: (sequence, length), the longest first.
+        longest: how many steps there are.
+        steps: the steps.
+        back: the rows as array_to_lod_tensor gives them back.
+    """
+
+    lengths: tuple[tuple[int, ...], ...]
+    offsets: Offsets
+    absolute: Offsets
+    level: int
+    table: tuple[tuple[int, int], ...]
+    longest: int
+    steps: tuple[LodStep, ...]
+    back: tuple[int, ...]
+
+    @property
+    def rows(self) -> int:
+        """How many rows the tensor has."""
+        return self.offsets[-1][-1]
+
+    def sequence_of(self, row: int) -> int:
+        """The sequence of the ranked level in which a row is."""
+        return sum(start <= row for start in self.absolute[self.level][1:])
+
+
+def parse_lengths(text: str) -> list[list[int]]:
+    """Lengths as a user types them.
+
+    Args:
+        text: ``5 3 2 4``, ``2 1 / 2 3 1`` for two levels, or a list of lists.
+
+    Returns:
+        Lengths per level.
+
+    Raises:
+        OpValueError: these are not whole numbers.
+
+    Example:
+        >>> parse_lengths("2, 1 / 2 3 1"), parse_lengths("[[5, 3]]")
+        ([[2, 1], [2, 3, 1]], [[5, 3]])
+    """
+    inner = text.strip().removeprefix("[").removesuffix("]").strip()
+    levels = re.split(r"/|\]\s*,?\s*\[", inner)
+    try:
+        return [[int(n) for n in level.strip(" []").replace(",", " ").split()] for level in levels]
+    except ValueError:
+        error = OpValueError(
+            "These are not the lengths of sequences.", expected="whole numbers, for example 5 3 2 4", received=text,
+            hint="2 1 / 2 3 1 has two levels: two sequences, of 2 and of 1 sequences, which have 2, 3 and 1 rows.",
+        )  # fmt: skip
+        error.where = None
+        raise error from None
+
+
+def read_lod_lesson(lengths: Sequence[Sequence[int]], level: int = 0) -> LodLesson:
+    """Send a batch of sequences through the operators of a recurrent network.
+
+    Args:
+        lengths: of the sequences, per level.
+        level: the level whose sequences the network steps through.
+
+    Returns:
+        What they did with it.
+
+    Raises:
+        FluidError: the lengths do not fit each other, there is no such level, or no sequence has a row; the error draws
+            the batch.
+
+    Example:
+        >>> lesson = read_lod_lesson([[1, 3]])
+        >>> lesson.offsets, lesson.table, [step.parts for step in lesson.steps]
+        (((0, 1, 4),), ((1, 3), (0, 1)), [((1,), (0,)), ((2,),), ((3,),)])
+    """
+    levels = [list(each) for each in lengths]
+    with apart() as (main, _):
+        rows = max(sum(levels[-1]), 0) if levels else 0
+        if rows > MOST_ROWS:
+            raise OpValueError(
+                f"{rows} rows are too many to look at one by one.", expected=f"{MOST_ROWS} rows or fewer",
+                received=f"lengths {levels}"[:200],
+            )  # fmt: skip
+        x = create_lod_tensor(np.arange(rows, dtype="int64").reshape(-1, 1), levels, CPUPlace())
+        fetches = _build(len(levels), level)
+        of_level = len(levels[level]) if level < len(levels) else 1
+        feed = {"x": x, "memory": np.arange(of_level, dtype="int64").reshape(-1, 1)}
+        table, array, longest, back, memories = _run(main, feed, fetches)
+    offsets = tuple(tuple(each) for each in x.lod())
+    steps = zip(array, memories, strict=True)
+    return LodLesson(
+        tuple(tuple(each) for each in x.recursive_sequence_lengths()), offsets, to_absolute(offsets), level,
+        tuple(table.items()), int(np.array(longest).item()),
+        tuple(LodStep(_parts(part), tuple(_numbers(memory))) for part, memory in steps), tuple(_numbers(back)),
+    )  # fmt: skip
+
+
+def _run(main: Program, feed: dict[str, Any], fetches: list[Any]) -> list[Any]:
+    return Executor().run(main, feed=feed, fetch_list=fetches, return_numpy=False, scope=Scope())
+
+
+def _build(levels: int, level: int) -> list[Any]:
+    """Append the operators; what is fed as memory is the number of each sequence, so that it tells who is left."""
+    x = layers.data("x", [1], dtype="int64", lod_level=levels)
+    memory = layers.data("memory", [1], dtype="int64")
+    table = layers.lod_rank_table(x, level)
+    array = layers.lod_tensor_to_array(x, table)
+    longest = layers.max_sequence_len(table)
+    back = layers.array_to_lod_tensor(array, table)
+    held = layers.reorder_lod_tensor_by_rank(memory, table)
+    step, memories = layers.zeros([1], "int64"), layers.create_array("int64")
+    more = layers.less_than(step, longest)
+    with layers.While(more).block():
+        kept = layers.shrink_memory(held, step, table)
+        layers.array_write(kept, step, array=memories)
+        layers.assign(kept, held)
+        layers.increment(step)
+        layers.less_than(step, longest, cond=more)
+    return [table, array, longest, back, memories]
+
+
+def _numbers(tensor: Any) -> list[int]:
+    found: list[int] = np.array(tensor).ravel().tolist()
+    return found
+
+
+def _parts(tensor: Any) -> tuple[tuple[int, ...], ...]:
+    """The rows of one step, a part for each sequence that goes on."""
+    numbers, lod = _numbers(tensor), tensor.lod()
+    cuts = to_absolute(tuple(tuple(each) for each in lod))[0] if lod else range(len(numbers) + 1)
+    return tuple(tuple(numbers[a:b]) for a, b in zip(cuts, cuts[1:], strict=False))

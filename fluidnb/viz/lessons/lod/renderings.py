@@ -1,0 +1,302 @@
+"""The faces of the lesson about sequences: lines for terminals; SVG and tables in HTML, one step at a time."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from fluidnb.values.drawn import draw
+from fluidnb.visible import escape
+from fluidnb.viz.base.curves import PALETTE
+from fluidnb.viz.base.html import pieces_html, table_html
+from fluidnb.viz.base.styled_text import Line, columns, plural, wrapped
+from fluidnb.viz.base.svg import FONT
+from fluidnb.viz.lessons.common import caption, within
+from fluidnb.viz.lessons.lod.model import LodLesson
+
+#: What each thing is, in words.
+WORDS = {
+    "lengths": "How many rows each sequence has; on an upper level, how many sequences of the next level.",
+    "offsets": "Where each sequence begins among those of the next level. The last number is where the last one ends. "
+    "This is the LoD that a tensor carries.",
+    "absolute offsets": "The same places, on every level counted in rows of the tensor.",
+    "rank table": "lod_rank_table sorts the sequences by length, the longest first; equal ones keep their order.",
+    "batch of a step": "Step t takes row t of every sequence that has one. lod_tensor_to_array puts these rows "
+    "together, so that a step is an ordinary batch.",
+    "memory": "The longest sequences come first, so those that are over stand last: shrink_rnn_memory cuts the end "
+    "off, and what is left fits the batch of the step.",
+    "back again": "array_to_lod_tensor puts each row where it came from, with the same LoD.",
+}
+
+
+def lod_lesson_lines(lesson: LodLesson, step: int | None = None, width: int = 0) -> list[Line]:
+    """The text face.
+
+    Args:
+        lesson: the lesson.
+        step: one step, from 0; None for all of them.
+        width: characters a line may have; 0 for 110.
+
+    Returns:
+        The lines.
+
+    Example:
+        >>> from fluidnb.viz import plain
+        >>> from fluidnb.viz.lessons.lod.model import read_lod_lesson
+        >>> print(plain(lod_lesson_lines(read_lod_lesson([[1, 3]]), 1)[:3]))
+        4 rows in sequences  [·][···]  2 sequences of 1 and 3 rows
+        lengths           level 0  1 3
+        offsets           level 0  0 1 4
+    """
+    picture, words = draw(lesson.offsets, lesson.rows)
+    lines: list[Line] = [[(f"{plural(lesson.rows, 'row')} in sequences", "bold"), (f"  {picture}  {words}", "")]]
+    lines += columns(_levels(lesson))
+    table = ", ".join(f"{length} of sequence {index}" for index, length in lesson.table)
+    lines += [[], [("rank table", "bold"), (f"  lengths, longest first: {table}", "")], [(WORDS["rank table"], "dim")]]
+    lines += [[], [("batch of a step", "bold"), (f"  {plural(lesson.longest, 'step')}", "")]]
+    lines += [[(WORDS["batch of a step"], "dim")], [(WORDS["memory"], "dim")]]
+    chosen = range(lesson.longest) if step is None else [within(step, lesson.longest)]
+    lines += columns(_steps(lesson, chosen))
+    lines += [[], [("back again", "bold"), (f"  rows {_spaced(lesson.back)}", "")], [(WORDS["back again"], "dim")]]
+    return wrapped(lines, width)
+
+
+def lod_lesson_html(lesson: LodLesson, step: int = 0) -> str:
+    """The HTML face: the batch and one step of it as a picture, tables, and a sentence about each.
+
+    Args:
+        lesson: the lesson.
+        step: the step, from 0.
+
+    Returns:
+        One element.
+    """
+    step = within(step, lesson.longest)
+    now = pieces_html(_sentence(lesson, step))
+    ranks: list[list[Line]] = [
+        [[(str(place), "dim")], [(str(index), "name")], [(str(length), "")]]
+        for place, (index, length) in enumerate(lesson.table)
+    ]
+    side = "display:inline-block;vertical-align:top;margin-right:3em"
+    words = "".join(caption(term, text) for term, text in WORDS.items())
+    return (
+        f'<div class="fluidnb fluidnb-lesson" style="overflow-x:auto;line-height:1.45">'
+        f"{lod_lesson_svg(lesson, step)}"
+        f'<div style="margin:2px 0 8px"><b>step {step}</b>  {now}<br>'
+        f"<b>back again</b>  array_to_lod_tensor takes all steps the same way back: rows {_spaced(lesson.back)}.</div>"
+        f'<div style="{side}"><b>the LoD</b>{table_html(_levels(lesson))}</div>'
+        f'<div style="{side}"><b>rank table</b>{table_html(ranks, ["place", "sequence", "length"])}</div>'
+        f'<details><summary style="cursor:pointer">What is what</summary>{words}</details></div>'
+    )
+
+
+def lod_lesson_svg(lesson: LodLesson, step: int = 0) -> str:
+    """The picture: rows as they lie in the tensor, and as the steps take them; lines show where this step's rows go.
+
+    Args:
+        lesson: the lesson.
+        step: the step, from 0.
+
+    Returns:
+        One SVG element.
+
+    Example:
+        >>> from fluidnb.viz.lessons.lod.model import read_lod_lesson
+        >>> svg = lod_lesson_svg(read_lod_lesson([[1, 3]]), 1)
+        >>> svg.count('class="row now"'), svg.count('class="part now"'), svg.count('class="memory over"')
+        (1, 1, 1)
+    """
+    return _Drawing(lesson, within(step, lesson.longest)).svg()
+
+
+class _Drawing:
+    """One picture.
+
+    Args:
+        lesson: the lesson.
+        step: the step that is shown.
+    """
+
+    def __init__(self, lesson: LodLesson, step: int) -> None:
+        self.lesson, self.step = lesson, step
+        self.cell = max(8.0, min(30.0, 860 / max(lesson.rows, 1)))
+        part = max((len(p) for s in lesson.steps for p in s.parts), default=1)
+        self.column = 44 if part == 1 else 62
+        self.top = 30 + 20 * len(lesson.offsets)  # of the rows
+        self.grid = self.top + 118  # of the steps
+        self.left, self.line = 168, 28
+
+    def svg(self) -> str:
+        lesson = self.lesson
+        bottom = self.grid + self.line * len(lesson.table)
+        self.memory_x = self.left + self.column * max(lesson.longest, 1) + 40
+        width = max(self.memory_x + 190, 12 + self.cell * lesson.rows + 20, 560)
+        parts = [*self._packed(), *self._grid(bottom), *self._moves(), *self._memory()]
+        label = f"{plural(lesson.rows, 'row')} in {plural(len(lesson.table), 'sequence')}, step {self.step}"
+        return (
+            f'<svg xmlns="http://www.w3.org/2000/svg" role="img" aria-label="{escape(label)}" width="{width:.0f}" '
+            f'height="{bottom + 62}" viewBox="0 0 {width:.0f} {bottom + 62}" font-family="{FONT}" font-size="12" '
+            f'fill="currentColor">{"".join(parts)}</svg>'
+        )
+
+    def _colour(self, sequence: int) -> str:
+        return PALETTE[sequence % len(PALETTE)]
+
+    def _now(self) -> tuple[tuple[int, ...], ...]:
+        steps = self.lesson.steps
+        return steps[self.step].parts if steps else ()
+
+    def _x(self, row: float) -> float:
+        return 12 + row * self.cell
+
+    def _packed(self) -> Iterator[str]:
+        """The tensor: a cell for each row, brackets for the sequences of each level, offsets below."""
+        lesson = self.lesson
+        yield '<text x="12" y="15" font-weight="700">x, as it lies in memory</text>'
+        for k, level in enumerate(lesson.absolute):
+            y = 40 + 20 * k
+            for i, (a, b) in enumerate(zip(level, level[1:], strict=False)):
+                ranked = k == lesson.level
+                ink = self._colour(i) if ranked else "currentColor"
+                x, end = self._x(a) + 2, self._x(b) - 2
+                if b > a:
+                    yield f'<path d="M{x:.1f} {y}v-6H{end:.1f}v6" fill="none" stroke="{ink}" stroke-opacity=".8"/>'
+                name = f"sequence {i}" if (b - a) * self.cell > 78 else str(i)
+                yield (
+                    f'<text x="{(x + end) / 2:.1f}" y="{y - 9}" text-anchor="middle" font-size="11" fill="{ink}" '
+                    f'fill-opacity="{1 if ranked else 0.65}">{name}</text>'
+                )
+        taken = {row for part in self._now() for row in part}
+        for row in range(lesson.rows):
+            yield self._box("row", self._x(row), self.top, self.cell, row, row in taken)
+        if self.cell > 14:
+            for offset in dict.fromkeys(lesson.absolute[-1]):
+                yield (
+                    f'<text x="{self._x(offset):.1f}" y="{self.top + 42}" text-anchor="middle" font-size="10" '
+                    f'fill-opacity=".55">{offset}</text>'
+                )
+
+    def _box(self, kind: str, x: float, y: float, wide: float, row: int, now: bool) -> str:
+        colour = self._colour(self.lesson.sequence_of(row))
+        text = f'<text x="{x + wide / 2:.1f}" y="{y + 17}" text-anchor="middle">{row}</text>' if wide > 14 else ""
+        return (
+            f'<g class="{kind}{" now" if now else ""}">'
+            f'<rect x="{x + 1:.1f}" y="{y}" width="{wide - 2:.1f}" height="25" rx="4" '
+            f'fill="{colour}" fill-opacity="{0.5 if now else 0.13}" stroke="{colour}" '
+            f'stroke-opacity="{1 if now else 0.5}"/>{text}</g>'
+        )
+
+    def _grid(self, bottom: int) -> Iterator[str]:
+        """The steps: a line for each sequence, the longest first, and a column for each step."""
+        lesson = self.lesson
+        x = self.left + self.step * self.column
+        yield (
+            f'<rect x="{x - 1}" y="{self.grid - 24}" width="{self.column + 2}" '
+            f'height="{bottom - self.grid + 62}" rx="6" fill="currentColor" fill-opacity=".07"/>'
+        )
+        yield f'<text x="12" y="{self.grid - 9}" font-weight="700">longest first</text>'
+        yield f'<text x="12" y="{bottom + 28}" fill-opacity=".65">rows in the batch</text>'
+        for place, (index, length) in enumerate(lesson.table):
+            y = self.grid + place * self.line
+            yield (
+                f'<text x="12" y="{y + 17}" fill="{self._colour(index)}" font-weight="700">sequence {index}'
+                f'<tspan fill="currentColor" fill-opacity=".6" font-weight="400">  length {length}</tspan></text>'
+            )
+        for t, step in enumerate(lesson.steps):
+            x, now = self.left + t * self.column, t == self.step
+            weight = ' font-weight="700"' if now else ' fill-opacity=".65"'
+            middle = x + self.column / 2
+            yield f'<text x="{middle}" y="{self.grid - 9}" text-anchor="middle"{weight}>{t}</text>'
+            for place, part in enumerate(step.parts):
+                yield self._part(x, self.grid + place * self.line, part, now)
+            count = sum(len(part) for part in step.parts)
+            yield f'<text x="{middle}" y="{bottom + 28}" text-anchor="middle"{weight}>{count}</text>'
+
+    def _part(self, x: float, y: float, part: Sequence[int], now: bool) -> str:
+        if len(part) == 1:
+            return self._box("part", x + 3, y, self.column - 6, part[0], now)
+        colour = self._colour(self.lesson.sequence_of(part[0])) if part else "currentColor"
+        text = f"{part[0]} to {part[-1]}" if part else "none"
+        return (
+            f'<g class="part{" now" if now else ""}"><rect x="{x + 4}" y="{y}" width="{self.column - 8}" height="25" '
+            f'rx="4" fill="{colour}" fill-opacity="{0.5 if now else 0.13}" stroke="{colour}" '
+            f'stroke-opacity="{1 if now else 0.5}"/><text x="{x + self.column / 2}" y="{y + 17}" '
+            f'text-anchor="middle" font-size="11">{text}</text></g>'
+        )
+
+    def _moves(self) -> Iterator[str]:
+        """Lines from the rows to the batch of this step."""
+        for place, part in enumerate(self._now()):
+            if not part:
+                continue
+            a = self._x((part[0] + part[-1] + 1) / 2)
+            b = self.left + (self.step + 0.5) * self.column
+            y = self.top + 26
+            colour = self._colour(self.lesson.sequence_of(part[0]))
+            b += min(4, self.column / len(self._now()) / 2) * (2 * place + 1 - len(self._now()))
+            bend = f"C{a:.1f} {y + 52} {b:.1f} {self.grid - 84} {b:.1f} {self.grid - 25}"
+            yield (
+                f'<path d="M{a:.1f} {y}{bend}" fill="none" stroke="{colour}" stroke-width="1.6" stroke-opacity=".85">'
+                f"<title>row {part[0]} goes to place {place} of step {self.step}</title></path>"
+            )
+
+    def _memory(self) -> Iterator[str]:
+        """The memory: a place for each sequence; those that are over are empty."""
+        lesson, x = self.lesson, self.memory_x
+        left = lesson.steps[self.step].memory if lesson.steps else ()
+        yield f'<text x="{x}" y="{self.grid - 9}" font-weight="700">memory at step {self.step}</text>'
+        for place, (index, _) in enumerate(lesson.table):
+            y, over = self.grid + place * self.line, place >= len(left)
+            look = 'fill="none" stroke="currentColor" stroke-dasharray="3 3" stroke-opacity=".4"'
+            if not over:
+                look = f'fill="{self._colour(left[place])}" fill-opacity=".35" stroke="{self._colour(left[place])}"'
+            text = f"sequence {index} is over" if over else f"of sequence {left[place]}"
+            yield (
+                f'<g class="memory{" over" if over else ""}"><rect x="{x}" y="{y}" width="150" height="25" rx="4" '
+                f'{look}/><text x="{x + 75}" y="{y + 17}" text-anchor="middle" '
+                f'fill-opacity="{0.55 if over else 1}">{text}</text></g>'
+            )
+        yield (
+            f'<text x="{x}" y="{self.grid + len(lesson.table) * self.line + 28}" fill-opacity=".65">'
+            f"{plural(len(left), 'row')} of {len(lesson.table)} left</text>"
+        )
+
+
+def _levels(lesson: LodLesson) -> list[list[Line]]:
+    rows: list[list[Line]] = []
+    for title, levels in (
+        ("lengths", lesson.lengths), ("offsets", lesson.offsets), ("absolute offsets", lesson.absolute),
+    ):  # fmt: skip
+        for k, level in enumerate(levels):
+            rows.append([[(title if k == 0 else "", "name")], [(f"level {k}", "dim")], [(_spaced(level), "")]])
+    return rows
+
+
+def _steps(lesson: LodLesson, chosen: Sequence[int]) -> list[list[Line]]:
+    rows: list[list[Line]] = []
+    for t in chosen:
+        step = lesson.steps[t]
+        batch = "  ".join(_spaced(part) if len(part) != 1 else str(part[0]) for part in step.parts)
+        rows.append(
+            [[(f"step {t}", "name")], [(f"rows {batch}", "")], [(f"memory of {_spaced(step.memory)}", "forward")],
+             [(f"{len(step.memory)} of {len(lesson.table)}", "dim")]]
+        )  # fmt: skip
+    return rows
+
+
+def _sentence(lesson: LodLesson, t: int) -> Line:
+    """What happens at a step."""
+    step = lesson.steps[t]
+    rows = [row for part in step.parts for row in part]
+    before = lesson.steps[t - 1].memory if t else tuple(index for index, _ in lesson.table)
+    over = [str(index) for index in before if index not in step.memory]
+    line: Line = [(f"The batch is {'row' if len(rows) == 1 else 'rows'} {_spaced(rows)} of x. ", "")]
+    if over:
+        line.append((f"Sequence {' and '.join(over)} {'is' if len(over) == 1 else 'are'} over, so ", ""))
+        line.append((f"the memory shrinks from {plural(len(before), 'row')} to {len(step.memory)}.", "bold"))
+    else:
+        line.append((f"Every sequence goes on: the memory keeps {plural(len(before), 'row')}.", ""))
+    return line
+
+
+def _spaced(numbers: Sequence[int]) -> str:
+    return " ".join(map(str, numbers))

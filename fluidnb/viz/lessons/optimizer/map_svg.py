@@ -1,0 +1,125 @@
+"""The map of a surface with the ways of optimizers on it, as SVG: the ground is an image of contour lines."""
+
+from __future__ import annotations
+
+from base64 import b64encode
+from collections.abc import Iterator
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+
+from fluidnb.visible import escape
+from fluidnb.viz.base.curves import PALETTE
+from fluidnb.viz.base.png import png
+from fluidnb.viz.base.svg import FONT, new_uid
+from fluidnb.viz.lessons.optimizer.choices import SURFACES, Surface
+from fluidnb.viz.lessons.optimizer.model import OptimizerLesson, Point, Track, heights
+
+WIDTH, HEIGHT = 430, 300
+#: Contour lines, and the colour of the ground: grey blue, more of it where it is lower.
+_BANDS, _GROUND = 16, (84, 110, 160)
+#: How far outside the picture a way is still drawn, in widths of it.
+_FAR = 3.0
+
+
+def optimizer_map_svg(lesson: OptimizerLesson, step: int, focus: int = 0) -> str:
+    """The map.
+
+    Args:
+        lesson: the lesson.
+        step: how many steps have been taken.
+        focus: the optimizer that is drawn on top, with a dot for each step.
+
+    Returns:
+        One SVG element.
+
+    Example:
+        >>> from fluidnb.viz.lessons.optimizer.model import Choice, read_optimizer_lesson
+        >>> svg = optimizer_map_svg(read_optimizer_lesson("bowl", [Choice("SGD", 0.5)], 3), 2)
+        >>> svg.count('class="way"'), svg.count('class="dot"'), svg.count('class="here"')
+        (1, 2, 1)
+    """
+    surface, uid = SURFACES[lesson.surface], new_uid()
+    parts = [
+        f'<svg xmlns="http://www.w3.org/2000/svg" role="img" '
+        f'aria-label="{escape(f"{lesson.surface} after {step} steps")}" width="{WIDTH}" height="{HEIGHT + 22}" '
+        f'viewBox="0 0 {WIDTH} {HEIGHT + 22}" font-family="{FONT}" font-size="11" fill="currentColor">'
+        f'<clipPath id="{uid}clip"><rect width="{WIDTH}" height="{HEIGHT}" rx="5"/></clipPath>'
+        f'<g clip-path="url(#{uid}clip)"><image width="{WIDTH}" height="{HEIGHT}" preserveAspectRatio="none" '
+        f'href="{_ground(lesson.surface)}"/>'
+    ]
+    order = sorted(range(len(lesson.tracks)), key=lambda i: i == focus)
+    for i in order:
+        parts += _way(surface, lesson.tracks[i], step, PALETTE[i % len(PALETTE)], i == focus)
+    parts.append(f"{_cross(surface)}</g>{_axes(surface)}</svg>")
+    return "".join(parts)
+
+
+def _at(surface: Surface, point: Point) -> Point:
+    (x0, x1), (y0, y1) = surface.x, surface.y
+    return (point[0] - x0) / (x1 - x0) * WIDTH, (y1 - point[1]) / (y1 - y0) * HEIGHT
+
+
+def _way(surface: Surface, track: Track, step: int, colour: str, focus: bool) -> Iterator[str]:
+    places = []
+    for x, y in (_at(surface, p) for p in track.points[: step + 1]):
+        if not (abs(x) < _FAR * WIDTH and abs(y) < _FAR * HEIGHT):
+            break
+        places.append((x, y))
+    if not places:
+        return
+    line = "".join(f"{'L' if i else 'M'}{x:.1f} {y:.1f}" for i, (x, y) in enumerate(places))
+    wide, clear = (2.4, 1) if focus else (1.7, 0.85)
+    yield (
+        f'<g><title>{escape(track.choice.title)}</title><path class="way" d="{line}" fill="none" stroke="{colour}" '
+        f'stroke-width="{wide}" stroke-opacity="{clear}" stroke-linejoin="round"/>'
+    )
+    if focus:
+        yield from (f'<circle class="dot" cx="{x:.1f}" cy="{y:.1f}" r="2.3" fill="{colour}"/>' for x, y in places[:-1])
+    if len(places) == step + 1:
+        x, y = places[-1]
+        yield (
+            f'<circle class="here" cx="{x:.1f}" cy="{y:.1f}" r="{6 if focus else 4.5}" fill="{colour}" '
+            f'stroke="#fff" stroke-width="1.5"/>'
+        )
+    yield "</g>"
+
+
+def _cross(surface: Surface) -> str:
+    x, y = _at(surface, surface.start)
+    return f'<path d="M{x - 5:.1f} {y:.1f}h10M{x:.1f} {y - 5:.1f}v10" stroke="currentColor"><title>start</title></path>'
+
+
+def _axes(surface: Surface) -> str:
+    (x0, x1), (y0, y1) = surface.x, surface.y
+    dim = 'fill-opacity=".65"'
+    return (
+        f'<text x="1" y="{HEIGHT + 15}" {dim}>x from {x0:g} to {x1:g}, y from {y0:g} to {y1:g}</text>'
+        f'<text x="{WIDTH - 1}" y="{HEIGHT + 15}" text-anchor="end" {dim}>bluer is lower</text>'
+    )
+
+
+@lru_cache(maxsize=8)
+def _ground(name: str) -> str:
+    """The contour picture of a surface, as a data URL: its heights come from its program."""
+    surface = SURFACES[name]
+    xs = np.linspace(*surface.x, WIDTH, dtype="float32")
+    ys = np.linspace(surface.y[1], surface.y[0], HEIGHT, dtype="float32")
+    grid = np.stack(np.meshgrid(xs, ys), axis=-1).reshape(-1, 2)
+    found = heights(name, grid).reshape(HEIGHT, WIDTH).astype("float64")
+    low, high = found.min(), found.max()
+    level = ((found - low) / (high - low)) ** 0.4 * _BANDS  # close together where it is flat
+    return "data:image/png;base64," + b64encode(png(_pixels(level))).decode()
+
+
+def _pixels(level: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    """Bands of one colour with lines between them; opaque nowhere, so that it suits light and dark pages."""
+    band = np.floor(np.minimum(level, _BANDS - 1e-6))
+    out = np.empty((*level.shape, 4), "uint8")
+    out[..., :3] = _GROUND
+    out[..., 3] = np.round(20 + 120 * (1 - band / _BANDS) ** 1.5)
+    away = np.abs(level - np.round(level)) / (np.hypot(*np.gradient(level)) + 1e-9)  # from a line, in pixels
+    line = np.round(4 * np.clip(1.2 - away, 0, 1)) / 4
+    out[..., 3] = np.round(out[..., 3] * (1 - line) + 170 * line)
+    return out

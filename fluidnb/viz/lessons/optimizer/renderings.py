@@ -1,0 +1,146 @@
+"""The faces of the lesson about optimizers: lines for terminals; a map, curves and tables in HTML."""
+
+from __future__ import annotations
+
+import math
+
+from fluidnb.visible import escape
+from fluidnb.viz.base.curves import PALETTE, Curve, bars
+from fluidnb.viz.base.curves_svg import curves_svg
+from fluidnb.viz.base.html import cells_html, pieces_html, wrapped_html
+from fluidnb.viz.base.styled_text import Line, columns, plural, wrapped
+from fluidnb.viz.lessons.common import caption, within
+from fluidnb.viz.lessons.optimizer.choices import DECAYS, OPTIMIZERS, SCHEDULES, SURFACES
+from fluidnb.viz.lessons.optimizer.map_svg import optimizer_map_svg
+from fluidnb.viz.lessons.optimizer.model import OptimizerLesson, Track
+
+#: What each thing is, in words.
+WORDS = {
+    "way": "Where the parameter w, a point of two numbers, stands after each step. All begin at the same place.",
+    "height": "The loss there. Each step tries to make it smaller.",
+    "gradient": "What the step is given: the direction in which the loss grows most, with the penalty added.",
+    "learning rate": "How long steps are. A schedule computes it anew in every step, by operators of its own.",
+    "accumulators": "What an optimizer remembers from step to step, in variables as large as the parameter.",
+    "operators": "What minimize appended behind the backward part, after those of a schedule: all that the "
+    "optimizer is in a program.",
+}
+
+
+def optimizer_lesson_lines(lesson: OptimizerLesson, step: int = -1, width: int = 0) -> list[Line]:
+    """The text face.
+
+    Args:
+        lesson: the lesson.
+        step: how many steps have been taken; -1 for all.
+        width: characters a line may have; 0 for 110.
+
+    Returns:
+        The lines.
+
+    Example:
+        >>> from fluidnb.viz import plain
+        >>> from fluidnb.viz.lessons.optimizer.model import Choice, read_optimizer_lesson
+        >>> print(plain(optimizer_lesson_lines(read_optimizer_lesson("bowl", [Choice("SGD", 0.5)], 4))[2:4]))
+        after 4 steps  height                  at
+        SGD 0.5        █▂▁▁▁   3.442 → 0.5851  (-3.421, 0)
+    """
+    step, surface = within(step, lesson.steps + 1), SURFACES[lesson.surface]
+    lines: list[Line] = [[(lesson.surface, "bold"), (f"  {surface.words}", "dim")], []]
+    rows: list[list[Line]] = [
+        [[(f"after {plural(step, 'step')}", "bold")], [("height", "dim")], [], [("at", "dim")], []]
+    ]
+    for track in lesson.tracks:
+        change = f"{_number(track.heights[0])} → {_number(track.heights[step])}"
+        rows.append(
+            [[(track.choice.title, "name")], [(bars(_curve(track, step)), "forward")], [(change, "")],
+             [(_point(track.points[step]), "")], [(_lost(track, step), "warn")]]
+        )  # fmt: skip
+    lines += columns(rows)
+    for track in lesson.tracks:
+        lines += [[], *_about(track, step)]
+    return wrapped(lines, width)
+
+
+def optimizer_lesson_html(lesson: OptimizerLesson, step: int = -1, focus: int = 0) -> str:
+    """The HTML face: the map, the curves of the loss, a table of all, and one of them in full.
+
+    Args:
+        lesson: the lesson.
+        step: how many steps have been taken; -1 for all.
+        focus: the optimizer that is shown in full.
+
+    Returns:
+        One element.
+    """
+    step, focus = within(step, lesson.steps + 1), within(focus, len(lesson.tracks))
+    track = lesson.tracks[focus]
+    curves = [_curve(t, lesson.steps) for t in lesson.tracks]
+    about = _about(track, step)
+    words = "".join(caption(term, text) for term, text in WORDS.items())
+    return (
+        f'<div class="fluidnb fluidnb-lesson" style="overflow-x:auto;line-height:1.45">'
+        f'<div style="margin-bottom:6px">{pieces_html([(SURFACES[lesson.surface].words, "")])}</div>'
+        f'<div style="display:flex;flex-wrap:wrap;gap:0 16px">'
+        f'<div style="flex:0 0 auto">{optimizer_map_svg(lesson, step, focus)}</div>'
+        f'<div style="flex:1 1 380px;min-width:0;overflow-x:auto"><b>height</b>, the loss; '
+        f"after {plural(step, 'step')} at the line<br>"
+        f"{curves_svg(curves, lesson.steps + 1, first=0, width=380, mark=step)}"
+        f"{_table(lesson, step, focus)}</div></div>"
+        f'<div style="border-top:1px solid rgba(128,128,128,.3);padding-top:6px">{wrapped_html(about)}</div>'
+        f'<details><summary style="cursor:pointer">What is what</summary>{words}</details></div>'
+    )
+
+
+def _table(lesson: OptimizerLesson, step: int, focus: int) -> str:
+    """Where each of them is, beside its colour."""
+    rows = []
+    for i, (track, colour) in enumerate(zip(lesson.tracks, PALETTE, strict=False)):
+        name = pieces_html([(track.choice.title, "bold" if i == focus else "")])
+        cells = [
+            f'<span style="color:{colour}">●</span> {name}', escape(_number(track.heights[step])),
+            escape(_point(track.points[step])), pieces_html([(_lost(track, step), "warn")]),
+        ]  # fmt: skip
+        rows.append(cells)
+    return cells_html(rows, ["", "height", "at", ""])
+
+
+def _about(track: Track, step: int) -> list[Line]:
+    """One optimizer in full: words, what the step was given and what it keeps, its operators."""
+    choice = track.choice
+    lines: list[Line] = [[(choice.title, "bold"), (f"  {OPTIMIZERS[choice.name].words}", "dim")]]
+    if choice.schedule != "constant":
+        lines.append([("schedule  ", "name"), (SCHEDULES[choice.schedule].words, "dim")])
+    if choice.decay != "none":
+        lines.append([("penalty  ", "name"), (DECAYS[choice.decay].words, "dim")])
+    rows: list[list[Line]] = []
+    if step:
+        rows += [
+            [[(f"gradient of step {step}", "")], [(_point(track.gradients[step - 1]), "")]],
+            [[(f"learning rate of step {step}", "")], [(_number(track.rates[step - 1]), "")]],
+        ]
+    for name, values in track.kept.items():
+        rows.append([[(name, "name")], [(_point(values[step]), "")]])
+    lines += columns(rows)
+    lines.append([(f"{plural(len(track.ops), 'operator')} that it appended", "")])
+    lines += [[("  ", ""), *op.pieces] for op in track.ops]
+    return lines
+
+
+def _curve(track: Track, step: int) -> Curve:
+    curve = Curve(track.choice.title)
+    for i, height in enumerate(track.heights[: step + 1]):
+        curve.add(i, height if abs(height) < 1e6 else math.nan)
+    return curve
+
+
+def _lost(track: Track, step: int) -> str:
+    return f"lost in step {track.lost}" if track.lost is not None and track.lost <= step else ""
+
+
+def _number(value: float) -> str:
+    return f"{value:.4g}"
+
+
+def _point(values: tuple[float, ...]) -> str:
+    text = ", ".join(_number(v + 0.0 if abs(v) > 1e-30 else 0.0) for v in values)
+    return f"({text})" if len(values) > 1 else text

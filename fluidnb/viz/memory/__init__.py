@@ -1,0 +1,1 @@
+"""Arenas and pools: which buffer is where, when, and whose it is."""

@@ -1,0 +1,229 @@
+"""How memory grows over the steps of a loop: bytes of the pool and of the scopes after each run, and who got more."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from fluidnb import memory
+from fluidnb.memory import size_text
+from fluidnb.runtime.scope import Scope, global_scope
+from fluidnb.values import CPUPlace
+from fluidnb.values.selected_rows import SelectedRows
+from fluidnb.values.tensor import LoDTensor
+from fluidnb.viz.base.curves import Curve, bars
+from fluidnb.viz.base.curves_svg import curves_svg
+from fluidnb.viz.base.html import lines_html
+from fluidnb.viz.base.styled_text import Line, columns, cut, plural
+from fluidnb.viz.memory.model import Holder
+
+
+@dataclass(frozen=True, slots=True)
+class Sample:
+    """Memory at one moment.
+
+    Args:
+        pool: bytes that the pool has handed out.
+        blocks: in how many blocks.
+        scope: bytes of the tensors in the scope and in the scopes inside it.
+        variables: how many variables these have.
+    """
+
+    pool: int
+    blocks: int
+    scope: int
+    variables: int
+
+
+@dataclass(frozen=True, slots=True)
+class GrowthPicture:
+    """Memory over the steps of a loop.
+
+    Args:
+        samples: one after each step.
+        grown: who holds more after the last step than after the first; bytes and blocks are what was added.
+        place: whose pool it is; empty if unknown.
+    """
+
+    samples: tuple[Sample, ...] = ()
+    grown: tuple[Holder, ...] = ()
+    place: str = ""
+
+    @property
+    def steady_since(self) -> int | None:
+        """The step (from 1) since which the pool has not held more than ever before; None while that still happens.
+
+        Of a loop of less than three steps nothing can be said: None.
+        """
+        most, since = -1, 0
+        for i, sample in enumerate(self.samples):
+            if sample.pool > most:
+                most, since = sample.pool, i
+        return since + 1 if len(self.samples) > 2 and since < len(self.samples) * 2 // 3 else None
+
+    @property
+    def per_step(self) -> float:
+        """Bytes by which the pool grows a step, over the second half."""
+        half = self.samples[len(self.samples) // 2 :]
+        return (half[-1].pool - half[0].pool) / (len(half) - 1) if len(half) > 1 else 0.0
+
+    @property
+    def verdict(self) -> str:
+        """What to make of it, in words."""
+        if len(self.samples) < 3:
+            return "three steps or more tell whether memory grows"
+        if self.steady_since is not None:
+            return f"steady since step {self.steady_since}"
+        return f"grows by {size_text(self.per_step)} a step"
+
+
+class Growth:
+    """Records how much memory is held after each step of a loop.
+
+    Args:
+        scope: whose tensors are counted; default the global scope.
+        place: whose pool; default the CPU's.
+
+    Example:
+        >>> exe, growth = fluid.Executor(), Growth()
+        >>> x = fluid.layers.mean(fluid.layers.data("x", shape=[2]))
+        >>> for step in range(6):
+        ...     out = exe.run(feed={"x": np.ones((3, 2), "float32")}, fetch_list=[x]); growth.add()
+        >>> growth.picture().verdict
+        'steady since step 1'
+    """
+
+    def __init__(self, scope: Scope | None = None, place: Any = None) -> None:
+        self._scope = global_scope() if scope is None else scope
+        self._place = CPUPlace() if place is None else place
+        self._samples: list[Sample] = []
+        self._first: dict[str, tuple[int, int]] = {}
+        self._now: dict[str, tuple[int, int]] = {}
+
+    def add(self) -> None:
+        """Look at the memory now: call it after each step."""
+        stats = memory.stats(self._place)
+        self._now = {}
+        for span in stats.live:
+            size, count = self._now.get(span.tag, (0, 0))
+            self._now[span.tag] = size + span.size, count + 1
+        if not self._samples:
+            self._first = self._now
+        self._samples.append(Sample(stats.used, len(stats.live), *held_bytes(self._scope)))
+
+    def picture(self) -> GrowthPicture:
+        """What was recorded."""
+        grown = []
+        for name, (size, count) in self._now.items():
+            before, blocks = self._first.get(name, (0, 0))
+            if size > before:
+                grown.append(Holder("other", name or "without a name", size - before, count - blocks))
+        return GrowthPicture(tuple(self._samples), tuple(sorted(grown, key=lambda h: -h.bytes)), str(self._place))
+
+
+def growth_lines(picture: GrowthPicture, width: int = 0, top: int = 8) -> list[Line]:
+    """The text face.
+
+    Args:
+        picture: what was recorded.
+        width: characters a line may have; 0 for any number.
+        top: holders listed at most.
+
+    Returns:
+        The lines.
+
+    Example:
+        >>> from fluidnb.viz import plain
+        >>> samples = tuple(Sample(4096 * i, i, 100, 2) for i in range(1, 7))
+        >>> print(plain(growth_lines(GrowthPicture(samples, (Holder("other", "h", 20480, 5),)))))
+        6 steps  grows by 4.0 KB a step
+        pool    ▁▂▄▅▇█  4.0 KB → 24.0 KB       1 → 6 blocks
+        scopes  ▁▁▁▁▁▁  100 bytes → 100 bytes  2 → 2 variables
+        held more after the last step than after the first
+          h  20.0 KB  5 blocks
+    """
+    style = "" if picture.steady_since is not None else "warn" if len(picture.samples) > 2 else "dim"
+    lines: list[Line] = [[(plural(len(picture.samples), "step"), "bold"), ("  " + picture.verdict, style)]]
+    if picture.place:
+        lines[0].append((f"  pool of {picture.place}", "dim"))
+    if not picture.samples:
+        return lines
+    first, last = picture.samples[0], picture.samples[-1]
+    size = max(min(48, width - 56), 8) if width else 48
+    pool, scopes = _curves(picture.samples)
+    rows: list[list[Line]] = [
+        [[("pool", "name")], [(bars(pool, size), "forward")], [(_change(first.pool, last.pool), "")],
+         [(f"{first.blocks} → {last.blocks} blocks", "dim")]],
+        [[("scopes", "name")], [(bars(scopes, size), "backward")], [(_change(first.scope, last.scope), "")],
+         [(f"{first.variables} → {last.variables} variables", "dim")]],
+    ]  # fmt: skip
+    lines += columns(rows, width)
+    if picture.grown:
+        lines.append([("held more after the last step than after the first", "dim")])
+        grown = [(h, plural(h.count, "block") if h.count else "") for h in picture.grown[:top]]
+        lines += columns(
+            [[[("  " + h.name, "name")], [(size_text(h.bytes), "")], [(count, "dim")]] for h, count in grown], width
+        )
+    return [cut(line, width) for line in lines] if width else lines
+
+
+def growth_html(picture: GrowthPicture) -> str:
+    """The HTML face: the pool over the steps in KB, and who holds more.
+
+    Args:
+        picture: what was recorded.
+
+    Returns:
+        One element.
+    """
+    lines = growth_lines(picture)
+    pool = Curve("pool, KB")
+    for i, sample in enumerate(picture.samples):
+        pool.add(i, sample.pool / 1024)
+    svg = curves_svg([pool]) if pool.count > 1 else ""
+    return f'<div class="fluidnb" style="line-height:normal">{lines_html(lines[:3])}{svg}{lines_html(lines[3:])}</div>'
+
+
+def _curves(samples: Sequence[Sample]) -> tuple[Curve, Curve]:
+    pool, scopes = Curve("pool"), Curve("scopes")
+    for i, sample in enumerate(samples):
+        pool.add(i, sample.pool)
+        scopes.add(i, sample.scope)
+    return pool, scopes
+
+
+def _change(before: int, after: int) -> str:
+    return f"{size_text(before)} → {size_text(after)}"
+
+
+def held_bytes(scope: Scope) -> tuple[int, int]:
+    """How much a scope and those inside it hold.
+
+    Args:
+        scope: the outermost one.
+
+    Returns:
+        Bytes of the tensors, and how many variables there are.
+
+    Example:
+        >>> scope = Scope(); scope.var("x").get_tensor().set(np.ones(4, "float32"), CPUPlace())
+        >>> held_bytes(scope)
+        (16, 1)
+    """
+    held = list(scope.vars.values())
+    size, count = sum(_bytes(v.value) for v in held), len(held)
+    for kid in list(scope.kids):
+        inner, more = held_bytes(kid)
+        size, count = size + inner, count + more
+    return size, count
+
+
+def _bytes(value: Any) -> int:
+    if isinstance(value, SelectedRows):
+        value = value.value
+    if isinstance(value, list | tuple):
+        return sum(map(_bytes, value))
+    if isinstance(value, LoDTensor) and value.array is not None:
+        return int(value.array.nbytes)
+    return 0

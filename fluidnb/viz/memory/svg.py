@@ -1,0 +1,167 @@
+"""The SVG face of an arena: operators from left to right, bytes from the bottom up, a box for each buffer."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+from fluidnb.memory import size_text
+from fluidnb.visible import escape
+from fluidnb.viz.base.styled_text import COLOURS
+from fluidnb.viz.base.svg import CHAR, FONT, new_uid
+from fluidnb.viz.memory.model import ArenaMap, Buffer
+
+_WIDTH, _HEIGHT, _LEFT, _TOP, _BOTTOM = 860, 280, 84, 42, 34
+#: Height where there is nothing to draw.
+_EMPTY = 24
+#: Boxes drawn at most; the largest are.
+_MOST = 1500
+#: Width of a character by font size 10.
+_SMALL = CHAR * 10 / 12
+
+
+def arena_svg(arena: ArenaMap, uid: str = "") -> str:
+    """An arena over time as one SVG element.
+
+    A buffer's box has the colour of the role of the operator that made it; the line is the sum of all bytes held, the
+    dashed line the moment when that is most.
+
+    Args:
+        arena: the arena.
+        uid: start of all ids; unique by default. A buffer's box has the id ``{uid}buffer_{i}``.
+
+    Returns:
+        The element's text.
+
+    Example:
+        >>> from fluidnb.viz.memory.model import Step
+        >>> arena = ArenaMap(0, 128, (Step(0, "relu"),), (Buffer(("h",), 0, 100, 0, 0),))
+        >>> 'id="a_buffer_0"' in arena_svg(arena, "a_")
+        True
+    """
+    uid = uid or new_uid()
+    width = _LEFT + _WIDTH + 12
+    height = _TOP + _HEIGHT + _BOTTOM if arena.buffers else _EMPTY
+    title = f"memory of block {arena.block}"
+    gaps = f"{arena.fragmentation:.0%} lost to gaps and rounding"
+    words = f"arena {size_text(arena.size)}, at most {size_text(arena.peak)} held, {gaps}"
+    if not arena.buffers:
+        words = "nothing in the arena"
+    parts = [
+        f'<svg xmlns="http://www.w3.org/2000/svg" id="{uid}memory" role="img" '
+        f'aria-label="{escape(f"{title}: {words}")}" width="{width}" height="{height}" '
+        f'viewBox="0 0 {width} {height}" font-family="{FONT}" font-size="12" fill="currentColor" '
+        f'style="white-space:pre"><text x="1" y="16"><tspan font-weight="700">{title}</tspan>'
+        f'<tspan fill-opacity=".6">  {escape(words)}</tspan></text>'
+    ]
+    if not arena.buffers:
+        return "".join([*parts, "</svg>"])
+    draw = _Drawing(arena)
+    parts += draw.grid()
+    shown = sorted(range(len(arena.buffers)), key=lambda i: -arena.buffers[i].size)[:_MOST]
+    parts += [draw.box(uid, i, arena.buffers[i]) for i in sorted(shown)]
+    parts += [draw.held(), draw.peak(), *draw.axis()]
+    left = len(arena.buffers) - len(shown)
+    if left:
+        parts.append(
+            f'<text x="{width - 12}" y="16" text-anchor="end" fill-opacity=".6">'
+            f"{left:,} smaller {'buffers are' if left > 1 else 'buffer is'} not drawn</text>"
+        )
+    return "".join([*parts, "</svg>"])
+
+
+class _Drawing:
+    """Where calls and bytes are in the picture."""
+
+    def __init__(self, arena: ArenaMap) -> None:
+        self._arena = arena
+        self._step = _WIDTH / max(len(arena.steps), 1)
+        self._byte = _HEIGHT / max(arena.size, 1)
+        # the way of an operator is shared out among its calls
+        self._edges: list[float] = []
+        for i, step in enumerate(arena.steps):
+            self._edges += [_LEFT + (i + k / step.calls) * self._step for k in range(step.calls)]
+        self._edges.append(_LEFT + _WIDTH)
+
+    def _y(self, offset: float) -> float:
+        return _TOP + _HEIGHT - offset * self._byte
+
+    def grid(self) -> list[str]:
+        """Lines of round numbers of bytes, and the arena's upper end."""
+        size = self._arena.size
+        unit = 1
+        while size / unit > 6:
+            unit *= 2
+        lines = [
+            f'<path d="M{_LEFT} {self._y(k * unit):.1f}h{_WIDTH}" stroke="currentColor" stroke-opacity=".13"/>'
+            f'<text x="{_LEFT - 6}" y="{self._y(k * unit) + 4:.1f}" text-anchor="end" font-size="10" '
+            f'fill-opacity=".6">{size_text(k * unit)}</text>'
+            for k in range(size // unit + 1)
+        ]
+        return [*lines, f'<path d="M{_LEFT} {_TOP}h{_WIDTH}" stroke="currentColor" stroke-opacity=".45"/>']
+
+    def box(self, uid: str, i: int, buffer: Buffer) -> str:
+        """One buffer."""
+        arena = self._arena
+        maker, last = arena.maker(buffer), arena.steps[arena.step_of(buffer.last)]
+        x, right = self._edges[buffer.first], self._edges[buffer.last + 1]
+        y, high = self._y(buffer.offset + buffer.size), buffer.size * self._byte
+        colour, name = COLOURS[maker.role], arena.called(buffer)
+        hover = (
+            f"{', '.join(buffer.names) or name}\n{size_text(buffer.size)} at {buffer.offset}, made by {maker.text}, "
+            f"last touched by {last.text}\n{maker.place}"
+        )
+        text = ""
+        room = int((right - x - 6) / _SMALL)
+        if high >= 12 and room >= 4:
+            shown = name if len(name) <= room else name[: room - 1] + "…"
+            text = f'<text x="{x + 3:.1f}" y="{y + high / 2 + 3.5:.1f}" font-size="10">{escape(shown)}</text>'
+        edge = f' stroke="{colour}" stroke-width=".8"' if high >= 2 and right - x >= 2 else ""
+        return (
+            f'<g id="{uid}buffer_{i}"><title>{escape(hover.strip())}</title><rect x="{x:.1f}" y="{y:.1f}" '
+            f'width="{max(right - x, 0.6):.1f}" height="{max(high, 0.6):.1f}" fill="{colour}" '
+            f'fill-opacity=".{"5" if buffer.names else "28"}"{edge}/>{text}</g>'
+        )
+
+    def held(self) -> str:
+        """The sum of the bytes held, as a line of steps; where calls are narrower than a dot, the most of them."""
+        columns: dict[int, int] = {}
+        for call, held in enumerate(self._arena.live):
+            for x in {int(self._edges[call] * 2), max(int(self._edges[call + 1] * 2) - 1, int(self._edges[call] * 2))}:
+                columns[x] = max(columns.get(x, 0), held)
+        points = [f"{x / 2:.1f} {self._y(held):.1f}" for x, held in sorted(columns.items())]
+        path = "L".join(points)
+        return f'<path d="M{path}" fill="none" stroke="currentColor" stroke-width="1.2" stroke-opacity=".8"/>'
+
+    def peak(self) -> str:
+        """The moment when most is held."""
+        arena = self._arena
+        x = (self._edges[arena.peak_call] + self._edges[arena.peak_call + 1]) / 2
+        anchor = "end" if x > _LEFT + _WIDTH / 2 else "start"
+        return (
+            f'<path d="M{x:.1f} {_TOP - 8}V{_TOP + _HEIGHT}" stroke="#d97706" stroke-width="1.4" '
+            f'stroke-dasharray="4 3"/>'
+            f'<text x="{x + (-5 if anchor == "end" else 5):.1f}" y="{_TOP - 5}" text-anchor="{anchor}" font-size="11" '
+            f'fill="#d97706" font-weight="700">{escape(size_text(arena.peak))} at {escape(arena.peak_step.text)}</text>'
+        )
+
+    def axis(self) -> list[str]:
+        """Operators below: the roles as bars, and some of the indices."""
+        steps, base = self._arena.steps, _TOP + _HEIGHT
+        parts = []
+        changes = [0, *(i for i in range(1, len(steps)) if steps[i].role != steps[i - 1].role), len(steps)]
+        for a, b in pairwise(changes):
+            x, wide = _LEFT + a * self._step, (b - a) * self._step
+            role = steps[a].role
+            parts.append(f'<rect x="{x:.1f}" y="{base + 3}" width="{wide:.1f}" height="4" fill="{COLOURS[role]}"/>')
+            if wide > len(role) * _SMALL + 8:
+                parts.append(
+                    f'<text x="{x + wide / 2:.1f}" y="{base + 31}" text-anchor="middle" font-size="10" '
+                    f'fill="{COLOURS[role]}" font-weight="700">{role}</text>'
+                )
+        every = next(n * p for p in (1, 10, 100, 1000, 10000) for n in (1, 2, 5) if n * p * self._step >= 36)
+        for i in range(0, len(steps), every):
+            parts.append(
+                f'<text x="{_LEFT + (i + 0.5) * self._step:.1f}" y="{base + 19}" text-anchor="middle" font-size="10" '
+                f'fill-opacity=".6">{steps[i].index}</text>'
+            )
+        return parts

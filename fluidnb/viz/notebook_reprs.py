@@ -1,0 +1,97 @@
+"""What notebooks show for variables, tensors, scopes, blocks, operators and programs: HTML over the same lines."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+from fluidnb.debug.session import Session
+from fluidnb.program import hooks
+from fluidnb.program.operator import Operator
+from fluidnb.program.program import Program
+from fluidnb.program.variable import Variable
+from fluidnb.runtime.last_values import latest_held
+from fluidnb.runtime.scope import Scope
+from fluidnb.values.tensor import LoDTensor, array_of
+from fluidnb.viz.base.html import lines_html
+from fluidnb.viz.base.styled_text import Line
+from fluidnb.viz.program.html import SHOWN, program_html
+from fluidnb.viz.program.model import ProgramPicture
+from fluidnb.viz.program.reader import read_block, read_op, read_program, read_var
+from fluidnb.viz.program.text import op_lines
+from fluidnb.viz.session.html import session_html
+from fluidnb.viz.values.html import scope_html, tensor_html
+from fluidnb.viz.values.preview import read_preview
+from fluidnb.viz.values.reader import read_scope, read_tensor
+from fluidnb.viz.values.text import tensor_lines
+
+
+def repr_html(thing: Any) -> str | None:
+    """HTML that shows a thing of fluidnb's.
+
+    Args:
+        thing: a Variable, Parameter, LoDTensor, Scope, Program, Block, Operator or debug session.
+
+    Returns:
+        One element, or None for anything else.
+
+    Example:
+        >>> print(repr_html(LoDTensor(np.zeros(2, "float32"), name="x")))
+        <pre ...><span ...>x  </span>float32[2]  [0, 0]</pre>
+    """
+    if isinstance(thing, Variable):
+        return lines_html(variable_lines(thing))
+    if isinstance(thing, LoDTensor):
+        summary, preview = read_tensor(thing), read_preview(array_of(thing))
+        return tensor_html(summary, preview) if preview or summary.lod else lines_html(tensor_lines(summary))
+    if isinstance(thing, Scope):
+        return scope_html(read_scope(thing, previews=True))
+    if isinstance(thing, Program):
+        return program_html(read_program(thing, limit=SHOWN))
+    if isinstance(thing, Operator):
+        return lines_html(op_lines(read_op(thing)))
+    if isinstance(thing, Session):
+        return session_html(thing)
+    if hasattr(thing, "ops") and hasattr(thing, "desc"):
+        return program_html(ProgramPicture(read_block(thing), title=f"block {thing.idx}"))
+    return None
+
+
+def variable_lines(variable: Variable) -> list[Line]:
+    """A variable in two lines: what it is and who makes it; the last value known.
+
+    Args:
+        variable: the variable, or a parameter.
+
+    Returns:
+        The lines.
+    """
+    row = read_var(variable.desc)
+    line: Line = [(row.name, "name"), (f"  {row.facts}", "")]
+    words = [word for word, true in (("parameter", row.parameter), ("data", row.data)) if true]
+    made_by = variable.origin
+    if made_by is not None and made_by.fate:
+        return [line, [("   " + made_by.fate, "warn")]]
+    if (writer := _writer(variable)) is not None:
+        words.append(f"by {writer.type}" + (f" in {writer.where.short()}" if writer.where else ""))
+    elif row.place:
+        words.append(row.place)
+    line.append(("  " + ", ".join(words), "dim"))
+    array = latest_held(variable)
+    if array is None:
+        return [line, [("   no value yet: run its program and fetch it", "dim")]]
+    return [line, [("   last value ", "dim"), *tensor_lines(replace(read_tensor(array), name=""))[0]]]
+
+
+def install() -> None:
+    """Let the classes below show themselves as HTML from now on."""
+    hooks.repr_html = repr_html
+
+
+def _writer(variable: Variable) -> Operator | None:
+    """The last operator that writes it, found without noting that somebody looked."""
+    block = variable.desc.block
+    if block is None or block.view is None:
+        return None
+    found = next((op for op in reversed(block.ops) if variable.name in op.output_arg_names()), None)
+    return None if found is None else Operator.over(block.view, found)

@@ -1,0 +1,1 @@
+"""Programs, blocks and operators: model, text, SVG, HTML, graph, table, search, differences."""

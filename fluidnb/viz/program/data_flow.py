@@ -1,0 +1,91 @@
+"""Lines of data flow: who writes what an operator reads, and a lane beside the rows for each line."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from fluidnb.viz.program.model import OpRow
+
+#: Lanes beside the rows; lines that find none free are left out, the longest first.
+MOST_LANES = 10
+
+
+@dataclass(frozen=True, slots=True)
+class Edge:
+    """One value on its way.
+
+    Args:
+        name: the variable.
+        first: the row that writes it.
+        last: the row that reads it.
+        lane: the lane in which it is drawn, from 0, next to the rows.
+    """
+
+    name: str
+    first: int
+    last: int
+    lane: int
+
+
+def flows(ops: Sequence[tuple[int, OpRow]]) -> list[tuple[str, int, int]]:
+    """Where values come from, in program order.
+
+    Args:
+        ops: (row, operator), nested blocks right after the operator that runs them.
+
+    Returns:
+        (variable, row that wrote it last, row that reads it). An operator with blocks only passes values on, so the
+        lines go to the operators inside.
+
+    Example:
+        >>> from fluidnb.viz.program.model import SlotRow, VarRow
+        >>> x = (SlotRow("X", (VarRow("x"),)),)
+        >>> flows([(0, OpRow(0, 0, "a", "forward", outs=x)), (1, OpRow(0, 1, "b", "forward", ins=x))])
+        [('x', 0, 1)]
+    """
+    written: dict[str, int] = {}
+    found = []
+    for row, op in ops:
+        if not op.blocks:
+            for name in dict.fromkeys(v.name for v in op.reads):
+                if name in written:
+                    found.append((name, written[name], row))
+            written.update((v.name, row) for v in op.writes)
+    return found
+
+
+def lanes(ops: Sequence[tuple[int, OpRow]], most: int = MOST_LANES, by_writer: bool = False) -> list[Edge]:
+    """A lane for each line, the shortest first, next to the rows; lines of one value share theirs where they can.
+
+    Args:
+        ops: (row, operator).
+        most: how many lanes there are.
+        by_writer: all values of one writer share a lane, too; the edges have no names then.
+
+    Returns:
+        The lines that found a lane.
+
+    Example:
+        >>> from fluidnb.viz.program.model import SlotRow, VarRow
+        >>> x, y = ((SlotRow("X", (VarRow(name),)),) for name in "xy")
+        >>> a, b = OpRow(0, 0, "a", "forward", outs=x), OpRow(0, 1, "b", "forward", x, y)
+        >>> ops = [a, b, OpRow(0, 2, "c", "forward", x)]
+        >>> [(e.name, e.first, e.last, e.lane) for e in lanes(list(enumerate(ops)))]
+        [('x', 0, 1, 0), ('x', 0, 2, 0)]
+    """
+    found = dict.fromkeys(("" if by_writer else name, first, last) for name, first, last in flows(ops))
+    taken: list[dict[tuple[str, int], int]] = [{} for _ in range(most)]  # of each lane: the value, and where it ends
+    edges = []
+    for name, first, last in sorted(found, key=lambda e: (e[2] - e[1], e[1])):
+        value = (name, first)
+        own = sorted(range(most), key=lambda i: value not in taken[i])
+        lane = next((i for i in own if _is_free(taken[i], value, last)), None)
+        if lane is not None:
+            taken[lane][value] = last
+            edges.append(Edge(name, first, last, lane))
+    return edges
+
+
+def _is_free(lane: dict[tuple[str, int], int], value: tuple[str, int], last: int) -> bool:
+    return all(other == value or last <= other[1] or value[1] >= end for other, end in lane.items())

@@ -1,0 +1,73 @@
+"""The terminal face of a graph: operators in order, with lines of data beside them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from fluidnb.viz.base.styled_text import Line, columns
+from fluidnb.viz.program.data_flow import Edge, lanes
+from fluidnb.viz.program.model import ProgramPicture
+
+#: Lanes for lines of data, at most.
+_MOST = 8
+#: What a sign becomes where a line to a lane further out crosses it.
+_CROSSED = {" ": "─", "│": "┼", "╭": "┬", "╰": "┴", "├": "┼"}
+
+
+def graph_lines(picture: ProgramPicture, width: int = 0) -> list[Line]:
+    """A program as a graph of text: a row for each node, lines of data on its left.
+
+    Args:
+        picture: the program, or one `level` of it.
+        width: characters a line may have; 0 for any number.
+
+    Returns:
+        The lines. Long lines of data for which there is no room are left out; a node that reads has an arrow.
+
+    Example:
+        >>> from fluidnb.viz import plain, read_program
+        >>> x = fluid.layers.data("x", [3])
+        >>> y = fluid.layers.relu(x); z = fluid.layers.tanh(x); _ = fluid.layers.sums([y, z])
+        >>> print(plain(graph_lines(read_program(fluid.default_main_program()))))
+        program  1 block, 3 ops
+        ╭─── 0 relu_0.tmp_0 = relu(x)                           float32[-1, 3]
+        │╭── 1 tanh_0.tmp_0 = tanh(x)                           float32[-1, 3]
+        ╰┴─▸ 2 sum_0.tmp_0 = sum([relu_0.tmp_0, tanh_0.tmp_0])  float32[-1, 3]
+    """
+    rows = [(depth, op) for block in picture.blocks for depth, op in block.walk()]
+    edges = lanes(list(enumerate(op for _, op in rows)), _MOST, by_writer=True)
+    gutters = _gutters(edges, len(rows))
+    inner = any(op.block for _, op in rows)
+    names = [f"{op.block}:{op.index}" if inner else f"{op.index}" for _, op in rows]
+    wide = max(map(len, names), default=0)
+    body: list[list[Line]] = []
+    for gutter, name, (depth, op) in zip(gutters, names, rows, strict=True):
+        facts = next((v.facts for v in op.writes if v.facts), "")
+        body.append([
+            [(gutter, "dim"), (" " + "   " * depth + f"{name:<{wide}} ", "dim"), *op.pieces], [(facts, "dim")],
+            [(op.place, "place")],
+        ])  # fmt: skip
+    return [[(picture.title, "bold"), ("  " + picture.counts, "dim")], *columns(body, width)]
+
+
+def _gutters(edges: Sequence[Edge], count: int) -> list[str]:
+    """What stands in front of each row: its part of every lane, the innermost last, then an arrow if it reads."""
+    wide = max((e.lane for e in edges), default=-1) + 1
+    signs = [[" "] * wide for _ in range(count)]
+    reads, touches = [False] * count, [wide] * count
+    spans: dict[tuple[int, int], list[int]] = {}
+    for e in edges:
+        spans.setdefault((e.lane, e.first), []).append(e.last)
+    for (lane, first), ends in sorted(spans.items(), key=lambda item: item[0][1]):
+        at, last = wide - 1 - lane, max(ends)
+        for row in range(first, last + 1):
+            old = signs[row][at]
+            sign = "╭" if row == first else "╰" if row == last else "├" if row in ends else "│"
+            signs[row][at] = "├" if {old, sign} == {"╰", "╭"} else sign
+            if row in ends or row == first:
+                touches[row] = min(touches[row], at)
+            reads[row] |= row in ends
+    for row, line in enumerate(signs):
+        line[touches[row] + 1 :] = [_CROSSED[sign] for sign in line[touches[row] + 1 :]]
+    ends_with = ("─▸" if reads[row] else "──" if touches[row] < wide else "  " for row in range(count))
+    return ["".join(line) + end for line, end in zip(signs, ends_with, strict=True)] if wide else [""] * count

@@ -1,0 +1,204 @@
+"""A program as a graph laid out by Graphviz, when there is one; the listing picture serves when there is not."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+import threading
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from fluidnb.visible import escape
+from fluidnb.viz.base.styled_text import COLOURS, legible
+from fluidnb.viz.base.svg import new_uid
+from fluidnb.viz.program.data_flow import flows
+from fluidnb.viz.program.model import BlockRow, OpRow, ProgramPicture, VarRow
+
+#: Without limits of the network simplex, 100 nodes whose edges span the whole graph take 20 s and not 3.
+_LIMITS = "nslimit=1 nslimit1=1"
+_GRAPH = f'bgcolor="transparent" rankdir=TB nodesep=0.2 ranksep=0.28 compound=true fontname="Helvetica" {_LIMITS}'
+_NODE = 'shape=box style="rounded,filled" fontname="Helvetica" fontsize=12 height=0.28 margin="0.1,0.04"'
+_GREY = "#88929e"
+_WEIGHT = f'shape=box style="rounded,dashed" color="{_GREY}" fontcolor="{_GREY}" fontsize=11 height=0.25'
+#: Characters of a node's first line, at most.
+_LABEL = 44
+#: Characters of a tooltip, at most: Graphviz takes no text of more than 16,384.
+_TIP = 1000
+#: Edges and nodes at most with which edges have shapes, and parameters have nodes.
+_DETAIL = 150
+#: The colour of a text in a layout.
+_TEXT = re.compile(r'(<text[^>]*?) fill="(#[0-9a-f]{6})"')
+#: Seconds that a layout may take.
+PATIENCE = 20.0
+#: Seconds between two looks at whether it is still wanted.
+_LOOK = 0.1
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """What became of a layout.
+
+    Args:
+        svg: the graph as one SVG element; empty if there is none.
+        why: in words, why there is none.
+    """
+
+    svg: str = ""
+    why: str = ""
+
+
+def dot_text(picture: ProgramPicture, uid: str = "") -> str:
+    """A program in the DOT language: a node an operator, a cluster a nested block, an edge a value.
+
+    Args:
+        picture: the program.
+        uid: start of all ids; unique by default.
+
+    Returns:
+        The graph's text.
+
+    Example:
+        >>> from fluidnb.viz.program.model import OpRow
+        >>> print(dot_text(ProgramPicture(BlockRow(0, -1, (OpRow(0, 0, "relu", "forward"),))), "a_"))
+        digraph program {
+          graph [...]
+          node [...]
+          edge [...]
+          op_0_0 [id="a_op_0_0" label="relu" tooltip="relu()" color="#3b82f6" fillcolor="#3b82f626" fontcolor="#3b82f6"]
+        }
+    """
+    uid = uid or new_uid()
+    lines = [
+        "digraph program {", f"  graph [{_GRAPH}]", f"  node [{_NODE}]",
+        f'  edge [color="{_GREY}" arrowsize=0.6 fontname="Helvetica" fontsize=11 fontcolor="{_GREY}"]',
+    ]  # fmt: skip
+    for block in picture.blocks:
+        _cluster(block, uid, "  ", lines)
+    ops = [op for block in picture.blocks for _, op in block.walk()]
+    carried: dict[tuple[int, int], list[str]] = {}
+    for name, first, last in flows(list(enumerate(ops))):
+        carried.setdefault((first, last), []).append(name)
+    known = {v.name: v for op in ops for v in (*op.writes, *op.reads)}
+    for (first, last), names in carried.items():
+        a, b = ops[first], ops[last]
+        shapes = [f"{name}  {known[name].facts}".rstrip() for name in names]
+        label = _shape(known[names[0]]) if len(names) == 1 else f"{len(names)} values"
+        shown = f" label={_quoted(label)}" if len(carried) <= _DETAIL and not (a.hides or b.hides) else ""
+        lines.append(f"  op_{a.block}_{a.index} -> op_{b.block}_{b.index} [tooltip={_quoted(_tip(shapes))}{shown}]")
+    weights = [(v, op) for op in ops if not op.hides for v in op.reads if v.parameter and op.role == "forward"]
+    if len(weights) + len(ops) <= _DETAIL:
+        for i, v in enumerate(dict.fromkeys(v for v, _ in weights)):
+            label = f"label={_quoted(v.name, _shape(v))} tooltip={_quoted(v.name)}"
+            lines.append(f'  var_{i} [id="{uid}var_{escape(v.name)}" {label} {_WEIGHT}]')
+            lines += [f"  var_{i} -> op_{op.block}_{op.index} [style=dashed]" for w, op in weights if w == v]
+    return "\n".join([*lines, "}"])
+
+
+def dot_svg(
+    picture: ProgramPicture, uid: str = "", patience: float = PATIENCE, stop: threading.Event | None = None
+) -> Layout:
+    """A program as one SVG element laid out by ``dot``.
+
+    Ctrl-C ends ``dot`` and gives up the layout, nothing else.
+
+    Args:
+        picture: the program.
+        uid: start of all ids; unique by default.
+        patience: seconds that ``dot`` may take.
+        stop: gives up the layout when it is set, from any thread.
+
+    Returns:
+        The element's text, or why there is none.
+    """
+    uid = uid or new_uid()
+    program = shutil.which("dot")
+    if program is None:
+        return Layout(why="there is no dot on PATH (it comes with Graphviz)")
+    graph = dot_text(picture, uid)
+    try:
+        done = _run([program, "-Tsvg"], graph, patience, stop or threading.Event())
+    except (KeyboardInterrupt, _Cancelled):
+        return Layout(why="the layout was cancelled")
+    except subprocess.TimeoutExpired:
+        return Layout(why=f"dot took more than {patience:g} s")
+    except OSError as error:
+        return Layout(why=f"dot does not start: {error.strerror}")
+    start = done.stdout.find("<svg")
+    if done.returncode or start < 0:
+        said = (done.stderr.strip().splitlines() or [f"it ended with {done.returncode}"])[0]
+        return Layout(why=f"dot failed: {said}")
+    # Graphviz numbers its own groups graph0, node1, …: the same in every picture.
+    # A page that shrinks pictures to its width would make the text unreadable: the box around it scrolls.
+    text = done.stdout[start:].replace("<svg", '<svg style="max-width:none"', 1)
+    for own in ("graph", "node", "edge", "clust"):
+        text = text.replace(f'id="{own}', f'id="{uid}{own}')
+    return Layout(_TEXT.sub(lambda found: f"{found[1]} {legible(found[2])}", text))
+
+
+class _Cancelled(Exception):
+    """Somebody does not want it any more."""
+
+
+def _run(command: list[str], text: str, patience: float, stop: threading.Event) -> subprocess.CompletedProcess[str]:
+    """What `subprocess.run` does, given up when it is not wanted any more."""
+    end = time.monotonic() + patience
+    given: str | None = text
+    with subprocess.Popen(
+        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as process:
+        try:
+            while not stop.is_set():
+                try:
+                    out, err = process.communicate(given, timeout=_LOOK)
+                    return subprocess.CompletedProcess(command, process.returncode, out, err)
+                except subprocess.TimeoutExpired:
+                    given = None
+                    if time.monotonic() > end:
+                        raise
+            raise _Cancelled
+        except BaseException:
+            process.kill()
+            raise
+
+
+def _cluster(block: BlockRow, uid: str, pad: str, lines: list[str]) -> None:
+    for op in block.ops:
+        colour = COLOURS[op.role]
+        lines.append(
+            f'{pad}op_{op.block}_{op.index} [id="{uid}op_{op.block}_{op.index}" label={_label(op)} '
+            f'tooltip={_quoted(_tip([op.text]))} color="{colour}" fillcolor="{colour}26" fontcolor="{colour}"]'
+        )
+        for inner in op.blocks:
+            lines.append(f"{pad}subgraph cluster_{inner.index} {{")
+            lines.append(f'{pad}  id="{uid}block_{inner.index}" label="block {inner.index}" fontsize=11 style=dashed')
+            lines.append(f'{pad}  color="{_GREY}" fontcolor="{_GREY}"')
+            _cluster(inner, uid, pad + "  ", lines)
+            lines.append(pad + "}")
+
+
+def _shape(variable: VarRow) -> str:
+    """The shape of a variable, as far as it is known."""
+    return "" if variable.shape is None else "×".join("N" if n < 0 else str(n) for n in variable.shape)
+
+
+def _tip(rows: Sequence[str]) -> str:
+    """What is shown of a node or an edge under the pointer, no longer than Graphviz and readers take."""
+    text = "\n".join(rows)
+    return text if len(text) <= _TIP else f"{text[:_TIP]} …" + (f" ({len(rows):,} values)" if len(rows) > 1 else "")
+
+
+def _label(op: OpRow) -> str:
+    """The type; of what is folded, also how much it is."""
+    if not op.hidden:
+        return _quoted(op.type)
+    lines = [op.type if len(op.type) <= _LABEL else op.type[: _LABEL - 1] + "…", op.hidden]
+    if op.hides:
+        lines.append(op.types)
+    return _quoted(*lines)
+
+
+def _quoted(*lines: str) -> str:
+    """Lines as a text of the dot language."""
+    return '"' + "\\n".join(escape(x, quote=False).replace("\\", "\\\\").replace('"', '\\"') for x in lines) + '"'

@@ -1,0 +1,65 @@
+"""HTML faces: a program as a picture that scrolls, or as a listing that folds; everything else as styled lines."""
+
+from __future__ import annotations
+
+from fluidnb.visible import escape
+from fluidnb.viz.base.html import boxed, pieces_html
+from fluidnb.viz.base.styled_text import columns
+from fluidnb.viz.base.svg import FONT
+from fluidnb.viz.program.graphviz import PATIENCE, dot_svg
+from fluidnb.viz.program.model import ProgramPicture
+from fluidnb.viz.program.svg import program_svg
+from fluidnb.viz.program.text import foldable_rows
+
+#: Operators of a program drawn at most, where nobody says.
+SHOWN = 400
+#: The sign of what can be opened stands in the margin, so that rows are below each other.
+SUMMARY = "cursor:pointer;list-style-position:outside"
+
+
+def program_html(picture: ProgramPicture, uid: str = "", limit: int = SHOWN) -> str:
+    """A program as HTML, in a box that scrolls: its SVG, or a listing that opens where something is folded.
+
+    Args:
+        picture: the program.
+        uid: start of all ids; unique by default.
+        limit: operators drawn at most.
+
+    Returns:
+        One element.
+    """
+    if any(op.hides or op.folded for block in picture.blocks for _, op in block.walk()):
+        return _folding(picture, limit)
+    return boxed(program_svg(picture, uid, limit))
+
+
+def graph_html(shown: ProgramPicture, note: str = "", patience: float = PATIENCE) -> str:
+    """A level of a program as a graph, in a box that scrolls; a listing where Graphviz gives none.
+
+    Args:
+        shown: the level.
+        note: more about it, for the line above.
+        patience: seconds that the layout may take.
+
+    Returns:
+        One element.
+    """
+    layout = dot_svg(shown, patience=patience)
+    if layout.svg:
+        return boxed(layout.svg, "   ".join(text for text in (f"{shown.title}  {shown.counts}", note) if text))
+    return boxed(program_html(shown), f"A listing instead of a graph: {layout.why}.")
+
+
+def _folding(picture: ProgramPicture, limit: int) -> str:
+    """A listing with a <details> for each fold and each block, which needs no script to open."""
+    marks, rows = zip(*foldable_rows(picture, limit), strict=True)
+    parts = []
+    for mark, line in zip(marks, columns(rows), strict=True):
+        row = pieces_html(line)
+        if mark in ("fold", "block"):
+            opened = ' open=""' if mark == "block" else ""
+            parts.append(f'<details{opened}><summary style="{SUMMARY}">{row}</summary>')
+        else:
+            parts.append("</details>" if mark == "end" else f"<div>{row}</div>")
+    css = f"white-space:pre;line-height:1.5;padding-left:1.3em;font-family:{escape(FONT)};font-size:12px"
+    return boxed(f'<div style="{css}">{"".join(parts)}</div>')

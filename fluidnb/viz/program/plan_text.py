@@ -1,0 +1,74 @@
+"""The plan of a program's last run: its operators, and what is copied, cast or laid out anew around their kernels."""
+
+from __future__ import annotations
+
+from fluidnb.errors import NotFound
+from fluidnb.program import Program
+from fluidnb.runtime.compile.lowering import Plan, PlanOp
+from fluidnb.runtime.program_state import program_state
+from fluidnb.viz.base.device_names import device_name
+from fluidnb.viz.base.styled_text import Line
+
+
+def last_plan(program: Program) -> Plan:
+    """The plan that ran last.
+
+    Args:
+        program: the program.
+
+    Returns:
+        Its plan.
+
+    Raises:
+        NotFound: it has not run since it was last changed.
+    """
+    recent = program_state(program.desc).recent
+    if not recent or recent[-1].version != program.desc.version:
+        raise NotFound("This program has not run yet, or was changed since.", hint="%fluid run runs it.")
+    return recent[-1]
+
+
+def plan_lines(program: Program) -> list[Line]:
+    """The plan of the last run as text.
+
+    Args:
+        program: the program.
+
+    Returns:
+        A line for the run, one for each block and operator, and what transforms there are.
+
+    Raises:
+        NotFound: it has not run since it was last changed.
+
+    Example:
+        >>> from fluidnb.viz.base.styled_text import plain
+        >>> main = fluid.Program()
+        >>> with fluid.program_guard(main):
+        ...     y = fluid.layers.relu(fluid.layers.data("x", shape=[2]))
+        >>> got = fluid.Executor(fluid.CPUPlace()).run(main, feed={"x": np.ones((1, 2), "float32")}, fetch_list=[y])
+        >>> print(plain(plan_lines(main)))
+        the last run on CPUPlace; fed x; fetched relu_0.tmp_0
+        block 0
+          0 relu  x -> relu_0.tmp_0
+        every kernel takes its operands as they are
+    """
+    plan = last_plan(program)
+    ends = [f"{word} {', '.join(names)}" for word, names in (("fed", plan.feeds), ("fetched", plan.fetches)) if names]
+    said = "; ".join(filter(None, (" on " + str(plan.place), device_name(plan.place), *ends)))
+    lines: list[Line] = [[("the last run", "name"), (said, "dim")]]
+    changed = 0
+    for block in plan.blocks:
+        lines.append([(f"block {block.index}", "bold")])
+        for op in block.ops:
+            notes = plan.notes.get((block.index, op.index), [])
+            changed += bool(notes)
+            lines.append(_row(op, notes))
+    count = sum(len(block.ops) for block in plan.blocks)
+    said = f"operands are copied, cast or laid out anew around the kernels of {changed} of {count} operators"
+    return [*lines, [(said if changed else "every kernel takes its operands as they are", "dim")]]
+
+
+def _row(op: PlanOp, notes: list[str]) -> Line:
+    row: Line = [(f"  {op.index} ", "dim"), (op.desc.optype, "")]
+    row += [(f"  {', '.join(op.reads())} -> {', '.join(op.writes())}", "dim")]
+    return row + [(f"  [{note}]", "warn") for note in notes]

@@ -1,0 +1,238 @@
+"""Reading a program (or its description) into a `ProgramPicture`."""
+
+from __future__ import annotations
+
+import sys
+from itertools import takewhile
+from typing import Any
+
+from fluidnb.op import EMPTY, OpDef, get_op, has_op
+from fluidnb.op.attr import GENERATED, SWITCHES
+from fluidnb.program.op_roles import role_of
+from fluidnb.proto.desc import BlockDesc, OpDesc, ProgramDesc, VarDesc
+from fluidnb.proto.framework_pb2 import AttrType
+from fluidnb.values.dtypes import VarType, dtype_name
+from fluidnb.viz.program.model import BlockRow, OpRow, ProgramPicture, SlotRow, VarRow
+
+_BLOCKS = (AttrType.BLOCK, AttrType.BLOCKS)
+_HIDDEN = {*GENERATED, *SWITCHES}
+_WITH_ELEMENTS = (VarType.LOD_TENSOR, VarType.SELECTED_ROWS, VarType.LOD_TENSOR_ARRAY)
+
+
+def read_program(program: Any, title: str = "program", limit: int = 0) -> ProgramPicture:
+    """A program as plain data to draw.
+
+    Args:
+        program: a Program, a ProgramDesc, or the bytes of one.
+        title: how the picture calls it.
+        limit: operators read at most, the others are only counted; 0 for all.
+
+    Returns:
+        The picture. Blocks hang from the operators that run them.
+
+    Example:
+        >>> from fluidnb.proto.desc import OpDesc, ProgramDesc
+        >>> desc = ProgramDesc()
+        >>> _ = desc.block(0).append_op(OpDesc("relu", {"X": ["x"]}, {"Out": ["y"]}))
+        >>> read_program(desc).root.ops[0].text
+        'y = relu(x)'
+    """
+    if isinstance(program, bytes):
+        program = ProgramDesc.parse_from_string(program)
+    desc: ProgramDesc = getattr(program, "desc", program)
+    reader = _Reader(limit)
+    rows = [reader.block(b, set()) for b in desc.blocks if b.idx not in reader.met]
+    return ProgramPicture(rows[0], tuple(rows[1:]), title)
+
+
+def read_block(block: Any) -> BlockRow:
+    """A block, and those that its operators run, as plain data to draw.
+
+    Args:
+        block: a Block or a BlockDesc.
+
+    Returns:
+        The row; a block that runs itself (a damaged program) is not entered twice.
+    """
+    return _Reader().block(getattr(block, "desc", block), set())
+
+
+def read_op(operator: Any) -> OpRow:
+    """An operator as plain data.
+
+    Args:
+        operator: an Operator or an OpDesc that is in a block.
+
+    Returns:
+        The row, without the blocks that it runs.
+    """
+    desc: OpDesc = getattr(operator, "desc", operator)
+    block = desc.block
+    if block is None:
+        return OpRow(-1, -1, desc.optype, role_of(desc), attrs=_attrs(desc))
+    index = next(i for i, op in enumerate(block.ops) if op is desc)
+    return _Reader().op(desc, index, block, set(range(len(block.program.blocks))))
+
+
+def read_var(desc: VarDesc) -> VarRow:
+    """A declared variable as plain data.
+
+    Args:
+        desc: its description.
+
+    Returns:
+        The row.
+    """
+    kind = VarType(desc.type())
+    dtype, shape, lod = "", None, 0
+    if kind in _WITH_ELEMENTS:
+        dtype, shape = dtype_name(desc.dtype()), tuple(desc.shape())
+        lod = desc.lod_level() if kind is not VarType.SELECTED_ROWS else 0
+    made_by = getattr(desc.view, "origin", None)
+    return VarRow(
+        desc.name(), kind.name.lower(), dtype, shape, lod, desc.persistable(), _is_parameter(desc),
+        _is_data(desc), f"cell {made_by.title}" if made_by else "",
+        -1 if desc.block is None else desc.block.idx,
+    )  # fmt: skip
+
+
+class _Reader:
+    """Reads blocks, each variable of them once.
+
+    Args:
+        limit: operators read at most; 0 for all.
+
+    Attributes:
+        met: indices of the blocks that were met.
+    """
+
+    def __init__(self, limit: int = 0) -> None:
+        self.met: set[int] = set()
+        self._room = limit or sys.maxsize
+        self._limit = limit
+        self._vars: dict[VarDesc, VarRow] = {}
+
+    def block(self, desc: BlockDesc, seen: set[int]) -> BlockRow:
+        """A block that is inside those of ``seen``."""
+        self.met.add(desc.idx)
+        seen, ops = seen | {desc.idx}, []
+        for i, op in enumerate(desc.ops):
+            if not self._room:
+                break
+            self._room -= 1
+            ops.append(self.op(op, i, desc, seen))
+        met = len(self.met)
+        has_inner = any(b.parent_idx == desc.idx for b in desc.program.blocks)
+        rest = desc.ops[len(ops) :]
+        left = sum(self._count(op, desc, seen) for op in rest) if has_inner else len(rest)
+        wanted = list(desc.vars.values())
+        if self._limit:
+            wanted = [v for v in wanted if _is_data(v) or _is_parameter(v)]
+        read = wanted[: self._limit or None]
+        parameters = sum(map(_is_parameter, wanted[len(read) :]))
+        return BlockRow(
+            desc.idx, desc.parent_idx, tuple(ops), tuple(map(self._var, read)), left, len(self.met) - met, parameters
+        )
+
+    def op(self, desc: OpDesc, index: int, block: BlockDesc, seen: set[int]) -> OpRow:
+        """An operator, with the blocks that it runs and that are not in ``seen``."""
+        blocks = tuple(self.block(b, seen) for b in _inner(desc, block, seen))
+        place, source = _place(desc.view)
+        return OpRow(
+            block.idx, index, desc.optype, role_of(desc), self._slots(desc.ins, block),
+            self._slots(_main_first(desc), block), _attrs(desc), place, source, blocks,
+        )  # fmt: skip
+
+    def _count(self, op: OpDesc, block: BlockDesc, seen: set[int]) -> int:
+        """An operator and those inside it, which are not read."""
+        inner = _inner(op, block, seen)
+        self.met.update(b.idx for b in inner)
+        return 1 + sum(self._count(each, b, seen | {b.idx}) for b in inner for each in b.ops)
+
+    def _slots(self, slots: dict[str, list[str]], block: BlockDesc) -> tuple[SlotRow, ...]:
+        def row(name: str) -> VarRow:
+            found = block.find_var_recursive(name)
+            return VarRow(name) if found is None else self._var(found)
+
+        filled = ((slot, [n for n in names if n != EMPTY]) for slot, names in slots.items())
+        return tuple(SlotRow(slot, tuple(row(n) for n in names)) for slot, names in filled if names)
+
+    def _var(self, desc: VarDesc) -> VarRow:
+        row = self._vars.get(desc)
+        if row is None:
+            row = self._vars[desc] = read_var(desc)
+        return row
+
+
+def _inner(op: OpDesc, block: BlockDesc, seen: set[int]) -> list[BlockDesc]:
+    return [block.program.blocks[i] for i in sub_blocks(op, block) if i not in seen]
+
+
+def _main_first(op: OpDesc) -> dict[str, list[str]]:
+    """What an operator writes, as its definition lists it: the result first, what only its gradient wants last."""
+    known = get_op(op.optype).outputs if has_op(op.optype) else {}
+    order = sorted(known, key=lambda slot: known[slot].intermediate)
+    return dict(sorted(op.outs.items(), key=lambda item: order.index(item[0]) if item[0] in known else len(order)))
+
+
+def _attrs(desc: OpDesc) -> tuple[tuple[str, str], ...]:
+    """The attributes worth showing: not who made it, not the blocks (they are drawn), not what is as by default,
+    not what only other builds of Paddle know."""
+    known = _definition(desc.optype)
+    rows = []
+    for name, value in desc.attrs.items():
+        attr = known.attrs.get(name) if known else None
+        if name in _HIDDEN or desc.attr_type(name) in _BLOCKS or (known and attr is None):
+            continue
+        if attr is not None and attr.default == value:
+            continue
+        rows.append((name, dtype_name(value) if attr is not None and attr.kind == "dtype" else _short(value)))
+    return tuple(rows)
+
+
+def _definition(optype: str) -> OpDef | None:
+    forward = optype.removesuffix("_grad")
+    for name in (forward, optype):
+        if has_op(name):
+            return get_op(name)
+    return None
+
+
+def _short(value: Any) -> str:
+    text = f"{value:.6g}" if isinstance(value, float) else repr(value)
+    return text if len(text) <= 40 else text[:37] + "..."
+
+
+def sub_blocks(op: OpDesc, block: BlockDesc) -> list[int]:
+    """The blocks inside a block that one of its operators runs (a gradient also names its forward's block).
+
+    Args:
+        op: the operator.
+        block: its block.
+
+    Returns:
+        Their indices.
+    """
+    found: list[int] = []
+    for name, value in op.attrs.items():
+        if op.attr_type(name) in _BLOCKS:
+            found += value if isinstance(value, list) else [value]
+    blocks = block.program.blocks
+    return [i for i in found if 0 <= i < len(blocks) and blocks[i].parent_idx == block.idx]
+
+
+def _is_parameter(desc: VarDesc) -> bool:
+    return desc.is_parameter() or type(desc.view).__name__ == "Parameter"
+
+
+def _is_data(desc: VarDesc) -> bool:
+    """Whether it is declared as data, or one of the ``feed`` operators at the front writes it."""
+    if desc.is_data():
+        return True
+    feeds = takewhile(lambda op: op.optype == "feed", desc.block.ops if desc.block else ())
+    return any(desc.name() in op.outs.get("Out", ()) for op in feeds)
+
+
+def _place(operator: Any) -> tuple[str, str]:
+    where = getattr(operator, "where", None)
+    return ("", "") if where is None else (where.short(), where.source)

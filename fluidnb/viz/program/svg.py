@@ -1,0 +1,198 @@
+"""The SVG face of a program: a row an operator in the order of the program, boxes for nested blocks, lines for data.
+
+Colours are of middle lightness over transparent ground and text takes the page's own colour, so that one picture is
+readable in light and in dark. Nothing outside is needed to draw it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import groupby
+
+from fluidnb.visible import escape
+from fluidnb.viz.base.styled_text import COLOURS, legible, plural
+from fluidnb.viz.base.svg import CHAR, FONT, new_uid
+from fluidnb.viz.program.data_flow import Edge, lanes
+from fluidnb.viz.program.model import BlockRow, OpRow, ProgramPicture
+
+#: Height of a row, indent of a nested block, left margin, and distance of the lines of data.
+_ROW, _INDENT, _LEFT, _LANE = 26, 30, 30, 7
+_CODE, _FACTS, _PLACE, _BAR = 62, 30, 26, 72
+#: Style of a piece -> attributes.
+_LOOKS = {
+    "dim": ' fill-opacity=".75"',
+    **{role: f' {legible(colour)} font-weight="700"' for role, colour in COLOURS.items()},
+}
+
+
+@dataclass(slots=True)
+class _Row:
+    """One row of the picture: an operator, or a heading."""
+
+    depth: int
+    op: OpRow | None = None
+    text: str = ""
+    role: str = ""
+
+
+def program_svg(picture: ProgramPicture, uid: str = "", limit: int = 400) -> str:
+    """A program as one SVG element.
+
+    Args:
+        picture: the program.
+        uid: start of all ids; unique by default. An operator's group has the id ``{uid}op_{block}_{index}``, a block's
+            box ``{uid}block_{index}``.
+        limit: operators drawn at most; a line says how many are left out.
+
+    Returns:
+        The element's text.
+
+    Example:
+        >>> from fluidnb.viz.program.model import SlotRow, VarRow
+        >>> op = OpRow(0, 0, "relu", "forward", (SlotRow("X", (VarRow("x"),)),))
+        >>> 'id="a_op_0_0"' in program_svg(ProgramPicture(BlockRow(0, -1, (op,))), "a_")
+        True
+    """
+    uid = uid or new_uid()
+    rows, boxes = _rows(picture, limit)
+    ops = [(i, row.op) for i, row in enumerate(rows) if row.op is not None]
+    facts = min(max((len(_facts(op)) for _, op in ops), default=0), _FACTS)
+    place = min(max((len(op.place) for _, op in ops), default=0), _PLACE)
+    # an operator is not cut while there is room in the columns beside it
+    code = min(max((len(op.text) for _, op in ops), default=10), _CODE + _FACTS - facts + _PLACE - place)
+    deep = max((row.depth for row in rows), default=0) * _INDENT
+    right = _LEFT + deep + code * CHAR + 20
+    drawn = lanes(ops)
+    x_took = right + 14 + (max((e.lane for e in drawn), default=-1) + 1) * _LANE
+    took = max((len(op.took) for _, op in ops), default=0)
+    x_facts = x_took + (max(took * CHAR, _BAR) + 16 if took else 0)
+    x_place = x_facts + facts * CHAR + 16
+    head = (len(picture.title) + len(picture.counts) + 2) * CHAR
+    size = (max(x_place + place * CHAR, head) + 8, 30 + len(rows) * _ROW + 6)
+    parts = [_head(picture, uid, *size)]
+    parts += [_box(uid, block, first, last, depth, right) for block, first, last, depth in boxes]
+    parts += [_edge(edge, right) for edge in drawn]
+    parts += [_row(uid, i, row, right, x_facts, x_place, code) for i, row in enumerate(rows)]
+    parts += [_took(i, op, x_took, x_facts - 16) for i, op in ops if op.took]
+    return "".join([*parts, "</svg>"])
+
+
+def _rows(picture: ProgramPicture, limit: int) -> tuple[list[_Row], list[tuple[int, int, int, int]]]:
+    """The rows, and the boxes of nested blocks as (block, first row, last row, depth)."""
+    rows: list[_Row] = []
+    boxes: list[tuple[int, int, int, int]] = []
+    left = 0
+
+    def block(b: BlockRow, depth: int) -> None:
+        nonlocal left
+        role = ""
+        for op in b.ops:
+            if len(rows) >= limit:
+                left += 1
+            else:
+                if depth == 0 and op.role != role:
+                    role = op.role
+                    rows.append(_Row(0, text=role, role=role))
+                rows.append(_Row(depth, op))
+            for inner in op.blocks:
+                first = len(rows)
+                block(inner, depth + 1)
+                if len(rows) > first:
+                    boxes.append((inner.index, first, len(rows) - 1, depth + 1))
+        left += b.left
+
+    block(picture.root, 0)
+    for loose in picture.loose:
+        rows.append(_Row(0, text=f"block {loose.index}: no operator runs it"))
+        block(loose, 1)
+    if left:
+        rows.append(_Row(0, text=f"… {plural(left, 'more op')}"))
+    return rows, boxes
+
+
+def _head(picture: ProgramPicture, uid: str, width: float, height: float) -> str:
+    label = f"{picture.title}: {picture.counts}"
+    return (
+        f'<svg xmlns="http://www.w3.org/2000/svg" id="{uid}program" role="img" aria-label="{escape(label)}" '
+        f'width="{width:.0f}" height="{height:.0f}" viewBox="0 0 {width:.0f} {height:.0f}" font-family="{FONT}" '
+        f'font-size="12" fill="currentColor" style="white-space:pre;max-width:none">'
+        f'<text x="1" y="18"><tspan font-weight="700">{escape(picture.title)}</tspan>'
+        f'<tspan fill-opacity=".75">  {escape(picture.counts)}</tspan></text>'
+    )
+
+
+def _top(row: int) -> int:
+    return 30 + row * _ROW
+
+
+def _box(uid: str, block: int, first: int, last: int, depth: int, right: float) -> str:
+    x, y = _LEFT + (depth - 1) * _INDENT + 6, _top(first) - 2
+    wide = right - x + 6 - 2 * depth
+    return (
+        f'<g id="{uid}block_{block}"><title>block {block}</title><rect x="{x}" y="{y}" width="{wide:.0f}" '
+        f'height="{(last - first + 1) * _ROW}" rx="7" fill="currentColor" fill-opacity=".045" stroke="currentColor" '
+        f'stroke-opacity=".35" stroke-dasharray="4 3"/></g>'
+    )
+
+
+def _row(uid: str, i: int, row: _Row, right: float, x_facts: float, x_place: float, code: int) -> str:
+    y = _top(i)
+    if row.op is None:
+        colour = f'{legible(COLOURS[row.role])} font-weight="700"' if row.role else 'fill-opacity=".75"'
+        return f'<text x="1" y="{y + 16}" {colour}>{escape(row.text)}</text>'
+    op, x = row.op, _LEFT + row.depth * _INDENT
+    colour = COLOURS[op.role]
+    hover = f"{op.text}\n{op.place}" + (f":  {op.source}" if op.source else "")
+    room = min(code, int((right - x - 14) / CHAR))
+    wide = right - x - 6 - 2 * row.depth
+    return (
+        f'<g id="{uid}op_{op.block}_{op.index}" class="fluidnb-op {op.role}"><title>{escape(hover.strip())}</title>'
+        f'<text x="{x - 6}" y="{y + 16}" text-anchor="end" fill-opacity=".75">{op.index}</text>'
+        f'<rect x="{x}" y="{y + 1}" width="{wide:.0f}" height="{_ROW - 5}" rx="5" fill="{colour}" '
+        f'fill-opacity=".13" stroke="{colour}" stroke-opacity=".75"/>'
+        f'<text x="{x + 7}" y="{y + 16}">{"".join(_code(op, room))}</text>'
+        f'<text x="{x_facts:.0f}" y="{y + 16}" fill-opacity=".75">{escape(_cut(_facts(op), _FACTS))}</text>'
+        f'<text x="{x_place:.0f}" y="{y + 16}" fill-opacity=".75">{escape(_cut(op.place, _PLACE))}</text></g>'
+    )
+
+
+def _took(i: int, op: OpRow, left: float, right: float) -> str:
+    """How long an operator took, over a bar that is its share."""
+    y, colour = _top(i), COLOURS[op.role]
+    return (
+        f'<rect x="{left:.0f}" y="{y + 1}" width="{max(op.share * (right - left), 1):.1f}" height="{_ROW - 5}" '
+        f'fill="{colour}" fill-opacity=".35"/>'
+        f'<text x="{right:.0f}" y="{y + 16}" text-anchor="end">{escape(op.took)}</text>'
+    )
+
+
+def _code(op: OpRow, room: int) -> Iterator[str]:
+    """The operator's line with its type in its role's colour, cut to the room there is."""
+    for look, pieces in groupby(op.pieces, lambda piece: _LOOKS.get(piece[1], "")):
+        text = "".join(text for text, _ in pieces)
+        shown = _cut(text, max(room, 1))
+        room -= len(text)
+        yield f"<tspan{look}>{escape(shown)}</tspan>"
+        if room <= 0:
+            return
+
+
+def _edge(edge: Edge, right: float) -> str:
+    x, start = right + 8 + edge.lane * _LANE, right - 4
+    a, b = _top(edge.first) + 16, _top(edge.last) + 7
+    path = f"M{start:.0f} {a}H{x - 4:.0f}Q{x:.0f} {a} {x:.0f} {a + 4}V{b - 4}Q{x:.0f} {b} {x - 4:.0f} {b}H{start:.0f}"
+    return (
+        f'<g><title>{escape(edge.name)}</title><path fill="none" stroke="currentColor" stroke-opacity=".38" '
+        f'd="{path}"/>'
+        f'<circle cx="{start:.0f}" cy="{a}" r="1.6" fill-opacity=".55"/>'
+        f'<path d="M{start + 5:.0f} {b - 3}L{start:.0f} {b}L{start + 5:.0f} {b + 3}z" fill-opacity=".55"/></g>'
+    )
+
+
+def _facts(op: OpRow) -> str:
+    return next((v.facts for v in op.writes if v.facts), "")
+
+
+def _cut(text: str, size: int) -> str:
+    return text if len(text) <= size else text[: max(size - 1, 0)] + "…"

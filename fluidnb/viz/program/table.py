@@ -1,0 +1,156 @@
+"""A program as a table: a row an operator, nested blocks behind what runs them, each text and each variable once.
+
+Widgets send it to the page as it is: small, and enough there to fold, to search and to follow variables.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Any
+
+from fluidnb.op import GRAD
+from fluidnb.viz.program.collapse import runs
+from fluidnb.viz.program.model import ROLES, BlockRow, OpRow, ProgramPicture, SlotRow, VarRow
+
+#: What runs of operators can have in common.
+RUNS = ("cells", "layers")
+
+Slots = list[list[int]]
+
+
+@dataclass(frozen=True, slots=True)
+class ProgramTable:
+    """A program, each text a number: its place in `words`.
+
+    Args:
+        title: how it is called.
+        counts: how much it holds, in words.
+        words: texts: types, slots, attributes, places, lines.
+        vars: of each variable: name, facts, what it is (``data``, ``parameter``, ``kept`` or nothing), block, place.
+        rows: of each operator: block, index, depth, type, role (its place in `ROLES`), inputs, outputs, attributes,
+            place, line, row of the operator that it is the gradient of (-1 for none). A slot is its name and its
+            variables; an attribute its name and its text.
+        runs: ``cells`` and ``layers`` -> of each run of two operators or more: first row, last row, what they have in
+            common.
+        loose: (row, block) of the blocks that no operator runs: where they begin.
+        left: how many more operators there are, which were not read.
+
+    Example:
+        >>> relu = OpRow(0, 0, "relu", "forward", (SlotRow("X", (VarRow("x"),)),), (SlotRow("Out", (VarRow("y"),)),))
+        >>> table = read_table(ProgramPicture(BlockRow(0, -1, (relu,))))
+        >>> table.words, table.rows[0]
+        (['', 'relu', 'X', 'Out'], [0, 0, 0, 1, 0, [[2, 0]], [[3, 1]], [], 0, 0, -1])
+    """
+
+    title: str
+    counts: str
+    words: list[str] = field(default_factory=list)
+    vars: list[list[Any]] = field(default_factory=list)
+    rows: list[list[Any]] = field(default_factory=list)
+    runs: dict[str, list[list[int]]] = field(default_factory=dict)
+    loose: list[list[int]] = field(default_factory=list)
+    left: int = 0
+
+
+def read_table(picture: ProgramPicture) -> ProgramTable:
+    """A picture as a table; what is folded is opened.
+
+    Args:
+        picture: the program, or a part of one.
+
+    Returns:
+        The table.
+
+    Example:
+        >>> from fluidnb.viz import read_program
+        >>> y = fluid.layers.fc(fluid.layers.data("x", [3]), 2, act="relu")
+        >>> table = read_table(read_program(fluid.default_main_program()))
+        >>> [table.words[row[3]] for row in table.rows], table.vars[0]
+        (['mul', 'elementwise_add', 'relu'], ['x', 'float32[-1, 3]', 'data', 0, ''])
+    """
+    return _Table(picture).table
+
+
+class _Table:
+    """Fills a table."""
+
+    def __init__(self, picture: ProgramPicture) -> None:
+        left = sum(inner.left for block in picture.blocks for inner in block.inside())
+        self.table = table = ProgramTable(picture.title, picture.counts, left=left)
+        table.runs.update((kind, []) for kind in RUNS)
+        self._words: dict[str, int] = {}
+        self._vars: dict[int, int] = {}
+        self._known: dict[VarRow, int] = {}
+        self._made: dict[tuple[str, str], int] = {}
+        self._word("")
+        for block in picture.blocks:
+            if block is not picture.root:
+                table.loose.append([len(table.rows), block.index])
+            self._block(block, 0)
+
+    def _block(self, block: BlockRow, depth: int) -> None:
+        ops = [op for row in block.ops for op in (row.hides or (row,))]
+        spans: list[tuple[int, int]] = []
+        for op in ops:
+            first = len(self.table.rows)
+            self._op(op, depth)
+            for inner in (*op.blocks, *op.folded):
+                self._block(inner, depth + 1)
+            spans.append((first, len(self.table.rows) - 1))
+        for kind in RUNS:
+            at = 0
+            for title, run in runs(ops, kind):
+                if title and len(run) > 1:
+                    last = spans[at + len(run) - 1][1]
+                    self.table.runs[kind].append([spans[at][0], last, self._word(title)])
+                at += len(run)
+
+    def _op(self, op: OpRow, depth: int) -> None:
+        if op.role == "forward":
+            for var in op.writes:
+                self._made.setdefault((op.type, var.name), len(self.table.rows))
+        self.table.rows.append(
+            [
+                op.block,
+                op.index,
+                depth,
+                self._word(op.type),
+                ROLES.index(op.role),
+                self._slots(op.ins),
+                self._slots(op.outs),
+                [[self._word(name), self._word(text)] for name, text in op.attrs],
+                self._word(op.place),
+                self._word(op.source),
+                self._forward(op),
+            ]
+        )
+
+    def _forward(self, op: OpRow) -> int:
+        """The row of the operator of which this is the gradient: it wrote what this reads, or reads the gradient of."""
+        if not op.type.endswith("_grad"):
+            return -1
+        kind = op.type.removesuffix("_grad")
+        about = {var.name.partition(GRAD)[0] for var in op.reads}
+        return min((self._made[kind, name] for name in about if (kind, name) in self._made), default=-1)
+
+    def _slots(self, slots: Iterable[SlotRow]) -> Slots:
+        return [[self._word(slot.name), *map(self._var, slot.vars)] for slot in slots]
+
+    def _var(self, var: VarRow) -> int:
+        number = self._vars.get(id(var))  # most often the very same object: comparing its fields takes longer
+        if number is None:
+            number = self._known.get(var)
+            if number is None:
+                number = self._known[var] = len(self.table.vars)
+                kind = "data" if var.data else "parameter" if var.parameter else "kept" if var.persistable else ""
+                self.table.vars.append([var.name, var.facts, kind, var.block, var.place])
+            self._vars[id(var)] = number
+        return number
+
+    def _word(self, text: str) -> int:
+        number = self._words.get(text)
+        if number is None:
+            number = self._words[text] = len(self.table.words)
+            self.table.words.append(text)
+        return number

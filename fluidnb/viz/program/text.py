@@ -1,0 +1,139 @@
+"""The text face of pictures: programs, scopes and tensors as lines for a terminal."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from fluidnb.viz.base.styled_text import Line, columns, plural
+from fluidnb.viz.program.model import BlockRow, OpRow, ProgramPicture, VarRow
+
+#: Data and parameters named above the operators, at most.
+_NAMED = 12
+
+#: Characters of the bar of an operator's time, where it is all of it.
+_BAR = 10
+
+#: Rows of cells, each with a mark.
+Rows = Iterator[tuple[str, list[Line]]]
+
+
+def program_lines(picture: ProgramPicture, width: int = 0, limit: int = 0) -> list[Line]:
+    """A program as a listing: data and parameters, then the operators, nested blocks indented.
+
+    Args:
+        picture: the program.
+        width: characters a line may have; 0 for any number.
+        limit: operators shown at most; 0 for all.
+
+    Returns:
+        The lines.
+
+    Example:
+        >>> from fluidnb.viz.base.styled_text import plain
+        >>> op = OpRow(0, 0, "relu", "forward", place="cell net, line 2")
+        >>> print(plain(program_lines(ProgramPicture(BlockRow(0, -1, (op,))))))
+        program  1 block, 1 op
+        forward
+          0  relu()    cell net, line 2
+    """
+    head: Line = [(picture.title, "bold"), ("  " + picture.counts, "dim")]
+    rows = [[[("  ", ""), (v.name, "name")], [(v.facts, "")], [(_part(v), "dim")]] for v in _named(picture.root)]
+    timed = max((len(op.took) for op in picture.each()), default=0)
+    body = list(_block_rows(picture.root, limit or 1 << 30, timed))
+    for block in picture.loose:
+        body.append([[(f"block {block.index}", "bold"), ("  no operator runs it", "dim")]])
+        body += _block_rows(block, limit or 1 << 30, timed)
+    return [head, *columns(rows, width), *columns(body, width)]
+
+
+def op_lines(op: OpRow) -> list[Line]:
+    """An operator in a line: what it computes, from what, and the user's line that made it.
+
+    Args:
+        op: the operator.
+
+    Returns:
+        One line.
+    """
+    return [[*_op_line(op, 0)[2:], ("  ", ""), *_facts(op), ("  ", ""), (op.place, "place")]]
+
+
+def _named(root: BlockRow) -> list[VarRow]:
+    rows = [v for v in root.vars if v.data or v.parameter]
+    more = len(rows) - _NAMED + root.left_parameters
+    return rows if more <= 0 else [*rows[:_NAMED], VarRow("…", plural(more, "more variable"))]
+
+
+def _part(variable: VarRow) -> str:
+    return "data" if variable.data else "parameter" if variable.parameter else ""
+
+
+def _block_rows(block: BlockRow, limit: int, timed: int = 0) -> Iterator[list[Line]]:
+    """A row an operator, with its time in front; a heading where the role of the outermost ones changes."""
+    role, shown = "", 0
+    total = sum(1 for _ in block.walk()) + sum(b.left for b in block.inside())
+    entered: set[int] = {block.index}
+    for depth, op in block.walk():
+        if shown == limit:
+            break
+        if depth == 0 and op.role != role:
+            role = op.role
+            yield [[(role, role)]]
+        if op.block not in entered:
+            entered.add(op.block)
+            yield [[("  " + "     " * (depth - 1) + "   ", ""), (f"block {op.block}", "dim")]]
+        shown += 1
+        took: list[Line] = [[(f"{op.took:>{timed}}  {'█' * round(_BAR * op.share):<{_BAR}}", op.role)]] if timed else []
+        yield [*took, _op_line(op, depth), _facts(op), [(op.place, "place")]]
+    if total > shown:
+        yield [[("  ", ""), (f"… {plural(total - shown, 'more op')}", "dim")]]
+
+
+def foldable_rows(picture: ProgramPicture, limit: int) -> Rows:
+    """The rows of a listing that opens and closes: what is folded too, behind the row that stands for it.
+
+    Args:
+        picture: the program.
+        limit: rows that are shown at most, and as many that are hidden.
+
+    Yields:
+        (mark, cells): ``fold`` and ``block`` begin what can be opened (``block`` is open), ``end`` ends it.
+    """
+    yield "", [[(picture.title, "bold"), ("  " + picture.counts, "dim")]]
+    room = [limit, limit]  # for rows that are shown, and for those that are hidden until one opens them
+
+    def rows(ops: tuple[OpRow, ...], depth: int, hidden: bool, roles: bool = False) -> Rows:
+        role = ""
+        for i, op in enumerate(ops):
+            if not room[hidden]:
+                left = sum(1 for o in ops[i:] for _ in o.each())
+                yield "", [[("  " + "     " * depth, ""), (f"… {plural(left, 'more op')}", "dim")]]
+                return
+            if roles and op.role != role:
+                role = op.role
+                yield "", [[(role, role)]]
+            room[hidden] -= 1
+            # <details> has a sign of its own.
+            line = [(text.replace("▸", "·") if style == "dim" else text, style) for text, style in _op_line(op, depth)]
+            cells = [line, _facts(op), [(op.place, "place")]]
+            yield ("fold" if op.hides or op.folded else "block" if op.blocks else ""), cells
+            yield from rows(op.hides, depth + 1, True)
+            for block in (*op.blocks, *op.folded):
+                yield "", [[("  " + "     " * depth + "   ", ""), (f"block {block.index}", "dim")]]
+                yield from rows(block.ops, depth + 1, hidden or bool(op.folded))
+            if op.hides or op.folded or op.blocks:
+                yield "end", []
+
+    yield from rows(picture.root.ops, 0, False, True)
+    for block in picture.loose:
+        yield "", [[(f"block {block.index}", "bold"), ("  no operator runs it", "dim")]]
+        yield from rows(block.ops, 1, False)
+
+
+def _op_line(op: OpRow, depth: int) -> Line:
+    return [("  " + "     " * depth, ""), (f"{op.index:<2} ", "dim"), *op.pieces]
+
+
+def _facts(op: OpRow) -> Line:
+    facts = [v.facts for v in op.writes if v.facts]
+    return [(facts[0] if facts else "", "dim")]

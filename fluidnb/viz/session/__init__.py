@@ -1,0 +1,1 @@
+"""Debug sessions: position, values, breakpoints, and the debugger panel."""

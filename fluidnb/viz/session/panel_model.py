@@ -1,0 +1,301 @@
+"""What a debugger panel shows, as plain data: the listing, where the session stands, its breakpoints."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from fluidnb.debug.breakpoints import Breakpoint
+from fluidnb.debug.snapshot import OpSpot, Snapshot, spot_of
+from fluidnb.debug.walker import Walker
+from fluidnb.debug.writes import wrote
+from fluidnb.program.op_roles import role_of
+from fluidnb.runtime.compile.lowering import Plan, PlanOp
+from fluidnb.viz.base.styled_text import Line, Span
+from fluidnb.viz.program.model import OpRow, ProgramPicture
+from fluidnb.viz.program.reader import read_program
+from fluidnb.viz.session.text import error_lines
+
+#: (block, index) of an operator.
+Spot = tuple[int, int]
+
+
+@dataclass(frozen=True, slots=True)
+class ListedOp:
+    """A row of the listing.
+
+    Args:
+        depth: how deep its block is nested.
+        block: index of its block.
+        index: its index there; -1 for the title of a block that no operator runs.
+        role: forward, backward or optimizer; empty for a title.
+        pieces: its text.
+        facts: dtype and shape of what it writes.
+        place: the user's line.
+    """
+
+    depth: int
+    block: int
+    index: int
+    role: str
+    pieces: tuple[Span, ...]
+    facts: str = ""
+    place: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Listing:
+    """All operators of a program in the order of its listing, those of a block behind the operator that runs it.
+
+    Args:
+        counts: how many there are, in words.
+        rows: the rows.
+    """
+
+    counts: str
+    rows: tuple[ListedOp, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class FrameLine:
+    """A scope on the way from the outside to where the session stands.
+
+    Args:
+        title: how it is called.
+        at: the operator at which its block stands, in words; empty for the outermost scope.
+        block: the block; -1 for the outermost scope.
+        index: that operator's index there; -1 at the end of the block.
+    """
+
+    title: str
+    at: str = ""
+    block: int = -1
+    index: int = -1
+
+
+@dataclass(frozen=True, slots=True)
+class Stand:
+    """Where a session stands.
+
+    Args:
+        state: as in `Snapshot`.
+        reason: why it stands there.
+        at: steps from the beginning.
+        reached: steps to the furthest place known.
+        first: the step with which the tape begins.
+        runs: the step with which each run begins.
+        here: the operator that comes next; None at the end of a block.
+        ran: the operator that the last step ran; None where there is none.
+        wrote: the variables that the last step wrote.
+        reads: the variables that the next one reads.
+        frames: the scopes from outside to here.
+        place: the user's line.
+        error: what went wrong in the operator that comes next.
+        can_back: whether there is a step to take back.
+        device: the device on which it runs, with its name; empty on the host.
+    """
+
+    state: str = "idle"
+    reason: str = ""
+    at: int = 0
+    reached: int = 0
+    first: int = 0
+    runs: tuple[int, ...] = ()
+    here: Spot | None = None
+    ran: Spot | None = None
+    wrote: tuple[str, ...] = ()
+    reads: tuple[str, ...] = ()
+    frames: tuple[FrameLine, ...] = ()
+    place: str = ""
+    error: tuple[Line, ...] = ()
+    can_back: bool = False
+    device: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Stop:
+    """A breakpoint.
+
+    Args:
+        number: what users call it by.
+        text: it in words.
+        hits: how many times it was reached.
+        spot: the one operator that it names by its place; None for other kinds.
+        ops: the operators at which it may stop; empty where that depends on values alone.
+    """
+
+    number: int
+    text: str
+    hits: int
+    spot: Spot | None
+    ops: tuple[Spot, ...] = ()
+
+
+def read_listing(program: Any) -> Listing:
+    """A program as the rows of a listing.
+
+    Args:
+        program: a Program, or its description.
+
+    Returns:
+        The rows.
+
+    Example:
+        >>> y = fluid.layers.relu(fluid.layers.fill_constant([2], "float32", 1.0))
+        >>> [(row.index, row.role, row.facts) for row in read_listing(fluid.default_main_program()).rows]
+        [(0, 'forward', 'float32[2]'), (1, 'forward', 'float32[2]')]
+    """
+    picture: ProgramPicture = read_program(program)
+    rows = [_row(depth, op) for depth, op in picture.root.walk()]
+    for block in picture.loose:
+        rows += _titled(block.index, [_row(depth, op) for depth, op in block.walk(1)])
+    return Listing(picture.counts, tuple(rows))
+
+
+def plan_listing(plan: Plan) -> Listing:
+    """The operators of a run whose program was changed since, block by block.
+
+    Args:
+        plan: what runs.
+
+    Returns:
+        The rows.
+    """
+    rows: list[ListedOp] = []
+    for block in plan.blocks:
+        found = [_spot_row(spot_of(op), role_of(op.desc), min(block.index, 1)) for op in block.ops]
+        rows += found if block.index == 0 else _titled(block.index, found, "")
+    return Listing(f"{len(rows):,} rows", tuple(rows))
+
+
+def has_changed(plan: Plan) -> bool:
+    """Whether the program of a plan has other operators than those that the plan runs.
+
+    Args:
+        plan: the plan.
+
+    Example:
+        >>> y = fluid.layers.fill_constant([2], "float32", 1.0)
+        >>> d = fluid.debug(feed={}); before = d.do("call", lambda w: has_changed(w.tape.machine.plan))
+        >>> z = fluid.layers.relu(y); after = d.do("call", lambda w: has_changed(w.tape.machine.plan)); d.close()
+        >>> before, after
+        (False, True)
+    """
+    if plan.version == plan.desc.version:
+        return False
+    blocks = plan.desc.blocks
+    if len(blocks) != len(plan.blocks):
+        return True
+    for now, then in zip(blocks, plan.blocks, strict=True):
+        ops = [op for op in now.ops if op.optype not in ("feed", "fetch")]
+        if len(ops) != len(then.ops) or any(a is not b.desc for a, b in zip(ops, then.ops, strict=True)):
+            return True
+    return False
+
+
+def read_stand(walker: Walker, snapshot: Snapshot) -> Stand:
+    """Where a session stands.
+
+    Args:
+        walker: the session's walker.
+        snapshot: the session at that moment.
+
+    Returns:
+        It in plain data; while the program runs, only what changes all the time.
+
+    Example:
+        >>> y = fluid.layers.relu(fluid.layers.fill_constant([2], "float32", 1.0))
+        >>> d = fluid.debug(feed={}); at = d.step(); s = d.do("call", read_stand, at); d.close()
+        >>> s.here, s.ran, s.wrote, [f.title for f in s.frames]
+        ((0, 1), (0, 0), ('fill_constant_0.tmp_0',), ["user's scope", 'block 0'])
+    """
+    tape = walker.tape
+    told = (snapshot.state, snapshot.reason, snapshot.at, snapshot.reached, tape.forgotten)
+    runs = tuple(run.first for run in (*tape.runs, *reversed(tape.ahead)))
+    frames = _frames(snapshot) if tape.runs else ()
+    here = snapshot.op
+    spot = None if here is None else (here.block, here.index)
+    if snapshot.state == "running" or not tape.runs:
+        return Stand(*told, runs, spot, frames=frames, can_back=snapshot.can_back, device=snapshot.device)
+    ran, written = _last_step(walker)
+    machine = tape.machine
+    return Stand(
+        *told, runs, spot, ran, written, () if machine.here is None else tuple(dict.fromkeys(machine.here.reads())),
+        frames, _words(here), tuple(error_lines(snapshot)), snapshot.can_back, snapshot.device,
+    )  # fmt: skip
+
+
+def read_stops(breakpoints: Sequence[Breakpoint], plan: Plan | None) -> tuple[Stop, ...]:
+    """Breakpoints as plain data, in the order in which they were set.
+
+    Args:
+        breakpoints: the breakpoints; those that a walk sets for itself have no number, and are left out.
+        plan: what runs; without it only places are known.
+
+    Returns:
+        One for each.
+
+    Example:
+        >>> from fluidnb.debug.breakpoints import parse
+        >>> stop = parse("at 0:12"); stop.number = 1
+        >>> read_stops([stop, parse("relu")], None)
+        (Stop(number=1, text='at 0:12', hits=0, spot=(0, 12), ops=((0, 12),)),)
+    """
+    ops = [] if plan is None else [op for block in plan.blocks for op in block.ops]
+    return tuple(_stop(b, ops) for b in breakpoints if b.number)
+
+
+def _stop(b: Breakpoint, ops: list[PlanOp]) -> Stop:
+    if b.kind == "at" and not b.after:
+        block, _, index = b.what.partition(":")
+        spot = int(block), int(index)
+        return Stop(b.number, b.text, b.hits, spot, (spot,))
+    named = () if b.kind in ("nan", "when") else tuple((op.block, op.index) for op in ops if b.may_stop(op))
+    return Stop(b.number, b.text, b.hits, None, named)
+
+
+def _last_step(walker: Walker) -> tuple[Spot | None, tuple[str, ...]]:
+    """The operator that the step before here ran, and what it wrote; what the journal dropped is not walked again."""
+    tape = walker.tape
+    run = tape.runs[-1]
+    if not len(tape.journal) or tape.at == run.first or tape.at - 1 in run.changes:
+        return None, ()
+    undo = tape.journal[-1]
+    inner = undo.stack[-1]
+    left = inner.pc >= len(inner.block.ops)  # what leaves a block may hand values to the block around
+    frame = undo.stack[-2] if left else inner
+    op = frame.block.ops[frame.pc]
+    names = dict.fromkeys(op.writes())
+    written = tuple(n for n in names if (v := frame.scope.find_var(n)) is not None and wrote(undo, v))
+    return (op.block, op.index), written
+
+
+def _frames(snapshot: Snapshot) -> tuple[FrameLine, ...]:
+    lines = [FrameLine("user's scope")]
+    for i, frame in enumerate(snapshot.frames):
+        at = "the end of the block" if frame.op is None else f"{frame.op.index} {frame.op.type}"
+        title = f"block {frame.block}" + (f", iteration {frame.iteration}" if i else "")
+        lines.append(FrameLine(title, at, frame.block, frame.pc))
+    return tuple(lines)
+
+
+def _words(spot: OpSpot | None) -> str:
+    return "" if spot is None else spot.place
+
+
+def _row(depth: int, op: OpRow) -> ListedOp:
+    facts = next((v.facts for v in op.writes if v.facts), "")
+    return ListedOp(depth, op.block, op.index, op.role, op.pieces, facts, op.place)
+
+
+def _spot_row(spot: OpSpot, role: str, depth: int) -> ListedOp:
+    left, sign, call = spot.text.partition(" = ")
+    kind, _, inner = (call or left).partition("(")
+    result = ((left, "name"), (" = ", "")) if sign else ()
+    return ListedOp(depth, spot.block, spot.index, role, (*result, (kind, role), ("(" + inner, "")), "", spot.place)
+
+
+def _titled(block: int, rows: list[ListedOp], note: str = "  no operator runs it") -> Iterator[ListedOp]:
+    yield ListedOp(0, block, -1, "", ((f"block {block}", "bold"), (note, "dim")))
+    yield from rows

@@ -1,0 +1,77 @@
+"""The text face of a debugger panel: where the session stands, its breakpoints, the scopes from here outwards."""
+
+from __future__ import annotations
+
+from fluidnb.debug.session import Session
+from fluidnb.debug.walker import Walker
+from fluidnb.viz.base.curves import sparkline
+from fluidnb.viz.base.styled_text import Line, columns, plural
+from fluidnb.viz.session.panel_values import ScopePage, ValueLine, Window, read_window
+from fluidnb.viz.session.text import breakpoint_lines, session_lines
+from fluidnb.viz.session.values import read_values
+
+#: Operators before and after the next one; variables of a scope.
+_AROUND, _MOST = 8, 20
+
+
+def panel_lines(session: Session, width: int = 0) -> list[Line]:
+    """What a panel shows, as lines.
+
+    Args:
+        session: the session; of one that runs or is closed, where it stood last.
+        width: characters a line may have; 0 for any number.
+
+    Returns:
+        The lines.
+
+    Example:
+        >>> from fluidnb.viz import plain
+        >>> y = fluid.layers.relu(fluid.layers.fill_constant([2], "float32", 1.0))
+        >>> d = fluid.debug(feed={}); at = d.step(); lines = panel_lines(d); d.close()
+        >>> print(plain(lines[-3:]))
+        no breakpoints
+        scope of block 0  1 variable
+          fill_constant_0.tmp_0  float32[2]  [1, 1]
+    """
+    stands = not session.closed and session.snapshot.state in ("paused", "done")
+    marks = session.marks() if stands else ()
+    lines = session_lines(session.snapshot, session.program, marks, width, _AROUND, read_values(session))
+    return [*lines, *below_lines(session, width)]
+
+
+def below_lines(session: Session, width: int = 0) -> list[Line]:
+    """What a panel shows beside the place where its session stands: breakpoints, and the innermost scope.
+
+    Args:
+        session: the session.
+        width: characters a line may have; 0 for any number.
+
+    Returns:
+        The lines.
+    """
+    stands = not session.closed and session.snapshot.state in ("paused", "done")
+    scope = session.do("call", _innermost, width) if stands else []
+    return [*breakpoint_lines(session.breakpoints), *scope]
+
+
+def value_cells(line: ValueLine) -> list[Line]:
+    """A variable as a row of cells.
+
+    Args:
+        line: the variable.
+
+    Returns:
+        Name, facts, numbers.
+    """
+    facts = line.facts + (f"  {line.lod}" if line.lod else "")
+    numbers: Line = [(line.statistics, "warn" if line.bad else ""), ("  " + sparkline(line.histogram), "forward")]
+    return [[("  ", ""), (line.name, "name")], [(facts, "dim")], numbers]
+
+
+def _innermost(walker: Walker, width: int) -> list[Line]:
+    page: ScopePage = read_window(walker, Window(count=_MOST))
+    block = walker.tape.machine.stack[-1].block.index
+    head: Line = [(f"scope of block {block}", "bold"), (f"  {plural(page.count, 'variable')}", "dim")]
+    left = page.count - len(page.rows)
+    more: list[Line] = [[(f"  … {plural(left, 'more variable')}", "dim")]] if left else []
+    return [head, *columns([value_cells(row) for row in page.rows], width), *more]

@@ -1,0 +1,229 @@
+"""The values that a debugger panel shows: a scope through a window, and one variable opened."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from typing import Any
+
+from fluidnb.debug.look import holds
+from fluidnb.debug.walker import Walker
+from fluidnb.op import EMPTY
+from fluidnb.values.tensor import LoDTensor, array_of
+from fluidnb.viz.values.model import Held
+from fluidnb.viz.values.preview_html import lod_html, preview_url
+from fluidnb.viz.values.reader import read_held
+from fluidnb.viz.values.tensor_window import ValuePage, View, plane_image, plane_picture, read_page
+from fluidnb.viz.values.text import lod_text
+
+#: Elements of a tensor from which the statistics in a list are made: a panel reads many at every step.
+_SAMPLE = 1 << 16
+#: Variables that one window may show; offsets of a LoD that a row tells.
+_MOST, _OFFSETS = 60, 6
+
+
+@dataclass(frozen=True, slots=True)
+class Window:
+    """The part of a scope that somebody sees.
+
+    Args:
+        frame: which of the scopes of `Stand`, 0 for the outermost; -1 for the innermost.
+        first: the first variable seen.
+        count: how many.
+        part: only variables whose name has this in it.
+    """
+
+    frame: int = -1
+    first: int = 0
+    count: int = 24
+    part: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class ValueLine:
+    """A variable in a line.
+
+    Args:
+        name: its name.
+        facts: dtype and shape of a tensor, else what it is in words.
+        lod: its LoD in words.
+        statistics: mean, deviation and range, or the values when they are few.
+        histogram: how many elements fall in each of equal parts of the range.
+        bad: whether it holds NaN or infinity.
+        nbytes: its size.
+    """
+
+    name: str
+    facts: str
+    lod: str = ""
+    statistics: str = ""
+    histogram: tuple[int, ...] = ()
+    bad: bool = False
+    nbytes: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class ScopePage:
+    """The variables of a scope that hold something, through a window.
+
+    Args:
+        frame: which scope.
+        count: how many there are that fit.
+        first: the position of the first row.
+        rows: those in the window.
+    """
+
+    frame: int
+    count: int
+    first: int = 0
+    rows: tuple[ValueLine, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Opened:
+    """A variable that is looked at in detail.
+
+    Args:
+        line: it in a line.
+        frame: the scope from which it is seen.
+        shape: sizes, of a tensor.
+        page: a window of its elements; None where it has none.
+        picture: its plane as a picture, an address; empty where there is little to see.
+        image: the same as an image, where it looks like one.
+        sequences: its LoD as nested boxes, HTML.
+        parts: what it consists of, if it is no tensor.
+        gone: whether it holds nothing here.
+    """
+
+    line: ValueLine
+    frame: int
+    shape: tuple[int, ...] = ()
+    page: ValuePage | None = None
+    picture: str = ""
+    image: str = ""
+    sequences: str = ""
+    parts: tuple[ValueLine, ...] = ()
+    gone: bool = False
+
+
+def read_window(walker: Walker, window: Window) -> ScopePage:
+    """The variables of a scope that somebody sees.
+
+    Args:
+        walker: a walker with a run under way.
+        window: which.
+
+    Returns:
+        The page; in the order in which the variables came to be.
+
+    Example:
+        >>> y = fluid.layers.relu(fluid.layers.fill_constant([2], "float32", 1.0))
+        >>> d = fluid.debug(feed={}); at = d.step(); page = d.do("call", read_window, Window()); d.close()
+        >>> page.frame, page.count, page.rows[0].facts, page.rows[0].statistics
+        (1, 1, 'float32[2]', '[1, 1]')
+    """
+    frame = frame_of(walker, window.frame)
+    scope = _scope(walker, frame)
+    part = window.part.lower()
+    names = [n for n, v in scope.vars.items() if holds(v.value) and part in n.lower()]
+    first = max(0, min(window.first, len(names) - 1))
+    shown = names[first : first + min(window.count, _MOST)]
+    return ScopePage(frame, len(names), first, tuple(value_line(n, scope.vars[n].value) for n in shown))
+
+
+def read_lines(walker: Walker, names: Iterable[str]) -> tuple[ValueLine, ...]:
+    """Some variables as they are seen from where the session stands; those that hold nothing are left out.
+
+    Args:
+        walker: a walker with a run under way.
+        names: the variables.
+
+    Returns:
+        A line each.
+    """
+    scope = walker.tape.machine.stack[-1].scope
+    found = [(n, scope.find_var(n)) for n in list(dict.fromkeys(names))[:_MOST] if n != EMPTY]
+    return tuple(value_line(n, v.value) for n, v in found if v is not None and holds(v.value))
+
+
+def read_opened(walker: Walker, name: str, frame: int, view: View | None = None) -> Opened:
+    """A variable in detail.
+
+    Args:
+        walker: a walker with a run under way.
+        name: the variable.
+        frame: the scope from which it is seen; -1 for the innermost.
+        view: which part of it.
+
+    Returns:
+        It in plain data.
+
+    Raises:
+        OpValueError: the tensor has no such axes.
+
+    Example:
+        >>> y = fluid.layers.fill_constant([3, 4], "float32", 2.0)
+        >>> d = fluid.debug(feed={}); at = d.step(); o = d.do("call", read_opened, y.name, -1); d.close()
+        >>> o.shape, o.page.cells[0], o.picture[:10]
+        ((3, 4), ('2', '2', '2', '2'), 'data:image')
+    """
+    frame = frame_of(walker, frame)
+    variable = _scope(walker, frame).find_var(name)
+    value = None if variable is None else variable.value
+    if variable is None or not holds(value):
+        return Opened(ValueLine(name, "holds nothing here"), frame, gone=True)
+    held = read_held(name, value)
+    line = _line(held)
+    array = array_of(value)
+    if array is None or not isinstance(value, LoDTensor):
+        return Opened(line, frame, parts=tuple(_line(part) for part in held.parts))
+    if view is not None and view.axes is not None and max(view.axes) >= array.ndim:
+        view = replace(view, axes=None)  # chosen while it had another shape
+    picture, image = plane_picture(array, view), plane_image(array, view)
+    return Opened(
+        line, frame, array.shape, read_page(array, view),
+        "" if picture is None or picture.kind == "line" else preview_url(picture),
+        "" if image is None else preview_url(image),
+        lod_html(value.lod_, array.shape[0] if array.ndim else 0),
+    )  # fmt: skip
+
+
+def value_line(name: str, value: Any) -> ValueLine:
+    """What a variable holds, in a line.
+
+    Args:
+        name: its name.
+        value: its value.
+
+    Returns:
+        The line; of a large tensor, evenly chosen elements make the statistics.
+    """
+    return _line(read_held(name, value, sample=_SAMPLE))
+
+
+def frame_of(walker: Walker, frame: int) -> int:
+    """A scope by its number, when the one that was meant may be gone.
+
+    Args:
+        walker: a walker with a run under way.
+        frame: its number in `Stand`; -1 for the innermost.
+
+    Returns:
+        The number of the scope.
+    """
+    innermost = len(walker.tape.machine.stack)
+    return frame if 0 <= frame <= innermost else innermost
+
+
+def _scope(walker: Walker, frame: int) -> Any:
+    return walker.tape.runs[-1].scope if frame == 0 else walker.tape.machine.stack[frame - 1].scope
+
+
+def _line(held: Held) -> ValueLine:
+    t = held.tensor
+    if t is None:
+        return ValueLine(held.name, held.kind or " ".join(p.kind for p in held.parts))
+    lod = lod_text(t.lod, _OFFSETS) if t.lod else ""
+    return ValueLine(
+        held.name, t.facts if t.dtype else "empty", lod, t.statistics, t.histogram, bool(t.nan or t.inf), t.nbytes
+    )

@@ -1,0 +1,366 @@
+"""The text face of a debug session: where it stands, what comes next, what it watches."""
+
+from __future__ import annotations
+
+import linecache
+import math
+from collections import Counter
+from collections.abc import Collection, Sequence
+from typing import Any
+
+from fluidnb.debug.breakpoints import Breakpoint
+from fluidnb.debug.flow import Flow
+from fluidnb.debug.forward import forward_of
+from fluidnb.debug.history import Touch
+from fluidnb.debug.nan import Finding
+from fluidnb.debug.snapshot import FrameSpot, OpSpot, Snapshot
+from fluidnb.errors import FluidError
+from fluidnb.viz.base.curves import sparkline
+from fluidnb.viz.base.styled_text import Line, columns, cut, plural
+from fluidnb.viz.base.styled_text import width as size_of
+from fluidnb.viz.program.model import OpRow
+from fluidnb.viz.program.reader import read_op
+from fluidnb.viz.session.values import Values
+from fluidnb.viz.values.model import TensorSummary
+
+#: Operators shown before and after the one that comes next.
+_AROUND = 3
+_NOTHING = Values()
+#: Pieces of a listing's row before its operator: indent, breakpoint, pointer, index.
+_TYPE = 4
+#: Characters of a listing's row that names and arguments have at least.
+_LEAST = 14
+
+
+def session_lines(
+    snapshot: Snapshot, program: Any, marks: Collection[tuple[int, int]] = (), width: int = 0, around: int = _AROUND,
+    values: Values = _NOTHING,
+) -> list[Line]:  # fmt: skip
+    """Where a session stands.
+
+    Args:
+        snapshot: the session at that moment.
+        program: its Program.
+        marks: (block, index) of operators with a breakpoint.
+        width: characters a line may have; 0 for any number.
+        around: operators shown before and after the one that comes next.
+        values: the tensors around that place; without them only the names of what was written.
+
+    Returns:
+        The lines.
+
+    Example:
+        >>> from fluidnb.viz import plain
+        >>> y = fluid.layers.relu(fluid.layers.fill_constant([2], "float32", 1.0))
+        >>> d = fluid.debug(feed={}); here = d.step(); d.close()
+        >>> print(plain(session_lines(here, fluid.default_main_program())))
+        paused  step 1  one step on
+            0  fill_constant_0.tmp_0 = fill_constant(shape=[2], value=1)  float32[2]
+          ▶ 1  relu_0.tmp_0 = relu(fill_constant_0.tmp_0)                 float32[2]
+          wrote  fill_constant_0.tmp_0
+    """
+    lines = [cut(line, width) if width else line for line in (head_line(snapshot), *place_lines(snapshot, program))]
+    if snapshot.frames:
+        rows, _ = listing(snapshot.frames[-1], program, marks, around)
+        lines += _fitted(rows, width)
+    lines += error_lines(snapshot)
+    return [*lines, *value_lines(snapshot, values, width)]
+
+
+def head_line(snapshot: Snapshot) -> Line:
+    """State, step and reason.
+
+    Args:
+        snapshot: the session at that moment.
+
+    Returns:
+        One line.
+    """
+    style = "warn" if snapshot.error is not None else "optimizer" if snapshot.state == "done" else "bold"
+    line: Line = [(snapshot.state, style), (f"  step {snapshot.at:,}", "")]
+    if snapshot.run:
+        line.append((f"  run {snapshot.run}", ""))
+    return [*line, ("  " + snapshot.reason, "dim"), (f"  on {snapshot.device}" if snapshot.device else "", "dim")]
+
+
+def place_lines(snapshot: Snapshot, program: Any) -> list[Line]:
+    """The blocks around with their iterations, and the user's line; of a gradient also the line that it is about.
+
+    Args:
+        snapshot: the session at that moment.
+        program: its Program.
+
+    Returns:
+        Up to three lines.
+    """
+    lines = _path(snapshot.frames)
+    if snapshot.op is not None and snapshot.op.place:
+        source = linecache.getline(snapshot.op.file, snapshot.op.line).strip()
+        lines.append([(f"  {snapshot.op.place}  ", "place"), (source, "")])
+    if snapshot.op is not None and (about := _about(snapshot.op, program)) is not None:
+        lines.append([
+            ("  gradient of ", "dim"), (about.type, "forward"), (f"  {about.place}  ", "place"), (about.source, ""),
+        ])  # fmt: skip
+    return lines
+
+
+def _about(spot: OpSpot, program: Any) -> OpRow | None:
+    """The operator of forward that the next one is the gradient of."""
+    op = _still_there(spot, program)
+    found = None if op is None else forward_of(op, (op for block in program.desc.blocks for op in block.ops))
+    return None if found is None else read_op(found)
+
+
+def _still_there(spot: OpSpot, program: Any) -> Any:
+    """The operator at a place; None when the program was changed since and has another one there."""
+    blocks = program.desc.blocks
+    ops = blocks[spot.block].ops if spot.block < len(blocks) else []
+    return ops[spot.index] if spot.index < len(ops) and ops[spot.index].optype == spot.type else None
+
+
+def error_lines(snapshot: Snapshot) -> list[Line]:
+    """What went wrong in the operator that comes next, without what the listing says already.
+
+    Args:
+        snapshot: the session at that moment.
+
+    Returns:
+        The lines.
+    """
+    if snapshot.error is None:
+        return []
+    rows = str(snapshot.error).splitlines()
+    if isinstance(snapshot.error, FluidError):
+        rows = [row for row in rows if not row.startswith(("  op: ", "  in: ", "  at: "))]
+    else:
+        rows = [f"{type(snapshot.error).__name__}: {snapshot.error}"]
+    return [[("  " + row, "" if i else "warn")] for i, row in enumerate(rows)]
+
+
+def value_lines(snapshot: Snapshot, values: Values = _NOTHING, width: int = 0, reads: bool = False) -> list[Line]:
+    """What the last step wrote, what the next one reads, and what is watched.
+
+    Args:
+        snapshot: the session at that moment.
+        values: the tensors; without them only the names of what was written.
+        width: characters a line may have; 0 for any number.
+        reads: also what the next operator reads; it is always shown where that one failed.
+
+    Returns:
+        A line each.
+    """
+    rows: list[list[Line]] = []
+    if values.wrote:
+        rows += [_value("wrote", summary) for summary in values.wrote]
+        if values.more:
+            rows.append([[("         ", ""), (f"… {plural(values.more, 'more variable')}", "dim")]])
+    elif snapshot.wrote and values is _NOTHING:
+        rows.append([[("  wrote  ", "dim"), (", ".join(snapshot.wrote), "name")]])
+    if reads or snapshot.error is not None:
+        written = {summary.name for summary in values.wrote}
+        rows += [_value("reads", summary) for summary in values.reads if summary.name not in written]
+    rows += [_value("fetch", summary) for summary in values.fetched]
+    rows += [[[("  watch  ", "dim"), (text, "name")], [(value, "")]] for text, value in snapshot.watches]
+    return columns(rows, width)
+
+
+def _value(what: str, summary: TensorSummary) -> list[Line]:
+    """A tensor in a line: what happens to it, its dtype and shape, numbers, histogram."""
+    numbers: Line = [(summary.facts, "dim")]
+    if summary.statistics:
+        numbers.append(("  " + summary.statistics, "warn" if summary.nan or summary.inf else ""))
+    if summary.histogram:
+        numbers.append(("  " + sparkline(summary.histogram), "forward"))
+    return [[(f"  {what}  ", "dim"), (summary.name, "name")], numbers]
+
+
+def listing(
+    frame: FrameSpot, program: Any, marks: Collection[tuple[int, int]] = (), around: int = _AROUND
+) -> tuple[list[list[Line]], int]:
+    """The operators around the place where a frame stands, as rows of cells.
+
+    Args:
+        frame: the frame.
+        program: its Program.
+        marks: (block, index) of operators with a breakpoint.
+        around: operators shown before and after the one that comes next.
+
+    Returns:
+        The rows, and which of them comes next.
+    """
+    blocks = program.desc.blocks
+    ops = blocks[frame.block].ops if frame.block < len(blocks) else []
+    if frame.op is not None and _still_there(frame.op, program) is None:
+        return [[[("  ▶ ", "warn"), (frame.op.text, "")], [("as it was: the program has changed since", "dim")]]], 0
+    at = len(ops) if frame.op is None else frame.pc
+    first = max(0, at - around)
+    rows: list[list[Line]] = []
+    for i in range(first, min(len(ops), at + around + 1)):
+        row = read_op(ops[i])
+        mark = ("●", "backward") if (frame.block, i) in marks else (" ", "")
+        pointer = ("▶", "warn") if i == at else (" ", "")
+        facts = next((v.facts for v in row.writes if v.facts), "")
+        text: Line = [(row.left, "name"), (" = ", ""), (row.type, row.role)] if row.outs else [(row.type, row.role)]
+        rows.append([
+            [(" ", ""), mark, pointer, (f" {i:<3}", "dim"), *text, (f"({row.arguments})", "")],
+            [(facts, "dim")], [(row.place, "place")],
+        ])  # fmt: skip
+    if frame.op is None:
+        rows.append([[("  ▶ ", "warn"), ("the end of the block", "dim")]])
+    return rows, at - first
+
+
+def _fitted(rows: list[list[Line]], width: int) -> list[Line]:
+    """A listing in lines of a width: the operator's type is whole, what is around it gives way."""
+    table = [row for row in rows if len(row) > 1 and len(row[0]) > _TYPE]
+    if not width or len(table) < sum(len(row) > 1 for row in rows):
+        return columns(rows, width)
+    beside = max((size_of(row[1]) + size_of(row[2]) for row in table), default=0) + 4
+    least = max((size_of(row[0][:_TYPE]) + len(row[0][_type_at(row[0])][0]) for row in table), default=0) + _LEAST
+    room = min(max(width - beside, least), width)
+    fitted = [[_fit(row[0], room), *row[1:]] if len(row) > 1 else row for row in rows]
+    return columns(fitted, width, keep=1)
+
+
+def _type_at(line: Line) -> int:
+    """Which piece of a row is the operator's type: the one before its arguments."""
+    return len(line) - 2
+
+
+def _fit(line: Line, room: int) -> Line:
+    """A row of a listing in so many characters: names and arguments are cut, the operator's type is not."""
+    over = size_of(line) - room
+    if over <= 0:
+        return line
+    at = _type_at(line)
+    (text, style), arguments = line[at], line[at + 1]
+    left = line[_TYPE:at]  # the names it writes, and the sign
+    names = [left[0]] if left else []
+    for_arguments = max(len(arguments[0]) - over, min(len(arguments[0]), 4))
+    over -= len(arguments[0]) - for_arguments
+    if over > 0 and names:
+        names = cut(names, max(len(names[0][0]) - over, 1))
+    shown = arguments[0] if for_arguments == len(arguments[0]) else arguments[0][: for_arguments - 2] + "…)"
+    return [*line[:_TYPE], *names, *left[1:], (text, style), (shown, arguments[1])]
+
+
+def breakpoint_lines(breakpoints: Sequence[Breakpoint]) -> list[Line]:
+    """A table of breakpoints.
+
+    Args:
+        breakpoints: the breakpoints.
+
+    Returns:
+        A line each.
+
+    Example:
+        >>> from fluidnb.viz import plain
+        >>> print(plain(breakpoint_lines([])))
+        no breakpoints
+    """
+    if not breakpoints:
+        return [[("no breakpoints", "dim")]]
+    hits = ["hit " + plural(b.hits, "time") for b in breakpoints]
+    return columns(
+        [[(f"{b.number:>3}", "dim")], [(b.text, "" if b.enabled else "dim")], [(hit, "dim")]]
+        for b, hit in zip(breakpoints, hits, strict=True)
+    )
+
+
+def history_lines(touches: Sequence[Touch], width: int = 0) -> list[Line]:
+    """A variable on its way through a run.
+
+    Args:
+        touches: the steps that read or wrote it.
+        width: characters a line may have; 0 for any number.
+
+    Returns:
+        A line each.
+
+    Example:
+        >>> from fluidnb.viz import plain
+        >>> print(plain(history_lines([])))
+        nothing has read or written it up to here
+    """
+    if not touches:
+        return [[("nothing has read or written it up to here", "dim")]]
+    rows = []
+    for t in touches:
+        at = f"  iteration {'.'.join(map(str, t.iterations))}" if t.iterations else ""
+        value = "" if t.norm is None else f"norm {t.norm:.4g}"
+        rows.append([
+            [(f"{t.at:>6}  ", "dim"), (t.role, t.role)], [(t.how, "")], [(t.name, "name")],
+            [(f"{t.op.block}:{t.op.index} {t.op.type}{at}", "")], [(value, "")], [(t.op.place, "place")],
+        ])  # fmt: skip
+    return columns(rows, width)
+
+
+def finding_lines(finding: Finding | None) -> list[Line]:
+    """What a hunt for NaN found.
+
+    Args:
+        finding: the finding; None for nothing.
+
+    Returns:
+        The lines.
+
+    Example:
+        >>> from fluidnb.viz import plain
+        >>> print(plain(finding_lines(None)))
+        every number is finite
+    """
+    if finding is None:
+        return [[("every number is finite", "optimizer")]]
+    head, *rest = finding.text.splitlines()
+    return [[(head, "bold")], *([(row, "warn" if "NaN" in row or "infinite" in row else "")] for row in rest)]
+
+
+def flow_lines(flows: Sequence[Flow], width: int = 0) -> list[Line]:
+    """How gradients flow: a line for each parameter, with a bar on a scale of powers of ten.
+
+    Args:
+        flows: what `gradient_flow` gives.
+        width: characters a line may have; 0 for any number.
+
+    Returns:
+        The lines.
+
+    Example:
+        >>> from fluidnb.viz import plain
+        >>> print(plain(flow_lines([])))
+        no parameters
+    """
+    if not flows:
+        return [[("no parameters", "dim")]]
+    counts = Counter(flow.verdict for flow in flows)
+    said = ", ".join(f"{count} {verdict}" for verdict, count in counts.items())
+    rows: list[list[Line]] = [[[(plural(len(flows), "parameter"), "bold"), (f": {said}", "")]]]
+    for flow in flows:
+        fine = flow.verdict == "fine"
+        share = "" if flow.gradient is None or flow.verdict == "NaN" else f"{flow.share:.2g}"
+        spot = flow.forward or flow.blocker
+        words = [] if spot is None else [spot.text.partition(" = ")[0] if " = " in spot.text else "", spot.place]
+        made = ", ".join(filter(None, words))
+        rows.append([
+            [("  " + flow.parameter, "name")], [(flow.verdict, "optimizer" if fine else "warn")], [(share, "")],
+            [(_bar(flow.share), "backward")], [(flow.why, ""), (f"  ({made})" if made else "", "place")],
+        ])  # fmt: skip
+    return columns(rows, width)
+
+
+def _bar(share: float) -> str:
+    """Ten characters from 1e-8 to 100, logarithmic."""
+    if not share > 0:
+        return ""
+    return "▏" if share == math.inf else "█" * max(1, min(10, round(math.log10(share) + 8)))
+
+
+def _path(frames: Sequence[FrameSpot]) -> list[Line]:
+    """The blocks around, when there are any."""
+    if len(frames) < 2:
+        return []
+    line: Line = [("  ", "")]
+    for around, frame in zip(frames, frames[1:], strict=False):
+        kind = "" if around.op is None else f"{around.op.block}:{around.op.index} {around.op.type}"
+        line += [(kind, ""), (f"  ›  block {frame.block}, iteration {frame.iteration}  ", "bold")]
+    return [line]

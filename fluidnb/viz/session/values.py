@@ -1,0 +1,81 @@
+"""What a paused session reads next and wrote last, as summaries of tensors."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+from fluidnb.debug.look import holds
+from fluidnb.debug.session import Session
+from fluidnb.debug.walker import Walker
+from fluidnb.debug.writes import wrote
+from fluidnb.op import EMPTY
+from fluidnb.values.tensor import LoDTensor
+from fluidnb.viz.values.model import TensorSummary
+from fluidnb.viz.values.reader import read_tensor
+
+#: Variables of each kind that are read, at most.
+_MOST = 6
+
+
+@dataclass(frozen=True, slots=True)
+class Values:
+    """The tensors around the place where a session stands.
+
+    Args:
+        reads: what the operator that comes next reads, as it is now.
+        wrote: what the last step wrote, as it is now.
+        fetched: what the run was to fetch, when it is over.
+        more: how many more variables the last step wrote.
+    """
+
+    reads: tuple[TensorSummary, ...] = ()
+    wrote: tuple[TensorSummary, ...] = ()
+    fetched: tuple[TensorSummary, ...] = ()
+    more: int = 0
+
+
+def read_values(session: Session) -> Values:
+    """Look at the tensors around the place where a session stands.
+
+    Args:
+        session: the session; of one that runs, is closed or has begun nothing there is nothing to see.
+
+    Returns:
+        The values.
+
+    Example:
+        >>> y = fluid.layers.relu(fluid.layers.fill_constant([2], "float32", 1.0))
+        >>> d = fluid.debug(feed={}); at = d.step(); values = read_values(d); d.close()
+        >>> values.wrote[0].name, values.wrote[0].values, values.reads[0].name
+        ('fill_constant_0.tmp_0', '[1, 1]', 'fill_constant_0.tmp_0')
+    """
+    if session.closed or session.snapshot.state not in ("paused", "done"):
+        return Values()
+    found: Values = session.do("call", _read)
+    return found
+
+
+def _read(walker: Walker) -> Values:
+    tape, names = walker.tape, walker.snapshot.wrote
+    machine = tape.machine
+    here = machine.here
+    reads = _summaries(() if here is None else here.reads(), machine.stack[-1].scope)
+    fetched = _summaries(machine.plan.fetches, machine.stack[0].scope) if tape.done else ()
+    if not names or tape.at == tape.runs[-1].first:
+        return Values(reads, (), fetched)
+    undo = tape.last()
+    inner = undo.stack[-1]
+    scope = inner.scope if inner.pc < len(inner.block.ops) else undo.stack[-2].scope  # a block was left
+    names = tuple(name for name in names if (v := scope.find_var(name)) is not None and wrote(undo, v))
+    return Values(reads, _summaries(names[:_MOST], scope), fetched, max(0, len(names) - _MOST))
+
+
+def _summaries(names: Iterable[str], scope: Any) -> tuple[TensorSummary, ...]:
+    found = []
+    for name in list(dict.fromkeys(names))[:_MOST]:
+        variable = None if name == EMPTY else scope.find_var(name)
+        if variable is not None and type(variable.value) is LoDTensor and holds(variable.value):
+            found.append(read_tensor(variable.value, name))
+    return tuple(found)

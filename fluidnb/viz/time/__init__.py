@@ -1,0 +1,1 @@
+"""What changes over steps and seconds: progress, profiled timelines, training runs, gradients."""

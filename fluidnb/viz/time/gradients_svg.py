@@ -1,0 +1,127 @@
+"""The SVG face of gradients over training: a heat map, a row for each parameter, a column for each step."""
+
+from __future__ import annotations
+
+import math
+
+from fluidnb.visible import escape
+from fluidnb.viz.base.curves import Curve
+from fluidnb.viz.base.html import lines_html
+from fluidnb.viz.base.styled_text import COLOURS
+from fluidnb.viz.base.svg import CHAR, FONT, new_uid
+from fluidnb.viz.time.gradients import GradientPicture, gradient_lines
+
+_PLOT, _ROW, _TOP, _BOTTOM = 560, 18, 46, 26
+#: Columns drawn at most; neighbours are put together by their largest value.
+_COLUMNS = 140
+_SMALL = CHAR * 11 / 12
+
+
+def gradients_svg(picture: GradientPicture, uid: str = "") -> str:
+    """Gradients and updates as two heat maps, one below the other, in one SVG element.
+
+    The more colour, the larger the norm, on a logarithmic scale; no colour is 0, amber is NaN or infinity.
+
+    Args:
+        picture: what was recorded.
+        uid: start of all ids; unique by default.
+
+    Returns:
+        The element's text.
+
+    Example:
+        >>> from fluidnb.viz.time.gradients import ParameterRow
+        >>> gradient, update = Curve("w"), Curve("w")
+        >>> gradient.add(0, 1.0); update.add(0, 0.1)
+        >>> svg = gradients_svg(GradientPicture((ParameterRow("w", gradient, update),), 1), "a_")
+        >>> svg.count("<title>w"), 'id="a_gradient"' in svg
+        (2, True)
+    """
+    uid = uid or new_uid()
+    left = min(max((len(row.name) for row in picture.rows), default=4), 32) * _SMALL + 14
+    high = _TOP + len(picture.rows) * _ROW + _BOTTOM
+    width, height = left + _PLOT + 12, 2 * high
+    parts = [
+        f'<svg xmlns="http://www.w3.org/2000/svg" id="{uid}gradients" role="img" aria-label="gradients over '
+        f'{picture.steps} steps" width="{width:.0f}" height="{height}" viewBox="0 0 {width:.0f} {height}" '
+        f'font-family="{FONT}" font-size="11" fill="currentColor" style="white-space:pre">'
+    ]
+    for k, (what, role) in enumerate((("gradient", "backward"), ("update", "optimizer"))):
+        parts.append(f'<g id="{uid}{what}">{_map(picture, what, COLOURS[role], left, k * high)}</g>')
+    return "".join([*parts, "</svg>"])
+
+
+def gradients_html(picture: GradientPicture, uid: str = "") -> str:
+    """The HTML face: the heat maps, and the numbers below.
+
+    Args:
+        picture: what was recorded.
+        uid: start of all ids; unique by default.
+
+    Returns:
+        One element.
+    """
+    table = lines_html(gradient_lines(picture))
+    return (
+        f'<div class="fluidnb" style="line-height:normal"><div style="overflow:auto">'
+        f"{gradients_svg(picture, uid)}</div><details><summary>as lines</summary>{table}</details></div>"
+    )
+
+
+def _map(picture: GradientPicture, what: str, colour: str, left: float, top: float) -> str:
+    low, high = picture.range(what)
+    parts = [
+        f'<text x="1" y="{top + 15}" font-weight="700" fill="{colour}">{what}</text>',
+        *_legend(colour, low, high, left, top + 6),
+    ]
+    for i, row in enumerate(picture.rows):
+        y = top + _TOP - 14 + i * _ROW
+        name = row.name if len(row.name) <= 32 else row.name[:31] + "…"
+        parts.append(f'<text x="{left - 8:.0f}" y="{y + 13}" text-anchor="end">{escape(name)}</text>')
+        parts += _cells(getattr(row, what), row.name, colour, (low, high), (left, y))
+    y = top + _TOP - 14 + len(picture.rows) * _ROW + 14
+    parts.append(
+        f'<text x="{left:.0f}" y="{y}" font-size="10" fill-opacity=".6">step 1</text>'
+        f'<text x="{left + _PLOT:.0f}" y="{y}" font-size="10" fill-opacity=".6" text-anchor="end">'
+        f"step {picture.steps:,}</text>"
+    )
+    return "".join(parts)
+
+
+def _legend(colour: str, low: float, high: float, left: float, y: float) -> list[str]:
+    parts = [f'<text x="{left:.0f}" y="{y + 9}" font-size="10" fill-opacity=".7">{low:.1e}</text>']
+    for i in range(12):
+        parts.append(
+            f'<rect x="{left + 56 + 10 * i:.0f}" y="{y}" width="10" height="10" fill="{colour}" '
+            f'fill-opacity="{0.08 + 0.92 * i / 11:.2f}"/>'
+        )
+    return [*parts, f'<text x="{left + 182:.0f}" y="{y + 9}" font-size="10" fill-opacity=".7">{high:.1e}</text>']
+
+
+def _cells(curve: Curve, name: str, colour: str, scale: tuple[float, float], at: tuple[float, float]) -> list[str]:
+    points = curve.points
+    count = min(len(points), _COLUMNS)
+    wide = _PLOT / max(count, 1)
+    parts = []
+    for i in range(count):
+        group = points[i * len(points) // count : (i + 1) * len(points) // count]
+        values = [v for _, v in group]
+        bad = any(not math.isfinite(v) for v in values)
+        value = max((v for v in values if math.isfinite(v)), default=0.0)
+        fill = f'fill="{"#d97706" if bad else colour}" fill-opacity="{1 if bad else _strength(value, *scale):.2f}"'
+        parts.append(
+            f'<rect x="{at[0] + i * wide:.1f}" y="{at[1] + 1:.0f}" width="{wide:.2f}" height="{_ROW - 2}" {fill}>'
+            f"<title>{escape(name)}, step {group[-1][0] + 1:.0f}: {'NaN or infinite' if bad else f'{value:.3g}'}"
+            f"</title></rect>"
+        )
+    frame = f'x="{at[0]:.1f}" y="{at[1] + 1:.0f}" width="{_PLOT}" height="{_ROW - 2}"'
+    return [*parts, f'<rect {frame} fill="none" stroke="currentColor" stroke-opacity=".25"/>']
+
+
+def _strength(value: float, low: float, high: float) -> float:
+    """How much colour a value has."""
+    if value <= 0:
+        return 0.0
+    if high <= low:
+        return 0.6
+    return 0.08 + 0.92 * min(max(math.log(value / low) / math.log(high / low), 0), 1)

@@ -1,0 +1,48 @@
+"""The listing of a program with the time of each operator."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from dataclasses import replace
+
+from fluidnb.viz.program.model import BlockRow, OpRow, ProgramPicture
+from fluidnb.viz.time.timeline import Timeline, time_text
+
+
+def timed(picture: ProgramPicture, timeline: Timeline) -> ProgramPicture:
+    """A program in which operators say how long they took in a profiled run, on average.
+
+    Args:
+        picture: the program.
+        timeline: its runs.
+
+    Returns:
+        The program; the time of an operator that runs blocks is without what the operators inside took.
+
+    Example:
+        >>> from fluidnb.debug.profile import Event
+        >>> from fluidnb.viz.time.timeline import read_timeline
+        >>> picture = ProgramPicture(BlockRow(0, -1, (OpRow(0, 0, "relu", "forward"), OpRow(0, 1, "mean", "forward"))))
+        >>> events = [Event("relu", "", 0, "", 0, 3000, index=0), Event("mean", "", 0, "", 3000, 4000, index=1)]
+        >>> [(op.took, op.share) for op in timed(picture, read_timeline(events, [0])).root.ops]
+        [('3.0 µs', 0.75), ('1.0 µs', 0.25)]
+    """
+    runs, whole = max(len(timeline.runs), 1), timeline.busy or 1
+    found: dict[tuple[int, int], list[int]] = defaultdict(list)
+    for bar in timeline.bars:
+        found[bar.event.block, bar.event.index].append(bar.own)
+
+    def block(row: BlockRow) -> BlockRow:
+        return replace(row, ops=tuple(map(op, row.ops)))
+
+    def op(row: OpRow) -> OpRow:
+        took, text = found.get((row.block, row.index), []), ""
+        if took:
+            count = len(took) / runs
+            text = (f"{count:.0f} times  " if count > 1 else "") + time_text(sum(took) / runs)
+        return replace(row, blocks=tuple(map(block, row.blocks)), took=text, share=sum(took) / whole)
+
+    mean = f"mean of {runs} runs" if runs > 1 else "one run"
+    clocks = timeline.clocks or ["by the host's clock"]
+    note = f"({'; '.join([mean, *clocks])})"
+    return replace(picture, root=block(picture.root), loose=tuple(map(block, picture.loose)), note=note)

@@ -1,0 +1,289 @@
+"""A loop that shows how far it is: bar, rate, time left, and curves of watched values."""
+
+from __future__ import annotations
+
+import math
+from collections import deque
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence, Sized
+from itertools import compress, count, islice
+from time import perf_counter
+from typing import Any
+
+import numpy as np
+
+from fluidnb.errors import OpTypeError
+from fluidnb.values.copies import is_on_device
+from fluidnb.values.far import FarArray
+from fluidnb.viz.base.curves import Curve
+from fluidnb.viz.base.curves_svg import Trace
+from fluidnb.viz.base.display_target import Outlet, find_outlet
+from fluidnb.viz.time.progress_renderings import PassRow, State, html_face, text_face
+
+#: Seconds between two updates of the display, at least.
+INTERVAL = 0.2
+#: Lines of a run that tell the means of its passes, at most.
+_LINES = 20
+#: Operators whose results are shares of 1.
+_SHARES = ("accuracy", "auc", "chunk_eval", "mean_iou", "precision_recall")
+#: The parts of the run's time that sampling and drawing may take.
+SAMPLING, DRAWING = 0.006, 0.003
+
+
+class Progress:
+    """The iterator that `progress` gives; it also holds what was seen.
+
+    Args:
+        reader: a reader (a callable that gives an iterable), or an iterable.
+        watch: what to watch: variables, whose last value known is taken, or callables without arguments.
+        passes: how often to go through the reader.
+        total: steps of one pass, when known; ``len(reader)`` by default, else known after the first pass.
+        title: what is under way.
+        outlet: where to show it; found by itself.
+        clock: gives the time in seconds.
+        start: a loop that was interrupted, or is to go on: its steps and curves are continued.
+        after_pass: called at the end of each pass; gives the watched values of a validation.
+        smooth: steps over which curves are smoothed in the picture; None chooses by itself.
+        beside: curves of other runs, for the picture.
+
+    Attributes:
+        curves: a `Curve` for each watched value.
+        tests: a `Curve` for each value of the validation.
+        rows: the passes that are over, a `PassRow` each.
+        notes: what was noticed: values that are no numbers.
+        step: steps done, over all passes.
+        pass_id: the pass under way, from 0.
+
+    Example:
+        >>> from fluidnb.viz.base.display_target import Quiet
+        >>> p = Progress([10, 20, 30], passes=2, outlet=Quiet())
+        >>> list(p), p.step
+        ([10, 20, 30, 10, 20, 30], 6)
+    """
+
+    def __init__(
+        self,
+        reader: Callable[[], Iterable[Any]] | Iterable[Any],
+        watch: Any = (),
+        passes: int = 1,
+        total: int | None = None,
+        title: str = "training",
+        outlet: Outlet | None = None,
+        clock: Callable[[], float] = perf_counter,
+        start: State | None = None,
+        after_pass: Callable[[], Mapping[str, float]] | None = None,
+        smooth: int | None = None,
+        beside: Sequence[Trace] = (),
+    ) -> None:
+        if not callable(reader) and not hasattr(reader, "__iter__"):
+            raise OpTypeError(
+                "progress goes through a reader.", expected="a reader, or an iterable of batches",
+                received=repr(reader)[:80],
+            )  # fmt: skip
+        watched = watch if isinstance(watch, list | tuple) else [watch]
+        self._probes = [_probe(w) for w in watched]
+        found = {curve.name: curve for curve in (start.curves if start is not None else ())}
+        self.curves = [found.get(name) or Curve(name, share) for name, share, _ in self._probes]
+        self.tests = [] if start is None else list(start.tests)
+        self.rows = [] if start is None else list(start.rows)
+        self.notes = [] if start is None else list(start.notes)
+        self.passes = passes
+        self.title = title
+        self.step = self._taken = 0 if start is None else start.step
+        self.pass_id = 0 if start is None else start.pass_id
+        self._began_at = 0 if start is None else start.began
+        same = start is not None and len(start.sums) == len(self.curves)
+        self._sums = list(start.sums) if start is not None and same else [0.0] * len(self.curves)
+        self._spent = 0.0 if start is None else start.seconds
+        self._not_numbers: set[str] = set()
+        self._after_pass, self._smooth, self._beside = after_pass, smooth, beside
+        self._reader, self._clock = reader, clock
+        self._steps = total if total is not None else len(reader) if isinstance(reader, Sized) else None
+        if start is not None and start.total and self._steps is None:
+            self._steps = start.total // start.passes
+        self._outlet = find_outlet() if outlet is None else outlet
+        self._began = self._drawn = self._pass_began = clock()
+        self._draw_cost = 0.0
+        self._sample_costs: deque[float] = deque(maxlen=5)
+
+    def __iter__(self) -> Generator[Any, None, None]:
+        self._began = self._clock()
+        self._draw()
+        done = False
+        try:
+            for number in range(self.pass_id, self.passes):
+                self.pass_id, self._pass_began = number, self._clock()
+                batches = iter(self._reader() if callable(self._reader) else self._reader)
+                done_before = self.step - self._began_at
+                if batches is not self._reader:  # a pass that was interrupted is continued behind its last step
+                    deque(islice(batches, done_before), maxlen=0)
+                yield from self._one_pass(batches)
+                self._steps = self.step - self._began_at
+                self._end_pass()
+            done = True
+        finally:
+            self.step = max(self.step, self._taken)
+            self._draw(last=True, done=done)
+
+    def _end_pass(self) -> None:
+        """Note the means of a pass, and the values of its validation."""
+        known = self._steps if self._taken == self.step else 0
+        means = tuple((c.name, s / known) for c, s in zip(self.curves, self._sums, strict=True)) if known else ()
+        seconds = self._clock() - self._pass_began
+        tests = () if self._after_pass is None else tuple(self._after_pass().items())
+        by_name, shares = {c.name: c for c in self.tests}, {c.name: c.share for c in self.curves}
+        for name, value in tests:
+            if name not in by_name:
+                by_name[name] = Curve(name, shares.get(name, False))
+                self.tests.append(by_name[name])
+            by_name[name].add(self.step - 1, value)
+        row = PassRow(self.pass_id + 1, self.step, seconds, means, tests)
+        self.rows.append(row)
+        every = -(-self.passes // _LINES)
+        if (means or tests) and (row.number % every == 0 or row.number == self.passes):
+            self._outlet.line(row.text)
+        self._began_at, self._sums = self.step, [0.0] * len(self.curves)
+
+    def take(self, values: Sequence[Any]) -> None:
+        """Take the watched values of each step, so that the means of passes are exact and no NaN goes unnoticed.
+
+        Args:
+            values: what the step fetched, in the order in which it is watched.
+
+        Example:
+            >>> from fluidnb.viz.base.display_target import Quiet
+            >>> p = Progress([0, 1, 2], lambda: None, outlet=Quiet())
+            >>> for i in p: p.take([i])
+            >>> p.rows[0].means
+            (('<lambda>', 1.0),)
+        """
+        self._taken += 1
+        for i, value in enumerate(values):
+            number = _number(value)
+            self._sums[i] += math.nan if number is None else number
+            if number is not None and not math.isfinite(number):
+                self._note(self.curves[i].name, number, f"at step {self._taken:,}")
+
+    def _note(self, name: str, value: float, when: str) -> None:
+        """Report once that a watched value is no number."""
+        if name not in self._not_numbers:
+            self._not_numbers.add(name)
+            self.notes.append(f"{name} is {value} {when} (pass {self.pass_id + 1})")
+            self._outlet.line(self.notes[-1])
+            self._draw()
+
+    def _one_pass(self, batches: Iterator[Any]) -> Iterator[Any]:
+        """Hand out the batches, in chunks between which to look at the clock, so that short steps stay short."""
+        numbers = count(1)
+        counted = compress(batches, numbers)  # every batch, for no number is 0: the quickest way to count them
+        first, peeks, stride = self.step, 0, 1
+        while True:
+            began = self._clock()
+            yield from islice(counted, stride)
+            ended = self._clock()
+            step = first + next(numbers) - 1 - peeks
+            peeks += 1
+            took, self.step = step - self.step, step
+            if took:
+                self._sample()
+                now = self._clock()
+                self._sample_costs.append(now - ended)
+                if now - self._drawn >= max(INTERVAL, self._draw_cost / DRAWING):
+                    self._draw()
+            if took < stride:
+                return
+            a_step = max((ended - began) / took, 1e-8)
+            # The least of the last costs: a pause of the system, or a first call, says nothing about the next one.
+            stride = min(max(1, math.ceil(min(self._sample_costs) / (SAMPLING * a_step))), 2 * stride, 10_000)
+
+    def _sample(self) -> None:
+        for curve, (_, _, value) in zip(self.curves, self._probes, strict=True):
+            number = value()
+            if number is not None:
+                curve.add(self.step - 1, number)
+                if not math.isfinite(number):
+                    self._note(curve.name, number, f"by step {self.step:,}")
+
+    def _draw(self, last: bool = False, done: bool = False) -> None:
+        began = self._clock()
+        state = self.state(done)
+        self._outlet.show(lambda: text_face(state), lambda: html_face(state), last)
+        self._drawn = self._clock()
+        self._draw_cost = self._drawn - began
+
+    def state(self, done: bool = False) -> State:
+        """What the display shows now.
+
+        Args:
+            done: whether the run is over.
+
+        Returns:
+            The state, plain data.
+        """
+        return State(
+            self.title, self.step, None if self._steps is None else self._steps * self.passes,
+            self.pass_id, self.passes, self._spent + self._clock() - self._began, self.curves, done,
+            self.tests, self.rows, self.notes, self._began_at, self._sums, self._smooth, self._beside,
+        )  # fmt: skip
+
+
+def progress(
+    reader: Callable[[], Iterable[Any]] | Iterable[Any],
+    watch: Any = (),
+    passes: int = 1,
+    total: int | None = None,
+    title: str = "training",
+) -> Progress:
+    """Go through a reader and show how far the loop is: bar, rate, time left, and a live plot of watched values.
+
+    The display changes at most five times a second and takes less than a hundredth of the run. It is a plot in a
+    notebook, a line in a terminal, plain text where nobody looks (``nbconvert --execute``, a pipe).
+
+    Args:
+        reader: a reader (a callable that gives an iterable), or an iterable of batches.
+        watch: a Variable or a list of them: the value that the loop fetched last is drawn; or callables that give
+            a number.
+        passes: how often to go through the reader.
+        total: steps of one pass, when known; ``len(reader)`` by default, else known after the first pass.
+        title: what is under way.
+
+    Returns:
+        An iterable of the batches.
+
+    Raises:
+        OpTypeError: the reader, or what to watch, is of another type.
+
+    Example:
+        >>> from itertools import repeat
+        >>> for batch in progress(repeat(1, 3), title="counting"):
+        ...     pass
+        counting  ━━━━━━━━━━━━━━━━  3/3 ...
+    """
+    return Progress(reader, watch, passes, total, title)
+
+
+def _probe(watched: Any) -> tuple[str, bool, Callable[[], float | None]]:
+    """The name of what is watched, whether it is a share of 1, and what gives its value now, None without one."""
+    if hasattr(watched, "block") and hasattr(watched, "name"):
+        from fluidnb.runtime.last_values import latest_held
+
+        return watched.name, _is_share(watched), lambda: _number(latest_held(watched))
+    if callable(watched):
+        return getattr(watched, "__name__", "value"), False, lambda: _number(watched())
+    raise OpTypeError(
+        "progress watches variables.", expected="a Variable, or a callable that gives a number", received=repr(watched)
+    )
+
+
+def _is_share(variable: Any) -> bool:
+    """Whether an operator computes a variable as a share of 1."""
+    name = variable.name
+    writers = (op.optype for op in variable.block.desc.ops if name in op.output_arg_names())
+    return any(kind in _SHARES for kind in writers)
+
+
+def _number(value: Any) -> float | None:
+    """A value as one number: of several elements, their mean."""
+    if value is None:
+        return None
+    array: Any = FarArray(value) if is_on_device(value) else np.asarray(value)
+    return float(array.item()) if array.size == 1 else float(array.mean()) if array.size else None

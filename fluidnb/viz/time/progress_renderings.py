@@ -1,0 +1,210 @@
+"""The faces of a loop that is under way: a line for terminals, a bar with curves and means for notebooks."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from fluidnb.visible import escape
+from fluidnb.viz.base.curves import PALETTE, Curve, bars
+from fluidnb.viz.base.curves_svg import Trace, curves_svg, traces
+from fluidnb.viz.base.styled_text import COLOURS, mixed
+from fluidnb.viz.base.svg import FONT
+
+_BAR, _ROWS = 16, 8
+_AMBER = "#d97706"
+
+
+@dataclass(frozen=True, slots=True)
+class PassRow:
+    """A pass that is over.
+
+    Args:
+        number: which one, from 1.
+        step: steps done at its end, over all passes.
+        seconds: how long it took.
+        means: each watched value: name, mean over the steps of the pass.
+        tests: the same of the validation after it.
+    """
+
+    number: int
+    step: int
+    seconds: float
+    means: tuple[tuple[str, float], ...] = ()
+    tests: tuple[tuple[str, float], ...] = ()
+
+    @property
+    def text(self) -> str:
+        """It as a line."""
+        values = [f"{name} {value:.4g}" for name, value in self.means]
+        values += [f"test {name} {value:.4g}" for name, value in self.tests]
+        return "  ".join([f"pass {self.number}", *values, f"in {duration(self.seconds)}"])
+
+
+@dataclass(frozen=True, slots=True)
+class State:
+    """A loop at one moment.
+
+    Args:
+        title: what is under way.
+        step: steps done, over all passes.
+        total: steps there are, over all passes, or None.
+        pass_id: the pass under way, from 0.
+        passes: how many there are.
+        seconds: time since the start.
+        curves: watched values.
+        done: whether the loop came to its end.
+        tests: the watched values in a validation after each pass.
+        rows: the passes that are over.
+        notes: what was noticed: values that are no numbers.
+        began: steps done when the pass under way began.
+        sums: the sums of the watched values since then.
+        smooth: steps over which curves are smoothed in the picture; None chooses by itself.
+        beside: curves of other runs.
+    """
+
+    title: str
+    step: int
+    total: int | None
+    pass_id: int
+    passes: int
+    seconds: float
+    curves: Sequence[Curve] = ()
+    done: bool = False
+    tests: Sequence[Curve] = ()
+    rows: Sequence[PassRow] = ()
+    notes: Sequence[str] = ()
+    began: int = 0
+    sums: Sequence[float] = ()
+    smooth: int | None = None
+    beside: Sequence[Trace] = ()
+
+    @property
+    def part(self) -> float | None:
+        """The part that is done, from 0 to 1; None when the end is not known."""
+        if self.done:
+            return 1.0
+        return min(self.step / self.total, 1.0) if self.total else None
+
+    @property
+    def words(self) -> list[str]:
+        """Steps, pass, rate and time, each as a phrase."""
+        words = [f"{self.step:,}/{self.total:,}" if self.total else f"{self.step:,} steps"]
+        if self.passes > 1:
+            words.append(f"pass {self.pass_id + 1}/{self.passes}")
+        rate = self.step / self.seconds if self.seconds > 0 else 0.0
+        if rate:
+            words.append(f"{rate:,.0f}/s" if rate >= 10 else f"{rate:.2g}/s")
+        if self.done:
+            words.append(f"in {duration(self.seconds)}")
+        elif self.total and rate:
+            words.append(f"{duration(max(self.total - self.step, 0) / rate)} left")
+        return words
+
+    @property
+    def values(self) -> list[tuple[str, str]]:
+        """Each watched value: name, last value."""
+        return [(c.name, f"{c.last:.4g}" if c.count else "not fetched yet") for c in self.curves]
+
+
+def text_face(state: State, size: int = 24) -> str:
+    """The line for a terminal.
+
+    Args:
+        state: the loop.
+        size: characters of a curve.
+
+    Returns:
+        One line.
+
+    Example:
+        >>> text_face(State("training", 50, 100, 0, 1, 2.0))
+        'training  ━━━━━━━━╌╌╌╌╌╌╌╌  50/100  25/s  2.0 s left'
+    """
+    parts = [state.title]
+    if state.part is not None:
+        full = round(_BAR * state.part)
+        parts.append("━" * full + "╌" * (_BAR - full))
+    parts += state.words
+    for curve, (name, value) in zip(state.curves, state.values, strict=True):
+        parts.append(f"{name} {value} {bars(curve, size)}".rstrip())
+    return "  ".join(parts)
+
+
+def html_face(state: State) -> str:
+    """The bar, the curves and the means for a notebook.
+
+    Args:
+        state: the loop.
+
+    Returns:
+        One element.
+
+    Example:
+        >>> "50/100" in html_face(State("training", 50, 100, 0, 1, 2.0))
+        True
+    """
+    colour = COLOURS["optimizer"] if state.done else COLOURS["forward"]
+    part = 100 * (state.part if state.part is not None else 1)
+    values = "".join(
+        f'<span style="color:{mixed(hue)};font-weight:700">{escape(name)}</span> '
+        f"{escape(value)} "
+        for (name, value), hue in zip(state.values, PALETTE * len(state.values), strict=False)
+    )
+    drawn = [*state.beside, *traces(state.curves, state.tests)]
+    plot = curves_svg(drawn, state.total, smooth=state.smooth) if any(t.curve.points for t in drawn) else ""
+    noted = f'<div style="border-left:3px solid {_AMBER};padding-left:6px">{{}}</div>'
+    notes = "".join(noted.format(escape(note)) for note in state.notes)
+    return (
+        f'<div class="fluidnb" style="font-family:{escape(FONT)};font-size:12px;line-height:1.6;overflow-x:auto">'
+        f'<b>{escape(state.title)}</b> <span style="display:inline-block;width:160px;height:8px;border-radius:4px;'
+        f'background:rgba(136,146,158,.3);vertical-align:middle"><span style="display:block;width:{part:.1f}%;'
+        f'height:8px;border-radius:4px;background:{colour}"></span></span> <span>'
+        f"{escape('  '.join(state.words))}</span> {values}{notes}{'<br>' + plot if plot else ''}{rows_html(state.rows)}"
+        "</div>"
+    )
+
+
+def rows_html(rows: Sequence[PassRow]) -> str:
+    """The means of the last passes as a table.
+
+    Args:
+        rows: the passes.
+
+    Returns:
+        The table; nothing where there are no means.
+
+    Example:
+        >>> rows_html([PassRow(1, 10, 0.5, (("loss", 0.25),))]).count("<tr>")
+        2
+    """
+    if not any(row.means or row.tests for row in rows):
+        return ""
+    names = [name for name, _ in rows[-1].means] + [f"test {name}" for name, _ in rows[-1].tests]
+    cell = '<td style="text-align:right;padding:0 10px 0 0;white-space:nowrap">{}</td>'
+    parts = ["".join(cell.format(f"<b>{escape(text)}</b>") for text in ("pass", *names, "time"))]
+    if len(rows) > _ROWS:
+        parts.append(cell.format("…"))
+    for row in rows[-_ROWS:]:
+        texts = [str(row.number), *(f"{v:.4g}" for _, v in (*row.means, *row.tests)), duration(row.seconds)]
+        parts.append("".join(cell.format(escape(text)) for text in texts))
+    body = "".join(f"<tr>{part}</tr>" for part in parts)
+    return (
+        '<table style="border-collapse:collapse;font-size:12px;margin:4px 0;font-variant-numeric:tabular-nums">'
+        f"{body}</table>"
+    )
+
+
+def duration(seconds: float) -> str:
+    """A time span as people say it.
+
+    Example:
+        >>> duration(0.5), duration(75), duration(7325)
+        ('0.5 s', '1:15 min', '2:02 h')
+    """
+    if seconds < 60:
+        return f"{seconds:.1f} s"
+    minutes, rest = divmod(int(seconds), 60)
+    if minutes < 60:
+        return f"{minutes}:{rest:02} min"
+    return f"{minutes // 60}:{minutes % 60:02} h"

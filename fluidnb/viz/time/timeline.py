@@ -1,0 +1,234 @@
+"""A profiled run as a timeline: lanes by how deep operators lie, and a table of where the time went."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from fluidnb.debug.profile import Event, Profile
+from fluidnb.values.place import CPUPlace, Place
+from fluidnb.viz.base.device_names import device_name
+from fluidnb.viz.base.styled_text import Line, columns, cut, plural
+
+#: Characters of a lane, and of the longest bar of the table.
+_LANE, _BAR = 64, 20
+
+
+@dataclass(frozen=True, slots=True)
+class Bar:
+    """One operator that ran; times in ns from the beginning.
+
+    Args:
+        event: what the profile knows about it.
+        start: when it began.
+        end: when it ended.
+        depth: how many operators that run blocks it lies in.
+        own: its time without that of operators inside it.
+    """
+
+    event: Event
+    start: int
+    end: int
+    depth: int
+    own: int
+
+
+@dataclass(frozen=True, slots=True)
+class Share:
+    """One row of the table; times in ns.
+
+    Args:
+        type: the operators' type.
+        role: their role.
+        calls: how many ran.
+        own: their time without that of operators inside them.
+        longest: the longest of them, for the place that it names.
+    """
+
+    type: str
+    role: str
+    calls: int
+    own: int
+    longest: Bar
+
+
+@dataclass(frozen=True, slots=True)
+class Timeline:
+    """A profiled stretch.
+
+    Args:
+        bars: the operators in the order in which they began.
+        runs: when each run began, where known.
+    """
+
+    bars: tuple[Bar, ...]
+    runs: tuple[int, ...] = ()
+
+    @property
+    def length(self) -> int:
+        """From the first operator to the end of the last, in ns."""
+        return max((bar.end for bar in self.bars), default=0)
+
+    @property
+    def busy(self) -> int:
+        """Time inside operators, in ns."""
+        return sum(bar.own for bar in self.bars)
+
+    @property
+    def places(self) -> list[Place]:
+        """Where operators ran, the host first."""
+        return Profile([bar.event for bar in self.bars]).places
+
+    @property
+    def lanes(self) -> list[tuple[Place, int]]:
+        """Place and depth of each lane; what ran on the host has lanes of its own, above those of devices."""
+        order = self.places
+        return sorted({(b.event.place, b.depth) for b in self.bars}, key=lambda lane: (order.index(lane[0]), lane[1]))
+
+    def label(self, lane: tuple[Place, int]) -> str:
+        """What a lane is called: its depth, with the place where there is another one than the host."""
+        place, depth = lane
+        if self.places == [CPUPlace()]:
+            return str(depth)
+        return f"{'host' if place is CPUPlace() else place} {depth}"
+
+    @property
+    def clocks(self) -> list[str]:
+        """A sentence for each device: whose clock gave its times."""
+        return [f"device time by CUDA events: {p}, {device_name(p)}" for p in self.places if p.kind == "cuda"]
+
+    @property
+    def shares(self) -> list[Share]:
+        """Where the time went, by type and role, what takes the most first."""
+        groups: dict[tuple[str, str], list[Bar]] = defaultdict(list)
+        for bar in self.bars:
+            groups[bar.event.type, bar.event.role].append(bar)
+        rows = [
+            Share(name, role, len(bars), sum(b.own for b in bars), max(bars, key=lambda b: b.own))
+            for (name, role), bars in groups.items()
+        ]
+        return sorted(rows, key=lambda r: -r.own)
+
+
+def read_timeline(profile: Profile | Sequence[Event], runs: Sequence[int] = ()) -> Timeline:
+    """A profile as a timeline.
+
+    Args:
+        profile: the profile, or its events.
+        runs: how many events there were when each run began.
+
+    Returns:
+        The timeline.
+
+    Example:
+        >>> inner, outer = Event("mul", "", 1, "", 10, 30), Event("while", "", 0, "", 0, 50)
+        >>> [(b.event.type, b.depth, b.own) for b in read_timeline([inner, outer]).bars]
+        [('while', 0, 30), ('mul', 1, 20)]
+    """
+    events = profile.events if isinstance(profile, Profile) else list(profile)
+    begin = min((e.start for e in events), default=0)
+    own = {id(e): e.end - e.start for e in events}
+    depths: dict[int, int] = {}
+    around: list[Event] = []
+    ordered = sorted(events, key=lambda e: (e.start, -e.end))
+    for event in ordered:
+        while around and (around[-1].end < event.end or around[-1].end <= event.start):
+            around.pop()
+        depths[id(event)] = len(around)
+        if around:
+            own[id(around[-1])] -= event.end - event.start
+        around.append(event)
+    bars = tuple(Bar(e, e.start - begin, e.end - begin, depths[id(e)], own[id(e)]) for e in ordered)
+    starts = [min(e.start for e in events[a:b]) - begin for a, b in _stretches(runs, len(events))]
+    return Timeline(bars, tuple(starts))
+
+
+def timeline_lines(timeline: Timeline, width: int = 0, top: int = 12) -> list[Line]:
+    """The text face.
+
+    Args:
+        timeline: the timeline.
+        width: characters a line may have; 0 for any number.
+        top: rows of the table at most.
+
+    Returns:
+        The lines.
+
+    Example:
+        >>> from fluidnb.viz import plain
+        >>> events = [Event("mul", "", 0, "", 0, 3000), Event("mean", "", 0, "", 3000, 4000)]
+        >>> print(plain(timeline_lines(read_timeline(events), 40)))
+        timeline  2 operators, 4.0 µs
+        0  ████████████████████████████████████
+        mul   ███████████████   75%  3.0 µs
+        mean  █████             25%  1.0 µs
+    """
+    words = f"{plural(len(timeline.bars), 'operator')}, {time_text(timeline.length)}"
+    if len(timeline.runs) > 1:
+        words += f", {plural(len(timeline.runs), 'run')}"
+    gaps = timeline.length - timeline.busy
+    if gaps > timeline.length / 100:
+        words += f", {time_text(gaps)} of it between operators"
+    labels = [(timeline.label(lane), lane) for lane in timeline.lanes]
+    wide = max((len(name) for name, _ in labels), default=0)
+    size = max(min(_LANE, width - wide - 3), 8) if width else _LANE
+    lines: list[Line] = [[("timeline  ", "bold"), (words, "dim")]]
+    lines += [[(clock, "dim")] for clock in timeline.clocks]
+    lines += [[(f"{name:<{wide}}  ", "dim"), *_lane(timeline, lane, size)] for name, lane in labels]
+    shares, whole = timeline.shares, timeline.busy or 1
+    rows: list[list[Line]] = []
+    for share in shares[:top]:
+        bar = "█" * round(_BAR * share.own / whole)
+        rows.append([
+            [(share.type, share.role)], [(bar, share.role)], [(f"{share.own / whole:>4.0%}", "")],
+            [(time_text(share.own), "")], [(f"{share.calls} times" if share.calls > 1 else "", "dim")],
+            [(share.longest.event.cell, "place")],
+        ])  # fmt: skip
+    rest = shares[top:]
+    if rest:
+        own = sum(s.own for s in rest)
+        rows.append([[(f"{plural(len(rest), 'more type')}, {own / whole:.0%}", "dim")]])
+    lines += columns(rows, width)
+    return [cut(line, width) for line in lines] if width else lines
+
+
+def time_text(ns: float) -> str:
+    """A time for people.
+
+    Args:
+        ns: nanoseconds.
+
+    Returns:
+        For example ``1.5 ms``.
+
+    Example:
+        >>> time_text(900), time_text(1_500_000), time_text(2e9)
+        ('0.9 µs', '1.5 ms', '2.0 s')
+    """
+    if ns < 1e6:
+        return f"{ns / 1e3:.1f} µs"
+    return f"{ns / 1e6:.1f} ms" if ns < 1e9 else f"{ns / 1e9:.1f} s"
+
+
+def _stretches(starts: Sequence[int], count: int) -> list[tuple[int, int]]:
+    return [(a, b) for a, b in zip(starts, [*starts[1:], count], strict=False) if a < b]
+
+
+def _lane(timeline: Timeline, lane: tuple[Place, int], size: int) -> Line:
+    """One lane: for each character, the role that takes the most of its time; lighter where less than half is taken."""
+    whole = timeline.length or 1
+    taken: list[dict[str, float]] = [defaultdict(float) for _ in range(size)]
+    for bar in timeline.bars:
+        if (bar.event.place, bar.depth) == lane:
+            first, last = bar.start * size / whole, bar.end * size / whole
+            for i in range(int(first), min(int(last) + 1, size)):
+                taken[i][bar.event.role] += max(min(last, i + 1) - max(first, i), 0)
+    line: Line = []
+    for cell in taken:
+        role = max(cell, key=lambda r: cell[r]) if cell else ""
+        share = sum(cell.values())
+        line.append(("█" if share >= 0.5 else "▒" if share >= 0.05 else " ", role))
+    while line and line[-1][0] == " ":
+        line.pop()
+    return line

@@ -1,0 +1,129 @@
+"""The SVG and HTML face of a timeline: time from left to right, a box for each operator, in its role's colour."""
+
+from __future__ import annotations
+
+from fluidnb.values.place import CPUPlace, Place
+from fluidnb.visible import escape
+from fluidnb.viz.base.html import lines_html
+from fluidnb.viz.base.styled_text import COLOURS
+from fluidnb.viz.base.svg import CHAR, FONT, new_uid
+from fluidnb.viz.time.timeline import Bar, Timeline, time_text, timeline_lines
+
+_WIDTH, _TOP, _LANE, _BOTTOM = 900, 28, 30, 24
+_SMALL = CHAR * 11 / 12
+#: Boxes narrower than this run together with their neighbours of the same role.
+_NARROW = 0.7
+
+
+def timeline_svg(timeline: Timeline, uid: str = "") -> str:
+    """A timeline as one SVG element.
+
+    Args:
+        timeline: the timeline.
+        uid: start of all ids; unique by default. A box has the id ``{uid}bar_{i}``.
+
+    Returns:
+        The element's text.
+
+    Example:
+        >>> from fluidnb.debug.profile import Event
+        >>> from fluidnb.viz.time.timeline import read_timeline
+        >>> svg = timeline_svg(read_timeline([Event("mul", "op 0 (mul) in block 0", 0, "", 0, 5000)]), "a_")
+        >>> 'id="a_bar_0"' in svg, "5.0 µs" in svg
+        (True, True)
+    """
+    uid = uid or new_uid()
+    names = [timeline.label(lane) for lane in timeline.lanes]
+    left = round(18 + max(map(len, names), default=1) * _SMALL)
+    width, height = left + _WIDTH + 12, _TOP + max(len(names), 1) * _LANE + _BOTTOM
+    words = f"{len(timeline.bars)} operators in {time_text(timeline.length)}"
+    if timeline.clocks:
+        words += "; " + "; ".join(timeline.clocks)
+    parts = [
+        f'<svg xmlns="http://www.w3.org/2000/svg" id="{uid}timeline" role="img" aria-label="timeline: {escape(words)}" '
+        f'width="{width}" height="{height}" viewBox="0 0 {width} {height}" font-family="{FONT}" font-size="12" '
+        f'fill="currentColor" style="white-space:pre;max-width:none">'
+        f'<text x="1" y="16"><tspan font-weight="700">timeline</tspan>'
+        f'<tspan fill-opacity=".75">  {escape(words)}</tspan></text>'
+    ]
+    scale = _WIDTH / (timeline.length or 1)
+    for row, name in enumerate(names):
+        y = _TOP + row * _LANE
+        parts.append(f'<text x="1" y="{y + 17}" font-size="11" fill-opacity=".75">{escape(name)}</text>')
+    rows = {lane: _TOP + row * _LANE for row, lane in enumerate(timeline.lanes)}
+    for i, group in enumerate(_groups(timeline, scale)):
+        parts.append(f'<g id="{uid}bar_{i}">{_box(group, scale, left, rows[_lane(group[0])])}</g>')
+    base = _TOP + len(names) * _LANE
+    for n, start in enumerate(timeline.runs[1:], 2):
+        x = left + start * scale
+        parts.append(
+            f'<g><title>run {n}</title><path d="M{x:.1f} {_TOP - 4}V{base}" stroke="currentColor" '
+            f'stroke-opacity=".6" stroke-dasharray="3 3"/></g>'
+        )
+    for k in range(5):
+        x, anchor = left + k * _WIDTH / 4, ("start", "middle", "middle", "middle", "end")[k]
+        parts.append(
+            f'<path d="M{x:.1f} {base}v4" stroke="currentColor" stroke-opacity=".5"/><text x="{x:.1f}" y="{base + 16}" '
+            f'text-anchor="{anchor}" font-size="11" fill-opacity=".75">{time_text(k * timeline.length / 4)}</text>'
+        )
+    return "".join([*parts, "</svg>"])
+
+
+def timeline_html(timeline: Timeline, uid: str = "", top: int = 12) -> str:
+    """The HTML face: the picture, and the table of where the time went.
+
+    Args:
+        timeline: the timeline.
+        uid: start of all ids; unique by default.
+        top: rows of the table at most.
+
+    Returns:
+        One element.
+    """
+    table = timeline_lines(timeline, 0, top)[1 + len(timeline.clocks) + len(timeline.lanes) :]
+    return (
+        f'<div class="fluidnb" style="line-height:normal"><div style="overflow:auto">'
+        f"{timeline_svg(timeline, uid)}</div>{lines_html(table)}</div>"
+    )
+
+
+def _groups(timeline: Timeline, scale: float) -> list[list[Bar]]:
+    """Operators that get a box of their own, and rows of those too narrow for one."""
+    groups: list[list[Bar]] = []
+    open_: dict[tuple[Place, int], list[Bar]] = {}
+    for bar in timeline.bars:
+        narrow = (bar.end - bar.start) * scale < _NARROW
+        near = open_.get(_lane(bar))
+        if narrow and near and near[-1].event.role == bar.event.role and (bar.start - near[-1].end) * scale < _NARROW:
+            near.append(bar)
+            continue
+        group = [bar]
+        groups.append(group)
+        open_[_lane(bar)] = group if narrow else []
+    return groups
+
+
+def _lane(bar: Bar) -> tuple[Place, int]:
+    return bar.event.place, bar.depth
+
+
+def _box(group: list[Bar], scale: float, left: int, y: int) -> str:
+    first, last = group[0], group[-1]
+    x, wide = left + first.start * scale, max((last.end - first.start) * scale, 0.5)
+    colour = COLOURS[first.event.role]
+    if len(group) > 1:
+        hover = f"{len(group)} operators from {first.event.label} to {last.event.label}"
+    else:
+        place = "" if first.event.place is CPUPlace() else f" on {first.event.place}"
+        hover = f"{first.event.label}\n{time_text(first.end - first.start)}{place}\n{first.event.cell}"
+    edge = f' stroke="{colour}" stroke-width=".7"' if wide > 2 else ""
+    room = int((wide - 6) / _SMALL)
+    name = first.event.type
+    text = ""
+    if len(group) == 1 and room >= 4:
+        shown = name if len(name) <= room else name[: room - 1] + "…"
+        text = f'<text x="{x + 3:.1f}" y="{y + 17}" font-size="11">{escape(shown)}</text>'
+    return (
+        f'<title>{escape(hover.strip())}</title><rect x="{x:.1f}" y="{y + 2}" width="{wide:.1f}" height="{_LANE - 6}" '
+        f'fill="{colour}" fill-opacity="{".5" if wide > 2 else ".8"}"{edge}/>{text}'
+    )

@@ -1,0 +1,119 @@
+"""Training runs that are kept: a table of them, and their curves over each other."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Protocol
+
+from fluidnb.visible import escape
+from fluidnb.viz.base.curves import PALETTE, bars
+from fluidnb.viz.base.curves_svg import Trace, curves_svg
+from fluidnb.viz.base.styled_text import Line, columns, mixed
+from fluidnb.viz.base.svg import FONT
+from fluidnb.viz.time.progress_renderings import State, duration
+
+
+class KeptRun(Protocol):
+    """A run that is kept: its number, its name, what was shown last, and ``done``, ``interrupted`` or ``failed``."""
+
+    number: int
+    name: str
+    state: State
+    ended: str
+
+
+def overlaid(runs: Sequence[KeptRun], name: str | None = None) -> list[Trace]:
+    """The curves of runs, with a colour for each run.
+
+    Args:
+        runs: the runs.
+        name: a watched value; all of them if None.
+
+    Returns:
+        The traces.
+    """
+    found = []
+    for run in runs:
+        colour = PALETTE[(run.number + 2) % len(PALETTE)]
+        for curves, dots in ((run.state.curves, False), (run.state.tests, True)):
+            found += [
+                Trace(c, f"{run.name}: {'test ' * dots}{c.name}", colour, dots)
+                for c in curves
+                if name in (None, c.name) and c.points
+            ]
+    return found
+
+
+def kept_lines(runs: Sequence[KeptRun], width: int = 0) -> list[Line]:
+    """The text face: a line for each run.
+
+    Args:
+        runs: the runs.
+        width: characters a line may have; 0 for any number.
+
+    Returns:
+        The lines.
+
+    Example:
+        >>> from fluidnb.viz import plain
+        >>> print(plain(kept_lines([])))
+        no runs yet: %fluid train makes one
+    """
+    if not runs:
+        return [[("no runs yet: %fluid train makes one", "dim")]]
+    rows: list[list[Line]] = []
+    for run in runs:
+        values = [f"{name} {value}" for name, value in _last_values(run.state)]
+        curve = run.state.curves[0] if run.state.curves else None
+        rows.append([
+            [(str(run.number), "dim")], [(run.name, "name")], [(_reached(run), "")], [("  ".join(values), "")],
+            [("" if curve is None else bars(curve, 16), "forward")],
+        ])  # fmt: skip
+    return columns(rows, width)
+
+
+def kept_html(runs: Sequence[KeptRun], smooth: int | None = None) -> str:
+    """The HTML face: the table, and for each watched value a plot with a colour for each run.
+
+    Args:
+        runs: the runs.
+        smooth: steps over which curves are smoothed; None chooses by itself.
+
+    Returns:
+        One element.
+    """
+    cell = '<td style="text-align:left;padding:0 14px 0 0">{}</td>'
+    parts = []
+    for run in runs:
+        colour = PALETTE[(run.number + 2) % len(PALETTE)]
+        name = f'<b style="color:{mixed(colour)}">{escape(run.name)}</b>'
+        texts = [_reached(run), "  ".join(f"{name} {value}" for name, value in _last_values(run.state))]
+        row = cell.format(run.number) + cell.format(name) + "".join(cell.format(escape(text)) for text in texts)
+        parts.append(f"<tr>{row}</tr>")
+    names = list(dict.fromkeys(c.name for run in runs for c in run.state.curves if c.points))
+    plots = "".join(
+        f'<div style="margin-top:6px"><b>{escape(name)}</b></div>{curves_svg(overlaid(runs, name), smooth=smooth)}'
+        for name in names
+    )
+    body = "".join(parts) or "<tr><td>no runs yet: %fluid train makes one</td></tr>"
+    return (
+        f'<div class="fluidnb" style="font-family:{escape(FONT)};font-size:12px;overflow-x:auto">'
+        f'<table style="border-collapse:collapse;font-size:12px">{body}</table>{plots}</div>'
+    )
+
+
+def _reached(run: KeptRun) -> str:
+    """How far a run came, and how it ended."""
+    state = run.state
+    whole = state.total and run.ended != "done"
+    steps = f"{state.step:,} of {state.total:,} steps" if whole else f"{state.step:,} steps"
+    return f"{steps}  {run.ended}  {duration(state.seconds)}"
+
+
+def _last_values(state: State) -> list[tuple[str, str]]:
+    """The means of the last pass, those of its validation, else the last values."""
+    if not state.rows or not (state.rows[-1].means or state.rows[-1].tests):
+        return state.values
+    row = state.rows[-1]
+    pairs = [*row.means, *((f"test {name}", value) for name, value in row.tests)]
+    return [(name, f"{value:.4g}") for name, value in pairs]

@@ -1,0 +1,1 @@
+"""Tensors and scopes: summaries, previews, windows into large tensors."""

@@ -1,0 +1,127 @@
+"""What is remembered of the values seen: which of them changed last, and how their mean and deviation went."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable
+from typing import Any
+
+import numpy as np
+
+from fluidnb.values.gauge import gauge_of, step_of
+from fluidnb.values.selected_rows import SelectedRows
+from fluidnb.values.tensor import LoDTensor, array_of
+from fluidnb.viz.base.curves import Curve
+from fluidnb.viz.values.model import TensorSummary
+
+#: Elements from which a change is read off, evenly chosen.
+_SAMPLE = 1 << 14
+
+
+class Track:
+    """One value over the updates in which it was seen.
+
+    Attributes:
+        mean: its mean.
+        std: its deviation.
+    """
+
+    def __init__(self) -> None:
+        self.mean, self.std = Curve("mean"), Curve("std")
+        self._mark: Hashable = None
+        self._changed = -1
+        self._last = -1
+
+    def add(self, value: Any, update: int, step: int, summary: TensorSummary | None) -> bool:
+        """Take note of a value.
+
+        Args:
+            value: what the variable holds.
+            update: the number of the update; the same one may be told again.
+            step: how many runs there were.
+            summary: the tensor's summary, if there is one.
+
+        Returns:
+            Whether it changed with this update; the first time nothing is known.
+        """
+        mark = _mark(value)
+        if self._last >= 0 and mark != self._mark:
+            self._changed = update
+        if update != self._last:
+            moments = _moments(value, summary)
+            if moments is not None:
+                self.mean.add(step, moments[0])
+                self.std.add(step, moments[1])
+        self._mark, self._last = mark, update
+        return self._changed == update
+
+    @property
+    def points(self) -> list[tuple[int, float, float]]:
+        """(step, mean, deviation); of many, neighbours are averaged."""
+        return [(int(s), m, d) for (s, m), (_, d) in zip(self.mean.points, self.std.points, strict=True)]
+
+
+class Tracked:
+    """The values of a scope that somebody has looked at.
+
+    Example:
+        >>> seen, x = Tracked(), LoDTensor(np.zeros(3, "float32"))
+        >>> first = seen.add("x", x, 0, 0); x.array[0] = 1; seen.add("x", x, 1, 5), seen.add("x", x, 2, 6)
+        (True, False)
+        >>> [step for step, mean, std in seen["x"].points]
+        [0, 5, 6]
+    """
+
+    def __init__(self) -> None:
+        self._tracks: dict[Hashable, Track] = {}
+
+    def add(self, key: Hashable, value: Any, update: int, step: int, summary: TensorSummary | None = None) -> bool:
+        """Take note of a value; see `Track.add`.
+
+        Args:
+            key: what identifies it.
+            value: what it holds.
+            update: the number of the update.
+            step: how many runs there were.
+            summary: the tensor's summary, if there is one.
+
+        Returns:
+            Whether it changed with this update.
+        """
+        return self._tracks.setdefault(key, Track()).add(value, update, step, summary)
+
+    def __getitem__(self, key: Hashable) -> Track:
+        return self._tracks.get(key) or Track()
+
+    def keep(self, keys: Iterable[Hashable]) -> None:
+        """Forget all but some.
+
+        Args:
+            keys: those.
+        """
+        known = set(keys)
+        self._tracks = {key: track for key, track in self._tracks.items() if key in known}
+
+
+def _mark(value: Any) -> Hashable:
+    """What is different when a value is."""
+    if isinstance(value, LoDTensor):
+        array = array_of(value)
+        if array is None:
+            return None
+        return array.shape, value.lod_, gauge_of(array).mark(array, _SAMPLE)
+    if isinstance(value, SelectedRows):
+        return value.height_, _mark(value.rows_), _mark(value.value)
+    if isinstance(value, list | tuple):
+        return tuple(_mark(v) for v in value[:64]), len(value)
+    return repr(value)
+
+
+def _moments(value: Any, summary: TensorSummary | None) -> tuple[float, float] | None:
+    """Mean and deviation of a tensor, from the summary where it has them."""
+    if summary is not None and summary.mean is not None and summary.std is not None:
+        return summary.mean, summary.std
+    array = array_of(value)
+    if array is None or not array.size or array.dtype.kind not in "fiub":
+        return None
+    few = gauge_of(array).picked(array.reshape(-1), range(0, array.size, step_of(array, _SAMPLE))).astype(np.float64)
+    return float(few.mean()), float(few.std())

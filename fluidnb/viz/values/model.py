@@ -1,0 +1,102 @@
+"""Tensors and scopes as plain data; every rendering reads only this."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from fluidnb.viz.base.styled_text import plural
+from fluidnb.viz.values.preview import Preview
+
+
+@dataclass(frozen=True, slots=True)
+class TensorSummary:
+    """What there is to say about a tensor without printing it.
+
+    Args:
+        name: the variable that holds it, or empty.
+        dtype: the name of its dtype.
+        shape: sizes.
+        lod: offsets per level.
+        where: the device that holds it.
+        nbytes: its size in bytes.
+        nan: how many elements are NaN.
+        inf: how many are infinite.
+        low: smallest finite element, or None.
+        high: largest finite element, or None.
+        mean: mean of the finite elements, or None.
+        std: their standard deviation, or None.
+        histogram: how many finite elements fall in each of equal parts between low and high.
+        values: the elements as text when they are few, else empty.
+
+    Example:
+        >>> TensorSummary("x", "float32", (2, 3), low=0.0, high=5.0, mean=2.5, std=1.7).facts
+        'float32[2, 3]'
+    """
+
+    name: str
+    dtype: str
+    shape: tuple[int, ...]
+    lod: tuple[tuple[int, ...], ...] = ()
+    where: str = ""
+    nbytes: int = 0
+    nan: int = 0
+    inf: int = 0
+    low: float | None = None
+    high: float | None = None
+    mean: float | None = None
+    std: float | None = None
+    histogram: tuple[int, ...] = ()
+    values: str = ""
+
+    @property
+    def facts(self) -> str:
+        """Dtype and shape."""
+        return f"{self.dtype}[{', '.join(map(str, self.shape))}]"
+
+    @property
+    def statistics(self) -> str:
+        """Mean, deviation and range, or the elements themselves when they are few; NaN and infinities first."""
+        parts = [plural(k, what, "") for k, what in ((self.nan, "NaN"), (self.inf, "Inf")) if k]
+        if self.values:
+            parts.append(self.values)
+        elif self.mean is not None:
+            parts.append(f"{self.mean:.3g} ± {self.std:.2g} in [{self.low:.3g}, {self.high:.3g}]")
+        return "  ".join(parts)
+
+
+@dataclass(frozen=True, slots=True)
+class Held:
+    """What a scope holds under one name.
+
+    Args:
+        name: the variable's name.
+        kind: what it holds, in words: ``LoDTensor``, ``step scopes``, ….
+        tensor: its summary when it is a tensor.
+        preview: some of its elements, where they were read.
+        parts: what it consists of, in order: tensors of an array, rows and value of SelectedRows.
+    """
+
+    name: str
+    kind: str
+    tensor: TensorSummary | None = None
+    preview: Preview | None = None
+    parts: tuple[Held, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class ScopeRow:
+    """A scope and the scopes inside it.
+
+    Args:
+        title: how it is called.
+        held: its own variables.
+        kids: the scopes inside it.
+        more: variables that were not read.
+        more_kids: scopes inside it that were not read.
+    """
+
+    title: str
+    held: tuple[Held, ...] = ()
+    kids: tuple[ScopeRow, ...] = field(default=())
+    more: int = 0
+    more_kids: int = 0

@@ -1,0 +1,197 @@
+"""Reading tensors and scopes into `TensorSummary` and `ScopeRow`."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from fluidnb.values.copies import is_on_device, on_host
+from fluidnb.values.dtypes import dtype_name
+from fluidnb.values.gauge import gauge_of
+from fluidnb.values.rank_table import LoDRankTable
+from fluidnb.values.reader import Reader
+from fluidnb.values.selected_rows import SelectedRows
+from fluidnb.values.tensor import LoDTensor, array_of
+from fluidnb.viz.base.styled_text import plural
+from fluidnb.viz.values.model import Held, ScopeRow, TensorSummary
+from fluidnb.viz.values.preview import read_preview
+
+#: Elements looked at for statistics unless told otherwise; a larger tensor is looked at in even steps.
+_SAMPLE = 1 << 20
+#: Tensors of up to so many elements are shown whole.
+_FEW = 8
+
+
+def read_tensor(tensor: Any, name: str = "", sample: int = _SAMPLE) -> TensorSummary:
+    """The summary of a tensor.
+
+    Args:
+        tensor: a LoDTensor, or an array.
+        name: the variable that holds it; the tensor's own name by default.
+        sample: elements that make the statistics, at most; of a larger tensor, evenly chosen ones.
+
+    Returns:
+        The summary.
+
+    Example:
+        >>> s = read_tensor(np.arange(100, dtype="float32").reshape(10, 10), "x")
+        >>> s.facts, s.statistics
+        ('float32[10, 10]', '49.5 ± 29 in [0, 99]')
+        >>> read_tensor(np.array([1, 2, 3])).statistics
+        '[1, 2, 3]'
+    """
+    name = name or getattr(tensor, "name", "")
+    lod = tuple(getattr(tensor, "lod_", ()))
+    place = getattr(tensor, "place", None)
+    where = "" if place is None or place.kind == "cpu" else repr(place)
+    array = array_of(tensor) if hasattr(tensor, "lod_") else tensor if is_on_device(tensor) else np.asarray(tensor)
+    if array is None:
+        return TensorSummary(name, "", (), lod, where)
+    facts = (name, _dtype(array), array.shape, lod, where, int(array.nbytes))
+    if array.size <= _FEW:
+        few = on_host(array)
+        nan, inf = _holes(few)
+        return TensorSummary(*facts, nan=nan, inf=inf, values=_elements(few))
+    return TensorSummary(*facts, **_statistics(array, sample))
+
+
+def read_scope(scope: Any, title: str = "scope", previews: bool = False, most: int = 0) -> ScopeRow:
+    """A scope and the scopes inside it as plain data.
+
+    Args:
+        scope: a Scope.
+        title: how the picture calls it. Scopes inside are called by their block, and where a block has several, by the
+            iteration, from 0 up.
+        previews: with some elements of each tensor.
+        most: variables that are read of each scope, at most, and scopes inside it; 0 for all.
+
+    Returns:
+        The row, variables in the order of their names.
+    """
+    names, inside = sorted(scope.vars), list(zip(scope.kids, kid_titles(scope.kids), strict=True))
+    end = most or None
+    held = tuple(read_held(name, scope.vars[name].value, previews) for name in names[:end])
+    kids = tuple(read_scope(kid, name, previews, most) for kid, name in inside[:end])
+    return ScopeRow(title, held, kids, len(names) - len(held), len(inside) - len(kids))
+
+
+def levels(value: Any, count: int = 32, high: int = 20) -> list[int | None]:
+    """Some elements of a tensor as heights of a line.
+
+    Args:
+        value: a LoDTensor.
+        count: how many elements at most, evenly chosen.
+        high: the height of the largest one; the smallest is at 0.
+
+    Returns:
+        A height each, None for what is not finite; none of a tensor that is not of numbers.
+
+    Example:
+        >>> levels(LoDTensor(np.array([1.0, 2.0, np.nan, 3.0], "float32")))
+        [0, 10, None, 20]
+    """
+    array = array_of(value)
+    if array is None or not array.size or array.dtype.kind not in "fiub":
+        return []
+    picked = np.linspace(0, array.size - 1, min(count, array.size)).round().astype(np.int64)
+    few = gauge_of(array).picked(array.reshape(-1), picked).astype(np.float64)
+    fine = np.isfinite(few)
+    low, top = (few[fine].min(), few[fine].max()) if fine.any() else (0.0, 0.0)
+    scaled = (few - low) * (high / ((top - low) or 1.0))
+    return [round(v) if ok else None for v, ok in zip(scaled.tolist(), fine.tolist(), strict=True)]
+
+
+def kid_titles(kids: Sequence[Any]) -> list[str]:
+    """What scopes inside one scope are called.
+
+    Args:
+        kids: the scopes.
+
+    Returns:
+        A title each.
+
+    Example:
+        >>> kid_titles([fluid.Scope(), fluid.Scope()])
+        ['scope 0', 'scope 1']
+    """
+    times, seen = Counter(kid.block_index for kid in kids), Counter[int]()
+    titles = []
+    for i, kid in enumerate(kids):
+        index = kid.block_index
+        turn = "run" if kid.parent is None or kid.parent.block is None else "iteration"
+        several = f", {turn} {seen[index]}" if times[index] > 1 else ""
+        titles.append(f"scope {i}" if index < 0 else f"block {index}{several}")
+        seen[index] += 1
+    return titles
+
+
+def read_held(name: str, value: Any, previews: bool = False, sample: int = _SAMPLE) -> Held:
+    """What a variable holds.
+
+    Args:
+        name: its name.
+        value: its value.
+        previews: with some elements of each tensor.
+        sample: see `read_tensor`.
+
+    Returns:
+        It in plain data.
+
+    Example:
+        >>> read_held("x", LoDTensor(np.ones(2, "float32"))).tensor.values, read_held("y", None).kind
+        ('[1, 1]', 'nothing yet')
+    """
+    if isinstance(value, LoDTensor):
+        return Held(
+            name, "LoDTensor", read_tensor(value, name, sample), read_preview(array_of(value)) if previews else None
+        )
+    if isinstance(value, SelectedRows):
+        kind = f"SelectedRows: {plural(len(value.rows_), 'row')} of {value.height_:,}"
+        rows = Held("rows", "LoDTensor", read_tensor(value.rows_, "rows"))
+        return Held(name, kind, parts=(rows, read_held("value", value.value, previews, sample)))
+    if isinstance(value, LoDRankTable):
+        ranked = [f"sequence {i} has {n}" for i, n in value.items()[:_FEW]]
+        return Held(name, "LoDRankTable: " + ", ".join([*ranked, *_more(len(value.items()))]))
+    if isinstance(value, list | tuple):
+        if value and all(hasattr(v, "kids") for v in value):
+            return Held(name, plural(len(value), "step scope"))
+        parts = [read_held(f"[{i}]", v, previews, sample) for i, v in enumerate(value[:_FEW])]
+        parts += [Held(words, "") for words in _more(len(value))]
+        return Held(name, f"{type(value).__name__} of {len(value)}", parts=tuple(parts))
+    if isinstance(value, Reader):
+        return Held(name, repr(value))
+    return Held(name, "nothing yet" if value is None else type(value).__name__)
+
+
+def _more(count: int) -> list[str]:
+    """What to say of those that are not listed."""
+    return [f"… {count - _FEW} more"] if count > _FEW else []
+
+
+def _dtype(array: Any) -> str:
+    try:
+        return dtype_name(array.dtype)
+    except Exception:  # a dtype that Fluid has no name for, in an array of the user's own
+        return str(array.dtype)
+
+
+def _elements(array: np.ndarray[Any, Any]) -> str:
+    if array.size == 0:
+        return "empty"
+    shown = [f"{v:.4g}" if isinstance(v, float) else str(v) for v in array.ravel().tolist()]
+    return shown[0] if array.ndim == 0 else f"[{', '.join(shown)}]"
+
+
+def _holes(array: np.ndarray[Any, Any]) -> tuple[int, int]:
+    if not np.issubdtype(array.dtype, np.floating):
+        return 0, 0
+    return int(np.isnan(array).sum()), int(np.isinf(array).sum())
+
+
+def _statistics(array: Any, sample: int) -> dict[str, Any]:
+    if array.dtype.kind not in "fiub" and array.dtype.name != "bfloat16":
+        return {}
+    return gauge_of(array).spread(array, sample)._asdict()

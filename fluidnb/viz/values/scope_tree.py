@@ -1,0 +1,85 @@
+"""Scopes in outline: which there are, and the names in each, without looking at any value."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from fluidnb.viz.values.reader import kid_titles
+
+
+@dataclass(frozen=True, slots=True)
+class Branch:
+    """A scope in outline.
+
+    Args:
+        path: the way to it from the outermost scope: which of the scopes inside, by position.
+        title: how it is called.
+        names: its own variables, sorted.
+        kids: the scopes inside it.
+
+    Example:
+        >>> scope = fluid.Scope(); made = scope.var("x"), scope.new_scope().var("y")
+        >>> [(b.path, b.title, b.names) for b in read_outline(scope).each()]
+        [((), 'scope', ('x',)), ((0,), 'scope 0', ('y',))]
+    """
+
+    path: tuple[int, ...]
+    title: str
+    names: tuple[str, ...]
+    kids: tuple[Branch, ...] = ()
+
+    def each(self) -> Iterator[Branch]:
+        """It, and all inside it, in the order in which they are drawn."""
+        yield self
+        for kid in self.kids:
+            yield from kid.each()
+
+    @property
+    def size(self) -> int:
+        """Variables of it and of all inside it."""
+        return sum(len(branch.names) for branch in self.each())
+
+
+def read_outline(scope: Any, title: str = "scope", path: tuple[int, ...] = ()) -> Branch:
+    """A scope and the scopes inside it in outline.
+
+    Args:
+        scope: a Scope.
+        title: how it is called.
+        path: the way to it.
+
+    Returns:
+        The outline.
+    """
+    kids = list(scope.kids)
+    inside = enumerate(zip(kids, kid_titles(kids), strict=True))
+    return Branch(
+        path, title, tuple(sorted(scope.vars)), tuple(read_outline(kid, name, (*path, i)) for i, (kid, name) in inside)
+    )
+
+
+def held_at(scope: Any, path: tuple[int, ...], name: str) -> Any:
+    """What a variable of a scope inside holds now.
+
+    Args:
+        scope: the outermost Scope.
+        path: the way to the scope.
+        name: the variable.
+
+    Returns:
+        Its value; None when it holds nothing, or it or its scope is gone.
+
+    Example:
+        >>> scope = fluid.Scope(); scope.new_scope().var("y").value = 3
+        >>> held_at(scope, (0,), "y"), held_at(scope, (7,), "y")
+        (3, None)
+    """
+    for i in path:
+        kids = list(scope.kids)
+        if not 0 <= i < len(kids):
+            return None
+        scope = kids[i]
+    variable = scope.vars.get(name)
+    return None if variable is None else variable.value

@@ -1,0 +1,165 @@
+"""Looking at a tensor of any size through a window: two of its axes as rows and columns, the others fixed."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from fluidnb.errors import OpValueError
+from fluidnb.values.gauge import gauge_of
+from fluidnb.viz.values.preview import Preview, read_preview
+
+#: Elements to a row when there is one axis only.
+_WRAP = 10
+#: Rows and columns that one window may have.
+_MOST = 200
+#: Rows and columns of the picture of a plane.
+_SIDE = 96
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """Which plane of a tensor is looked at, and which part of it is seen.
+
+    Args:
+        axes: the axes that are rows and columns; None for the last two.
+        at: an index for each axis; those of ``axes`` are not looked at. Axes that it does not name are at 0.
+        row: the first row seen.
+        column: the first column seen.
+        rows: how many rows.
+        columns: how many columns.
+    """
+
+    axes: tuple[int, int] | None = None
+    at: tuple[int, ...] = ()
+    row: int = 0
+    column: int = 0
+    rows: int = 24
+    columns: int = 10
+
+
+@dataclass(frozen=True, slots=True)
+class ValuePage:
+    """What is seen.
+
+    Args:
+        view: what was asked for, inside the tensor's bounds.
+        shape: rows and columns of the whole plane.
+        cells: the elements seen, as text.
+        wraps: whether the rows are pieces of one axis, one after the other.
+    """
+
+    view: View
+    shape: tuple[int, int]
+    cells: tuple[tuple[str, ...], ...]
+    wraps: bool = False
+
+
+def read_page(array: Any, view: View | None = None) -> ValuePage:
+    """A window of a tensor.
+
+    Args:
+        array: the tensor's elements, on the host or on a device.
+        view: what to look at; the upper left corner of the first plane by default.
+
+    Returns:
+        The page; what is asked for beyond the edge is left out.
+
+    Raises:
+        OpValueError: the tensor has no such axes.
+
+    Example:
+        >>> x = np.arange(24.0).reshape(2, 3, 4)
+        >>> page = read_page(x, View(at=(1,), row=1, rows=9, columns=2))
+        >>> page.shape, page.cells
+        ((3, 4), (('16', '17'), ('20', '21')))
+        >>> read_page(x, View((2, 0), columns=2)).cells[3]
+        ('3', '15')
+    """
+    plane, view = _plane(array, view or View())
+    wraps = array.ndim < 2
+    height, width = (-(-plane.size // _WRAP), min(plane.size, _WRAP)) if wraps else plane.shape
+    row = max(0, min(view.row, height - 1))
+    column = max(0, min(view.column, width - 1))
+    rows = max(0, min(view.rows, _MOST, height - row))
+    columns = max(0, min(view.columns, _MOST, width - column))
+    seen = View(view.axes, view.at, row, column, rows, columns)
+    if wraps:
+        places = range(row * _WRAP, min((row + rows) * _WRAP, plane.size))
+        flat = gauge_of(plane).picked(plane, places)
+        lines = [flat[r * _WRAP : (r + 1) * _WRAP][column : column + columns] for r in range(rows)]
+    else:
+        lines = list(gauge_of(plane).picked(plane, range(row, row + rows), range(column, column + columns)))
+    cells = tuple(tuple(_text(v) for v in line.tolist()) for line in lines)
+    return ValuePage(seen, (height, width), cells, wraps)
+
+
+def plane_picture(array: Any, view: View | None = None) -> Preview | None:
+    """The whole plane that a view looks at, as a field.
+
+    Args:
+        array: the tensor's elements.
+        view: the view.
+
+    Returns:
+        The picture, or None where there is little to see.
+
+    Raises:
+        OpValueError: the tensor has no such axes.
+
+    Example:
+        >>> plane_picture(np.zeros((2, 3, 4, 5))).size
+        (4, 5)
+    """
+    plane, _ = _plane(array, view or View())
+    return read_preview(plane, _SIDE)
+
+
+def plane_image(array: Any, view: View | None = None) -> Preview | None:
+    """The image of which the plane that a view looks at is a channel.
+
+    Args:
+        array: the tensor's elements.
+        view: the view.
+
+    Returns:
+        The image, grey or RGB; None when the tensor does not look like images, or other axes are looked at.
+
+    Example:
+        >>> plane_image(np.zeros((5, 3, 8, 8)), View(at=(4, 1))).kind, plane_image(np.zeros((8, 8)))
+        ('image', None)
+    """
+    if array.ndim not in (3, 4):
+        return None
+    _, view = _plane(array, view or View())
+    if view.axes != (array.ndim - 2, array.ndim - 1):
+        return None
+    found = read_preview(array[view.at[0]] if array.ndim == 4 else array)
+    return found if found is not None and found.kind == "image" else None
+
+
+def _plane(array: Any, view: View) -> tuple[Any, View]:
+    """The plane, and the view with its axes and indices spelt out."""
+    if array.ndim < 2:
+        return array.reshape(-1), View(None, (), view.row, view.column, view.rows, view.columns)
+    axes = (array.ndim - 2, array.ndim - 1) if view.axes is None else view.axes
+    if len(set(axes)) != 2 or not all(0 <= axis < array.ndim for axis in axes):
+        raise OpValueError(
+            "A tensor is looked at along two of its axes.", expected=f"two different ones of 0 to {array.ndim - 1}",
+            received=axes,
+        )  # fmt: skip
+    at = tuple(max(0, min(i, n - 1)) for i, n in zip(_padded(view.at, array.ndim), array.shape, strict=True))
+    key = tuple(slice(None) if axis in axes else i for axis, i in enumerate(at))
+    plane = array[key] if array.size else np.empty([array.shape[a] for a in sorted(axes)], array.dtype)
+    return plane if axes[0] < axes[1] else plane.T, View(axes, at, view.row, view.column, view.rows, view.columns)
+
+
+def _padded(at: Sequence[int], count: int) -> list[int]:
+    return [*at[:count], *[0] * (count - len(at))]
+
+
+def _text(value: Any) -> str:
+    return f"{value:.5g}" if isinstance(value, float) else str(value)
