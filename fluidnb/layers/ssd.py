@@ -160,11 +160,14 @@ def ssd_loss(
         ("prior_box", prior_box),
     ):  # fmt: skip
         check_variable(variable, argument, "ssd_loss")
-    if len(confidence.shape) != 3:
-        raise OpValueError(
-            "confidence of ssd_loss must have three dimensions.", expected="[batch, priors, classes]",
-            received=list(confidence.shape),
-        )  # fmt: skip
+    for argument, variable, rank, words in (
+        ("confidence", confidence, 3, "[batch, priors, classes]"), ("prior_box", prior_box, 2, "[priors, 4]"),
+    ):  # fmt: skip
+        if len(variable.shape) != rank:
+            raise OpValueError(
+                f"{argument} of ssd_loss has the wrong number of dimensions.", expected=words,
+                received=list(variable.shape),
+            )  # fmt: skip
     priors = max(confidence.shape[1], prior_box.shape[0])  # one of them may be -1
 
     matches, overlap = bipartite_match(iou_similarity(gt_box, prior_box), match_type, overlap_threshold)

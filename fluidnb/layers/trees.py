@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from fluidnb.errors import OpValueError
 from fluidnb.layer_helper import LayerHelper
 from fluidnb.program import Variable
 from fluidnb.program import layer_calls as naming
@@ -33,6 +34,7 @@ def tree_conv(
         [batch, nodes, output_size, num_filters].
 
     Raises:
+        OpValueError: nodes_vector has other dimensions.
         RuleError: the shapes do not fit.
 
     Example:
@@ -44,6 +46,11 @@ def tree_conv(
     Source: Fluid's layers.tree_conv.
     """
     helper = LayerHelper("tree_conv", param_attr=param_attr, bias_attr=bias_attr, act=act, name=name)
+    if len(nodes_vector.shape) != 3:
+        raise OpValueError(
+            "nodes_vector of tree_conv must have three dimensions.", expected="[batch, nodes, width]",
+            received=list(nodes_vector.shape),
+        )  # fmt: skip
     shape = [nodes_vector.shape[2], 3, output_size, num_filters]
     weight = helper.create_parameter(attr=helper.param_attr, shape=shape, dtype=nodes_vector.dtype)
     out = helper.create_variable_for_type_inference(dtype=nodes_vector.dtype)

@@ -119,3 +119,10 @@ def test_what_similarity_focus_refuses():
         L.similarity_focus(x, 1, 0)
     with pytest.raises(RuleError, match="must name slices"):
         L.similarity_focus(x, 1, [3])
+
+
+def test_nodes_of_a_tree_need_three_dimensions():
+    nodes, edges = L.data("nodes", [3]), L.data("edges", [9, 2], dtype="int32")
+    with pytest.raises(OpValueError, match="nodes_vector of tree_conv must have three dimensions"):
+        L.tree_conv(nodes, edges, 6)
+    assert not fluid.default_main_program().all_parameters()

@@ -134,8 +134,10 @@ def test_what_a_loss_refuses():
         layers.ssd_loss(loc, conf, box, label, prior, spread, mining_type="hard_example")
     with pytest.raises(OpValueError, match="match_type"):
         layers.ssd_loss(loc, conf, box, label, prior, spread, match_type="nearest")
-    with pytest.raises(OpValueError, match="must have three dimensions"):
+    with pytest.raises(OpValueError, match="confidence of ssd_loss has the wrong number of dimensions"):
         layers.ssd_loss(loc, prior, box, label, prior, spread)
+    with pytest.raises(OpValueError, match="prior_box of ssd_loss has the wrong number of dimensions"):
+        layers.ssd_loss(loc, conf, box, label, loc, spread)
     with pytest.raises(OpTypeError, match="confidence of ssd_loss must be a Variable"):
         layers.ssd_loss(loc, CONF, box, label, prior, spread)
     with pytest.raises(OpTypeError, match="prior_box of ssd_loss must be a Variable"):

@@ -155,7 +155,7 @@ def _merge_infer(c: Context) -> None:
         )  # fmt: skip
     if not c.runtime:
         lod, above = c.lod("InTrue"), c.lod("X")[: c.attr("level")]
-        rows = -1 if lod or c.lod("X") else c["X"].shape[0]
+        rows = -1 if lod or c.lod("X") else next(iter(c["X"].shape), -1)
         c.set("Out", (rows, *true.shape[1:]), true.dtype, (*above, *lod))
 
 

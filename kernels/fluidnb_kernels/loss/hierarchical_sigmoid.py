@@ -42,12 +42,12 @@ def _infer(c: Context) -> None:
         expected="both or none", received="one",
     )  # fmt: skip
     if c.has("PathTable"):
-        width = c["PathTable"].shape[-1]
         c.require(
             agree(c["PathTable"].shape, c["PathCode"].shape) and c["PathTable"].ndim == 2,
             "PathTable and PathCode of hierarchical_sigmoid have the same shape.",
             expected=list(c["PathTable"].shape), received=list(c["PathCode"].shape),
         )  # fmt: skip
+        width = c["PathTable"].shape[1]
     else:
         c.require(
             w.shape[0] >= c.attr("num_classes") - 1 or w.shape[0] < 0, "W of hierarchical_sigmoid has too few rows.",

@@ -71,9 +71,8 @@ def _nll_infer(c: Context) -> None:
     c.require(
         x.ndim in (2, 4) and agree(label.shape, (x.shape[0], *x.shape[2:])),
         "Label of nll_loss does not fit its X.",
-        expected=f"X [N, C] or [N, C, H, W] with one label for each row or pixel, for X {list(x.shape)} "
-        f"{[x.shape[0], *x.shape[2:]]}",
-        received=list(label.shape),
+        expected="X [N, C] or [N, C, H, W] with one label for each row or pixel",
+        received=f"X {list(x.shape)}, Label {list(label.shape)}",
     )  # fmt: skip
     if c.has("Weight"):
         c.require(

@@ -88,7 +88,8 @@ def _check(c: Context) -> None:
         c.require(
             x.ndim == 2 and agree(c["InputLength"].shape, (x.shape[0], 1)),
             "Input(InputLength) of ctc_align must have a length for each row of Input(Input).",
-            expected=f"[{x.shape[0]}, 1]", received=list(c["InputLength"].shape),
+            expected="Input [rows, steps] and InputLength [rows, 1]",
+            received=f"{list(x.shape)} and {list(c['InputLength'].shape)}",
         )  # fmt: skip
         return
     c.require(

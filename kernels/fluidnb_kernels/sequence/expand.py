@@ -88,14 +88,17 @@ def sequence_expand_grad(b: Binder) -> None:
 def _as_infer(c: Context) -> None:
     x, lod = c["X"], c.lod("Y")
     require_lod(c, "Y", levels=1)
-    rows = x.shape[0]
+    rows = -1
+    c.require(
+        x.ndim > 0, "Input(X) of sequence_expand_as must have rows.", expected="[sequences, …]", received=list(x.shape)
+    )
     if c.runtime:
         c.require(
             x.shape[0] == len(lod[0]) - 1, "Input(X) of sequence_expand_as must have one row for each sequence of Y.",
             expected=len(lod[0]) - 1, received=x.shape[0],
         )  # fmt: skip
         rows = lod[0][-1]
-    c.set("Out", (rows if c.runtime else -1, *x.shape[1:]), x.dtype, lod)
+    c.set("Out", (rows, *x.shape[1:]), x.dtype, lod)
 
 
 @op(

@@ -89,7 +89,7 @@ def _words(c: Context) -> None:
     x = c["X"]
     whole_numbers(c, "X")
     c.require(
-        product(x.shape[1:]) in (1, -1),
+        x.ndim > 0 and product(x.shape[1:]) in (1, -1),
         f"Input(X) of {c.definition.type} should be a 2-D LoDTensor with the 2nd dimension 1.",
         expected="[n, 1]", received=list(x.shape),
     )  # fmt: skip
