@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any, Self
 
 from fluidnb.visible import visible, visible_line
@@ -99,6 +99,14 @@ class FluidError(Exception):
         return self
 
     def __str__(self) -> str:
+        return self.text()
+
+    def text(self, without: Collection[str] = ()) -> str:
+        """The error as text.
+
+        Args:
+            without: rows to leave out: ``op``, ``in``, ``at``, ``hint`` ...
+        """
         rows: list[tuple[str, object]] = [("op", self.op), *(("in", text) for text in self.loops)]
         rows += [(slot, operand(name, dtype, shape)) for slot, name, dtype, shape in self.slots]
         if self.attrs:
@@ -110,6 +118,7 @@ class FluidError(Exception):
         rows += [("expected", _one_line(self.expected)), ("received", _one_line(self.received)), ("hint", self.hint)]
         shown = [(k, v) for k, v in rows if v is not None]
         width = max([8, *(len(k) for k, _ in shown)]) + 1
+        shown = [(k, v) for k, v in shown if k not in without]
         return visible("\n".join([self.summary, *(f"  {k + ':' * bool(k):<{width}} {v}" for k, v in shown)]))
 
     def _render_traceback_(self) -> list[str]:

@@ -18,6 +18,7 @@ from fluidnb.dap.sources import Source, Sources
 from fluidnb.dap.stops import Stops
 from fluidnb.debug.session import Session
 from fluidnb.debug.snapshot import Snapshot
+from fluidnb.debug.stop import Direction, Stop, StopKind
 from fluidnb.debug.walker import Walker
 from fluidnb.errors import EnforceNotMet, FluidError, NotFound, OpValueError
 
@@ -358,22 +359,23 @@ class Adapter(Looking):
     def _stands(self, snapshot: Snapshot) -> None:
         before, self._seen = self._seen, snapshot
         if before is not None:
-            if before.at == snapshot.at and before.run == snapshot.run:
+            if (before.at, before.run) == (snapshot.at, snapshot.run) and before.error is snapshot.error:
                 return
-            if before.frames == snapshot.frames and self._writes:
+            edited = before.frames == snapshot.frames and snapshot.error is None
+            if edited and self._writes:
                 return  # its response says it
-            if before.frames == snapshot.frames and self._client.get("supportsInvalidatedEvent"):
+            if edited and self._client.get("supportsInvalidatedEvent"):
                 self.event("invalidated", {"areas": ["variables"], "threadId": THREAD})
                 return
             self._known.forget()
             self.event("continued", {"threadId": THREAD, "allThreadsContinued": True})
         body: Message = {
-            "reason": "exception" if snapshot.error is not None else self._stops.kind(snapshot.reason),
+            "reason": "exception" if snapshot.error is not None else self._stops.kind(snapshot.stop),
             "description": snapshot.reason, "threadId": THREAD, "allThreadsStopped": True,
         }  # fmt: skip
         if snapshot.error is not None:
             body["text"] = str(snapshot.error)
-        hit = self._stops.hit(snapshot.reason)
+        hit = self._stops.hit(snapshot.stop)
         if hit:
             body["hitBreakpointIds"] = hit
         if self._stops.entry.enabled:
@@ -398,7 +400,7 @@ def _to_start(walker: Walker, depth: int) -> Snapshot:
     scope = tape.machine.stack[depth].scope
     while tape.can_back and any(frame.scope is scope for frame in tape.last().stack):
         tape.back()
-    return walker.stand("the beginning of the block")
+    return walker.stand(Stop(StopKind.RESTART_BLOCK, Direction.BACKWARD))
 
 
 def _refused(text: str) -> Message:

@@ -11,6 +11,7 @@ from fluidnb.dap.references import BASE
 from fluidnb.dap.sources import Source, Sources, first_of
 from fluidnb.debug.breakpoints import Breakpoint
 from fluidnb.debug.look import View
+from fluidnb.debug.stop import Stop, StopKind
 from fluidnb.debug.walker import Walker
 from fluidnb.errors import NotFound, OpValueError
 from fluidnb.expressions import code_of
@@ -19,6 +20,12 @@ Row = dict[str, Any]
 
 #: What a hit condition may be: a number, or one behind a sign.
 _HITS = re.compile(r"\s*(>=|<=|==|=|>|<|%)?\s*(\d+)\s*")
+
+#: What the protocol calls a stop; all others are steps.
+_KINDS = {
+    StopKind.BREAKPOINT: "breakpoint", StopKind.WATCHPOINT: "data breakpoint", StopKind.NAN: "exception",
+    StopKind.ENTRY: "entry", StopKind.PAUSE: "pause",
+}  # fmt: skip
 
 #: A line that no operator has; a breakpoint waits there until the program has grown to it.
 _NOWHERE = "0:999999999"
@@ -174,34 +181,30 @@ class Stops:
                 changed.append(self._told(asked))
         return changed
 
-    def hit(self, reason: str) -> list[int]:
-        """The ids of the breakpoints that a reason to stop names.
-
-        Args:
-            reason: the reason of a snapshot.
-        """
+    def hit(self, stop: Stop) -> list[int]:
+        """The ids of the client's breakpoints that were reached."""
+        reached = stop.breakpoint
+        if reached is None or not stop.at_breakpoint:
+            return []
         mine = [asked.made for row in self._lines.values() for asked in row]
         mine += [made for row in self._others.values() for made in row]
-        return [BASE + made.number for made in mine if reason.removesuffix(", backwards") == f"breakpoint {made.text}"]
+        return [BASE + made.number for made in mine if made.is_like(reached)]
 
-    def kind(self, reason: str) -> str:
-        """What the protocol calls a reason to stop.
-
-        Args:
-            reason: the reason of a snapshot.
+    def kind(self, stop: Stop) -> str:
+        """The protocol's name for a stop.
 
         Example:
+            >>> from fluidnb.debug.stop import Stop, StopKind, stop_at
             >>> stops = Stops(Sources(), print)
-            >>> stops.kind("breakpoint op mul"), stops.kind("one step on"), stops.kind("entry")
-            ('function breakpoint', 'step', 'entry')
+            >>> stops.kind(stop_at(Breakpoint("op", "mul"))), stops.kind(Stop(StopKind.STEP))
+            ('function breakpoint', 'step')
         """
-        head, _, rest = reason.partition(" ")
-        if head == "breakpoint":
-            if self.entry.enabled and reason == f"breakpoint {self.entry.text}":
-                return "entry"
-            kinds = {"op": "function breakpoint", "var": "data breakpoint", "nan": "exception"}
-            return kinds.get(rest.partition(" ")[0].rstrip(","), "breakpoint")
-        return {"entry": "entry", "paused": "pause"}.get(head, "step")
+        reached = stop.breakpoint
+        if reached is not None and self.entry.enabled and reached.is_like(self.entry):
+            return "entry"
+        if stop.kind is StopKind.BREAKPOINT and reached is not None and reached.kind == "op":
+            return "function breakpoint"
+        return _KINDS.get(stop.kind, "step")
 
     # ---- how it is done
 
@@ -327,7 +330,7 @@ def filled(message: str, view: View) -> str:
         try:
             return str(view[found[1]] if found[1] in view else view.evaluate(found[1]))
         except NotFound as error:
-            return "{" + f"{found[1]}: {str(error).splitlines()[0]}" + "}"
+            return "{" + f"{found[1]}: {error.summary}" + "}"
         except Exception as error:
             return "{" + f"{found[1]}: {type(error).__name__}: {error}" + "}"
 

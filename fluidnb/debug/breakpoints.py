@@ -9,7 +9,7 @@ from __future__ import annotations
 import fnmatch
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -85,6 +85,14 @@ class Breakpoint:
 
     def __repr__(self) -> str:
         return f"<breakpoint {self.number}: {self.text}>"
+
+    def copy(self) -> Breakpoint:
+        """It as it is now."""
+        return replace(self)
+
+    def is_like(self, other: Breakpoint) -> bool:
+        """Whether another one stops at the same: two front ends may each have set one."""
+        return (self.kind, self.what, self.after) == (other.kind, other.what, other.after)
 
     def may_stop(self, op: PlanOp) -> bool:
         """Whether it can ever stop at an operator; what depends on values or iterations alone is asked later.

@@ -8,6 +8,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from fluidnb.debug.stop import Stop, StopKind
 from fluidnb.errors import NotFound, OpTypeError, OpValueError, near
 from fluidnb.op import check_desc, get_op
 from fluidnb.proto.desc import OpDesc
@@ -32,8 +33,8 @@ class Change(Protocol):
         """Forget what the change did to the program itself; the run is begun anew."""
 
     @property
-    def text(self) -> str:
-        """It in a few words."""
+    def stop(self) -> Stop:
+        """What snapshots say of it."""
 
 
 class SetTensor:
@@ -53,9 +54,9 @@ class SetTensor:
         self._value = np.array(value)
 
     @property
-    def text(self) -> str:
+    def stop(self) -> Stop:
         """See `Change`."""
-        return f"{self.name} was set"
+        return Stop(StopKind.EDIT, names=(self.name,))
 
     def apply(self, machine: Machine) -> Undo:
         """See `Change`."""
@@ -105,10 +106,10 @@ class SetAttrs:
         self._plan: Plan | None = None
 
     @property
-    def text(self) -> str:
+    def stop(self) -> Stop:
         """See `Change`."""
-        values = ", ".join(f"{name}={value}" for name, value in self._attrs.items())
-        return f"{self._op.optype} has {values} now"
+        attrs = tuple((name, str(value)) for name, value in self._attrs.items())
+        return Stop(StopKind.EDIT, op=self._op.optype, attrs=attrs)
 
     def apply(self, machine: Machine) -> Undo:
         """See `Change`."""

@@ -18,6 +18,24 @@ from fluidnb.values.selected_rows import SelectedRows
 from fluidnb.values.tensor import LoDTensor, LoDTensorArray
 
 
+class NoValue(NotFound):
+    """A variable without a value.
+
+    Args:
+        name: the variable.
+        received: what asked for it: the name, or an expression.
+        similar: a hint with names like it; empty if there is none.
+        otherwise: the hint where there is none.
+    """
+
+    def __init__(self, name: str, received: str, similar: str, otherwise: str) -> None:
+        expected = "a variable that holds something" if received == name else None
+        super().__init__(
+            f'"{name}" has no value here.', expected=expected, received=received, hint=similar or otherwise
+        )
+        self.similar = similar
+
+
 class View(Mapping[str, Any]):
     """The variables that can be seen from a scope, by name: arrays that cannot be written.
 
@@ -41,10 +59,7 @@ class View(Mapping[str, Any]):
         variable = self._scope.find_var(name)
         value = None if variable is None else variable.value
         if value is None or (type(value) is LoDTensor and value.array is None):
-            raise NotFound(
-                f'"{name}" has no value here.', expected="a variable that holds something", received=name,
-                hint=near(name, list(self)) or "step until something has written it.",
-            )  # fmt: skip
+            raise NoValue(name, name, near(name, list(self)), "step until something has written it.")
         return shown(value)
 
     def __contains__(self, name: object) -> bool:
@@ -95,8 +110,8 @@ class View(Mapping[str, Any]):
             return eval(code_of(text, "<watch>"), known, _Names(self, self._around))
         except NameError as error:
             name = error.name or text
-            hint = near(name, list(self)) or "names lists what there is; v['fc_0.w_0'] is for names with a dot."
-            raise NotFound(f'"{name}" has no value here.', received=text, hint=hint) from None
+            otherwise = "names lists what there is; v['fc_0.w_0'] is for names with a dot."
+            raise NoValue(name, text, near(name, list(self)), otherwise) from None
 
 
 class _Names(dict[str, Any]):

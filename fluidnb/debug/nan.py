@@ -10,6 +10,7 @@ from fluidnb.debug.breakpoints import Breakpoint
 from fluidnb.debug.numbers import Numbers, numbers_of
 from fluidnb.debug.session import Session
 from fluidnb.debug.snapshot import OpSpot, spot_of
+from fluidnb.debug.stop import StopKind
 from fluidnb.debug.walker import Walker
 from fluidnb.errors import EnforceNotMet
 from fluidnb.program import Program
@@ -39,16 +40,22 @@ class Finding:
     before: str = ""
 
     @property
+    def rows(self) -> list[tuple[str, bool]]:
+        """It as lines; whether each is about bad numbers."""
+        at = f", iteration {' of '.join(map(str, reversed(self.iterations)))}" if self.iterations else ""
+        head = f"op {self.op.index} ({self.op.type}) in block {self.op.block}{at}  {self.op.place}".rstrip()
+        rows = [(head, False)]
+        if self.source:
+            rows.append((f"    {self.source}", False))
+        rows += [(f"  reads   {numbers.text}", bool(numbers.nan or numbers.inf)) for numbers in self.inputs]
+        rows += [(f"  writes  {numbers.text}", bool(numbers.nan or numbers.inf)) for numbers in self.outputs]
+        rows += [(f"  {self.before}", not self.outputs)] if self.before else []  # a check refused the outputs
+        return rows
+
+    @property
     def text(self) -> str:
         """It in a few lines."""
-        at = f", iteration {' of '.join(map(str, reversed(self.iterations)))}" if self.iterations else ""
-        lines = [f"op {self.op.index} ({self.op.type}) in block {self.op.block}{at}  {self.op.place}".rstrip()]
-        if self.source:
-            lines.append(f"    {self.source}")
-        lines += [f"  reads   {numbers.text}" for numbers in self.inputs]
-        lines += [f"  writes  {numbers.text}" for numbers in self.outputs]
-        lines += [f"  {self.before}"] if self.before else []
-        return "\n".join(lines)
+        return "\n".join(row for row, _ in self.rows)
 
     def __repr__(self) -> str:
         return f"<{self.text}>"
@@ -106,13 +113,15 @@ def hunt(walker: Walker, limit: str = "") -> Finding | None:
     """
     plan, whole = walker.tape.machine.plan, walker.tape.at == walker.tape.runs[-1].first
     snapshot = walker.run_to(Breakpoint("nan", limit))
+    while snapshot.stop.at_breakpoint and snapshot.stop.kind is not StopKind.NAN:  # the user's own do not end it
+        snapshot = walker.run_to(Breakpoint("nan", limit))
     if snapshot.error is not None:
         checked = isinstance(snapshot.error, EnforceNotMet) and plan.check_nan
         op = walker.tape.machine.here
         if not checked or op is None:
             raise snapshot.error
         return _refused(walker, op, snapshot.error)
-    if not snapshot.reason.startswith("breakpoint"):
+    if snapshot.stop.kind is not StopKind.NAN:
         return None
     frame = walker.tape.last().stack[-1]
     op = frame.block.ops[frame.pc]

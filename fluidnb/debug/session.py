@@ -617,7 +617,8 @@ def unanswered(snapshot: Snapshot) -> BaseException:
         The error of its operator, or `Stopped`.
 
     Example:
-        >>> type(unanswered(Snapshot("paused", "breakpoint op relu"))).__name__
+        >>> from fluidnb.debug.stop import Stop, StopKind
+        >>> type(unanswered(Snapshot("paused", Stop(StopKind.PAUSE)))).__name__
         'Stopped'
     """
     if snapshot.error is not None:

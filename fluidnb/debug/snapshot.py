@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from fluidnb.debug.stop import Stop
 from fluidnb.runtime.compile.lowering import PlanOp
 from fluidnb.runtime.interpreter.interpreter import Frame
 from fluidnb.visible import visible_line
@@ -55,7 +56,7 @@ class Snapshot:
 
     Args:
         state: ``idle`` (nothing to walk yet), ``running``, ``paused``, ``done``.
-        reason: why it stands there, in words.
+        stop: why it is there.
         at: steps from the beginning.
         run: which run of the session this is, from 0.
         frames: the blocks that are being run, innermost last.
@@ -70,12 +71,13 @@ class Snapshot:
         device: the device on which it runs, with its name; empty on the host.
 
     Example:
-        >>> Snapshot("idle", "nothing to walk yet").op is None
+        >>> from fluidnb.debug.stop import StopKind
+        >>> Snapshot("idle", Stop(StopKind.IDLE)).op is None
         True
     """
 
     state: str
-    reason: str
+    stop: Stop
     at: int = 0
     run: int = 0
     frames: tuple[FrameSpot, ...] = ()
@@ -93,6 +95,11 @@ class Snapshot:
     def op(self) -> OpSpot | None:
         """The operator that comes next; None at the end of a block."""
         return self.frames[-1].op if self.frames else None
+
+    @property
+    def reason(self) -> str:
+        """Why it is there, in words."""
+        return self.stop.text
 
     @property
     def text(self) -> str:

@@ -14,14 +14,16 @@ from typing import Any
 
 import numpy as np
 
-from fluidnb.debug.look import View
+from fluidnb.debug.look import NoValue, View
 from fluidnb.debug.snapshot import Snapshot, frames_of
+from fluidnb.debug.stop import Stop, StopKind
 from fluidnb.debug.tape import Tape
 from fluidnb.errors import NotFound
 from fluidnb.values import CPUPlace, DeviceContext
 
 #: Seconds between two snapshots of a program that runs.
 _OFTEN = 0.1
+_RUNNING = Stop(StopKind.RUNNING)
 
 
 class Teller:
@@ -41,7 +43,7 @@ class Teller:
 
     def __init__(self, budget: int) -> None:
         self.tape = Tape(budget)
-        self.snapshot = Snapshot("idle", "nothing to walk yet")
+        self.snapshot = Snapshot("idle", Stop(StopKind.IDLE))
         self.watches: list[str] = []
         self.wrote: tuple[str, ...] = ()
         self.error: BaseException | None = None
@@ -80,18 +82,18 @@ class Teller:
         self.watches = [w for w in self.watches if text is not None and w != text]
         return self.again()
 
-    def stand(self, reason: str) -> Snapshot:
+    def stand(self, stop: Stop) -> Snapshot:
         """Take a snapshot of where the tape stands still, and tell it.
 
         Args:
-            reason: why it stands there.
+            stop: why it stands there.
 
         Returns:
             The snapshot.
         """
         state = "idle" if not self.tape.runs else "done" if self.tape.done else "paused"
         self._told = 0.0
-        snapshot = self._publish(state, reason)
+        snapshot = self._publish(state, stop)
         self.error, self.wrote = None, ()
         return snapshot
 
@@ -103,28 +105,28 @@ class Teller:
         """
         return self._show(replace(self.snapshot, watches=self._all_watched()))
 
-    def running(self, reason: str) -> None:
+    def running(self, stop: Stop = _RUNNING) -> None:
         """Tell how it is going, now and then, and do what was asked for between two steps.
 
         Args:
-            reason: what it is doing.
+            stop: what it is doing.
         """
         now = time.monotonic()
         if not self.asides.empty():
-            self._publish("running", reason)
+            self._publish("running", stop)
             self.settle()
         if self._told == 0.0:
             self._told = now
         elif now - self._told > _OFTEN:
             self._told = now
-            self._publish("running", reason)
+            self._publish("running", stop)
 
-    def _publish(self, state: str, reason: str) -> Snapshot:
+    def _publish(self, state: str, stop: Stop) -> Snapshot:
         tape = self.tape
         frames = frames_of(tape.machine.stack) if tape.runs else ()
         self._reached = tape.at if state == "done" else max(tape.at, self._reached)
         return self._show(Snapshot(
-            state, reason, tape.at, max(0, len(tape.runs) - 1), frames, self.wrote,
+            state, stop, tape.at, max(0, len(tape.runs) - 1), frames, self.wrote,
             self._all_watched(), tape.can_back, self.error, tape.journal.nbytes, self._problems, self._reached,
             device=self._device(),
         ))  # fmt: skip
@@ -158,9 +160,9 @@ class Teller:
         try:
             value = view[text] if text in view else view.evaluate(text)
         except NotFound as error:
-            near = error.hint if error.hint and error.hint.startswith("Did you mean") else ""
+            similar = error.similar if isinstance(error, NoValue) else ""
             said = f'"{text}" has no value here.' if re.fullmatch(r"[\w.@]+", text) else error.summary
-            return f"{said} {near}".rstrip()
+            return f"{said} {similar}".rstrip()
         except Exception as error:
             return f"{type(error).__name__}: {error}"
         with np.printoptions(threshold=6, edgeitems=2, precision=4):

@@ -13,6 +13,7 @@ from fluidnb.debug.breakpoints import AFTER, BEFORE, Breakpoint
 from fluidnb.debug.change import Change, SetAttrs, SetTensor, names_of
 from fluidnb.debug.look import View, frozen, holds
 from fluidnb.debug.snapshot import Snapshot
+from fluidnb.debug.stop import Direction, Stop, StopKind, stop_at
 from fluidnb.debug.tape import quiet
 from fluidnb.debug.teller import Teller
 from fluidnb.debug.writes import wrote
@@ -24,6 +25,8 @@ from fluidnb.runtime.interpreter.failed_run import FailedRun
 from fluidnb.runtime.results import fetched
 from fluidnb.runtime.run_numbers import next_run
 from fluidnb.values.far import FarArray
+
+BACKWARD = Direction.BACKWARD
 
 
 class _Paused(BaseException):
@@ -59,9 +62,10 @@ class Walker(Teller):
 
     def begin(self, start: Prepared, stands: bool = True) -> Snapshot:
         """Stand at the first operator of a new run; one that goes on at once is told as running."""
+        entry = Stop(StopKind.ENTRY)
         number = next_run(start.plan, start.program, start.scope)
         self.tape.begin(start.plan, start.scope, start.values, number)
-        return self.stand("entry") if stands else self._publish("running", "entry")
+        return self.stand(entry) if stands else self._publish("running", entry)
 
     def fetched(self, return_numpy: bool) -> list[Any]:
         """What the run fetches."""
@@ -86,13 +90,11 @@ class Walker(Teller):
         with quiet(plan):
             while not self.tape.done and self._took():
                 again.update((name, None) for name in self.wrote if name in outside)
-                self.running("walking to the operator that failed")
+                self.running(Stop(StopKind.REPLAYING))
         if self.error is None:
-            return self.stand("walked again, it did not fail")
-        if failed.before is None and failed.began and again:
-            names = ", ".join(list(again)[:4]) + (" ..." if len(again) > 4 else "")
-            return self.stand(f"it failed here; changed before that, and not kept: {names}")
-        return self.stand("it failed here")
+            return self.stand(Stop(StopKind.NO_ERROR))
+        lost = tuple(again) if failed.before is None and failed.began else ()
+        return self.stand(Stop(StopKind.POST_MORTEM, names=lost))
 
     def close(self) -> None:
         """Leave no scope behind; what a walk after a failed run changed once more is put back."""
@@ -111,25 +113,25 @@ class Walker(Teller):
             left[0] -= 1
             return left[0] <= 0
 
-        return self._forward(over, walked="one step on" if count == 1 else f"{count} steps on")
+        return self._forward(over, Stop(StopKind.STEP, count=count))
 
     def next(self) -> Snapshot:
         """Run one operator whole."""
         run, depth = self._depth()
         return self._forward(
-            lambda: len(self.tape.runs) != run or len(self.tape.machine.stack) <= depth, walked="one operator on"
+            lambda: len(self.tape.runs) != run or len(self.tape.machine.stack) <= depth, Stop(StopKind.NEXT)
         )
 
     def out(self) -> Snapshot:
         """Run to the end of this block."""
         run, depth = self._depth()
         return self._forward(
-            lambda: len(self.tape.runs) != run or len(self.tape.machine.stack) < depth, walked="out of the block"
+            lambda: len(self.tape.runs) != run or len(self.tape.machine.stack) < depth, Stop(StopKind.OUT)
         )
 
     def go_on(self, fresh: bool = False) -> Snapshot:
         """Run to the next breakpoint; ``fresh``: also one before the very first operator."""
-        return self._forward(lambda: False, fresh)
+        return self._forward(lambda: False, fresh=fresh)
 
     def run_to(self, where: Breakpoint) -> Snapshot:
         """Run to a place, once."""
@@ -137,7 +139,9 @@ class Walker(Teller):
         self._marks.clear()
         try:
             snapshot = self._forward(lambda: False)
-            return self.stand(f"the end, {where.text} did not come") if snapshot.reason == "the end" else snapshot
+            if snapshot.stop.kind is StopKind.END:
+                return self.stand(Stop(StopKind.END, breakpoint=where.copy()))
+            return snapshot
         finally:
             self.breakpoints.remove(where)
             self._marks.clear()
@@ -149,9 +153,9 @@ class Walker(Teller):
         self._needs_run()
         for _ in range(count):
             if not self.tape.can_back:
-                return self.stand("the beginning")
+                return self.stand(Stop(StopKind.START, BACKWARD))
             self.tape.back()
-        return self.stand("one step back" if count == 1 else f"{count} steps back")
+        return self.stand(Stop(StopKind.STEP, BACKWARD, count))
 
     def back_over(self) -> Snapshot:
         """Go back over one operator whole."""
@@ -159,8 +163,8 @@ class Walker(Teller):
         while self.tape.can_back:
             self.tape.back()
             if len(self.tape.runs) != run or len(self.tape.machine.stack) <= depth:
-                return self.stand("one operator back")
-        return self.stand("the beginning")
+                return self.stand(Stop(StopKind.NEXT, BACKWARD))
+        return self.stand(Stop(StopKind.START, BACKWARD))
 
     def back_on(self) -> Snapshot:
         """Go back to where a breakpoint would have stopped."""
@@ -176,11 +180,11 @@ class Walker(Teller):
                 stop = stop or next((b for b in before if b.stops_before(frame)), None)
             self.tape.back()
             if stop is not None:
-                return self.stand(f"breakpoint {stop.text}, backwards")
+                return self.stand(stop_at(stop, BACKWARD))
             if self.pausing.is_set():
-                return self.stand("paused")
-            self.running("going back")
-        return self.stand("the beginning")
+                return self.stand(Stop(StopKind.PAUSE, BACKWARD))
+            self.running(Stop(StopKind.RUNNING, BACKWARD))
+        return self.stand(Stop(StopKind.START, BACKWARD))
 
     def last_write(self, name: str) -> Snapshot:
         """Go back to just before a variable got its value."""
@@ -196,18 +200,18 @@ class Walker(Teller):
             hit = wrote(self.tape.last(), variable)
             self.tape.back()
             if hit:
-                return self.stand(f"before {name} is written")
+                return self.stand(Stop(StopKind.WRITE, BACKWARD, names=(name,)))
             if self.pausing.is_set():
-                return self.stand("paused")
-            self.running("going back")
+                return self.stand(Stop(StopKind.PAUSE, BACKWARD))
+            self.running(Stop(StopKind.RUNNING, BACKWARD))
         self.go(at)
-        return self.stand(f"nothing on the tape wrote {name}")
+        return self.stand(Stop(StopKind.NO_WRITE, BACKWARD, names=(name,)))
 
     def restart(self) -> Snapshot:
         """Go back to the beginning of this run."""
         self._needs_run()
         self.tape.go(self.tape.runs[-1].first)
-        return self.stand("the beginning of the run")
+        return self.stand(Stop(StopKind.RESTART, BACKWARD))
 
     def go(self, at: int) -> Snapshot:
         """Go to a step, whichever way."""
@@ -221,13 +225,13 @@ class Walker(Teller):
         while self.tape.at < at and not self.tape.done:
             try:
                 if not self._took():
-                    return self.stand("it failed")
+                    return self.stand(Stop(StopKind.ERROR))
             except _Paused:
-                return self.stand("paused")
+                return self.stand(Stop(StopKind.PAUSE))
             if self.pausing.is_set():
-                return self.stand("paused")
-            self.running("going on")
-        return self.stand("the end" if self.tape.done else f"gone to step {self.tape.at}")
+                return self.stand(Stop(StopKind.PAUSE))
+            self.running()
+        return self.stand(Stop(StopKind.END) if self.tape.done else Stop(StopKind.GOTO, count=self.tape.at))
 
     # ---- looking
 
@@ -296,7 +300,7 @@ class Walker(Teller):
     def _change(self, change: Change) -> Snapshot:
         self._needs_run()
         self.tape.change(change)
-        return self.stand(change.text)
+        return self.stand(change.stop)
 
     # ---- settings
 
@@ -341,16 +345,16 @@ class Walker(Teller):
         self._needs_run()
         return len(self.tape.runs), len(self.tape.machine.stack)
 
-    def _forward(self, over: Callable[[], bool], fresh: bool = False, walked: str = "one step on") -> Snapshot:
-        """Take steps until told (``walked`` says then how far), a breakpoint, an error or the end."""
+    def _forward(self, over: Callable[[], bool], walked: Stop | None = None, fresh: bool = False) -> Snapshot:
+        """Take steps until ``over`` (the stop is then ``walked``), a breakpoint, an error or the end."""
         self._needs_run()
         try:
-            return self._take(over, fresh, walked)
+            return self._take(over, walked or Stop(StopKind.STEP), fresh)
         except Exception as error:  # of a breakpoint's expression, for that of an operator is part of the snapshot
-            self.stand(f"a breakpoint raised {type(error).__name__}")
+            self.stand(Stop(StopKind.CONDITION_ERROR, error=type(error).__name__))
             raise
 
-    def _take(self, over: Callable[[], bool], fresh: bool, walked: str) -> Snapshot:
+    def _take(self, over: Callable[[], bool], walked: Stop, fresh: bool) -> Snapshot:
         tape = self.tape
         while not tape.done:
             machine = tape.machine
@@ -359,23 +363,23 @@ class Walker(Teller):
             if fresh:
                 for b in before:
                     if b.enabled and b.stops_before(frame) and b.counts():
-                        return self.stand(f"breakpoint {b.text}")
+                        return self.stand(stop_at(b))
             fresh = True
             try:
                 if not self._took():
-                    return self.stand("it failed")
+                    return self.stand(Stop(StopKind.ERROR))
             except _Paused:
-                return self.stand("paused")
+                return self.stand(Stop(StopKind.PAUSE))
             if op is not None:
                 for b in after:
                     if b.enabled and b.stops_after(op, tape.journal[-1], frame) and b.counts():
-                        return self.stand(f"breakpoint {b.text}")
+                        return self.stand(stop_at(b))
             if over():
                 break
             if self.pausing.is_set():
-                return self.stand("paused")
-            self.running("running")
-        return self.stand("the end" if tape.done else walked)
+                return self.stand(Stop(StopKind.PAUSE))
+            self.running()
+        return self.stand(Stop(StopKind.END) if tape.done else walked)
 
     def _took(self) -> bool:
         """Take one step; whether it went well."""

@@ -129,9 +129,8 @@ def error_lines(snapshot: Snapshot) -> list[Line]:
     """
     if snapshot.error is None:
         return []
-    rows = str(snapshot.error).splitlines()
     if isinstance(snapshot.error, FluidError):
-        rows = [row for row in rows if not row.startswith(("  op: ", "  in: ", "  at: "))]
+        rows = snapshot.error.text(without=("op", "in", "at")).splitlines()
     else:
         rows = [f"{type(snapshot.error).__name__}: {snapshot.error}"]
     return [[("  " + row, "" if i else "warn")] for i, row in enumerate(rows)]
@@ -311,8 +310,8 @@ def finding_lines(finding: Finding | None) -> list[Line]:
     """
     if finding is None:
         return [[("every number is finite", "optimizer")]]
-    head, *rest = finding.text.splitlines()
-    return [[(head, "bold")], *([(row, "warn" if "NaN" in row or "infinite" in row else "")] for row in rest)]
+    (head, _), *rest = finding.rows
+    return [[(head, "bold")], *([(row, "warn" if bad else "")] for row, bad in rest)]
 
 
 def flow_lines(flows: Sequence[Flow], width: int = 0) -> list[Line]:

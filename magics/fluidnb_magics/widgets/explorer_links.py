@@ -75,7 +75,8 @@ def stand_of(snapshot: Snapshot) -> dict[str, Any]:
         Its state, the operator that comes next as [block, index] or None, the blocks around it, and it in a line.
 
     Example:
-        >>> stand_of(Snapshot("idle", "nothing to walk yet"))
+        >>> from fluidnb.debug.stop import Stop, StopKind
+        >>> stand_of(Snapshot("idle", Stop(StopKind.IDLE)))
         {'state': 'idle', 'op': None, 'frames': [], 'text': 'idle at step 0, nothing to walk yet'}
     """
     op = snapshot.op
