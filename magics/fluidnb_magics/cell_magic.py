@@ -12,18 +12,17 @@ from IPython.core.magic_arguments import argument, magic_arguments
 from fluidnb.program import Variable
 from fluidnb.viz.base.device_names import device_name
 from fluidnb.viz.base.styled_text import Line
-from fluidnb_magics import running
-from fluidnb_magics.argument_lines import parse_argstring
-from fluidnb_magics.cells import Cell
+from fluidnb_magics.arguments import parse_argstring, unquoted
+from fluidnb_magics.cell_errors import shorten
 from fluidnb_magics.commands import COMMANDS
 from fluidnb_magics.commands.place import place_named
-from fluidnb_magics.errors import shorten
-from fluidnb_magics.expressions import unquoted
-from fluidnb_magics.front_end import FrontEnd
-from fluidnb_magics.groups import Placed
-from fluidnb_magics.reports import report_lines
-from fluidnb_magics.showing import show
-from fluidnb_magics.workbench import Workbench
+from fluidnb_magics.display import show
+from fluidnb_magics.jupyter.front_end import FrontEnd
+from fluidnb_magics.session import running
+from fluidnb_magics.session.cell_groups import Placed
+from fluidnb_magics.session.cells import Cell
+from fluidnb_magics.session.change_report import report_lines
+from fluidnb_magics.session.workbench import Workbench
 
 #: Variables that --run shows, at most.
 _SHOWN = 8

@@ -14,10 +14,10 @@ from fluidnb.terminal.commands import COMMANDS as STEPS
 from fluidnb.viz.program.collapse import FOLDS
 from fluidnb.viz.program.filter import FIELDS
 from fluidnb.viz.program.model import ROLES
-from fluidnb_magics.builder import Site
 from fluidnb_magics.commands import COMMANDS
 from fluidnb_magics.commands.teach import lesson_words
-from fluidnb_magics.workbench import Workbench
+from fluidnb_magics.session.builder import Site
+from fluidnb_magics.session.workbench import Workbench
 
 #: word -> its options
 _OPTIONS = {

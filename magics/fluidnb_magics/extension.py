@@ -12,16 +12,16 @@ from fluidnb.runtime import Scope
 from fluidnb.values.tensor import LoDTensor
 from fluidnb.viz.base.styled_text import Line
 from fluidnb_magics.cell_magic import FluidCells
-from fluidnb_magics.cells import forget_files
 from fluidnb_magics.commands.old_names import take_back
 from fluidnb_magics.completion import Completion
-from fluidnb_magics.front_end import FrontEnd
-from fluidnb_magics.kernel_cells import KernelCells
-from fluidnb_magics.kernel_private import DebugChannel
+from fluidnb_magics.display import show
+from fluidnb_magics.jupyter.front_end import FrontEnd
+from fluidnb_magics.jupyter.kernel_private import DebugChannel
+from fluidnb_magics.kernel_magics import KernelCells
 from fluidnb_magics.line_magic import FluidLines
-from fluidnb_magics.reports import report_lines, stale_line
-from fluidnb_magics.showing import show
-from fluidnb_magics.workbench import Workbench
+from fluidnb_magics.session.cells import forget_files
+from fluidnb_magics.session.change_report import report_lines, stale_line
+from fluidnb_magics.session.workbench import Workbench
 
 _HTML = "text/html"
 #: Classes that show themselves through the shell's formatter, having no method of their own for it.
@@ -169,7 +169,7 @@ def _lab_debugger(shell: Any, bench: Workbench) -> Any:
     channel = DebugChannel.of(getattr(shell, "kernel", None))
     if channel is None:
         return None
-    from fluidnb_magics.lab_debugger import LabDebugger
+    from fluidnb_magics.jupyter.debugger import LabDebugger
 
     def startups() -> list[Program]:
         return [startup for _, startup in bench.programs.values()]

@@ -9,9 +9,9 @@ from IPython.core.error import UsageError
 from IPython.core.magic import Magics, line_magic, magics_class
 
 from fluidnb.errors import near
+from fluidnb_magics.cell_errors import shorten
 from fluidnb_magics.commands import COMMANDS
-from fluidnb_magics.errors import shorten
-from fluidnb_magics.workbench import Workbench
+from fluidnb_magics.session.workbench import Workbench
 
 
 @magics_class

@@ -9,7 +9,7 @@ from IPython.core.interactiveshell import InteractiveShell
 
 import fluidnb as fluid
 from fluidnb_magics import extension
-from fluidnb_magics.workbench import Workbench
+from fluidnb_magics.session.workbench import Workbench
 
 
 class Session:

@@ -9,8 +9,8 @@ from IPython.core.error import UsageError
 
 import fluidnb as fluid
 from fluidnb.errors import NotFound
+from fluidnb_magics.arguments import evaluate, pairs
 from fluidnb_magics.commands import COMMANDS
-from fluidnb_magics.expressions import evaluate, pairs
 from tests.magics.conftest import Session
 from tests.magics.test_cells import LOOP, model
 from tests.magics.test_parameters import FEED, value

@@ -21,8 +21,8 @@ from fluidnb.op import EMPTY
 from fluidnb.viz import ProgramPicture, level, read_program, select
 from fluidnb.viz.program.graphviz import dot_svg
 from fluidnb.viz.program.table import read_table
-from fluidnb_magics.changes import Changes
-from fluidnb_magics.selection import Chosen
+from fluidnb_magics.session.change_notifier import Changes
+from fluidnb_magics.session.selection import Chosen
 from fluidnb_magics.widgets.explorer import Explorer
 from fluidnb_magics.widgets.explorer_graph import drawn
 from tests.magics.conftest import Session

@@ -11,8 +11,8 @@ import pytest
 import fluidnb as fluid
 from fluidnb.errors import OpValueError
 from fluidnb.viz.base.styled_text import COLOURS, Line
-from fluidnb_magics.selection import Chosen, Selection
-from fluidnb_magics.widgets.face import Face, script, show_face, style
+from fluidnb_magics.session.selection import Chosen, Selection
+from fluidnb_magics.widgets.widget import Face, script, show_face, style
 from tests.magics.conftest import Session
 
 

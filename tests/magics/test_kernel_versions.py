@@ -12,7 +12,7 @@ __all__ = ["kernel", "pytest_generate_tests"]
 
 WIDGET = """
 import anywidget, json
-from fluidnb_magics.widgets.face import Face
+from fluidnb_magics.widgets.widget import Face
 class Bell(Face):
     _esm = "export default { render() {} }"
     rung = 0
@@ -31,7 +31,7 @@ print("rung", bell.rung)
 
 def test_private_names(kernel: LiveKernel) -> None:
     said = kernel.run(
-        "from fluidnb_magics.kernel_private import DebugChannel\nk = get_ipython().kernel\n"
+        "from fluidnb_magics.jupyter.kernel_private import DebugChannel\nk = get_ipython().kernel\n"
         "print([n for n in DebugChannel.NEEDS if not hasattr(k, n)],"
         " [n for n in DebugChannel.DEBUGGER_NEEDS if not hasattr(k.debugger, n)], DebugChannel.of(k) is not None)"
     )

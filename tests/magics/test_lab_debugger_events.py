@@ -11,8 +11,8 @@ import pytest
 
 import fluidnb as fluid
 from fluidnb.debug.session import Session
-from fluidnb_magics.kernel_private import Message
-from fluidnb_magics.lab_debugger import LabDebugger
+from fluidnb_magics.jupyter.debugger import LabDebugger
+from fluidnb_magics.jupyter.kernel_private import Message
 
 
 class Channel:

@@ -13,8 +13,8 @@ import fluidnb as fluid
 from fluidnb.runtime.observers import after_run, over
 from fluidnb.values.selected_rows import SelectedRows
 from fluidnb.values.tensor import LoDTensor, LoDTensorArray
-from fluidnb_magics.selection import Chosen
-from fluidnb_magics.widgets.live import Live, Pace
+from fluidnb_magics.session.selection import Chosen
+from fluidnb_magics.widgets.live_widget import Live, Pace
 from fluidnb_magics.widgets.memory_explorer import MemoryExplorer
 from fluidnb_magics.widgets.scope_explorer import ScopeExplorer
 from fluidnb_magics.widgets.timeline_explorer import TimelineExplorer
@@ -312,7 +312,7 @@ def test_memory_before_and_after_the_first_run_and_after_a_change(session: Sessi
 
 def test_a_profile_in_columns(trained: Session, monkeypatch: pytest.MonkeyPatch) -> None:
     made: list[TimelineExplorer] = []
-    monkeypatch.setattr("fluidnb_magics.widgets.live.show_face", lambda shell, face: made.append(face))
+    monkeypatch.setattr("fluidnb_magics.widgets.live_widget.show_face", lambda shell, face: made.append(face))
     trained.run(f"%fluid profile --live {FEED} --fetch loss --steps 3")
     (face,) = made
     data = face.timeline

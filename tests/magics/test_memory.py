@@ -86,7 +86,7 @@ def test_gradients_over_training(typed: Session) -> None:
 
 
 def test_html_faces(typed: Session, monkeypatch: pytest.MonkeyPatch) -> None:
-    from fluidnb_magics import showing
+    from fluidnb_magics import display as showing
 
     shown: list[Any] = []
     monkeypatch.setattr(showing, "display", shown.append)

@@ -7,8 +7,8 @@ from types import FunctionType
 import pytest
 
 import fluidnb as fluid
-from fluidnb_magics.cell_names import names_bound, names_read
-from fluidnb_magics.name_hints import targets
+from fluidnb_magics.session.cell_names import names_bound, names_read
+from fluidnb_magics.session.name_hints import targets
 from tests.magics.conftest import Session
 
 CALLS = [

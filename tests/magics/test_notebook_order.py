@@ -8,7 +8,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from fluidnb_magics.notebook_order import NotebookOrder
+from fluidnb_magics.jupyter.notebook_order import NotebookOrder
 
 
 def save(file: Path, *ids: str) -> None:

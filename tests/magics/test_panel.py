@@ -9,9 +9,9 @@ import pytest
 
 from fluidnb.debug.session import Stopped, current
 from fluidnb.viz import plain
+from fluidnb_magics.widgets.ipywidgets_panel import PlainPanel
 from fluidnb_magics.widgets.panel import Panel
 from fluidnb_magics.widgets.panel_moves import MOVES
-from fluidnb_magics.widgets.plain_panel import PlainPanel
 
 NET = """%%fluid net
 x = layers.data("x", shape=[2], lod_level=1)

@@ -14,8 +14,8 @@ from IPython.utils.capture import capture_output
 
 import fluidnb as fluid
 from fluidnb_magics import extension
-from fluidnb_magics.groups import CLOSED, Group
-from fluidnb_magics.workbench import Workbench
+from fluidnb_magics.session.cell_groups import CLOSED, Group
+from fluidnb_magics.session.workbench import Workbench
 from tests.magics.rerun_texts import BLOCKS, CELLS
 
 

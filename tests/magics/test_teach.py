@@ -16,9 +16,9 @@ from fluidnb.viz.lessons.backward.model import read_backward_example, read_backw
 from fluidnb.viz.lessons.optimizer.choices import DECAYS, OPTIMIZERS, SCHEDULES, SURFACES
 from fluidnb.viz.lessons.optimizer.model import Choice
 from fluidnb_magics.widgets.backward_lesson import BackwardLessonFace
-from fluidnb_magics.widgets.face import script, style
 from fluidnb_magics.widgets.lod_lesson import LodLessonFace
 from fluidnb_magics.widgets.optimizer_lesson import OptimizerLessonFace
+from fluidnb_magics.widgets.widget import script, style
 from tests.magics.conftest import Session
 
 NET = """%%fluid net

@@ -12,14 +12,13 @@ from fluidnb.errors import OpValueError
 from fluidnb.program import Block
 from fluidnb.viz import ProgramPicture, lines_html, program_html, program_lines, read_block
 from fluidnb.viz.program.block_tree import tree_lines
-from fluidnb_magics.argument_lines import parse_argstring
-from fluidnb_magics.block_tree import named_tree
-from fluidnb_magics.cells import Cell
-from fluidnb_magics.expressions import evaluate
-from fluidnb_magics.groups import Placed
-from fluidnb_magics.reports import report_lines
-from fluidnb_magics.showing import show, width
-from fluidnb_magics.workbench import Workbench
+from fluidnb_magics.arguments import evaluate, parse_argstring
+from fluidnb_magics.display import show, width
+from fluidnb_magics.session.block_tree import named_tree
+from fluidnb_magics.session.cell_groups import Placed
+from fluidnb_magics.session.cells import Cell
+from fluidnb_magics.session.change_report import report_lines
+from fluidnb_magics.session.workbench import Workbench
 
 
 @magic_arguments("fluid block")

@@ -12,10 +12,10 @@ from IPython.core.error import UsageError
 from fluidnb.builder import Argument, Draft, Recipe, draft_lines, find_recipe, ordered, recipe_lines
 from fluidnb.builder.draft import Text
 from fluidnb.program import Variable
-from fluidnb_magics.builder import Place, Site
-from fluidnb_magics.expressions import unquoted
-from fluidnb_magics.showing import show, width
-from fluidnb_magics.workbench import Workbench
+from fluidnb_magics.arguments import unquoted
+from fluidnb_magics.display import show, width
+from fluidnb_magics.session.builder import Place, Site
+from fluidnb_magics.session.workbench import Workbench
 
 
 def build(bench: Workbench, line: str) -> None:
@@ -36,7 +36,7 @@ def build(bench: Workbench, line: str) -> None:
             show(bench.shell, recipe_lines(recipe, width(bench.shell)))
         return
     from fluidnb_magics.widgets.builder import Builder
-    from fluidnb_magics.widgets.face import show_face
+    from fluidnb_magics.widgets.widget import show_face
 
     show_face(bench.shell, Builder(bench, name))
 

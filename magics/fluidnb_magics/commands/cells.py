@@ -7,12 +7,11 @@ from IPython.core.magic_arguments import argument, magic_arguments
 from fluidnb.cells.cell_log import Fragment
 from fluidnb.runtime import global_scope
 from fluidnb.viz.base.styled_text import Line, Span, columns, plural
-from fluidnb_magics.argument_lines import parse_argstring
-from fluidnb_magics.expressions import unquoted
-from fluidnb_magics.groups import Placed, placed
-from fluidnb_magics.reports import contents, place, report_lines
-from fluidnb_magics.showing import show, width
-from fluidnb_magics.workbench import Workbench
+from fluidnb_magics.arguments import parse_argstring, unquoted
+from fluidnb_magics.display import show, width
+from fluidnb_magics.session.cell_groups import Placed, placed
+from fluidnb_magics.session.change_report import contents, place, report_lines
+from fluidnb_magics.session.workbench import Workbench
 
 
 @magic_arguments("fluid cells")

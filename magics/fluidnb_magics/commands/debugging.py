@@ -22,11 +22,10 @@ from fluidnb.terminal.prompt import Prompt
 from fluidnb.viz import lines_html
 from fluidnb.viz.session.html import session_html
 from fluidnb.viz.session.text import finding_lines, flow_lines
-from fluidnb_magics.argument_lines import parse_argstring
+from fluidnb_magics.arguments import evaluate, pairs, parse_argstring, variables
 from fluidnb_magics.commands.panels import show_panel
-from fluidnb_magics.expressions import evaluate, pairs, variables
-from fluidnb_magics.showing import show, width
-from fluidnb_magics.workbench import Workbench
+from fluidnb_magics.display import show, width
+from fluidnb_magics.session.workbench import Workbench
 
 #: The session's commands that are words of ``%fluid`` too; the others mean something else there.
 WORDS = (

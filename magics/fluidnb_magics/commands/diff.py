@@ -12,10 +12,9 @@ from fluidnb.errors import OpTypeError
 from fluidnb.program import Program
 from fluidnb.proto.desc import ProgramDesc
 from fluidnb.viz.program.diff import diff_lines, read_diff
-from fluidnb_magics.argument_lines import parse_argstring
-from fluidnb_magics.expressions import evaluate, unquoted
-from fluidnb_magics.showing import show, width
-from fluidnb_magics.workbench import Workbench
+from fluidnb_magics.arguments import evaluate, parse_argstring, unquoted
+from fluidnb_magics.display import show, width
+from fluidnb_magics.session.workbench import Workbench
 
 
 @magic_arguments("fluid diff")

@@ -19,12 +19,11 @@ from fluidnb.viz import (
     uses_of,
 )
 from fluidnb.viz.base.styled_text import Line
-from fluidnb_magics.argument_lines import parse_argstring
-from fluidnb_magics.block_tree import named_tree
-from fluidnb_magics.expressions import positive, unquoted
-from fluidnb_magics.pictured import picture_of
-from fluidnb_magics.showing import is_watched, show, width
-from fluidnb_magics.workbench import Workbench
+from fluidnb_magics.arguments import parse_argstring, positive, unquoted
+from fluidnb_magics.display import is_watched, show, width
+from fluidnb_magics.session.block_tree import named_tree
+from fluidnb_magics.session.program_parts import picture_of
+from fluidnb_magics.session.workbench import Workbench
 
 
 @magic_arguments("fluid graph")
@@ -46,7 +45,7 @@ def graph(bench: Workbench, line: str) -> None:
         return
     if is_watched(bench.shell) and find_spec("anywidget") is not None:
         from fluidnb_magics.widgets.explorer import Explorer
-        from fluidnb_magics.widgets.face import show_face
+        from fluidnb_magics.widgets.widget import show_face
 
         show_face(bench.shell, Explorer(bench, what, args.program, args.startup, graph=True))
         return

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from IPython.core.magic_arguments import argument, magic_arguments
 
-from fluidnb_magics.argument_lines import parse_argstring
-from fluidnb_magics.expressions import unquoted
-from fluidnb_magics.pictured import picture_of
-from fluidnb_magics.workbench import Workbench
+from fluidnb_magics.arguments import parse_argstring, unquoted
+from fluidnb_magics.session.program_parts import picture_of
+from fluidnb_magics.session.workbench import Workbench
 
 
 @magic_arguments("fluid explore")
@@ -25,6 +24,6 @@ def explore_program(bench: Workbench, line: str) -> None:
     if picture_of(bench, what, args.program, args.startup, 1) is None:
         return
     from fluidnb_magics.widgets.explorer import Explorer
-    from fluidnb_magics.widgets.face import show_face
+    from fluidnb_magics.widgets.widget import show_face
 
     show_face(bench.shell, Explorer(bench, what, args.program, args.startup))

@@ -6,10 +6,9 @@ from IPython.core.magic_arguments import argument, magic_arguments
 
 from fluidnb.errors import OpValueError
 from fluidnb.viz.base.styled_text import Line
-from fluidnb_magics.argument_lines import parse_argstring
-from fluidnb_magics.expressions import unquoted
-from fluidnb_magics.showing import show, width
-from fluidnb_magics.workbench import Workbench
+from fluidnb_magics.arguments import parse_argstring, unquoted
+from fluidnb_magics.display import show, width
+from fluidnb_magics.session.workbench import Workbench
 
 
 @magic_arguments("fluid kernels")

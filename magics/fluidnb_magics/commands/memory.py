@@ -22,12 +22,11 @@ from fluidnb.viz.memory.text import memory_lines
 from fluidnb.viz.time.op_times import timed
 from fluidnb.viz.time.timeline import read_timeline, timeline_lines
 from fluidnb.viz.time.timeline_svg import timeline_html
-from fluidnb_magics.argument_lines import parse_argstring
-from fluidnb_magics.expressions import evaluate, pairs, positive, variables
-from fluidnb_magics.running import without_change
-from fluidnb_magics.showing import show, width
-from fluidnb_magics.training import data_variables
-from fluidnb_magics.workbench import Workbench
+from fluidnb_magics.arguments import evaluate, pairs, parse_argstring, positive, variables
+from fluidnb_magics.display import show, width
+from fluidnb_magics.session.running import without_change
+from fluidnb_magics.session.training import data_variables
+from fluidnb_magics.session.workbench import Workbench
 
 
 @magic_arguments("fluid memory")
@@ -56,7 +55,7 @@ def memory(bench: Workbench, line: str) -> None:
     if args.feed or args.fetch:
         raise UsageError("%fluid memory runs nothing: --feed and --fetch are for --growth N.")
     if args.live:
-        from fluidnb_magics.widgets.live import show_live
+        from fluidnb_magics.widgets.live_widget import show_live
         from fluidnb_magics.widgets.memory_explorer import MemoryExplorer
 
         show_live(bench, MemoryExplorer(bench, program))
@@ -85,7 +84,7 @@ def profile(bench: Workbench, line: str) -> None:
         raise UsageError("%fluid profile shows a listing or a widget: --listing or --live.")
     program = bench.existing(args.program)[0]
     if args.live and not args.feed and data_variables(program):
-        from fluidnb_magics.widgets.live import show_live
+        from fluidnb_magics.widgets.live_widget import show_live
         from fluidnb_magics.widgets.timeline_explorer import TimelineExplorer
 
         show_live(bench, TimelineExplorer(bench, program))
@@ -104,7 +103,7 @@ def profile(bench: Workbench, line: str) -> None:
             file.write(found.chrome_trace())
         lines.append([(f"{args.trace} is for chrome://tracing and Perfetto", "dim")])
     if args.live:
-        from fluidnb_magics.widgets.live import show_live
+        from fluidnb_magics.widgets.live_widget import show_live
         from fluidnb_magics.widgets.timeline_explorer import TimelineExplorer
 
         show_live(bench, TimelineExplorer(bench, program, timeline))

@@ -5,9 +5,9 @@ from __future__ import annotations
 from IPython.core.magic_arguments import argument, magic_arguments
 
 from fluidnb import compat as names
-from fluidnb_magics.argument_lines import parse_argstring
-from fluidnb_magics.showing import show
-from fluidnb_magics.workbench import Workbench
+from fluidnb_magics.arguments import parse_argstring
+from fluidnb_magics.display import show
+from fluidnb_magics.session.workbench import Workbench
 
 #: Whether they are on because of the magic, and not because a cell called compat.install().
 _mine = False

@@ -9,9 +9,9 @@ from IPython.core.magic_arguments import argument, magic_arguments
 from fluidnb.errors import NotFound, near
 from fluidnb.op import all_ops, has_op
 from fluidnb.viz import lines_html, list_lines, read_op, sheet_lines
-from fluidnb_magics.argument_lines import parse_argstring
-from fluidnb_magics.showing import show, width
-from fluidnb_magics.workbench import Workbench
+from fluidnb_magics.arguments import parse_argstring
+from fluidnb_magics.display import show, width
+from fluidnb_magics.session.workbench import Workbench
 
 
 @magic_arguments("fluid ops")

@@ -11,9 +11,9 @@ from IPython.display import display
 from fluidnb.debug.session import Session, current
 from fluidnb.errors import NotFound
 from fluidnb.viz.session.panel_text import panel_lines
-from fluidnb_magics.argument_lines import parse_argstring
-from fluidnb_magics.showing import show, width
-from fluidnb_magics.workbench import Workbench
+from fluidnb_magics.arguments import parse_argstring
+from fluidnb_magics.display import show, width
+from fluidnb_magics.session.workbench import Workbench
 
 
 @magic_arguments("fluid panel")
@@ -46,7 +46,7 @@ def show_panel(bench: Workbench, session: Session, plain: bool = False) -> None:
     if getattr(shell, "kernel", None) is None:
         show(shell, panel_lines(session, width(shell)))
     elif plain or importlib.util.find_spec("anywidget") is None:
-        from fluidnb_magics.widgets.plain_panel import PlainPanel
+        from fluidnb_magics.widgets.ipywidgets_panel import PlainPanel
 
         display(PlainPanel(session))
     else:

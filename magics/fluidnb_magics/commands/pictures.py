@@ -27,12 +27,11 @@ from fluidnb.viz import (
     tensor_lines,
 )
 from fluidnb.viz.base.styled_text import Line, plural
-from fluidnb_magics.argument_lines import parse_argstring
-from fluidnb_magics.expressions import positive, unquoted
-from fluidnb_magics.pictured import picture_of
-from fluidnb_magics.showing import show as display
-from fluidnb_magics.showing import width
-from fluidnb_magics.workbench import Workbench
+from fluidnb_magics.arguments import parse_argstring, positive, unquoted
+from fluidnb_magics.display import show as display
+from fluidnb_magics.display import width
+from fluidnb_magics.session.program_parts import picture_of
+from fluidnb_magics.session.workbench import Workbench
 
 
 @magic_arguments("fluid show")
@@ -83,7 +82,7 @@ def scope(bench: Workbench, line: str) -> None:
     args = parse_argstring(scope, line)
     top = global_scope()
     if args.live:
-        from fluidnb_magics.widgets.live import show_live
+        from fluidnb_magics.widgets.live_widget import show_live
         from fluidnb_magics.widgets.scope_explorer import ScopeExplorer
 
         show_live(bench, ScopeExplorer(bench, top, args.name))

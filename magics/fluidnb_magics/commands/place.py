@@ -13,9 +13,9 @@ from fluidnb.memory.pools import places
 from fluidnb.values import CPUPlace, CUDAPlace, Place
 from fluidnb.viz.base.device_names import device_name, places_here
 from fluidnb.viz.base.styled_text import Line
-from fluidnb_magics.argument_lines import parse_argstring
-from fluidnb_magics.showing import show
-from fluidnb_magics.workbench import Workbench
+from fluidnb_magics.arguments import parse_argstring
+from fluidnb_magics.display import show
+from fluidnb_magics.session.workbench import Workbench
 
 
 def place_named(text: str) -> Place:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from IPython.core.magic_arguments import argument, magic_arguments
 
 from fluidnb.viz.program.plan_text import plan_lines
-from fluidnb_magics.argument_lines import parse_argstring
-from fluidnb_magics.showing import show
-from fluidnb_magics.workbench import Workbench
+from fluidnb_magics.arguments import parse_argstring
+from fluidnb_magics.display import show
+from fluidnb_magics.session.workbench import Workbench
 
 
 @magic_arguments("fluid plan")

@@ -7,10 +7,9 @@ from typing import Any
 
 from IPython.core.magic_arguments import argument, magic_arguments
 
-from fluidnb_magics import running
-from fluidnb_magics.argument_lines import parse_argstring
-from fluidnb_magics.expressions import evaluate, pairs, positive, variables
-from fluidnb_magics.workbench import Workbench
+from fluidnb_magics.arguments import evaluate, pairs, parse_argstring, positive, variables
+from fluidnb_magics.session import running
+from fluidnb_magics.session.workbench import Workbench
 
 
 @magic_arguments("fluid run")

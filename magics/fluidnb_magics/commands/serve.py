@@ -8,9 +8,9 @@ from IPython.core.magic_arguments import argument, magic_arguments
 from fluidnb.dap.host import Host
 from fluidnb.dap.server import Server, new_token
 from fluidnb.debug.session import Session, current
-from fluidnb_magics.argument_lines import parse_argstring
-from fluidnb_magics.showing import show, width
-from fluidnb_magics.workbench import Workbench
+from fluidnb_magics.arguments import parse_argstring
+from fluidnb_magics.display import show, width
+from fluidnb_magics.session.workbench import Workbench
 
 
 @magic_arguments("fluid serve")

@@ -9,10 +9,9 @@ import fluidnb as fluid
 from fluidnb.errors import NotFound, near
 from fluidnb.runtime import global_scope
 from fluidnb.viz import read_tensor, tensor_lines
-from fluidnb_magics.argument_lines import parse_argstring
-from fluidnb_magics.expressions import evaluate, pairs
-from fluidnb_magics.showing import show
-from fluidnb_magics.workbench import Workbench
+from fluidnb_magics.arguments import evaluate, pairs, parse_argstring
+from fluidnb_magics.display import show
+from fluidnb_magics.session.workbench import Workbench
 
 
 @magic_arguments("fluid seed")

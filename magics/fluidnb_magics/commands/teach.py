@@ -20,11 +20,10 @@ from fluidnb.viz.lessons.lod.renderings import lod_lesson_html, lod_lesson_lines
 from fluidnb.viz.lessons.optimizer.choices import OPTIMIZERS, SURFACES
 from fluidnb.viz.lessons.optimizer.model import parse_choice, read_optimizer_lesson
 from fluidnb.viz.lessons.optimizer.renderings import optimizer_lesson_html, optimizer_lesson_lines
-from fluidnb_magics.argument_lines import parse_argstring
-from fluidnb_magics.expressions import positive, unquoted
-from fluidnb_magics.session_programs import DEFAULT
-from fluidnb_magics.showing import show, width
-from fluidnb_magics.workbench import Workbench
+from fluidnb_magics.arguments import parse_argstring, positive, unquoted
+from fluidnb_magics.display import show, width
+from fluidnb_magics.session.programs import DEFAULT
+from fluidnb_magics.session.workbench import Workbench
 
 
 def teach(bench: Workbench, line: str) -> None:
@@ -60,8 +59,8 @@ def lod(bench: Workbench, line: str) -> None:
     args = parse_argstring(lod, line)
     text = unquoted(" ".join(args.lengths)) or "5 3 2 4"
     if _by_widget(bench, args.text):
-        from fluidnb_magics.widgets.face import show_face
         from fluidnb_magics.widgets.lod_lesson import LodLessonFace
+        from fluidnb_magics.widgets.widget import show_face
 
         show_face(bench.shell, LodLessonFace(text, args.level, args.step or 0))
         return
@@ -87,8 +86,8 @@ def optimizer(bench: Workbench, line: str) -> None:
     words = args.what[len(named) :] or ["SGD", "Momentum", "Adam"]
     surface, choices = (*named, "bowl")[0], [parse_choice(word) for word in words]
     if _by_widget(bench, args.text):
-        from fluidnb_magics.widgets.face import show_face
         from fluidnb_magics.widgets.optimizer_lesson import OptimizerLessonFace
+        from fluidnb_magics.widgets.widget import show_face
 
         show_face(bench.shell, OptimizerLessonFace(surface, choices, args.steps, args.step))
         return
@@ -122,7 +121,7 @@ def backward(bench: Workbench, line: str) -> None:
     first = (chosen or [0])[0]
     if _by_widget(bench, args.text):
         from fluidnb_magics.widgets.backward_lesson import BackwardLessonFace
-        from fluidnb_magics.widgets.face import show_face
+        from fluidnb_magics.widgets.widget import show_face
 
         show_face(bench.shell, BackwardLessonFace(partial(_programs, bench), lesson, first))
         return

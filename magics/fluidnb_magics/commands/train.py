@@ -16,12 +16,11 @@ from fluidnb.viz import Gradients, gradient_lines, gradients_html
 from fluidnb.viz.lessons.backward.examples import find_loss
 from fluidnb.viz.time.progress_renderings import State
 from fluidnb.viz.time.training_runs import kept_html, kept_lines, overlaid
-from fluidnb_magics.argument_lines import parse_argstring
-from fluidnb_magics.expressions import evaluate, positive, unquoted, variables
-from fluidnb_magics.showing import show, width
-from fluidnb_magics.training import Reader, Run, Task, continued, parameters_of
-from fluidnb_magics.training import train as run_training
-from fluidnb_magics.workbench import Workbench
+from fluidnb_magics.arguments import evaluate, parse_argstring, positive, unquoted, variables
+from fluidnb_magics.display import show, width
+from fluidnb_magics.session.training import Reader, Run, Task, continued, parameters_of
+from fluidnb_magics.session.training import train as run_training
+from fluidnb_magics.session.workbench import Workbench
 
 
 @magic_arguments("fluid train")

@@ -14,7 +14,7 @@ from fluidnb.viz.lessons.backward.examples import EXAMPLES
 from fluidnb.viz.lessons.backward.model import BackwardLesson, read_backward_example, read_backward_lesson
 from fluidnb.viz.lessons.backward.renderings import backward_lesson_html, backward_lesson_lines
 from fluidnb.viz.lessons.common import within
-from fluidnb_magics.widgets.face import Face, script, style
+from fluidnb_magics.widgets.widget import Face, script, style
 
 #: How the lesson's own programs are called among those of the user.
 OWN = "example "

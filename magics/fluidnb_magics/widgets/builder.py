@@ -24,10 +24,10 @@ from fluidnb.builder.draft import Text
 from fluidnb.errors import FluidError
 from fluidnb.viz import read_op, sheet_lines
 from fluidnb.viz.base.styled_text import Line
-from fluidnb_magics.builder import Place, Site
-from fluidnb_magics.groups import Placed
-from fluidnb_magics.widgets.face import Face, script, style
-from fluidnb_magics.workbench import Workbench
+from fluidnb_magics.session.builder import Place, Site
+from fluidnb_magics.session.cell_groups import Placed
+from fluidnb_magics.session.workbench import Workbench
+from fluidnb_magics.widgets.widget import Face, script, style
 
 #: Characters of a line of the page about an operator.
 _PAGE = 90

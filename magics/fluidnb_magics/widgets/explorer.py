@@ -31,12 +31,12 @@ from fluidnb.viz import (
 from fluidnb.viz.base.styled_text import Line
 from fluidnb.viz.program.table import ProgramTable, read_table
 from fluidnb.viz.session.current_value import last_value
-from fluidnb_magics.pictured import picture_of, program_of
-from fluidnb_magics.selection import Chosen
+from fluidnb_magics.session.program_parts import picture_of, program_of
+from fluidnb_magics.session.selection import Chosen
+from fluidnb_magics.session.workbench import Workbench
 from fluidnb_magics.widgets.explorer_graph import drawn
 from fluidnb_magics.widgets.explorer_links import cell_spans, stand_of, weakly
-from fluidnb_magics.widgets.face import Face, script, style
-from fluidnb_magics.workbench import Workbench
+from fluidnb_magics.widgets.widget import Face, script, style
 
 #: Operators that are shown at once, before the rest is read; and in the faces that stay when the kernel is gone.
 SHOWN = 200

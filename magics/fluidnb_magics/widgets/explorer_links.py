@@ -9,7 +9,7 @@ from weakref import WeakMethod
 from fluidnb.debug.snapshot import Snapshot
 from fluidnb.program import Program
 from fluidnb.program.origin import fragment_key
-from fluidnb_magics.workbench import Workbench
+from fluidnb_magics.session.workbench import Workbench
 
 
 def weakly(method: Callable[..., Any]) -> Callable[..., None]:

@@ -11,7 +11,7 @@ from fluidnb.viz.base.styled_text import Line
 from fluidnb.viz.lessons.common import within
 from fluidnb.viz.lessons.lod.model import parse_lengths, read_lod_lesson
 from fluidnb.viz.lessons.lod.renderings import lod_lesson_html, lod_lesson_lines
-from fluidnb_magics.widgets.face import Face, script, style
+from fluidnb_magics.widgets.widget import Face, script, style
 
 
 class LodLessonFace(Face):

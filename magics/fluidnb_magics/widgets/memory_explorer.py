@@ -18,10 +18,10 @@ from fluidnb.viz.memory.model import ArenaMap, PoolPicture
 from fluidnb.viz.memory.pools import read_pools
 from fluidnb.viz.memory.reader import arena_mark, last_place, read_memory
 from fluidnb.viz.memory.text import memory_lines
-from fluidnb_magics.selection import Chosen
-from fluidnb_magics.widgets.face import script, style
-from fluidnb_magics.widgets.live import Live
-from fluidnb_magics.workbench import Workbench
+from fluidnb_magics.session.selection import Chosen
+from fluidnb_magics.session.workbench import Workbench
+from fluidnb_magics.widgets.live_widget import Live
+from fluidnb_magics.widgets.widget import script, style
 
 #: Holders that are listed, at most; the largest are.
 _MOST = 500

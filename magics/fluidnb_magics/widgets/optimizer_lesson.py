@@ -13,7 +13,7 @@ from fluidnb.viz.lessons.common import within
 from fluidnb.viz.lessons.optimizer.choices import DECAYS, OPTIMIZERS, SCHEDULES, SURFACES
 from fluidnb.viz.lessons.optimizer.model import Choice, parse_choice, read_optimizer_lesson
 from fluidnb.viz.lessons.optimizer.renderings import optimizer_lesson_html, optimizer_lesson_lines
-from fluidnb_magics.widgets.face import Face, script, style
+from fluidnb_magics.widgets.widget import Face, script, style
 
 
 class OptimizerLessonFace(Face):

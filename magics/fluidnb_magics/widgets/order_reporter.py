@@ -6,8 +6,8 @@ from typing import Any
 
 import anywidget
 
-from fluidnb_magics.notebook_order import NotebookOrder
-from fluidnb_magics.widgets.face import script
+from fluidnb_magics.jupyter.notebook_order import NotebookOrder
+from fluidnb_magics.widgets.widget import script
 
 
 class OrderReporter(anywidget.AnyWidget):

@@ -19,11 +19,11 @@ from fluidnb.viz.session.panel_model import Stand, read_stand, read_stops
 from fluidnb.viz.session.panel_text import below_lines, panel_lines
 from fluidnb.viz.session.panel_values import Window, read_lines, read_opened, read_window
 from fluidnb.viz.values.tensor_window import View
-from fluidnb_magics.changes import Changes
-from fluidnb_magics.widgets.face import Face, script, style
+from fluidnb_magics.session.change_notifier import Changes
 from fluidnb_magics.widgets.panel_listing import PanelListing
 from fluidnb_magics.widgets.panel_moves import MOVES, Moves
 from fluidnb_magics.widgets.panel_waiting import DEAF, Waiting
+from fluidnb_magics.widgets.widget import Face, script, style
 
 #: Operators before and after the next one in the face that stays when the kernel is gone.
 _AROUND = 10

@@ -25,10 +25,10 @@ from fluidnb.viz.values.reader import levels, read_held, read_scope
 from fluidnb.viz.values.scope_tree import Branch, held_at, read_outline
 from fluidnb.viz.values.tensor_window import View, plane_image, plane_picture, read_page
 from fluidnb.viz.values.text import scope_lines
-from fluidnb_magics.selection import Chosen
-from fluidnb_magics.widgets.face import script, style
-from fluidnb_magics.widgets.live import Live
-from fluidnb_magics.workbench import Workbench
+from fluidnb_magics.session.selection import Chosen
+from fluidnb_magics.session.workbench import Workbench
+from fluidnb_magics.widgets.live_widget import Live
+from fluidnb_magics.widgets.widget import script, style
 
 #: Elements that make the statistics of a row; of an opened tensor, more do.
 _SAMPLE = 1 << 16

@@ -15,10 +15,10 @@ from fluidnb.values import CPUPlace
 from fluidnb.viz.base.styled_text import Line
 from fluidnb.viz.time.timeline import Timeline, read_timeline, timeline_lines
 from fluidnb.viz.time.timeline_svg import timeline_html
-from fluidnb_magics.selection import Chosen
-from fluidnb_magics.widgets.face import script, style
-from fluidnb_magics.widgets.live import Live
-from fluidnb_magics.workbench import Workbench
+from fluidnb_magics.session.selection import Chosen
+from fluidnb_magics.session.workbench import Workbench
+from fluidnb_magics.widgets.live_widget import Live
+from fluidnb_magics.widgets.widget import script, style
 
 
 class TimelineExplorer(Live):

@@ -11,10 +11,10 @@ from fluidnb.builder import Candidate, Draft, Recipe, Rehearsal, in_reach, recip
 from fluidnb.builder.draft import Text
 from fluidnb.errors import NotFound, near
 from fluidnb.program import Program
-from fluidnb_magics.groups import Placed
-from fluidnb_magics.name_hints import NameHints
-from fluidnb_magics.session_programs import DEFAULT
-from fluidnb_magics.workbench import Workbench
+from fluidnb_magics.session.cell_groups import Placed
+from fluidnb_magics.session.name_hints import NameHints
+from fluidnb_magics.session.programs import DEFAULT
+from fluidnb_magics.session.workbench import Workbench
 
 
 @dataclass(frozen=True, slots=True)

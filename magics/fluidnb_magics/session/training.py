@@ -25,7 +25,7 @@ from fluidnb.viz.lessons.backward.examples import forward_part
 from fluidnb.viz.time.gradients import Gradients
 from fluidnb.viz.time.progress import Progress
 from fluidnb.viz.time.progress_renderings import State
-from fluidnb_magics.running import without_change
+from fluidnb_magics.session.running import without_change
 
 Reader = Callable[[], Iterable[Any]] | Iterable[Any]
 

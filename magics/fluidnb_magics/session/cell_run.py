@@ -17,10 +17,10 @@ from fluidnb.cells.saved_layer_objects import Held
 from fluidnb.errors import OpValueError
 from fluidnb.program import Block, hooks, origin
 from fluidnb.program.origin import Origin
-from fluidnb_magics.cells import Cell, Compiled, run_cell
-from fluidnb_magics.groups import OPEN, Group
-from fluidnb_magics.name_hints import NameHints
-from fluidnb_magics.opened import Opened, OpenedBlocks, labels
+from fluidnb_magics.session.cell_groups import OPEN, Group
+from fluidnb_magics.session.cells import Cell, Compiled, run_cell
+from fluidnb_magics.session.name_hints import NameHints
+from fluidnb_magics.session.opened_blocks import Opened, OpenedBlocks, labels
 
 
 class StillOpen(BaseException):

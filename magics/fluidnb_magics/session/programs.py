@@ -11,10 +11,10 @@ from fluidnb.errors import NotFound, near
 from fluidnb.program import Program, default_main_program, default_startup_program
 from fluidnb.runtime import Executor, Scope
 from fluidnb.values import CPUPlace, Place, epoch
-from fluidnb_magics.parameters import FirstValues
+from fluidnb_magics.session.initial_values import FirstValues
 
 if TYPE_CHECKING:
-    from fluidnb_magics.training import Run
+    from fluidnb_magics.session.training import Run
 
 #: How the default program is called.
 DEFAULT = "default"

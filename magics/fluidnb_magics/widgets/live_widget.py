@@ -12,9 +12,9 @@ from fluidnb.debug.session import Session
 from fluidnb.debug.snapshot import Snapshot
 from fluidnb.program import Program
 from fluidnb.runtime.observers import after_run
-from fluidnb_magics.selection import Chosen
-from fluidnb_magics.widgets.face import Face, show_face
-from fluidnb_magics.workbench import Workbench
+from fluidnb_magics.session.selection import Chosen
+from fluidnb_magics.session.workbench import Workbench
+from fluidnb_magics.widgets.widget import Face, show_face
 
 #: Seconds between two updates while something runs, at least.
 INTERVAL = 0.1

@@ -1,4 +1,4 @@
-"""What users write behind options: Python expressions, names of variables, ``NAME=EXPR`` pairs."""
+"""Parses the arguments of magics: options, Python expressions, variable names, ``NAME=EXPR`` pairs."""
 
 from __future__ import annotations
 
@@ -7,11 +7,28 @@ from argparse import ArgumentTypeError
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from IPython.core import magic_arguments
 from IPython.core.error import UsageError
 
 from fluidnb.errors import FluidError, NotFound, near
 from fluidnb.expressions import code_of, tree_of
 from fluidnb.program import Program, Variable
+
+
+def parse_argstring(magic: Any, line: str) -> Any:
+    """The arguments of a magic, as IPython parses them.
+
+    Args:
+        magic: the function with its declared arguments.
+        line: what follows its name.
+
+    Raises:
+        UsageError: they do not fit, or a quote is not closed.
+    """
+    try:
+        return magic_arguments.parse_argstring(magic, line)
+    except ValueError as error:  # of shlex
+        raise UsageError(f"{error}: {line!r}. Close every quote, or write a \\ before it.") from None
 
 
 def evaluate(text: str, names: Mapping[str, Any]) -> Any:

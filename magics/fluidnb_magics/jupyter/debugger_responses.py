@@ -12,8 +12,8 @@ from fluidnb.debug.session import Session
 from fluidnb.errors import FluidError
 from fluidnb.terminal.commands import run_command
 from fluidnb.viz.base.styled_text import plain
-from fluidnb_magics.kernel_private import Message
-from fluidnb_magics.lab_console import Console
+from fluidnb_magics.jupyter.debugger_console import Console
+from fluidnb_magics.jupyter.kernel_private import Message
 
 #: A value -> its mime bundle, and the bundle's metadata.
 Render = Callable[[Any], tuple[dict[str, Any], dict[str, Any]]]

@@ -24,11 +24,11 @@ from fluidnb.errors import FluidError
 from fluidnb.program import Program, default_main_program, hooks
 from fluidnb.runtime.program_state import program_state
 from fluidnb.values import epoch
-from fluidnb_magics.kernel_private import DebugChannel, Message
-from fluidnb_magics.lab_answers import LabAnswers, Render, refusal, response
-from fluidnb_magics.lab_clicks import Clicks, is_fluid
-from fluidnb_magics.lab_console import Console
-from fluidnb_magics.lab_sources import CellSources
+from fluidnb_magics.jupyter.debugger_breakpoints import Clicks, is_fluid
+from fluidnb_magics.jupyter.debugger_console import Console
+from fluidnb_magics.jupyter.debugger_responses import LabAnswers, Render, refusal, response
+from fluidnb_magics.jupyter.debugger_sources import CellSources
+from fluidnb_magics.jupyter.kernel_private import DebugChannel, Message
 
 #: Events that the panel understands; it ends with the Python debugger, not with a session of ours.
 _TOLD = ("stopped", "continued", "breakpoint", "invalidated")

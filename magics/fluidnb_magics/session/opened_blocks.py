@@ -10,7 +10,7 @@ from weakref import WeakKeyDictionary
 from fluidnb.errors import OpValueError, near
 from fluidnb.program import Block, Program
 from fluidnb.proto.desc import BlockDesc
-from fluidnb_magics.groups import Placed, Spot
+from fluidnb_magics.session.cell_groups import Placed, Spot
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,15 +16,15 @@ from fluidnb.debug.session import Session
 from fluidnb.errors import OpValueError, near
 from fluidnb.program import program_guard
 from fluidnb.proto.desc import BlockDesc
-from fluidnb_magics.building import Building
-from fluidnb_magics.cell_names import names_bound, names_read
-from fluidnb_magics.cells import Cell, Compiled, compile_cell
-from fluidnb_magics.changes import Changes
-from fluidnb_magics.groups import CLOSED, OPEN, Group, Placed, Spot, placed
-from fluidnb_magics.notebook_order import NotebookOrder
-from fluidnb_magics.opened import OpenedBlocks
-from fluidnb_magics.selection import Selection
-from fluidnb_magics.session_programs import DEFAULT, SessionPrograms
+from fluidnb_magics.jupyter.notebook_order import NotebookOrder
+from fluidnb_magics.session.cell_groups import CLOSED, OPEN, Group, Placed, Spot, placed
+from fluidnb_magics.session.cell_names import names_bound, names_read
+from fluidnb_magics.session.cell_run import Building
+from fluidnb_magics.session.cells import Cell, Compiled, compile_cell
+from fluidnb_magics.session.change_notifier import Changes
+from fluidnb_magics.session.opened_blocks import OpenedBlocks
+from fluidnb_magics.session.programs import DEFAULT, SessionPrograms
+from fluidnb_magics.session.selection import Selection
 
 if TYPE_CHECKING:
     from fluidnb.dap.server import Server

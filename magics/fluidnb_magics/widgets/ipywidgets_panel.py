@@ -15,7 +15,7 @@ from fluidnb.viz.base.html import lines_html
 from fluidnb.viz.base.styled_text import Line
 from fluidnb.viz.session.html import session_html
 from fluidnb.viz.session.panel_text import below_lines, panel_lines
-from fluidnb_magics.kernel_private import answer_anywhere
+from fluidnb_magics.jupyter.kernel_private import answer_anywhere
 from fluidnb_magics.widgets.panel_moves import MOVES, Moves, in_words
 
 #: Operators before and after the next one.

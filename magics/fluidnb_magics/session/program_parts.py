@@ -6,9 +6,9 @@ from fluidnb.program import Block, Operator, Program, Variable
 from fluidnb.program.origin import fragment_key
 from fluidnb.viz import BlockRow, ProgramPicture, part, read_block, read_program, repr_html
 from fluidnb.viz.program.graph_level import SPAN
-from fluidnb_magics.expressions import evaluate
-from fluidnb_magics.showing import show
-from fluidnb_magics.workbench import Workbench
+from fluidnb_magics.arguments import evaluate
+from fluidnb_magics.display import show
+from fluidnb_magics.session.workbench import Workbench
 
 
 def picture_of(

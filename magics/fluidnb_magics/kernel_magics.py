@@ -12,13 +12,12 @@ from IPython.core.magic_arguments import argument, magic_arguments
 
 from fluidnb import where
 from fluidnb.errors import FluidError
-from fluidnb_magics.argument_lines import parse_argstring
-from fluidnb_magics.cells import named_files
-from fluidnb_magics.errors import shorten
-from fluidnb_magics.expressions import evaluate, pairs, unquoted
-from fluidnb_magics.front_end import FrontEnd
-from fluidnb_magics.showing import show
-from fluidnb_magics.workbench import Workbench
+from fluidnb_magics.arguments import evaluate, pairs, parse_argstring, unquoted
+from fluidnb_magics.cell_errors import shorten
+from fluidnb_magics.display import show
+from fluidnb_magics.jupyter.front_end import FrontEnd
+from fluidnb_magics.session.cells import named_files
+from fluidnb_magics.session.workbench import Workbench
 
 
 @magics_class

@@ -14,8 +14,8 @@ from IPython.display import display
 from fluidnb.errors import FluidError
 from fluidnb.viz import lines_html, plain
 from fluidnb.viz.base.styled_text import Line
-from fluidnb_magics.kernel_private import answer_anywhere
-from fluidnb_magics.showing import show
+from fluidnb_magics.display import show
+from fluidnb_magics.jupyter.kernel_private import answer_anywhere
 
 _STATIC = Path(__file__).parent / "static"
 

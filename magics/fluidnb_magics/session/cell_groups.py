@@ -6,7 +6,7 @@ from collections.abc import Callable, Hashable, Iterator
 from dataclasses import dataclass, replace
 
 from fluidnb.cells.cell_log import Fragment
-from fluidnb_magics.cells import Cell
+from fluidnb_magics.session.cells import Cell
 
 #: What became of a block that ``%fluid block open`` opened.
 OPEN, CLOSED = "open", "closed"

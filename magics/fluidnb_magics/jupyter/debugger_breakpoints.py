@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterable, Iterator
 from fluidnb import where
 from fluidnb.dap.sources import Sources
 from fluidnb.program import Program
-from fluidnb_magics.kernel_private import Message
-from fluidnb_magics.lab_sources import CellSources
+from fluidnb_magics.jupyter.debugger_sources import CellSources
+from fluidnb_magics.jupyter.kernel_private import Message
 
 #: ``ask(command, **arguments)`` of an adapter.
 Ask = Callable[..., Message]

@@ -6,8 +6,8 @@ from dataclasses import replace
 
 from fluidnb.program import Program
 from fluidnb.viz.program.block_tree import BlockLine, read_tree
-from fluidnb_magics.groups import OPEN
-from fluidnb_magics.workbench import Workbench
+from fluidnb_magics.session.cell_groups import OPEN
+from fluidnb_magics.session.workbench import Workbench
 
 
 def named_tree(bench: Workbench, program: Program) -> list[BlockLine]:
