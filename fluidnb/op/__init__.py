@@ -34,6 +34,7 @@ from fluidnb.op.factory import (
 )
 from fluidnb.op.grad import default_grad, grad_desc, grad_names, has_grad, linear_grad, make_grad, no_slope, second_grad
 from fluidnb.op.guards import ValuesOf, values_of
+from fluidnb.op.input_spec import InputSpec, takes
 from fluidnb.op.kernel_type import Kernel, OpKernelType
 from fluidnb.op.proto import get_all_op_protos, op_proto
 from fluidnb.op.rng import Clock, Stream, normal, seed, uniform, unit
@@ -54,6 +55,7 @@ __all__ = [
     "Context",
     "Control",
     "DynamicRecurrentOp",
+    "InputSpec",
     "Kernel",
     "Loop",
     "OpDef",
@@ -105,6 +107,7 @@ __all__ = [
     "second_grad",
     "seed",
     "sums_of",
+    "takes",
     "uniform",
     "unit",
     "values_of",

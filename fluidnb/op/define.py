@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from fluidnb.errors import NotFound, OpValueError, near
 from fluidnb.op import absent
 from fluidnb.op.attr import Attr
+from fluidnb.op.input_spec import InputSpec
 from fluidnb.op.kernel_type import Kernel, OpKernelType, dtype_names
 from fluidnb.op.rules import Rule, like_forward
 from fluidnb.where import warn
@@ -29,30 +30,50 @@ class Slot:
 
     Args:
         name: its name.
-        doc: one phrase.
+        phrase: its meaning, one phrase.
         duplicable: whether it takes a list.
         dispensable: whether it may be left out.
         intermediate: whether only the gradient reads it.
+        specs: kinds of values that it takes; none for any value.
     """
 
     name: str
-    doc: str
+    phrase: str
     duplicable: bool = False
     dispensable: bool = False
     intermediate: bool = False
+    specs: tuple[InputSpec, ...] = ()
+
+    @property
+    def key(self) -> str:
+        """The key that declares it, for example ``Ids?: int64[N, 1]``."""
+        marks = "*" * self.duplicable + ("~" if self.intermediate else "?" * self.dispensable)
+        return f"{self.name}{marks}" + (f": {self.spec}" if self.specs else "")
+
+    @property
+    def spec(self) -> str:
+        """The kinds of values as text; empty for any value."""
+        return " | ".join(map(str, self.specs))
+
+    @property
+    def doc(self) -> str:
+        """The kinds of values and the meaning."""
+        return f"{self.spec}: {self.phrase}" if self.specs and self.phrase else self.spec or self.phrase
 
 
-def _slots(spec: Mapping[str, str]) -> dict[str, Slot]:
-    """``{"X*": "…", "Y?": "…", "XShape~": "…"}``: * takes a list, ? may be left out, ~ is for the gradient alone."""
+def _slots(declared: Mapping[str, str]) -> dict[str, Slot]:
+    """The slots that keys such as ``X*``, ``Y?``, ``XShape~`` and ``Ids: int64[N, 1]`` declare, with their phrases."""
     out: dict[str, Slot] = {}
-    for key, doc in spec.items():
-        name = key.rstrip("*?~")
+    for key, phrase in declared.items():
+        head, _, spec = key.partition(": ")
+        name = head.rstrip("*?~")
         if name in out:
             raise OpValueError(
-                f"[{name}] is duplicated", expected="each slot once", received=", ".join(spec),
+                f"[{name}] is duplicated", expected="each slot once", received=", ".join(declared),
                 hint="a slot is declared once, with all its marks: X*? takes a list and may be left out.",
             )  # fmt: skip
-        out[name] = Slot(name, doc, "*" in key, "?" in key or "~" in key, "~" in key)
+        specs = InputSpec.parse(spec) if spec else ()
+        out[name] = Slot(name, phrase, "*" in head, "?" in head or "~" in head, "~" in head, specs)
     return out
 
 
@@ -168,7 +189,8 @@ def op(
 
     Args:
         type: its name in an OpDesc.
-        inputs: slot -> phrase. A slot ``X*`` takes a list, ``Y?`` may be left out.
+        inputs: slot -> phrase. A slot ``X*`` takes a list, ``Y?`` may be left out; ``Ids: int64[N, 1]`` declares dtype,
+            axes and LoD (`InputSpec`).
         outputs: slot -> phrase. A slot ``XShape~`` is for the gradient alone.
         attrs: name -> `Attr`.
         infer: shape rule; it runs while building and while running.

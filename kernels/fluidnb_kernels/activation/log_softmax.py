@@ -49,7 +49,7 @@ def _infer(c: Context) -> None:
 
 @op(
     "log_softmax",
-    inputs={"X": "logits, at least one dimension"},
+    inputs={"X: float[…, classes]": "logits"},
     outputs={"Out": "logarithms of probabilities, of the shape of X"},
     attrs={"axis": Attr("int", -1, "the dimension along which probabilities sum to one")},
     infer=_infer,

@@ -46,7 +46,7 @@ def _apart(b: Binder) -> tuple[tuple[int, ...], tuple[int, ...], int]:
 
 @op(
     "maxout",
-    inputs={"X": "[N, channels, …]"},
+    inputs={"X: float[N, channels, …]": ""},
     outputs={"Out": "[N, channels / groups, …]"},
     attrs={
         "groups": Attr("int", doc="how many channels become one", gt=1),

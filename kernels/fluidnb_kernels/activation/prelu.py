@@ -54,7 +54,10 @@ def _slopes(b: Binder) -> Array:
 
 @op(
     "prelu",
-    inputs={"X": "any shape, float", "Alpha": "the slopes below zero: one, one for each channel or each element"},
+    inputs={
+        "X: float": "any shape",
+        "Alpha: float": "the slopes below zero: one, one for each channel or each element",
+    },
     outputs={"Out": "of the shape of X"},
     attrs={
         "mode": Attr("string", "all", "how many slopes there are", enum=MODES),

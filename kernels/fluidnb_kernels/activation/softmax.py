@@ -72,7 +72,7 @@ def _infer(c: Context) -> None:
 
 @op(
     "softmax",
-    inputs={"X": "logits, at least one dimension"},
+    inputs={"X: float[…, classes]": "logits"},
     outputs={"Out": "probabilities, of the shape of X"},
     attrs={
         "axis": Attr("int", -1, "the dimension that sums to one"),

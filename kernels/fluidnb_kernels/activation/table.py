@@ -120,7 +120,7 @@ def define(type: str, row: Row) -> None:
 
     @op(
         type,
-        inputs={"X": "any shape, float"},
+        inputs={"X: float": "any shape"},
         outputs={"Out": row.formula},
         attrs=row.attrs,
         infer=same(),

@@ -72,7 +72,7 @@ def _write_grad(desc: OpDesc, definition: OpDef, no_grad: Collection[str]) -> li
 
 @op(
     "write_to_array",
-    inputs={"X": "a tensor", "I": "int64 of one element: where"},
+    inputs={"X": "a tensor", "I: int64[1]": "the index, from 0"},
     outputs={"Out": "the array; it grows to hold the tensor"},
     infer=_write_infer,
     grad=_write_grad,
@@ -151,7 +151,7 @@ def _read_grad(desc: OpDesc, definition: OpDef, no_grad: Collection[str]) -> lis
 
 @op(
     "read_from_array",
-    inputs={"X": "an array", "I": "int64 of one element: where", "X_W?": "stands for an element never written"},
+    inputs={"X: array": "the array", "I: int64[1]": "the index, from 0", "X_W?": "stands for an element never written"},
     outputs={"Out": "the element"},
     infer=_read_infer,
     grad=_read_grad,
@@ -219,7 +219,7 @@ def _length(c: Context) -> None:
 
 @op(
     "lod_array_length",
-    inputs={"X": "an array"},
+    inputs={"X: array": "the array"},
     outputs={"Out": "int64 [1]: how many elements it has"},
     infer=_length,
     host_only="works on offsets and lengths, which are kept on the host",

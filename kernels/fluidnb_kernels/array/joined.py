@@ -65,7 +65,7 @@ def _layout(b: Binder) -> tuple[list[Array], int, list[int]]:
 
 @op(
     "tensor_array_to_tensor",
-    inputs={"X": "an array of tensors that differ in one size at most"},
+    inputs={"X: array": "tensors that differ in one size at most"},
     outputs={"Out": "all of them, one after another", "OutIndex": "int32: the size of each along the axis"},
     attrs={
         "axis": Attr("int", 0, "the dimension along which they follow each other"),

@@ -62,7 +62,7 @@ def _to_array_infer(c: Context) -> None:
 
 @op(
     "lod_tensor_to_array",
-    inputs={"X": "sequences", **_TABLE},
+    inputs={"X: any lod": "sequences", **_TABLE},
     outputs={"Out": "an array: element t has the t-th row of every sequence that is longer than t"},
     infer=_to_array_infer,
     grad=_grad("array_to_lod_tensor", "X_W"),
@@ -162,7 +162,7 @@ def _gradient(
 @op(
     "array_to_lod_tensor",
     inputs={
-        "X": "an array, its elements as lod_tensor_to_array makes them", **_TABLE,
+        "X: array": "its elements as lod_tensor_to_array creates them", **_TABLE,
         "X_W?": "what Out looks like where elements are missing, in a gradient",
     },
     outputs={"Out": "sequences, in the order that they had before they were ranked"},

@@ -106,8 +106,8 @@ def _infer(c: Context) -> None:
 @op(
     "beam_search_decode",
     inputs={
-        "Ids": "array: the selected_ids of each step of a beam search",
-        "Scores": "array: the selected_scores of each step",
+        "Ids: array": "the selected_ids of each step of a beam search",
+        "Scores: array": "the selected_scores of each step",
     },
     outputs={
         "SentenceIds": "int64 [words], with two levels of LoD: sentences of each source, words of each sentence",

@@ -46,8 +46,8 @@ def _infer(c: Context) -> None:
 @op(
     "gather_tree",
     inputs={
-        "Ids": "int32 or int64 [steps, batch, beams]: the word of each beam at each step",
-        "Parents": "the same shape: which beam of the step before each one goes on from",
+        "Ids: int[steps, batch, beams]": "the word of each beam at each step",
+        "Parents: int[steps, batch, beams]": "the beam of the previous step that each beam continues",
     },
     outputs={"Out": "the same shape: the words of whole sentences"},
     infer=_infer,

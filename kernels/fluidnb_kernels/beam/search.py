@@ -202,10 +202,10 @@ def _set(c: Context, count: int, lod: Any) -> None:
 @op(
     "beam_search",
     inputs={
-        "pre_ids": "int64 [sentences, 1]: their last words",
-        "pre_scores?": "[sentences, 1]: their scores so far; left out, sentences that have ended are not kept",
-        "ids?": "int64 [sentences, candidates]: words that each may go on with; left out: 0, 1, …",
-        "scores": "[sentences, candidates], with two levels of LoD: the sentences of each source",
+        "pre_ids: int64[sentences, 1]": "their last words",
+        "pre_scores?: float[sentences, 1]": "their scores so far; left out, sentences that have ended are not kept",
+        "ids?: int64[sentences, candidates]": "words that each may go on with; left out: 0, 1, …",
+        "scores: float[sentences, candidates] lod 2": "the sentences of each source",
     },
     outputs={
         "selected_ids": "int64 [n, 1]: the words kept; LoD: rows of each source, words kept from each row",

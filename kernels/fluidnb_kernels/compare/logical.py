@@ -34,7 +34,7 @@ def _infer(c: Context) -> None:
 def _define(type: str, formula: str, ufunc: np.ufunc, result: str) -> None:
     @op(
         type,
-        inputs={"X": "bool", "Y": "bool"},
+        inputs={"X: bool": "any shape", "Y: bool": "any shape"},
         outputs={"Out": f"bool: {formula}"},
         infer=_infer,
         inplace=True,
@@ -53,7 +53,7 @@ for _type, _row in ROWS.items():
     _define(_type, *_row)
 
 
-@op("logical_not", inputs={"X": "bool"}, outputs={"Out": "bool: not X"}, infer=same(), inplace=True)
+@op("logical_not", inputs={"X: bool": "any shape"}, outputs={"Out": "bool: not X"}, infer=same(), inplace=True)
 def logical_not(b: Binder) -> None:
     """Out = not X, element by element; Out inherits X's LoD.
 

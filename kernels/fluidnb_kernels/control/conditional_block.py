@@ -52,7 +52,7 @@ class _Taken:
 @op(
     "conditional_block",
     inputs={
-        "Cond*": "bool of one element, or variables that must have data",
+        "Cond*: bool[1] | any": "one element, or variables that must have data",
         "Input*?": "outer variables that the block reads",
     },
     outputs={"Out*?": "outer variables that the block writes", "Scope": "the scope of the run, if there was one"},

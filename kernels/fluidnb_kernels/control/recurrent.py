@@ -135,7 +135,7 @@ def _infer(c: Context) -> None:
 @op(
     "recurrent",
     inputs={
-        "inputs*": "sequences, time first; the block sees one step of each under the same name",
+        "inputs*: any[steps, …]": "sequences, time first; the block sees one step of each under the same name",
         "initial_states*?": "what the memories start with",
         "parameters*?": "outer variables that the block reads",
     },

@@ -20,7 +20,10 @@ def _infer(c: Context) -> None:
 
 @op(
     "while",
-    inputs={"X*?": "outer variables that the block reads", "Condition": "bool of one element, which the block updates"},
+    inputs={
+        "X*?": "outer variables that the block reads",
+        "Condition: bool[1]": "the condition, which the block updates",
+    },
     outputs={"Out*?": "outer variables that the block writes", "StepScopes": "the scope of each iteration"},
     attrs={
         "sub_block": Attr("block", doc="the block to run"),

@@ -31,9 +31,14 @@ _DOC = """Output[n, f, …] = sum of Input · Filter[f] over the channels and el
 
 
 def _define(type: str, rank: int, layout: str, special: str) -> None:
+    sizes = ", ".join("dhw"[-rank:])
+
     @op(
         type,
-        inputs={"Input": "images [n, c, …], or [n, …, c]", "Filter": "[f, c / groups, window…]"},
+        inputs={
+            f"Input: float[n, c, {sizes}]": f"images; [n, {sizes}, c] with channels last",
+            f"Filter: float[f, c / groups, {sizes}]": "windows",
+        },
         outputs={"Output": "[n, f, …], in the layout of Input"},
         attrs=conv_attrs(rank, layout),
         infer=conv_infer,

@@ -32,13 +32,14 @@ _DOC = """Output = the gradient that a convolution with Filter would give to its
 
 
 def _define(type: str, rank: int, layout: str) -> None:
+    sizes = ", ".join("dhw"[-rank:])
     image, window = (1, 1) + (2,) * rank, (1, 1) + (3,) * rank
 
     @op(
         type,
         inputs={
-            "Input": "images [n, c, …], or [n, …, c]",
-            "Filter": "[c, f / groups, window…]",
+            f"Input: float[n, c, {sizes}]": f"images; [n, {sizes}, c] with channels last",
+            f"Filter: float[c, f / groups, {sizes}]": "windows",
             "Bias?": "for other libraries; not taken here",
         },
         outputs={"Output": "[n, f, …], in the layout of Input"},

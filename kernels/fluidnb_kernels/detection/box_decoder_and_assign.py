@@ -79,10 +79,10 @@ def decode(
 @op(
     "box_decoder_and_assign",
     inputs={
-        "PriorBox": "[n, 4]: left, top, right, bottom",
-        "PriorBoxVar": "[4]: factors of the codes",
-        "TargetBox": "[n, 4 · classes]: codes of the box of each class",
-        "BoxScore": "[n, classes]: how likely each class is; class 0 is that of no object",
+        "PriorBox: float[n, 4]": "left, top, right, bottom",
+        "PriorBoxVar: float[4]": "factors of the codes",
+        "TargetBox: float[n, 4 · classes]": "codes of the box of each class",
+        "BoxScore: float[n, classes]": "how likely each class is; class 0 is that of no object",
     },
     outputs={
         "DecodeBox": "[n, 4 · classes]: the boxes",

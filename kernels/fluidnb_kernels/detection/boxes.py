@@ -76,7 +76,7 @@ def _iou_infer(c: Context) -> None:
 
 @op(
     "iou_similarity",
-    inputs={"X": "boxes [n, 4]: left, top, right, bottom", "Y": "boxes [m, 4]"},
+    inputs={"X: float[n, 4]": "boxes: left, top, right, bottom", "Y: float[m, 4]": "boxes"},
     outputs={"Out": "[n, m]"},
     attrs={"box_normalized": Attr("bool", True, "whether boxes end at right and bottom, or behind the pixel there")},
     infer=_iou_infer,
@@ -131,7 +131,10 @@ def clip(x: Array, info: Array, images: Array, out: Array) -> None:
 
 @op(
     "box_clip",
-    inputs={"Input": "boxes [n, …, 4], a sequence for each image", "ImInfo": "[images, 3]: height, width, scale"},
+    inputs={
+        "Input: float[n, …, 4] lod": "boxes; a sequence for each image",
+        "ImInfo: float[images, 3]": "height, width, scale",
+    },
     outputs={"Output": "the shape of Input"},
     infer=_clip_infer,
     dtypes=FLOATS,
@@ -162,7 +165,7 @@ def _polygon_infer(c: Context) -> None:
 
 @op(
     "polygon_box_transform",
-    inputs={"Input": "[n, 2 · corners, h, w]: by how much each place is right of and below its corners"},
+    inputs={"Input: float[n, 2 · corners, h, w]": "by how much each place is right of and below its corners"},
     outputs={"Output": "the shape of Input"},
     infer=_polygon_infer,
     dtypes=FLOATS,
@@ -253,9 +256,9 @@ def decode(prior: Array, spread: Array | None, target: Array, more: float, axis:
 @op(
     "box_coder",
     inputs={
-        "PriorBox": "[m, 4]: left, top, right, bottom",
-        "PriorBoxVar?": "[m, 4]: variances of the priors",
-        "TargetBox": "boxes [n, 4] to encode, or codes [n, m, 4] to decode",
+        "PriorBox: float[m, 4]": "left, top, right, bottom",
+        "PriorBoxVar?: float[m, 4]": "variances of the priors",
+        "TargetBox: float[n, 4] | float[n, m, 4]": "boxes to encode, or codes to decode",
     },
     outputs={"OutputBox": "[n, m, 4]: codes, or boxes"},
     attrs={

@@ -272,13 +272,13 @@ def write(found: Array, label: Array, states: States, batch: Batch, outs: tuple[
 @op(
     "detection_map",
     inputs={
-        "DetectRes": "[detections, 6]: class, score, left, top, right, bottom; a sequence for each image",
-        "Label": "[objects, 5]: class, left, top, right, bottom; or [objects, 6] with 1 for difficult after the class; "
-        "a sequence for each image",
-        "HasState?": "int32 [1]: whether PosCount, TruePos and FalsePos are read; left out, they are not",
-        "PosCount?": "int32 [class_num, 1]: objects of each class so far",
-        "TruePos?": "[n, 2]: score of each detection so far, and 1 if it is right; a sequence for each class",
-        "FalsePos?": "[n, 2]: score of each detection so far, and 1 if it is wrong; a sequence for each class",
+        "DetectRes: float[detections, 6] lod": "class, score, left, top, right, bottom; a sequence for each image",
+        "Label: float[objects, 5] lod | float[objects, 6] lod":
+            "class, 1 for difficult (of 6 columns), left, top, right, bottom; a sequence for each image",
+        "HasState?: int32[1]": "whether PosCount, TruePos and FalsePos are read; left out, they are not",
+        "PosCount?: int32[class_num, 1]": "objects of each class so far",
+        "TruePos?: float[n, 2] lod": "score of each detection so far, and 1 if it is right; a sequence for each class",
+        "FalsePos?: float[n, 2] lod": "score of each detection so far, and 1 if it is wrong; a sequence for each class",
     },
     outputs={
         "AccumPosCount": "PosCount with this batch",

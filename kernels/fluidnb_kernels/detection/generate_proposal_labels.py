@@ -170,11 +170,11 @@ def write_labelled(stream: Any, operands: tuple[Any, ...], outs: tuple[Array | N
 @op(
     "generate_proposal_labels",
     inputs={
-        "RpnRois": "[regions, 4]: left, top, right, bottom; a sequence for each image",
-        "GtClasses": "int32 [objects, 1]: their classes; a sequence for each image",
-        "IsCrowd": "int32 [objects, 1]: 1 for a crowd; a sequence for each image",
-        "GtBoxes": "[objects, 4]: boxes in the image as it was; a sequence for each image",
-        "ImInfo": "[images, 3]: height, width, and how much larger the network sees the image",
+        "RpnRois: float[regions, 4] lod": "left, top, right, bottom; a sequence for each image",
+        "GtClasses: int32[objects, 1] lod": "their classes; a sequence for each image",
+        "IsCrowd: int32[objects, 1] lod": "1 for a crowd; a sequence for each image",
+        "GtBoxes: float[objects, 4] lod": "boxes in the image as it was; a sequence for each image",
+        "ImInfo: float[images, 3]": "height, width, and how much larger the network sees the image",
     },
     outputs={
         "Rois": "[examples, 4]; a sequence for each image",

@@ -190,11 +190,11 @@ def write_proposed(operands: tuple[Array, ...], limits: Limits, outs: tuple[Arra
 @op(
     "generate_proposals",
     inputs={
-        "Scores": "[images, anchors, height, width]: how sure the network is of an object",
-        "BboxDeltas": "[images, 4 · anchors, height, width]: boxes as deltas of the anchors",
-        "ImInfo": "[images, 3]: height, width, and how much larger the network sees the image",
-        "Anchors": "[height, width, anchors, 4]: left, top, right, bottom",
-        "Variances": "the shape of Anchors: factors of the deltas",
+        "Scores: float[images, anchors, height, width]": "how sure the network is of an object",
+        "BboxDeltas: float[images, 4 · anchors, height, width]": "boxes as deltas of the anchors",
+        "ImInfo: float[images, 3]": "height, width, and how much larger the network sees the image",
+        "Anchors: float[height, width, anchors, 4]": "left, top, right, bottom",
+        "Variances: float[height, width, anchors, 4]": "factors of the deltas",
     },
     outputs={
         "RpnRois": "[regions, 4]; a sequence for each image",

@@ -105,7 +105,7 @@ def write_distributed(rois: Array, how: tuple[int, int, int, int], outs: list[Ar
 
 @op(
     "distribute_fpn_proposals",
-    inputs={"FpnRois": "[regions, 4]: left, top, right, bottom; a sequence for each image"},
+    inputs={"FpnRois: float[regions, 4] lod": "left, top, right, bottom; a sequence for each image"},
     outputs={
         "MultiFpnRois*": "[regions, 4] for each level; a sequence for each image",
         "RestoreIndex": "int32 [1, regions]: the row of each region when those of all levels follow each other",
@@ -216,8 +216,8 @@ def write_collected(
 @op(
     "collect_fpn_proposals",
     inputs={
-        "MultiLevelRois*": "[regions, 4] for each level; a sequence for each image",
-        "MultiLevelScores*": "[regions, 1] for each level: their scores; a sequence for each image",
+        "MultiLevelRois*: float[regions, 4] lod": "regions of each level; a sequence for each image",
+        "MultiLevelScores*: float[regions, 1] lod": "their scores on each level; a sequence for each image",
     },
     outputs={"FpnRois": "[regions, 4]; a sequence for each image"},
     attrs={"post_nms_topN": Attr("int", doc="how many regions of all images stay", gt=0)},

@@ -183,12 +183,12 @@ def write_masks(
 @op(
     "generate_mask_labels",
     inputs={
-        "ImInfo": "[images, 3]: height, width, and how much larger the network sees the image",
-        "GtClasses": "int32 [objects, 1]: their classes; a sequence for each image",
-        "IsCrowd": "int32 [objects, 1]: 1 for a crowd, which has no mask; a sequence for each image",
-        "GtSegms": "[corners, 2]: x and y; sequences of images, of objects, of polygons",
-        "Rois": "[regions, 4]: left, top, right, bottom; a sequence for each image",
-        "LabelsInt32": "int32 [regions, 1]: the class of each, 0 for none; a sequence for each image",
+        "ImInfo: float[images, 3]": "height, width, and how much larger the network sees the image",
+        "GtClasses: int32[objects, 1] lod": "their classes; a sequence for each image",
+        "IsCrowd: int32[objects, 1] lod": "1 for a crowd, which has no mask; a sequence for each image",
+        "GtSegms: float[corners, 2] lod 3": "x and y; sequences of images, of objects, of polygons",
+        "Rois: float[regions, 4] lod": "left, top, right, bottom; a sequence for each image",
+        "LabelsInt32: int32[regions, 1] lod": "the class of each, 0 for none; a sequence for each image",
     },
     outputs={
         "MaskRois": "[masks, 4]: the regions that learn; a sequence for each image",

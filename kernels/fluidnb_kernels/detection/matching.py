@@ -84,7 +84,7 @@ def _match_infer(c: Context) -> None:
 
 @op(
     "bipartite_match",
-    inputs={"DistMat": "[objects, priors]: how near they are; a sequence for each image, or one image"},
+    inputs={"DistMat: float[objects, priors]": "how near they are; a sequence for each image, or one image"},
     outputs={
         "ColToRowMatchIndices": "int32 [images, priors]: the object of each prior, counted in its image; -1 for none",
         "ColToRowMatchDist": "the same shape: how near they are; 0 for none",
@@ -227,10 +227,10 @@ def _check_mining(a: Any) -> str | None:
 @op(
     "mine_hard_examples",
     inputs={
-        "ClsLoss": "[images, priors]: losses of the classes",
-        "LocLoss?": "[images, priors]: losses of the places",
-        "MatchIndices": "int32 [images, priors]: the object of each prior, -1 for none",
-        "MatchDist": "[images, priors]: how near they are",
+        "ClsLoss: float[images, priors]": "losses of the classes",
+        "LocLoss?: float[images, priors]": "losses of the places",
+        "MatchIndices: int32[images, priors]": "the object of each prior, -1 for none",
+        "MatchDist: float[images, priors]": "how near they are",
     },
     outputs={
         "NegIndices": "int32 [negatives, 1]: priors that learn that there is nothing; a sequence for each image",

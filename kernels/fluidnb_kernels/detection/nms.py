@@ -228,9 +228,9 @@ def _define(type: str, empty: str, more: dict[str, str]) -> None:
     @op(
         type,
         inputs={
-            "BBoxes": "[images, n, 4]: left, top, right, bottom; [images, n, 8, 16, 24 or 32]: x and y of each corner; "
-            "or [n, classes, 4], a sequence for each image",
-            "Scores": "[images, classes, n], or [n, classes]",
+            "BBoxes: float[images, n, corners] | float[n, classes, 4] lod":
+                "left, top, right, bottom; or x and y of each of 4, 8, 12 or 16 corners",
+            "Scores: float[images, classes, n] | float[n, classes]": "scores",
         },
         outputs={"Out": "[boxes, 6, for polygons 10 or more], a sequence for each image", **more},
         attrs={

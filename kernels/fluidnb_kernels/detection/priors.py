@@ -51,7 +51,7 @@ class Places:
         return np.clip(out, 0, 1) if self.inside else out
 
 
-_IMAGES = {"Input": "feature map [n, c, h, w]", "Image": "images [n, c, height, width]"}
+_IMAGES = {"Input: float[n, c, h, w]": "feature map", "Image: float[n, c, height, width]": "images"}
 _BOXES = {
     "Boxes": "[h, w, priors, 4]: left, top, right, bottom as parts of the image",
     "Variances": "the shape of Boxes",
@@ -271,7 +271,7 @@ def _anchors(c: Context) -> Places:
 
 @op(
     "anchor_generator",
-    inputs={"Input": "feature map [n, c, h, w]"},
+    inputs={"Input: float[n, c, h, w]": "feature map"},
     outputs={
         "Anchors": "[h, w, anchors, 4]: left, top, right, bottom in pixels",
         "Variances": "the shape of Anchors",

@@ -12,7 +12,7 @@ from fluidnb.op import Attr, Binder, Context, default_grad, grad_op, kernel, op
 from fluidnb_kernels.cuda import CTYPES, Source, ctype
 from fluidnb_kernels.cuda.rows import by_rows
 from fluidnb_kernels.cuda.wide import wide_dtype, writing_as, written_as
-from fluidnb_kernels.detection.regions import ATTRS, INPUTS, check_regions, counts_of, images_of
+from fluidnb_kernels.detection.regions import ATTRS, REGIONS, check_regions, counts_of, images_of
 from fluidnb_kernels.detection.regions_on_cuda import boxes, owners
 from fluidnb_kernels.emit import FLOATS
 from fluidnb_kernels.tensor.moves import fill
@@ -124,7 +124,7 @@ def _infer(c: Context) -> None:
 
 @op(
     "psroi_pool",
-    inputs=INPUTS | {"X": "images [n, output_channels · pooled_height · pooled_width, h, w]"},
+    inputs={"X: float[n, output_channels · pooled_height · pooled_width, h, w]": "images"} | REGIONS,
     outputs={"Out": "[regions, output_channels, pooled_height, pooled_width]"},
     attrs={**ATTRS, "output_channels": Attr("int", doc="channels of Out", gt=0)},
     infer=_infer,

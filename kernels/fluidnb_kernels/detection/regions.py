@@ -12,11 +12,11 @@ from fluidnb_kernels.sequences import require_lod
 Array = Any
 
 #: Slots of regions.
-INPUTS = {
-    "X": "images [n, c, h, w]",
-    "ROIs": "[regions, 4]: left, top, right, bottom; a sequence for each image",
-    "RoisNum?": "integers [n]: how many regions each image has, instead of sequences",
+REGIONS = {
+    "ROIs: float[regions, 4] lod": "left, top, right, bottom; a sequence for each image",
+    "RoisNum?: int[n]": "how many regions each image has, instead of sequences",
 }
+INPUTS = {"X: float[n, c, h, w]": "images"} | REGIONS
 
 #: Attributes of regions.
 ATTRS = {

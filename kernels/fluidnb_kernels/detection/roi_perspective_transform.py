@@ -162,8 +162,9 @@ def warp_grad(g: Array, rois: Array, counts: Array, scale: float, dx: Array) -> 
 @op(
     "roi_perspective_transform",
     inputs={
-        "X": "images [n, c, h, w]",
-        "ROIs": "[regions, 8]: x and y of four corners, from the top left one clockwise; a sequence for each image",
+        "X: float[n, c, h, w]": "images",
+        "ROIs: float[regions, 8] lod":
+            "x and y of four corners, from the top left one clockwise; a sequence for each image",
     },
     outputs={"Out": "[regions, c, transformed_height, transformed_width]"},
     attrs={

@@ -152,10 +152,10 @@ def write_assigned(stream: Any, operands: tuple[Any, ...], outs: tuple[Array | N
 @op(
     "rpn_target_assign",
     inputs={
-        "Anchor": "[anchors, 4]: left, top, right, bottom",
-        "GtBoxes": "[objects, 4]: boxes in the image as it was; a sequence for each image",
-        "IsCrowd": "int32 [objects, 1]: 1 for a crowd, which does not count; a sequence for each image",
-        "ImInfo": "[images, 3]: height, width, and how much larger the network sees the image",
+        "Anchor: float[anchors, 4]": "left, top, right, bottom",
+        "GtBoxes: float[objects, 4] lod": "boxes in the image as it was; a sequence for each image",
+        "IsCrowd: int32[objects, 1] lod": "1 for a crowd, which does not count; a sequence for each image",
+        "ImInfo: float[images, 3]": "height, width, and how much larger the network sees the image",
     },
     outputs={
         "LocationIndex": "int32 [boxes]: the anchors that learn boxes; a sequence for each image",

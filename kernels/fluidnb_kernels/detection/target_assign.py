@@ -104,9 +104,9 @@ def assign(
 @op(
     "target_assign",
     inputs={
-        "X": "targets [objects, priors or 1, width]; a sequence for each image",
-        "MatchIndices": "int32 [images, priors]: the object of each prior, counted within its image; -1 for none",
-        "NegIndices?": "int32 [negatives, 1]: priors that learn the background; a sequence for each image",
+        "X: float[objects, priors or 1, width] lod": "targets; a sequence for each image",
+        "MatchIndices: int32[images, priors]": "the object of each prior, counted within its image; -1 for none",
+        "NegIndices?: int32[negatives, 1] lod": "priors that learn the background; a sequence for each image",
     },
     outputs={
         "Out": "[images, priors, width]: the target of each prior",

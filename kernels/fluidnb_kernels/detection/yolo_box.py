@@ -139,8 +139,8 @@ def _head(c: Context) -> Head:
 @op(
     "yolo_box",
     inputs={
-        "X": "[n, anchors · (5 + classes), h, w]: for each anchor x, y, width, height, confidence, classes",
-        "ImgSize": "int32 [n, 2]: heights and widths of the images",
+        "X: float[n, anchors · (5 + classes), h, w]": "for each anchor x, y, width, height, confidence, classes",
+        "ImgSize: int32[n, 2]": "heights and widths of the images",
     },
     outputs={"Boxes": "[n, anchors · h · w, 4]: left, top, right, bottom", "Scores": "[n, anchors · h · w, classes]"},
     attrs={

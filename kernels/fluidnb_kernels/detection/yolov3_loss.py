@@ -140,10 +140,10 @@ def _task(b: Binder) -> Task:
 @op(
     "yolov3_loss",
     inputs={
-        "X": "[n, anchors · (5 + classes), size, size]: for each anchor x, y, width, height, confidence, classes",
-        "GTBox": "[n, objects, 4]: middle and size as parts of the image; size 0 for no object",
-        "GTLabel": "int32 [n, objects]: classes",
-        "GTScore?": "[n, objects]: how much each object counts; 1 where it is left out",
+        "X: float[n, anchors · (5 + classes), size, size]": "for each anchor x, y, width, height, confidence, classes",
+        "GTBox: float[n, objects, 4]": "middle and size as parts of the image; size 0 for no object",
+        "GTLabel: int32[n, objects]": "classes",
+        "GTScore?: float[n, objects]": "how much each object counts; 1 where it is left out",
     },
     outputs={
         "Loss": "[n]",

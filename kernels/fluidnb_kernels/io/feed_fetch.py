@@ -30,7 +30,7 @@ def take(held: LoDTensorArray, column: int, out: Array) -> None:
 
 @op(
     "feed",
-    inputs={"X": "the list of fed values"},
+    inputs={"X: list": "the fed values"},
     outputs={"Out": "one of them"},
     attrs={"col": Attr("int", doc="which", ge=0)},
     guard=_fed,

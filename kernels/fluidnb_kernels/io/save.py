@@ -70,7 +70,10 @@ def _emit(b: Binder) -> None:
     b(save_file, *options, tuple(b.lods("X")), *b.all("X"))
 
 
-@op("save", inputs={"X": "a tensor or SelectedRows"}, attrs=ATTRS, side_effect=True, host_only="reads or writes files")
+@op(
+    "save", inputs={"X: any | rows": "a tensor or SelectedRows"}, attrs=ATTRS, side_effect=True,
+    host_only="reads or writes files",
+)  # fmt: skip
 def save(b: Binder) -> None:
     """Write X into the file ``file_path``, in Paddle's format; as ``.npy`` in numpy's.
 

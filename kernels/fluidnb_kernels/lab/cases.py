@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from fluidnb.errors import FluidError, OpValueError
-from fluidnb.op import EMPTY, GRAD, Binder, Clock, OpDef, OpDesc, check_desc, get_op, has_op, make_grad
+from fluidnb.op import EMPTY, GRAD, Binder, Clock, InputSpec, OpDef, OpDesc, Slot, check_desc, get_op, has_op, make_grad
 from fluidnb.op.attr import REQUIRED
 from fluidnb.runtime import Scope
 from fluidnb.runtime.compile.lowering import PlanOp
@@ -311,7 +311,7 @@ def _random(
     for slot in definition.inputs.values():
         if slot.dispensable:
             continue
-        kind = np_dtype(next((d for d in ("int64", "int32", "bool") if d in slot.doc), dtype))
+        kind = np_dtype(_dtype_of(slot, dtype))
         names = [f"{slot.name}_{i}" for i in range(2)] if slot.duplicable else [slot.name]
         row = []
         for name in names:
@@ -321,6 +321,14 @@ def _random(
                 array = rng.uniform(low, high, shape).astype(kind)
             row.append((name, LoDTensor(array)))
         yield slot.name, row
+
+
+def _dtype_of(slot: Slot, floating: str) -> str:
+    """The dtype on which a slot is tried; ``floating`` where it does not want integers or bools."""
+    spec = slot.specs[0] if slot.specs else InputSpec()
+    if spec.dtype_class == "int":
+        return "int64" if spec.dtype == "int" else spec.dtype
+    return "bool" if spec.dtype_class == "bool" else floating
 
 
 def _cast(value: Any, dtype: str) -> Any:

@@ -48,8 +48,8 @@ def _shrunk(b: Binder) -> int:
     "shrink_rnn_memory",
     inputs={
         "X": "a row, or a sequence, for each sequence that was still going on, in the order of the table",
-        "RankTable": "a table that lod_rank_table made",
-        "I": "int64 of one element: the step, from 0",
+        "RankTable: table": "the table of lod_rank_table",
+        "I: int64[1]": "the step, from 0",
     },
     outputs={"Out": "those whose sequences are longer than I"},
     infer=_shrink_infer,

@@ -14,7 +14,7 @@ Array = Any
 
 @op(
     "lod_rank_table",
-    inputs={"X": "sequences"},
+    inputs={"X: any lod": "sequences"},
     outputs={"Out": "their table: (index, length), the longest first"},
     attrs={"level": Attr("int", 0, "the level whose sequences are ranked", ge=0)},
     dtype_slot="X",
@@ -80,7 +80,7 @@ def _one(c: Context) -> None:
 
 @op(
     "max_sequence_len",
-    inputs={"RankTable": "a table that lod_rank_table made"},
+    inputs={"RankTable: table": "the table of lod_rank_table"},
     outputs={"Out": "int64 [1]: the length of the longest sequence"},
     infer=_one,
     host_only="works on offsets and lengths, which are kept on the host",

@@ -14,7 +14,7 @@ from fluidnb_kernels.sequence import maps
 
 Array = Any
 
-_READS = {"X": "sequences, or a row for each", "RankTable": "a table that lod_rank_table made"}
+_READS = {"X": "sequences, or a row for each", "RankTable: table": "the table of lod_rank_table"}
 
 
 def ranks(b: Binder) -> Any:

@@ -119,7 +119,7 @@ def _split_grad(desc: OpDesc, definition: OpDef, no_grad: Collection[str]) -> li
 
 @op(
     "split_lod_tensor",
-    inputs={"X": "rows, or sequences", "Mask": "bool [N] or [N, 1], one for each row or sequence"},
+    inputs={"X": "rows, or sequences", "Mask: bool[N] | bool[N, 1]": "one for each row or sequence"},
     outputs={"OutTrue": "those marked True", "OutFalse": "the others"},
     attrs=_LEVEL,
     infer=_split_infer,
@@ -236,7 +236,7 @@ for _type, _doc in (
         _type,
         inputs={
             "X": "what was split: the levels of its LoD above ``level`` are those of Out",
-            "Mask": "bool [N] or [N, 1], one for each row or sequence",
+            "Mask: bool[N] | bool[N, 1]": "one for each row or sequence",
             "InTrue": "what belongs where Mask holds; nothing where it never does",
             "InFalse": "what belongs elsewhere",
         },

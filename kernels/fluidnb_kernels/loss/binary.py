@@ -41,7 +41,7 @@ def _terms(b: Binder) -> tuple[Array, Array, Array]:
 
 @op(
     "log_loss",
-    inputs={"Predicted": "probabilities [N, 1]", "Labels": "0 or 1, [N, 1]"},
+    inputs={"Predicted: float[N, 1]": "probabilities", "Labels: float[N, 1]": "0 or 1"},
     outputs={"Loss": "the loss of each row"},
     attrs={"epsilon": Attr("float", doc="keeps logarithms finite")},
     infer=_each("Predicted", "Labels", "Loss"),
@@ -83,7 +83,7 @@ def _signs(b: Binder) -> Array:
 
 @op(
     "hinge_loss",
-    inputs={"Logits": "scores [N, 1]", "Labels": "0 or 1, [N, 1]"},
+    inputs={"Logits: float[N, 1]": "scores", "Labels: float[N, 1]": "0 or 1"},
     outputs={"Loss": "the loss of each row"},
     infer=_each("Logits", "Labels", "Loss"),
     grad=default_grad("Logits", "Labels", "Loss@GRAD", wrt=["Logits"]),
@@ -137,7 +137,11 @@ def _finish(b: Binder, t: Array, out: Array) -> None:
 
 @op(
     "sigmoid_cross_entropy_with_logits",
-    inputs={"X": "logits, any shape", "Label": "probabilities, same shape", "pos_weight?": "Paddle 2: weights"},
+    inputs={
+        "X: float": "logits, any shape",
+        "Label: float": "probabilities, same shape",
+        "pos_weight?": "Paddle 2: weights",
+    },
     outputs={"Out": "the loss of each element"},
     attrs={
         "normalize": Attr("bool", False, "divide by the number of elements that are not ignored"),

@@ -32,7 +32,7 @@ def _labels(b: Binder, n: int, classes: int) -> tuple[Array, Array]:
 
 @op(
     "cross_entropy2",
-    inputs={"X": "probabilities [..., classes]", "Label": "int64 [..., 1]"},
+    inputs={"X: float[…, classes]": "probabilities", "Label: int64[…, 1]": ""},
     outputs={
         "Y": "the loss of each row [..., 1]",
         "XShape~": "no elements: [0, the shape of X]",

@@ -124,9 +124,9 @@ def walk(x: Array, w: Array, bias: Array | None, ways: tuple[Any, ...], pre: Arr
 @op(
     "hierarchical_sigmoid",
     inputs={
-        "X": "[N, D]", "W": "a vector for each inner node of the tree, [num_classes - 1, D]",
-        "Label": "int64 [N, 1] or [N]: classes", "PathTable?": "int64 [N, L]: nodes on the way, -1 at its end",
-        "PathCode?": "int64 [N, L]: 0 or 1 at each node", "Bias?": "a number for each node",
+        "X: float[N, D]": "", "W: float[num_classes - 1, D]": "a vector for each inner node of the tree",
+        "Label: int64[N, 1] | int64[N]": "classes", "PathTable?: int64[N, L]": "nodes on the way, -1 at its end",
+        "PathCode?: int64[N, L]": "0 or 1 at each node", "Bias?: float": "a number for each node",
     },
     outputs={
         "Out": "[N, 1]: the cost of each row", "PreOut~": "[N, L]: log(1 + exp(logit)) at each node",

@@ -33,7 +33,7 @@ def _divisor(b: Binder, x: Array) -> int:
 
 @op(
     "kldiv_loss",
-    inputs={"X": "logarithms of probabilities, any shape", "Target": "probabilities, same shape"},
+    inputs={"X: float": "logarithms of probabilities, any shape", "Target: float": "probabilities, same shape"},
     outputs={"Loss": "the terms, or [1] their sum or mean"},
     attrs={
         "reduction": Attr("string", "mean", "none, sum, mean over elements, or batchmean over rows", enum=REDUCTIONS)

@@ -31,8 +31,8 @@ def _infer(c: Context) -> None:
 @op(
     "label_smooth",
     inputs={
-        "X": "a distribution over classes in each row [N, classes]",
-        "PriorDist?": "[1, classes]; default all equal",
+        "X: float[N, classes]": "a distribution over classes in each row",
+        "PriorDist?: float[1, classes]": "default all equal",
     },
     outputs={"Out": "the mixtures, of its shape"},
     attrs={"epsilon": Attr("float", 0.0, "the share of the prior distribution")},

@@ -158,9 +158,9 @@ def _sampler(b: Binder) -> tuple[Any, ...]:
 @op(
     "nce",
     inputs={
-        "Input": "[N, D]", "Label": "int64 [N, T]: true classes", "Weight": "[num_total_classes, D]",
-        "Bias?": "[num_total_classes]", "SampleWeight?": "[N, 1]: what a row counts",
-        "CustomDistProbs?": "probability of each class, for sampler 2", "CustomDistAlias?": "not needed here",
+        "Input: float[N, D]": "", "Label: int64[N, T]": "true classes", "Weight: float[num_total_classes, D]": "",
+        "Bias?: float[num_total_classes]": "", "SampleWeight?: float[N, 1]": "what a row counts",
+        "CustomDistProbs?: float": "probability of each class, for sampler 2", "CustomDistAlias?": "not needed here",
         "CustomDistAliasProbs?": "not needed here",
     },
     outputs={

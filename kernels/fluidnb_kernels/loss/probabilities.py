@@ -30,7 +30,7 @@ def _bce_infer(c: Context) -> None:
 
 @op(
     "bce_loss",
-    inputs={"X": "probabilities, any shape", "Label": "0 to 1, same shape"},
+    inputs={"X: float": "probabilities, any shape", "Label: float": "0 to 1, same shape"},
     outputs={"Out": "the loss of each element"},
     infer=_bce_infer,
     grad=default_grad("X", "Label", "Out@GRAD", wrt=["X"]),
@@ -134,8 +134,9 @@ def nll(x: Array, label: Array, weight: Array | None, ignored: int, reduction: s
 @op(
     "nll_loss",
     inputs={
-        "X": "logarithms of probabilities, [N, C] or [N, C, H, W]", "Label": "int64 [N] or [N, H, W]",
-        "Weight?": "what each class counts, [C]",
+        "X: float[N, C] | float[N, C, H, W]": "logarithms of probabilities",
+        "Label: int64[N] | int64[N, H, W]": "classes",
+        "Weight?: float[C]": "what each class counts",
     },
     outputs={"Out": "[1], or the loss of each label", "Total_weight": "[1]: the sum of the labels' weights"},
     attrs={

@@ -29,7 +29,11 @@ def _pair_infer(c: Context) -> None:
 
 @op(
     "rank_loss",
-    inputs={"Label": "[N, 1]: 1 where left should come first, 0 where right", "Left": "scores", "Right": "scores"},
+    inputs={
+        "Label: float[N, 1]": "1 where left should come first, 0 where right",
+        "Left: float[N, 1]": "scores",
+        "Right: float[N, 1]": "scores",
+    },
     outputs={"Out": "the loss of each pair"},
     infer=_pair_infer,
     grad=default_grad("Label", "Left", "Right", "Out@GRAD", wrt=["Left", "Right"]),
@@ -70,7 +74,11 @@ def _margin_infer(c: Context) -> None:
 
 @op(
     "margin_rank_loss",
-    inputs={"X1": "scores [N, 1]", "X2": "scores [N, 1]", "Label": "1 where X1 should be larger, -1 where X2"},
+    inputs={
+        "X1: float[N, 1]": "scores",
+        "X2: float[N, 1]": "scores",
+        "Label: float[N, 1]": "1 where X1 should be larger, -1 where X2",
+    },
     outputs={"Activated~": "1 where the loss is not 0, else 0", "Out": "the loss of each pair"},
     attrs={"margin": Attr("float", 0.0, "by how much it should be larger")},
     infer=_margin_infer,
@@ -130,7 +138,7 @@ def _gaps(b: Binder) -> tuple[Array, Array]:
 
 @op(
     "bpr_loss",
-    inputs={"X": "scores [N, classes]", "Label": "int64 [N, 1]: the class that should come first"},
+    inputs={"X: float[N, classes]": "scores", "Label: int64[N, 1]": "the class that should come first"},
     outputs={"Y": "the loss of each row [N, 1]"},
     infer=_bpr_infer,
     grad=default_grad("X", "Label", "Y@GRAD", wrt=["X"]),

@@ -42,7 +42,7 @@ def _huber_infer(c: Context) -> None:
 
 @op(
     "huber_loss",
-    inputs={"X": "predictions [N, 1]", "Y": "targets, same shape"},
+    inputs={"X: float[N, 1]": "predictions", "Y: float": "targets, same shape"},
     outputs={"Residual~": "Y - X", "Out": "the loss of each element"},
     attrs={"delta": Attr("float", doc="where the parabola becomes a line")},
     infer=_huber_infer,
@@ -98,7 +98,7 @@ def _signs(b: Binder) -> Array:
 
 @op(
     "modified_huber_loss",
-    inputs={"X": "scores [N, 1]", "Y": "0 or 1, same shape"},
+    inputs={"X: float[N, 1]": "scores", "Y: float": "0 or 1, same shape"},
     outputs={"IntermediateVal~": "X · (2 · Y - 1)", "Out": "the loss of each element"},
     infer=_modified_infer,
     grad=default_grad("IntermediateVal", "Y", "Out@GRAD", wrt=["X"]),
@@ -162,10 +162,10 @@ def _smooth_infer(c: Context) -> None:
 @op(
     "smooth_l1_loss",
     inputs={
-        "X": "predictions [N, …]",
-        "Y": "targets, same shape",
-        "InsideWeight?": "factors of the differences",
-        "OutsideWeight?": "factors of the losses",
+        "X: float[N, …]": "predictions",
+        "Y: float": "targets, same shape",
+        "InsideWeight?: float": "factors of the differences",
+        "OutsideWeight?: float": "factors of the losses",
     },
     outputs={"Diff~": "the weighted differences", "Out": "[N, 1]: the loss of each row"},
     attrs={"sigma": Attr("float", 1.0, "where the parabola becomes a line: at 1 / sigma²", gt=0)},

@@ -153,9 +153,9 @@ def gather(logits: Array, samples: Array, chance: Array, true: int, remove: bool
 @op(
     "sample_logits",
     inputs={
-        "Logits": "[N, classes]", "Labels": "int64 [N, T]: true classes",
-        "CustomizedSamples?": "int64 [N, T + S]: true classes and samples, instead of drawing",
-        "CustomizedProbabilities?": "[N, T + S]: how often each is expected among the samples",
+        "Logits: float[N, classes]": "", "Labels: int64[N, T]": "true classes",
+        "CustomizedSamples?: int64[N, T + S]": "true classes and samples, instead of drawing",
+        "CustomizedProbabilities?: float[N, T + S]": "how often each is expected among the samples",
     },
     outputs={
         "Samples~": "int64 [N, T + S]: true classes, then samples, the same for all rows",

@@ -114,8 +114,8 @@ def _labels(b: Binder, shape: tuple[int, int, int]) -> tuple[Array, Array]:
 @op(
     "softmax_with_cross_entropy",
     inputs={
-        "Logits": "any shape, float",
-        "Label": "int64, size 1 along axis; or probabilities like Logits with soft_label",
+        "Logits: float": "any shape",
+        "Label: int64 | float": "classes, size 1 along axis; or with soft_label probabilities like Logits",
     },
     outputs={"Softmax~": "probabilities, of the shape of Logits", "Loss": "the loss of each row, size 1 along axis"},
     attrs={

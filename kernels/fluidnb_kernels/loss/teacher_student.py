@@ -69,8 +69,8 @@ def slopes(x: Array, label: Array, grad: Array, low: float, high: float, out: Ar
 @op(
     "teacher_student_sigmoid_loss",
     inputs={
-        "X": "logits [N, 1]",
-        "Label": "[N, 1]: -2 no click, -1 a click; with a teacher its value in [0, 1), plus 1 for a click",
+        "X: float[N, 1]": "logits",
+        "Label: float[N, 1]": "-2 no click, -1 a click; with a teacher its value in [0, 1), plus 1 for a click",
     },
     outputs={"Y": "the loss of each row"},
     attrs={

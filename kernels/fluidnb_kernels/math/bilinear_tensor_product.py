@@ -59,7 +59,7 @@ def _halves(b: Binder, table: Array) -> Array:
 
 @op(
     "bilinear_tensor_product",
-    inputs={"X": "[n, d]", "Y": "[n, e]", "Weight": "[size, d, e]", "Bias?": "[1, size]"},
+    inputs={"X: float[n, d]": "", "Y: float[n, e]": "", "Weight: float[size, d, e]": "", "Bias?: float[1, size]": ""},
     outputs={"Out": "[n, size]"},
     infer=_infer,
     grad=default_grad("X", "Y", "Weight", "Out@GRAD"),

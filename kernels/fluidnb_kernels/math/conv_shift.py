@@ -46,7 +46,7 @@ def _sum(b: Binder, around: Array, weights: Array, out: Array) -> None:
 
 @op(
     "conv_shift",
-    inputs={"X": "[n, m]", "Y": "[n, k], k odd and not larger than m"},
+    inputs={"X: float[n, m]": "", "Y: float[n, k]": "k odd and not larger than m"},
     outputs={"Out": "[n, m]"},
     infer=_infer,
     grad=default_grad("X", "Y", "Out@GRAD"),

@@ -46,7 +46,7 @@ def _dot_infer(c: Context) -> None:
 
 @op(
     "dot",
-    inputs={"X": "[N] or [M, N]", "Y": "same shape"},
+    inputs={"X: float[N] | float[M, N]": "vectors", "Y": "same shape"},
     outputs={"Out": "[1] or [M]: the products of rows"},
     infer=_dot_infer,
     grad=default_grad("X", "Y", "Out@GRAD"),
@@ -118,7 +118,7 @@ def _down(b: Binder, t: Array, out: Array) -> None:
 
 @op(
     "cos_sim",
-    inputs={"X": "[N, D]", "Y": "[N, D], or [1, D] for all rows"},
+    inputs={"X: float[N, D]": "", "Y: float[N, D]": "1 row for all"},
     outputs={"Out": "[N, 1]: cosines", "XNorm~": "[N, 1]: lengths of the rows of X", "YNorm~": "lengths of those of Y"},
     infer=_cos_infer,
     grad=default_grad("X", "Y", "XNorm", "YNorm", "Out", "Out@GRAD"),
@@ -168,7 +168,7 @@ def _distance_infer(c: Context) -> None:
 
 @op(
     "squared_l2_distance",
-    inputs={"X": "[N, D]", "Y": "[N, D], or [1, D] for all rows"},
+    inputs={"X: float[N, D]": "", "Y: float[N, D]": "1 row for all"},
     outputs={"sub_result~": "X - Y, a row for each of X", "Out": "[N, 1]: squares of distances"},
     infer=_distance_infer,
     grad=default_grad("X", "Y", "sub_result", "Out@GRAD"),

@@ -47,7 +47,7 @@ def products(left: Array, right: Array, turned: bool, out: Array) -> None:
 
 @op(
     "fsp",
-    inputs={"X": "features [N, C1, H, W]", "Y": "features [N, C2, H, W]"},
+    inputs={"X: float[N, C1, H, W]": "features", "Y: float[N, C2, H, W]": "features"},
     outputs={"Out": "[N, C1, C2]"},
     infer=_infer,
     grad=default_grad("X", "Y", "Out@GRAD"),

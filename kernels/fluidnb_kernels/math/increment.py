@@ -28,7 +28,7 @@ def _back(desc: OpDesc, definition: OpDef, no_grad: Collection[str]) -> list[OpD
 
 @op(
     "increment",
-    inputs={"X": "one element"},
+    inputs={"X: any[1]": "one element"},
     outputs={"Out": "X + step; often X itself"},
     attrs={"step": Attr("float", 1.0, "what is added")},
     infer=_infer,

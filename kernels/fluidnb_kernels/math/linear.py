@@ -64,7 +64,7 @@ def _times(b: Binder, name: str, x: Array) -> Array:
 
 @op(
     "addmm",
-    inputs={"Input": "[m, n], or 1 in their place", "X": "[m, k]", "Y": "[k, n]"},
+    inputs={"Input: float[m, n]": "sizes of 1 are repeated", "X: float[m, k]": "", "Y: float[k, n]": ""},
     outputs={"Out": "[m, n]"},
     attrs={"Alpha": Attr("float", 1.0, "factor of the product"), "Beta": Attr("float", 1.0, "factor of Input")},
     infer=_addmm_infer,
@@ -115,7 +115,7 @@ def _mv_infer(c: Context) -> None:
 
 @op(
     "mv",
-    inputs={"X": "[m, n]", "Vec": "[n]"},
+    inputs={"X: float[m, n]": "", "Vec: any[n]": ""},
     outputs={"Out": "[m]"},
     infer=_mv_infer,
     grad=default_grad("X", "Vec", "Out@GRAD"),
@@ -228,7 +228,7 @@ def _cross(b: Binder, x: Array, y: Array, out: Array, axis: int) -> None:
 
 @op(
     "cross",
-    inputs={"X": "size 3 along dim", "Y": "the same shape"},
+    inputs={"X: float": "size 3 along dim", "Y": "the same shape"},
     outputs={"Out": "the same shape"},
     attrs={"dim": Attr("int", 9, "the dimension along which vectors lie; 9 takes the first one of size 3")},
     infer=_cross_infer,

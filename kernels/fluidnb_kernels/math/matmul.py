@@ -107,7 +107,7 @@ def _scaled(b: Binder, out: Any) -> None:
         b(np.multiply, out, b.const(alpha, out.dtype), out=out)
 
 
-_INPUTS = {"X": "a vector, a matrix or a batch of matrices", "Y": "the same"}
+_INPUTS = {slot: "a vector, a matrix or a batch of matrices" for slot in ("X: float", "Y: float")}
 _OUTPUTS = {"Out": "their product; [1] for two vectors"}
 _GRAD = default_grad("X", "Y", "Out@GRAD")
 
@@ -134,7 +134,7 @@ _BMM_DOC = """Out[i] = X[i] · Y[i], for each i of the batch.
 
 @op(
     "bmm",
-    inputs={"X": "[n, rows, k]", "Y": "[n, k, columns]"},
+    inputs={"X: float[n, rows, k]": "", "Y: float[n, k, columns]": ""},
     outputs={"Out": "[n, rows, columns]"},
     infer=_batches_infer,
     grad=_GRAD,

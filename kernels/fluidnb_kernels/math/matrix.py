@@ -52,7 +52,7 @@ def invert(x: Array, out: Array) -> None:
 
 @op(
     "inverse",
-    inputs={"Input": "[..., n, n]"},
+    inputs={"Input: float[…, n, n]": ""},
     outputs={"Output": "the same shape"},
     infer=_inverse_infer,
     grad=default_grad("Output", "Output@GRAD"),
@@ -119,7 +119,7 @@ def factor(x: Array, upper: bool, out: Array) -> None:
 
 @op(
     "cholesky",
-    inputs={"X": "[..., n, n], symmetric and positive definite"},
+    inputs={"X: float[…, n, n]": "symmetric and positive definite"},
     outputs={"Out": "the same shape: a triangle, 0 elsewhere"},
     attrs={"upper": Attr("bool", False, "the upper factor U with X = Uᵀ · U; else the lower one with X = L · Lᵀ")},
     infer=_cholesky_infer,

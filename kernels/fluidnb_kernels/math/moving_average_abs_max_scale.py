@@ -65,8 +65,8 @@ def average(
 @op(
     "moving_average_abs_max_scale",
     inputs={
-        "X": "any shape", "InAccum?": "[1]: maxima so far, the last one counting most",
-        "InState?": "[1]: what they count",
+        "X": "any shape", "InAccum?: float[1]": "maxima so far, the last one counting most",
+        "InState?: float[1]": "what they count",
     },
     outputs={
         "Out?": "X", "OutScale": "[1]: the average", "OutState?": "[1]: InState after this run",

@@ -75,7 +75,10 @@ def _infer(c: Context) -> None:
 
 @op(
     "mul",
-    inputs={"X": "first operand, rank > x_num_col_dims", "Y": "second operand, rank > y_num_col_dims"},
+    inputs={
+        "X: float[rows, …, columns]": "first operand, rank > x_num_col_dims",
+        "Y: float[rows, …, columns]": "second operand, rank > y_num_col_dims",
+    },
     outputs={"Out": "their product; the first dimensions of X, then the last of Y"},
     attrs={
         "x_num_col_dims": Attr("int", 1, "how many dimensions of X make the height of its matrix", ge=1),

@@ -68,7 +68,7 @@ def add_arrays(out: LoDTensorArray, arrays: list[LoDTensorArray]) -> None:
 
 @op(
     "sum",
-    inputs={"X*": "tensors of one shape, SelectedRows, or arrays of tensors"},
+    inputs={"X*: any | rows | array": "tensors of one shape, SelectedRows, or arrays of tensors"},
     outputs={"Out": "their sum"},
     infer=or_rows(_infer),
     grad=_grad,

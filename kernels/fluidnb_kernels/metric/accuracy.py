@@ -52,8 +52,8 @@ def count(hits: Array, share: Array | None, correct: Array | None, total: Array 
 
 @op(
     "accuracy",
-    inputs={"Out": "the best values of each row (not read)", "Indices": "int64 [N, k]: where they are",
-            "Label": "int64 [N, 1]: the right place"},
+    inputs={"Out": "the best values of each row (not read)", "Indices: int64[N, k]": "where they are",
+            "Label: int64[N, 1]": "the right place"},
     outputs={"Accuracy": "float32 [1]: the share of right rows", "Correct": "int32 [1]: how many they are",
              "Total": "int32 [1]: how many rows there are"},
     infer=_infer,

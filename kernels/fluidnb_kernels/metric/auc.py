@@ -122,10 +122,10 @@ def _infer(c: Context) -> None:
 @op(
     "auc",
     inputs={
-        "Predict": "probabilities [N, 2]; the last column is that of the positive class",
-        "Label": "0 or 1, [N, 1]",
-        "StatPos": "int64 [max(slide_steps, 1), num_thresholds + 1]: positive rows in each bucket",
-        "StatNeg": "the same for negative rows",
+        "Predict: float[N, 2]": "probabilities; the last column is that of the positive class",
+        "Label: int64[N, 1]": "0 or 1",
+        "StatPos: int64[max(slide_steps, 1), num_thresholds + 1]": "positive rows in each bucket",
+        "StatNeg: int64[max(slide_steps, 1), num_thresholds + 1]": "the same for negative rows",
         "InsTagWeight?": "Paddle 2: weights",
     },
     outputs={"AUC": "float64 [1]: the area", "StatPosOut": "StatPos with this batch", "StatNegOut": "StatNeg with it"},

@@ -144,9 +144,9 @@ def _infer(c: Context) -> None:
 @op(
     "chunk_eval",
     inputs={
-        "Inference": "int64 [n, 1] with sequences, or [batch, steps, 1] with SeqLength: the tags found",
-        "Label": "alike: the right tags",
-        "SeqLength?": "int64 [batch, 1]: how many steps are a sequence's own",
+        "Inference: int64[n, 1] lod | int64[batch, steps, 1]": "the tags found; without LoD SeqLength has the lengths",
+        "Label: int64[n, 1] lod | int64[batch, steps, 1]": "the right tags",
+        "SeqLength?: int64[batch, 1]": "how many steps are a sequence's own",
     },
     outputs={
         "Precision": "float32 [1]: the share of the chunks found that are right",

@@ -102,10 +102,10 @@ def _parts(c: Context, slot: str) -> list[slice]:
 @op(
     "edit_distance",
     inputs={
-        "Hyps": "integers [n, 1] with sequences, or [batch, steps] with HypsLength: words found",
-        "Refs": "alike: the right words",
-        "HypsLength?": "int64 [batch]: how many steps are a sequence's own",
-        "RefsLength?": "int64 [batch], alike",
+        "Hyps: int[n, 1] lod | int[batch, steps]": "words found; without LoD HypsLength has the lengths",
+        "Refs: int[n, 1] lod | int[batch, steps]": "the right words",
+        "HypsLength?: int64[batch]": "how many steps are a sequence's own",
+        "RefsLength?: int64[batch]": "alike",
     },
     outputs={"Out": "float32 [sequences, 1]: the distances", "SequenceNum": "int64 [1]: how many sequences there are"},
     attrs={"normalized": Attr("bool", False, "whether to divide by the length of the right sequence")},

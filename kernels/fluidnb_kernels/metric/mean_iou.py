@@ -87,11 +87,11 @@ def _infer(c: Context) -> None:
 @op(
     "mean_iou",
     inputs={
-        "Predictions": "the class of each element, any shape",
-        "Labels": "its right class, the same shape",
-        "InWrongs*?": "int32 [num_classes]: OutWrong of batches before, added",
-        "InCorrects*?": "int32 [num_classes]: OutCorrect of batches before, added",
-        "InMeanIou*?": "float32 [1]: means of batches before, added",
+        "Predictions: int": "the class of each element, any shape",
+        "Labels: int": "its right class, the same shape",
+        "InWrongs*?: int32[num_classes]": "OutWrong of batches before, added",
+        "InCorrects*?: int32[num_classes]": "OutCorrect of batches before, added",
+        "InMeanIou*?: float32[1]": "means of batches before, added",
     },
     outputs={
         "OutMeanIou": "float32 [1]: the mean over the classes that there are; nan where there are none",

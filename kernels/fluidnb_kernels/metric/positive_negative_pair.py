@@ -55,9 +55,9 @@ def pairs(score: Array, label: Array, query: Array, weight: Array | None, before
 @op(
     "positive_negative_pair",
     inputs={
-        "Score": "[N, K]", "Label": "[N, 1]", "QueryID": "int64 [N, 1]: to which query a row belongs",
-        "AccumulatePositivePair?": "[1], is added", "AccumulateNegativePair?": "[1], is added",
-        "AccumulateNeutralPair?": "[1], is added", "Weight?": "[N, 1]: what a row counts",
+        "Score: float[N, K]": "", "Label: float[N, 1]": "", "QueryID: int64[N, 1]": "to which query a row belongs",
+        "AccumulatePositivePair?: float[1]": "is added", "AccumulateNegativePair?: float[1]": "is added",
+        "AccumulateNeutralPair?: float[1]": "is added", "Weight?: float[N, 1]": "what a row counts",
     },
     outputs={
         "PositivePair": "[1]: pairs in the right order", "NegativePair": "[1]: pairs in the wrong order",

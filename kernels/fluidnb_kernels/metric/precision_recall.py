@@ -108,9 +108,9 @@ def measure(guess: Array, label: Array, weight: Array | None, before: Array | No
 @op(
     "precision_recall",
     inputs={
-        "MaxProbs": "[N, 1]: the best probability of each row (not read)", "Indices": "int32 [N, 1]: its class",
-        "Labels": "int32 [N, 1]: the right class", "Weights?": "[N, 1]: what a row counts",
-        "StatesInfo?": "[C, 4]: AccumStatesInfo of the batch before",
+        "MaxProbs: float[N, 1]": "the best probability of each row (not read)", "Indices: int32[N, 1]": "its class",
+        "Labels: int32[N, 1]": "the right class", "Weights?: float[N, 1]": "what a row counts",
+        "StatesInfo?: float[C, 4]": "AccumStatesInfo of the batch before",
     },
     outputs={
         "BatchMetrics": "float64 [6]: macro precision, recall, F1, then micro", "AccumMetrics": "the same, so far",

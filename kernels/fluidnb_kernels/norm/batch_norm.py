@@ -67,12 +67,12 @@ def _check_epsilon(value: float) -> str | None:
 @op(
     "batch_norm",
     inputs={
-        "X": "[n, c], [n, c, …] or, with data_layout NHWC, [n, …, c]",
-        "Scale?": "[c]; 1 where it is left out",
-        "Bias?": "[c]; 0 where it is left out",
-        "Mean": "[c] running means",
-        "Variance": "[c] running variances",
-        "MomentumTensor?": "one number that takes the place of momentum",
+        "X: float[n, c, …]": "[n, …, c] with data_layout NHWC",
+        "Scale?: float[c]": "1 where it is left out",
+        "Bias?: float[c]": "0 where it is left out",
+        "Mean: float[c]": "running means",
+        "Variance: float[c]": "running variances",
+        "MomentumTensor?: float[1]": "replaces momentum",
     },
     outputs={
         "Y": "X normalised",

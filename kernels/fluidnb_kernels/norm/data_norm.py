@@ -142,12 +142,12 @@ def _grad(desc: OpDesc, definition: OpDef, no_grad: Collection[str]) -> list[OpD
 @op(
     "data_norm",
     inputs={
-        "scale_w?": "[columns]: factors of the result",
-        "bias?": "[columns]: summands of the result",
-        "X": "[rows, columns]",
-        "BatchSize": "[columns]: how much has been seen",
-        "BatchSum": "[columns]: its sums",
-        "BatchSquareSum": "[columns]: its sums of squares",
+        "scale_w?: float[columns]": "factors of the result",
+        "bias?: float[columns]": "summands of the result",
+        "X: float[rows, columns]": "",
+        "BatchSize: float[columns]": "how much has been seen",
+        "BatchSum: float[columns]": "its sums",
+        "BatchSquareSum: float[columns]": "its sums of squares",
     },
     outputs={"Y": "X normalised", "Means~": "[columns]", "Scales~": "[columns]"},
     attrs={

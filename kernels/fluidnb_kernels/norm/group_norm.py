@@ -70,9 +70,9 @@ class _Parts:
 @op(
     "group_norm",
     inputs={
-        "X": "[n, c, …] or, with data_layout NHWC, [n, …, c]",
-        "Scale?": "[c]; 1 where it is left out",
-        "Bias?": "[c]; 0 where it is left out",
+        "X: float[n, c, …]": "[n, …, c] with data_layout NHWC",
+        "Scale?: float[c]": "1 where it is left out",
+        "Bias?: float[c]": "0 where it is left out",
     },
     outputs={"Y": "X normalised", "Mean~": "[n, groups]", "Variance~": "[n, groups], biased"},
     attrs={

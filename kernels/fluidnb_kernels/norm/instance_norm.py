@@ -51,7 +51,11 @@ def _moment(b: Binder, slot: str, x: Array) -> Array:
 
 @op(
     "instance_norm",
-    inputs={"X": "[n, c, …]", "Scale?": "[c]; 1 where it is left out", "Bias?": "[c]; 0 where it is left out"},
+    inputs={
+        "X: float[n, c, …]": "",
+        "Scale?: float[c]": "1 where it is left out",
+        "Bias?: float[c]": "0 where it is left out",
+    },
     outputs={
         "Y": "X normalised",
         "SavedMean~": "[n · c]",

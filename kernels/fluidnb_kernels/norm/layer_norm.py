@@ -49,9 +49,9 @@ def _check_epsilon(value: float) -> str | None:
 @op(
     "layer_norm",
     inputs={
-        "X": "any shape with more than begin_norm_axis dimensions",
-        "Scale?": "[length of a row]; 1 where it is left out",
-        "Bias?": "[length of a row]; 0 where it is left out",
+        "X: float": "any shape with more than begin_norm_axis dimensions",
+        "Scale?: float[length of a row]": "1 where it is left out",
+        "Bias?: float[length of a row]": "0 where it is left out",
     },
     outputs={"Y": "X normalised", "Mean~": "the leading sizes of X", "Variance~": "the same, biased"},
     attrs={

@@ -46,7 +46,7 @@ def _window(c: Context) -> tuple[int, int]:
 
 @op(
     "lrn",
-    inputs={"X": "[n, c, h, w] or, with data_format NHWC, [n, h, w, c]"},
+    inputs={"X: float[n, c, h, w]": "[n, h, w, c] with data_format NHWC"},
     outputs={"Out": "the shape of X", "MidOut": "what X is divided by, before the power"},
     attrs={
         "n": Attr("int", 5, "how many channels count", gt=0),

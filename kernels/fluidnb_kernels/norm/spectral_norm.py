@@ -104,9 +104,9 @@ def _how(b: Binder) -> tuple[int, float, int]:
 @op(
     "spectral_norm",
     inputs={
-        "Weight": "the weight, 2 to 5 dimensions",
-        "U": "[size of dimension dim]: a vector near the left singular vector",
-        "V": "[the other sizes together]: a vector near the right one",
+        "Weight: float[n, m, …]": "the weight, 2 to 5 dimensions",
+        "U: float[size of dimension dim]": "a vector near the left singular vector",
+        "V: float[the other sizes together]": "a vector near the right one",
     },
     outputs={"Out": "the shape of Weight"},
     attrs={

@@ -23,12 +23,12 @@ _UPDATES = {
 @op(
     "adadelta",
     inputs={
-        "Param": "the parameter, any shape",
-        "Grad": "its gradient, same shape; or SelectedRows",
-        "AvgSquaredGrad": "running mean of the gradient's square",
-        "AvgSquaredUpdate": "running mean of the step's square",
-        "LearningRate?": "one number; without it steps are taken whole",
-        "MasterParam?": "float32 copy of a float16 parameter",
+        "Param: float": "the parameter, any shape",
+        "Grad: float | rows": "its gradient, same shape; or SelectedRows",
+        "AvgSquaredGrad: float": "running mean of the gradient's square",
+        "AvgSquaredUpdate: float": "running mean of the step's square",
+        "LearningRate?: float[1]": "without it steps are taken whole",
+        "MasterParam?: float32": "copy of a float16 parameter",
     },
     outputs={
         "ParamOut": "the parameter after the step",

@@ -15,10 +15,10 @@ from fluidnb_kernels.optimizer.proximal import shrink
 Array = Any
 
 _SLOTS = {
-    "Param": "the parameter, any shape",
-    "Grad": "its gradient, same shape; or SelectedRows",
-    "Moment": "the squares of gradients so far",
-    "LearningRate": "one number",
+    "Param: float": "the parameter, any shape",
+    "Grad: float | rows": "its gradient, same shape; or SelectedRows",
+    "Moment: float": "the squares of gradients so far",
+    "LearningRate: float[1]": "one number",
 }
 _OUTS = {"ParamOut": "the parameter after the step", "MomentOut": "Moment after the step"}
 _UPDATES = {"ParamOut": "Param", "MomentOut": "Moment"}
@@ -36,7 +36,7 @@ def _step(b: Binder, grad: Array, moment: Array) -> None:
 
 @op(
     "adagrad",
-    inputs={**_SLOTS, "MasterParam?": "float32 copy of a float16 parameter"},
+    inputs={**_SLOTS, "MasterParam?: float32": "copy of a float16 parameter"},
     outputs={**_OUTS, "MasterParamOut?": "its float32 copy after the step"},
     attrs={"epsilon": _EPSILON, "multi_precision": Attr("bool", False, "whether MasterParam is used")},
     infer=updates(_UPDATES),

@@ -15,13 +15,13 @@ _UPDATES = {"ParamOut": "Param", "MomentOut": "Moment", "InfNormOut": "InfNorm"}
 @op(
     "adamax",
     inputs={
-        "Param": "the parameter, any shape",
-        "Grad": "its gradient, same shape; or SelectedRows",
-        "LearningRate": "one number",
-        "Moment": "running mean of the gradient",
-        "InfNorm": "the largest gradient, fading",
-        "Beta1Pow": "beta1 to the power of the step, one number; a scale operator advances it",
-        "MasterParam?": "float32 copy of a float16 parameter",
+        "Param: float": "the parameter, any shape",
+        "Grad: float | rows": "its gradient, same shape; or SelectedRows",
+        "LearningRate: float[1]": "one number",
+        "Moment: float": "running mean of the gradient",
+        "InfNorm: float": "the largest gradient, fading",
+        "Beta1Pow: float[1]": "beta1 to the power of the step; a scale operator advances it",
+        "MasterParam?: float32": "copy of a float16 parameter",
     },
     outputs={
         "ParamOut": "the parameter after the step",

@@ -14,8 +14,8 @@ _ADAM = get_op("adam")
 
 @op(
     "adamw",
-    inputs={f"{s.name}{'?' * s.dispensable}": s.doc for s in _ADAM.inputs.values()},
-    outputs={f"{s.name}{'?' * s.dispensable}": s.doc for s in _ADAM.outputs.values()},
+    inputs={s.key: s.phrase for s in _ADAM.inputs.values()},
+    outputs={s.key: s.phrase for s in _ADAM.outputs.values()},
     attrs={
         **_ADAM.attrs,
         "lr_ratio": Attr("float", 1.0, "factor of the learning rate"),

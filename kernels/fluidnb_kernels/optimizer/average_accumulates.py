@@ -66,9 +66,9 @@ def accumulate(
         "in_sum_1": "sum of its newest values",
         "in_sum_2": "sum of the values before them",
         "in_sum_3": "sum of the values that were put aside",
-        "in_num_accumulates": "int64 [1]: how many values the first two sums hold",
-        "in_old_num_accumulates": "int64 [1]: how many values the third sum holds",
-        "in_num_updates": "int64 [1]: how many updates there were",
+        "in_num_accumulates: int64[1]": "how many values the first two sums hold",
+        "in_old_num_accumulates: int64[1]": "how many values the third sum holds",
+        "in_num_updates: int64[1]": "how many updates there were",
     },
     outputs={f"out_{name}": f"in_{name}, updated" for name in (*_SUMS, *_COUNTS)},
     attrs={

@@ -36,7 +36,11 @@ def step(param: Array, grad: Array, rate: Array, stream: Stream, clip: float, no
 
 @op(
     "dpsgd",
-    inputs={"Param": "the parameter, any shape", "Grad": "its gradient, same shape", "LearningRate": "one number"},
+    inputs={
+        "Param: float": "the parameter, any shape",
+        "Grad: float": "its gradient, same shape",
+        "LearningRate: float[1]": "one number",
+    },
     outputs={"ParamOut": "the parameter after the step"},
     attrs={
         "clip": Attr("float", 10.0, "the longest gradient, in the Euclidean norm"),

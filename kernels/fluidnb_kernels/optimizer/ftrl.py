@@ -54,11 +54,11 @@ def step_rows(
 @op(
     "ftrl",
     inputs={
-        "Param": "the parameter, any shape",
+        "Param: float": "the parameter, any shape",
         "SquaredAccumulator": "the sum of squares of gradients",
         "LinearAccumulator": "the sum of gradients, less what parameters account for",
-        "Grad": "its gradient, same shape; or SelectedRows",
-        "LearningRate": "one number",
+        "Grad: float | rows": "its gradient, same shape; or SelectedRows",
+        "LearningRate: float[1]": "one number",
     },
     outputs={
         "ParamOut": "the parameter after the step",

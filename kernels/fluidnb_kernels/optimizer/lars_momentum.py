@@ -43,11 +43,11 @@ def local_rate(param: Array, grad: Array, rate: Array, coeff: float, decay: floa
 @op(
     "lars_momentum",
     inputs={
-        "Param*": "parameters, any shape",
-        "Grad*": "their gradients, same shapes",
-        "Velocity*": "their velocities, same shapes",
-        "LearningRate*": "one number each",
-        "MasterParam*?": "float32 copies of float16 parameters",
+        "Param*: float": "parameters, any shape",
+        "Grad*: float": "their gradients, same shapes",
+        "Velocity*: float": "their velocities, same shapes",
+        "LearningRate*: float[1]": "one number each",
+        "MasterParam*?: float32": "copies of float16 parameters",
     },
     outputs={
         "ParamOut*": "the parameters after the step",

@@ -13,11 +13,11 @@ from fluidnb_kernels.optimizer.on_cuda import emit_update
 @op(
     "momentum",
     inputs={
-        "Param": "the parameter, any shape",
-        "Grad": "its gradient, same shape; or SelectedRows",
-        "Velocity": "the velocity, same shape",
-        "LearningRate": "one number",
-        "MasterParam?": "float32 copy of a float16 parameter",
+        "Param: float": "the parameter, any shape",
+        "Grad: float | rows": "its gradient, same shape; or SelectedRows",
+        "Velocity: float": "the velocity, same shape",
+        "LearningRate: float[1]": "one number",
+        "MasterParam?: float32": "copy of a float16 parameter",
     },
     outputs={
         "ParamOut": "the parameter after the step",

@@ -31,7 +31,11 @@ def shrink(b: Binder, point: Array, rate: Array) -> None:
 
 @op(
     "proximal_gd",
-    inputs={"Param": "the parameter, any shape", "Grad": "its gradient, same shape", "LearningRate": "one number"},
+    inputs={
+        "Param: float": "the parameter, any shape",
+        "Grad: float": "its gradient, same shape",
+        "LearningRate: float[1]": "one number",
+    },
     outputs={"ParamOut": "the parameter after the step"},
     attrs={
         "l1": Attr("float", 0.0, "weight of the sum of absolute values"),

@@ -30,13 +30,13 @@ def _infer(c: Context) -> None:
 @op(
     "rmsprop",
     inputs={
-        "Param": "the parameter, any shape",
-        "Grad": "its gradient, same shape; or SelectedRows",
-        "MeanSquare": "running mean of its square",
-        "Moment": "the step, with momentum",
-        "LearningRate": "one number",
-        "MeanGrad?": "running mean of the gradient, when centered",
-        "MasterParam?": "float32 copy of a float16 parameter",
+        "Param: float": "the parameter, any shape",
+        "Grad: float | rows": "its gradient, same shape; or SelectedRows",
+        "MeanSquare: float": "running mean of its square",
+        "Moment: float": "the step, with momentum",
+        "LearningRate: float[1]": "one number",
+        "MeanGrad?: float": "running mean of the gradient, when centered",
+        "MasterParam?: float32": "copy of a float16 parameter",
     },
     outputs={
         "ParamOut": "the parameter after the step",

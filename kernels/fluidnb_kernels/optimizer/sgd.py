@@ -68,10 +68,10 @@ def _infer(c: Context) -> None:
 @op(
     "sgd",
     inputs={
-        "Param": "the parameter, any shape; or SelectedRows, with such a Grad",
-        "LearningRate": "one number",
-        "Grad": "its gradient, same shape; or SelectedRows",
-        "MasterParam?": "float32 copy of a float16 parameter",
+        "Param: float | rows": "the parameter, any shape; or SelectedRows, with such a Grad",
+        "LearningRate: float[1]": "one number",
+        "Grad: float | rows": "its gradient, same shape; or SelectedRows",
+        "MasterParam?: float32": "copy of a float16 parameter",
     },
     outputs={"ParamOut": "the parameter after the step", "MasterParamOut?": "its float32 copy after the step"},
     attrs={"multi_precision": Attr("bool", False, "whether MasterParam is used")},

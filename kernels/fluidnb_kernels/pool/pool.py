@@ -51,9 +51,11 @@ _DOC = """Out[n, c, …] = the largest element, or the mean, of each window of X
 
 
 def _define(type: str, rank: int, layout: str) -> None:
+    sizes = ", ".join("dhw"[-rank:])
+
     @op(
         type,
-        inputs={"X": "images [n, c, …], or [n, …, c]"},
+        inputs={f"X: float[n, c, {sizes}]": f"images; [n, {sizes}, c] with channels last"},
         outputs={"Out": "the pooled images, in the layout of X"},
         attrs=pool_attrs(rank, layout),
         infer=pool_infer,

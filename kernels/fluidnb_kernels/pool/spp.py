@@ -52,7 +52,7 @@ def _levels(b: Binder, x: Array) -> Iterator[tuple[slice, tuple[int, ...], tuple
 
 @op(
     "spp",
-    inputs={"X": "images [n, c, h, w]"},
+    inputs={"X: float[n, c, h, w]": "images"},
     outputs={"Out": "[n, c · (1 + 4 + … + 4^(pyramid_height - 1))]"},
     attrs={
         "pyramid_height": Attr("int", doc="how many levels there are", gt=0),

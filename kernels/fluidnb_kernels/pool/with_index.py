@@ -169,7 +169,7 @@ def gather(x: Array, mask: Array, out: Array) -> None:
 def _define(type: str, rank: int) -> None:
     @op(
         type,
-        inputs={"X": "images [n, c, …]"},
+        inputs={f"X: float[n, c, {', '.join('dhw'[-rank:])}]": "images"},
         outputs={"Out": "the pooled images", "Mask": "int32: where each element was in its plane"},
         attrs={
             "ksize": Attr("ints", doc="sizes of a window; with adaptive, of Out", gt=0),

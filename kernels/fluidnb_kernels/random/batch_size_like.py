@@ -103,7 +103,7 @@ def _sampling_infer(c: Context) -> None:
 
 @op(
     "sampling_id",
-    inputs={"X": "probabilities [N, classes]"},
+    inputs={"X: float[N, classes]": "probabilities"},
     outputs={"Out": "int64 [N]: a class for each row"},
     attrs={
         "min": Attr("float", 0.0, "lower bound of the numbers that choose"),

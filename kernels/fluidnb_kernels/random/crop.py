@@ -131,7 +131,7 @@ def _infer(c: Context) -> None:
 
 @op(
     "random_crop",
-    inputs={"X": "a batch of instances", "Seed": "int64 [1]: the seed; holds nothing before the first run"},
+    inputs={"X": "a batch of instances", "Seed: int64[1]": "the seed; holds nothing before the first run"},
     outputs={"Out": "a part of each instance", "SeedOut~": "int64 [1]: the seed of the next time; Seed, as a rule"},
     attrs={
         "shape": Attr("ints", doc="shape of a part; the dimensions of X before it are the batch"),

@@ -68,7 +68,7 @@ def _together(tensors: list[Tensor]) -> Tensor:
 
 @op(
     "create_batch_reader",
-    inputs={"UnderlyingReader": "a reader of instances"},
+    inputs={"UnderlyingReader: reader": "the reader of instances"},
     outputs={"Out": "a reader of batches"},
     attrs={
         "batch_size": Attr("int", doc="how many instances make a batch", gt=0),

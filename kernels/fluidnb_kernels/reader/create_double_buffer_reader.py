@@ -8,7 +8,7 @@ from fluidnb_kernels.reader.specs import emit_open, same_tensors
 
 @op(
     "create_double_buffer_reader",
-    inputs={"UnderlyingReader": "a reader"},
+    inputs={"UnderlyingReader: reader": "the reader"},
     outputs={"Out": "the same"},
     attrs={"place": Attr("string", "AUTO", "ignored (compatibility): batches move to the place that reads them")},
     infer=same_tensors,

@@ -55,7 +55,7 @@ class Shuffled:
 
 @op(
     "create_shuffle_reader",
-    inputs={"UnderlyingReader": "a reader"},
+    inputs={"UnderlyingReader: reader": "the reader"},
     outputs={"Out": "a reader of the same batches in another order"},
     attrs={"buffer_size": Attr("int", doc="how many batches are collected and shuffled at a time", gt=0)},
     infer=same_tensors,

@@ -65,7 +65,7 @@ def take(reader: Reader, memory: Memory, *outs: Array) -> None:
 
 @op(
     "read",
-    inputs={"Reader": "a reader"},
+    inputs={"Reader: reader": "the reader"},
     outputs={"Out*": "the tensors of its next batch"},
     attrs={
         "throw_eof_exp": Attr("bool", True, "the end of the pass raises", enum=(True,)),

@@ -285,10 +285,12 @@ def _backward(b: Binder, on_cuda: bool) -> None:
 @op(
     "cudnn_lstm",
     inputs={
-        "Input": "[time, batch, features]",
-        "InitH": "[layers, batch, width]: hidden states before the first step; both directions of a layer are two rows",
-        "InitC": "[layers, batch, width]: cells before the first step",
-        "W": "[size]: for each layer four matrices [width, features] and four [width, width], then two biases for each",
+        "Input: float[time, batch, features]": "",
+        "InitH: float[layers, batch, width]":
+            "hidden states before the first step; both directions of a layer are two rows",
+        "InitC: float[layers, batch, width]": "cells before the first step",
+        "W: float[size]":
+            "for each layer four matrices [width, features] and four [width, width], then two biases for each",
         "Cache?": "ignored (compatibility)",
     },
     outputs={

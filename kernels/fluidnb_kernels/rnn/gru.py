@@ -168,10 +168,10 @@ def _network(b: Binder) -> Gru:
 @op(
     "gru",
     inputs={
-        "Input": "[n, 3 · width] with one level of LoD: the projected input, in columns update, reset, candidate",
-        "H0?": "[sequences, width]: state before the first step; zeros without",
+        "Input: float[n, 3 · width] lod": "the projected input, in columns update, reset, candidate",
+        "H0?: float[sequences, width]": "state before the first step; zeros without",
         "Weight": WEIGHT,
-        "Bias?": "[1, 3 · width]",
+        "Bias?: float[1, 3 · width]": "",
     },
     outputs={
         "BatchGate~": "[n, 3 · width]: the gates, step by step",
@@ -242,10 +242,10 @@ def _unit_network(b: Binder) -> Gru:
 @op(
     "gru_unit",
     inputs={
-        "Input": "[batch, 3 · width]: the projected input, in columns update, reset, candidate",
-        "HiddenPrev": "[batch, width]: the old state",
+        "Input: float[batch, 3 · width]": "the projected input, in columns update, reset, candidate",
+        "HiddenPrev: float[batch, width]": "the old state",
         "Weight": WEIGHT,
-        "Bias?": "[1, 3 · width]",
+        "Bias?: float[1, 3 · width]": "",
     },
     outputs={
         "Gate~": "[batch, 3 · width]: the gates",

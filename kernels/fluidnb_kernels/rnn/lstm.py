@@ -84,11 +84,11 @@ def _infer(c: Context) -> None:
 @op(
     "lstm",
     inputs={
-        "Input": "[n, 4 · width] with one level of LoD: columns for candidate, input, forget and output",
-        "H0?": "[sequences, width]: hidden state before the first step; zeros without",
-        "C0?": "[sequences, width]: cell before the first step; given with H0",
-        "Weight": "[width, 4 · width], from the hidden state",
-        "Bias": "[1, 4 · width], or [1, 7 · width] with the weights of peepholes to input, forget and output gates",
+        "Input: float[n, 4 · width] lod": "columns for candidate, input, forget and output",
+        "H0?: float[sequences, width]": "hidden state before the first step; zeros without",
+        "C0?: float[sequences, width]": "cell before the first step; given with H0",
+        "Weight: float[width, 4 · width]": "from the hidden state",
+        "Bias: float[1, 4 or 7 · width]": "7 with the weights of peepholes to input, forget and output gates",
     },
     outputs={
         "Hidden": "[n, width]: the hidden state after each row",

@@ -47,8 +47,8 @@ def _gates(b: Binder) -> tuple[Array, Array, Array, Array]:
 @op(
     "lstm_unit",
     inputs={
-        "X": "[batch, 4 · width]: in columns input gate, forget gate, output gate, candidate",
-        "C_prev": "[batch, width]: the old cell",
+        "X: float[batch, 4 · width]": "in columns input gate, forget gate, output gate, candidate",
+        "C_prev: float[batch, width]": "the old cell",
     },
     outputs={"C": "[batch, width]: the new cell", "H": "[batch, width]: the new hidden state"},
     attrs={"forget_bias": Attr("float", 0.0, "added to the forget gate")},

@@ -37,12 +37,12 @@ def _network(b: Binder) -> Lstm:
 @op(
     "lstmp",
     inputs={
-        "Input": "[n, 4 · width] with one level of LoD: columns for candidate, input, forget and output",
-        "H0?": "[sequences, state]: projection before the first step; zeros without",
-        "C0?": "[sequences, width]: cell before the first step; given with H0",
-        "Weight": "[state, 4 · width], from the projection",
-        "ProjWeight": "[width, state], from the hidden state to its projection",
-        "Bias": "[1, 4 · width], or [1, 7 · width] with the weights of peepholes to input, forget and output gates",
+        "Input: float[n, 4 · width] lod": "columns for candidate, input, forget and output",
+        "H0?: float[sequences, state]": "projection before the first step; zeros without",
+        "C0?: float[sequences, width]": "cell before the first step; given with H0",
+        "Weight: float[state, 4 · width]": "from the projection",
+        "ProjWeight: float[width, state]": "from the hidden state to its projection",
+        "Bias: float[1, 4 or 7 · width]": "7 with the weights of peepholes to input, forget and output gates",
     },
     outputs={
         "Projection": "[n, state]: the projected hidden state after each row",

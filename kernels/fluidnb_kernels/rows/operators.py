@@ -43,7 +43,7 @@ def merge(source: SelectedRows, target: SelectedRows) -> None:
 
 @op(
     "merge_selected_rows",
-    inputs={"X": "SelectedRows"},
+    inputs={"X: rows": "SelectedRows"},
     outputs={"Out": "SelectedRows, each row once"},
     infer=_merge_infer,
     rows=as_x,
@@ -90,7 +90,7 @@ def take_values(source: SelectedRows, out: Array) -> None:
 
 @op(
     "get_tensor_from_selected_rows",
-    inputs={"X": "SelectedRows"},
+    inputs={"X: rows": "SelectedRows"},
     outputs={"Out": "[rows held, …]: their values"},
     infer=_tensor_infer,
     guard=_count,

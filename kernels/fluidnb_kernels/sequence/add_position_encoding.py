@@ -63,7 +63,7 @@ def _places(b: Binder) -> Array:
 
 @op(
     "add_position_encoding",
-    inputs={"X": "[N, T, D], or sequences [T, D]; D even"},
+    inputs={"X: float[N, T, D] | float[T, D] lod": "D even"},
     outputs={"Out": "shape of X"},
     attrs={"alpha": Attr("float", 1.0, "factor of X"), "beta": Attr("float", 1.0, "factor of the encoding")},
     infer=_infer,

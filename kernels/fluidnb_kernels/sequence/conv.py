@@ -53,9 +53,9 @@ def _neighbours(b: Binder) -> Neighbours:
 @op(
     "sequence_conv",
     inputs={
-        "X": "[n, width], with one level of LoD",
-        "PaddingData?": "[rows before and after, width]: stands outside a sequence instead of zeros",
-        "Filter": "[contextLength · width, filters]",
+        "X: float[n, width] lod": "",
+        "PaddingData?: float[rows before and after, width]": "stands outside a sequence instead of zeros",
+        "Filter: float[contextLength · width, filters]": "",
     },
     outputs={"Out": "[n, filters]"},
     attrs={

@@ -51,10 +51,10 @@ def decode(tagged: Tagged, x: Array, transition: Array, label: Array | None, pat
 @op(
     "crf_decoding",
     inputs={
-        "Emission": "[n, tags] with one level of LoD, or [batch, steps, tags] with Length",
-        "Transition": "[tags + 2, tags], as linear_chain_crf has learned it",
-        "Label?": "int64 [n, 1], or [batch, steps, 1]: the right tags",
-        "Length?": "int64 [batch, 1]: how many steps are a sequence's own",
+        "Emission: float[n, tags] lod | float[batch, steps, tags]": "without LoD Length has the lengths",
+        "Transition: float[tags + 2, tags]": "as linear_chain_crf has learned it",
+        "Label?: int64[n, 1] | int64[batch, steps, 1]": "the right tags",
+        "Length?: int64[batch, 1]": "how many steps are a sequence's own",
     },
     outputs={"ViterbiPath": "int64 [n, 1], or [batch, steps]: the tags; with Label whether each is right, 1 or 0"},
     infer=_infer,

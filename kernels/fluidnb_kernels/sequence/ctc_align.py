@@ -115,8 +115,9 @@ def _infer(c: Context) -> None:
 @op(
     "ctc_align",
     inputs={
-        "Input": "integers [n, 1] with sequences, or [batch, steps] with InputLength: a label for each time step",
-        "InputLength?": "integers [batch, 1]: how many steps are a sequence's own",
+        "Input: int[n, 1] lod | int[batch, steps]":
+            "a label for each time step; without LoD InputLength has the lengths",
+        "InputLength?: int[batch, 1]": "how many steps are a sequence's own",
     },
     outputs={
         "Output": "the labels: [m, 1] with sequences, or like Input with padding behind; one -1 in no sequence where "

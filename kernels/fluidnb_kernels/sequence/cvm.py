@@ -64,7 +64,10 @@ def slopes(g: Array, counts: Array, lengths: Array, dx: Array) -> None:
 
 @op(
     "cvm",
-    inputs={"X": "[rows, columns]: embeddings that begin with two counts", "CVM": "[sequences, 2]: their counts"},
+    inputs={
+        "X: float[rows, columns]": "embeddings that begin with two counts",
+        "CVM: float[sequences, 2]": "their counts",
+    },
     outputs={"Y": "the shape of X, or two columns less"},
     attrs={"use_cvm": Attr("bool", True, "whether the counts stay")},
     infer=_infer,

@@ -57,7 +57,7 @@ def _infer(c: Context) -> None:
 
 @op(
     "sequence_expand",
-    inputs={"X": "[n, …], with sequences or without", "Y": "with sequences; its values do not matter"},
+    inputs={"X: any[n, …]": "with sequences or without", "Y: any lod": "its LoD counts, not its values"},
     outputs={"Out": "the rows or sequences of X, each as often as Y says; with LoD when X has one"},
     attrs={"ref_level": Attr("int", -1, "the level of Y whose lengths count; -1 is the last", ge=-1)},
     infer=_infer,
@@ -103,7 +103,7 @@ def _as_infer(c: Context) -> None:
 
 @op(
     "sequence_expand_as",
-    inputs={"X": "[sequences, …]", "Y": "with sequences; its values do not matter"},
+    inputs={"X: any[sequences, …]": "", "Y: any lod": "its LoD counts, not its values"},
     outputs={"Out": "[rows of Y, …], with the LoD of Y"},
     infer=_as_infer,
     grad=default_grad("X", "Y", "Out@GRAD", wrt=["X"]),

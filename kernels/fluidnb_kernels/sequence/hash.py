@@ -99,7 +99,7 @@ def _infer(c: Context) -> None:
 
 @op(
     "hash",
-    inputs={"X": "int32 or int64 [n, length]: ids"},
+    inputs={"X: int[n, length]": "ids"},
     outputs={"Out": "of the dtype of X, [n, num_hash, 1]: numbers from 0 to before mod_by"},
     attrs={
         "num_hash": Attr("int", 1, "how many numbers for each row", gt=0),

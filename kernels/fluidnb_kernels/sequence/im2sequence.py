@@ -133,7 +133,7 @@ def add_all(pairs: list[tuple[Array, Array]]) -> None:
 
 @op(
     "im2sequence",
-    inputs={"X": "images [n, c, h, w]", "Y?": "[n, 2]: their real heights and widths; ignored for one image"},
+    inputs={"X: float[n, c, h, w]": "images", "Y?: any[n, 2]": "their real heights and widths; ignored for one image"},
     outputs={"Out": "[windows, c · kernel height · kernel width], a sequence for each image"},
     attrs={
         "kernels": Attr("ints", doc="height and width of a window", gt=0),

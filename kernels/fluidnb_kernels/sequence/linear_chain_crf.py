@@ -132,10 +132,10 @@ _BY_LENGTH = values_of("Length")
 @op(
     "linear_chain_crf",
     inputs={
-        "Emission": "[n, tags] with one level of LoD, or [batch, steps, tags] with Length",
-        "Transition": "[tags + 2, tags]: start weights, end weights, then the weights from tag to tag",
-        "Label": "int64 [n, 1], or [batch, steps, 1]: the tags",
-        "Length?": "int64 [batch, 1]: how many steps are a sequence's own",
+        "Emission: float[n, tags] lod | float[batch, steps, tags]": "without LoD Length has the lengths",
+        "Transition: float[tags + 2, tags]": "start weights, end weights, then the weights from tag to tag",
+        "Label: int64[n, 1] | int64[batch, steps, 1]": "the tags",
+        "Length?: int64[batch, 1]": "how many steps are a sequence's own",
     },
     outputs={
         "Alpha~": "like Emission: probabilities of the tags as far as a position, for the gradient",

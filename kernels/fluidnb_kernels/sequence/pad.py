@@ -68,7 +68,10 @@ def _pad_infer(c: Context) -> None:
 
 @op(
     "sequence_pad",
-    inputs={"X": "[n, …] with one level of LoD", "PadValue": "[1], or the shape of a row: what follows the end"},
+    inputs={
+        "X: any[n, …] lod": "",
+        "PadValue: float[1] | float": "what follows the end: one number, or the shape of a row",
+    },
     outputs={"Out": "[sequences, steps, …]", "Length": "int64 [sequences]: the lengths"},
     attrs={"padded_length": Attr("int", -1, "steps; -1 takes the longest sequence's", ge=-1)},
     infer=_pad_infer,
@@ -129,7 +132,7 @@ def _unpad_infer(c: Context) -> None:
 
 @op(
     "sequence_unpad",
-    inputs={"X": "[sequences, steps, …]", "Length": "int64 [sequences]: how many steps of each are its own"},
+    inputs={"X: any[sequences, steps, …]": "", "Length: int64[sequences]": "how many steps of each are its own"},
     outputs={"Out": "[sum of lengths, …] with sequences; [sum of lengths, 1] for a matrix X"},
     infer=_unpad_infer,
     grad=default_grad("X", "Out@GRAD", wrt=["X"]),
@@ -191,7 +194,7 @@ def _mask_infer(c: Context) -> None:
 
 @op(
     "sequence_mask",
-    inputs={"X": "integers, any shape: lengths", "MaxLenTensor?": "how many columns, instead of maxlen"},
+    inputs={"X: int": "lengths, any shape", "MaxLenTensor?": "how many columns, instead of maxlen"},
     outputs={"Y": "[shape of X, maxlen]: 1 in the first X columns, 0 in the others"},
     attrs={
         "maxlen": Attr(

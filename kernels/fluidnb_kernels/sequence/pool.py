@@ -70,7 +70,7 @@ def pick_highest(x: Array, parts: Array, out: Array, places: Array) -> None:
 
 @op(
     "sequence_pool",
-    inputs={"X": "[n, …] with sequences"},
+    inputs={"X: any[n, …] lod": ""},
     outputs={"Out": "[sequences, …]", "MaxIndex~": "int32, like Out: with MAX the row of each element, else 0"},
     attrs={
         "pooltype": Attr("string", "AVERAGE", "what becomes of a sequence", enum=KINDS),

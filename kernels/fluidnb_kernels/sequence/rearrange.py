@@ -45,7 +45,7 @@ def _places(b: Binder) -> list[Array]:
 
 @op(
     "sequence_concat",
-    inputs={"X*": "[n, …] with one level of LoD, as many sequences each"},
+    inputs={"X*: any[n, …] lod": "as many sequences each"},
     outputs={"Out": "[sum of n, …]"},
     infer=_concat_infer,
     grad=default_grad("X", "Out@GRAD"),
@@ -96,7 +96,7 @@ def _reshape_infer(c: Context) -> None:
 
 @op(
     "sequence_reshape",
-    inputs={"X": "[n, width] with one level of LoD"},
+    inputs={"X: float[n, width] lod": ""},
     outputs={"Out": "[n · width / new_dim, new_dim], the same elements"},
     attrs={"new_dim": Attr("int", doc="the new width", gt=0)},
     infer=_reshape_infer,
@@ -137,7 +137,7 @@ def _mirrored(offsets: Array) -> Array:
 
 @op(
     "sequence_reverse",
-    inputs={"X": "[n, …] with sequences"},
+    inputs={"X: any[n, …] lod": ""},
     outputs={"Y": "like X"},
     infer=_reverse_infer,
     grad=_reverse_grad,

@@ -41,7 +41,7 @@ def _neighbours(b: Binder) -> Neighbours:
 
 @op(
     "row_conv",
-    inputs={"X": "[n, width] with sequences", "Filter": "[future context + 1, width]"},
+    inputs={"X: float[n, width] lod": "", "Filter: float[future context + 1, width]": ""},
     outputs={"Out": "like X"},
     infer=_infer,
     dtypes=FLOATS,

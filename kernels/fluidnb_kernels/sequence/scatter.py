@@ -89,9 +89,9 @@ def _flat(b: Binder, slot: str) -> Array:
 @op(
     "sequence_scatter",
     inputs={
-        "X": "[n, m]",
-        "Ids": "integers [k, 1] with n sequences: columns",
-        "Updates": "[k, 1] with the LoD of Ids",
+        "X: float[n, m]": "",
+        "Ids: int[k, 1] lod": "n sequences of columns",
+        "Updates: float[k, 1] lod": "with the LoD of Ids",
     },
     outputs={"Out": "like X"},
     infer=_infer,

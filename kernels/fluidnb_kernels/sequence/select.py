@@ -53,9 +53,9 @@ _BY_VALUE = values_of("Offset", "Length")
 @op(
     "sequence_slice",
     inputs={
-        "X": "[n, …] with one level of LoD",
-        "Offset": "int64 [sequences, 1]: first row of each part, counted within its sequence",
-        "Length": "int64 [sequences, 1]: rows of each part",
+        "X: any[n, …] lod": "",
+        "Offset: int64[sequences, 1]": "first row of each part, counted within its sequence",
+        "Length: int64[sequences, 1]": "rows of each part",
     },
     outputs={"Out": "the parts"},
     infer=_slice_infer,
@@ -131,7 +131,7 @@ def _erase_infer(c: Context) -> None:
 
 @op(
     "sequence_erase",
-    inputs={"X": "int32 or int64 [n, 1] with sequences"},
+    inputs={"X: int[n, 1] lod": ""},
     outputs={"Out": "the words that stay"},
     attrs={"tokens": Attr("ints", doc="the words that go")},
     infer=_erase_infer,
@@ -158,7 +158,7 @@ def _enumerate_infer(c: Context) -> None:
 
 @op(
     "sequence_enumerate",
-    inputs={"X": "int32 or int64 [n, 1] with sequences"},
+    inputs={"X: int[n, 1] lod": ""},
     outputs={"Out": "[n, win_size]"},
     attrs={
         "win_size": Attr("int", doc="how many words each row has", gt=0),

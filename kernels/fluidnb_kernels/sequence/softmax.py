@@ -42,7 +42,7 @@ def _to_rows(b: Binder, ufunc: np.ufunc, x: Array) -> Array:
 
 @op(
     "sequence_softmax",
-    inputs={"X": "[n, 1] or [n] with sequences: logits"},
+    inputs={"X: float[n, 1] lod | float[n] lod": "logits"},
     outputs={"Out": "probabilities, like X"},
     attrs={"data_format": Attr("string", "AnyLayout", "ignored (compatibility)")},
     infer=_infer,

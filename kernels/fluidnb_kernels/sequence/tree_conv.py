@@ -119,9 +119,9 @@ def _infer(c: Context) -> None:
 @op(
     "tree_conv",
     inputs={
-        "NodesVector": "[batch, nodes, width]: the features of the nodes",
-        "EdgeSet": "int32 [batch, edges, 2]: parent and child, counted from 1; a row with a 0 ends the tree",
-        "Filter": "[width, 3, size, filters]: weights for what counts as left, right and top",
+        "NodesVector: float[batch, nodes, width]": "the features of the nodes",
+        "EdgeSet: int32[batch, edges, 2]": "parent and child, counted from 1; a row with a 0 ends the tree",
+        "Filter: float[width, 3, size, filters]": "weights for what counts as left, right and top",
     },
     outputs={"Out": "[batch, nodes, size, filters]"},
     attrs={"max_depth": Attr("int", 2, "levels of a patch, its root included", gt=0)},

@@ -218,10 +218,11 @@ _BY_LENGTH = values_of("LogitsLength", "LabelLength")
 @op(
     "warpctc",
     inputs={
-        "Logits": "[n, classes] with sequences, or [steps, batch, classes] with lengths: before the softmax",
-        "Label": "integers [m, 1] with sequences, or [batch, most labels] with lengths: labels without blanks",
-        "LogitsLength?": "int64 [batch]: how many time steps are a sequence's own",
-        "LabelLength?": "int64 [batch]: how many labels are",
+        "Logits: float[n, classes] lod | float[steps, batch, classes]":
+            "before the softmax; without LoD LogitsLength has the lengths",
+        "Label: int[m, 1] lod | int[batch, labels]": "labels without blanks; without LoD LabelLength has the lengths",
+        "LogitsLength?: int64[batch]": "how many time steps are a sequence's own",
+        "LabelLength?: int64[batch]": "how many labels are",
     },
     outputs={
         "WarpCTCGrad~": "like Logits: the gradient for a gradient of 1",

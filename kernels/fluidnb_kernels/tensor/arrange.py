@@ -57,7 +57,7 @@ def _grid_grad(desc: OpDesc, definition: OpDef, no_grad: Collection[str]) -> lis
 
 @op(
     "meshgrid",
-    inputs={"X*": "lists [n]"},
+    inputs={"X*: any[n]": "lists"},
     outputs={"Out*": "for each list a tensor with a dimension for every list"},
     infer=_grid_infer,
     grad=_grid_grad,

@@ -39,7 +39,7 @@ def copy_array(source: LoDTensorArray, target: LoDTensorArray) -> None:
 
 @op(
     "assign",
-    inputs={"X": "a tensor or an array of tensors"},
+    inputs={"X: any | array": "a tensor or an array of tensors"},
     outputs={"Out": "its copy"},
     infer=_assign_infer,
     grad=_assign_grad,

@@ -59,7 +59,7 @@ def _keep(b: Binder, x: Array, out: Array) -> None:
 
 @op(
     "tril_triu",
-    inputs={"X": "[..., m, n]"},
+    inputs={"X: any[…, m, n]": ""},
     outputs={"Out": "its lower or upper triangle, 0 elsewhere"},
     attrs={
         "diagonal": Attr("int", 0, "the last diagonal of a lower triangle, the first one of an upper one"),
@@ -102,7 +102,7 @@ def _diag_infer(c: Context) -> None:
 
 @op(
     "diag_v2",
-    inputs={"X": "[n] or [m, n]"},
+    inputs={"X: any[n] | any[m, n]": "a diagonal, or a matrix"},
     outputs={"Out": "a matrix with the vector on a diagonal, or the diagonal of the matrix"},
     attrs={"offset": _OFFSET, "padding_value": Attr("float", 0.0, "what stands beside the diagonal of a new matrix")},
     infer=_diag_infer,
@@ -149,7 +149,7 @@ def _embed_infer(c: Context) -> None:
 
 @op(
     "diag_embed",
-    inputs={"Input": "[..., n]"},
+    inputs={"Input: any[…, n]": ""},
     outputs={"Out": "one dimension more: matrices with Input on a diagonal"},
     attrs={
         "offset": _OFFSET,
@@ -217,7 +217,7 @@ def _trace_view(b: Binder, x: Array) -> Array:
 
 @op(
     "trace",
-    inputs={"Input": "at least two dimensions"},
+    inputs={"Input: any[m, n, …]": "at least two dimensions"},
     outputs={"Out": "two dimensions less; [1] for one matrix"},
     attrs={
         "offset": _OFFSET,

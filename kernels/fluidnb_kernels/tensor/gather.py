@@ -63,7 +63,7 @@ def row(x: Array, index: Array, out: Array) -> None:
 
 @op(
     "gather",
-    inputs={"X": "at least one dimension", "Index": "int32 or int64 [n] or [n, 1]: which rows"},
+    inputs={"X": "at least one dimension", "Index: int[n] | int[n, 1]": "indices of rows"},
     outputs={"Out": "those rows, in the order of Index"},
     attrs={
         "axis": Attr("int", 0, "the dimension whose elements are the rows"),

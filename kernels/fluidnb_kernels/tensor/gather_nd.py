@@ -87,7 +87,7 @@ def _gather_infer(c: Context) -> None:
 
 @op(
     "gather_nd",
-    inputs={"X": "at least one dimension", "Index": "int32 or int64 [..., d]: d numbers for each part"},
+    inputs={"X": "at least one dimension", "Index: int[…, d]": "d numbers for each part"},
     outputs={"Out": "[..., the other dimensions of X]: the parts"},
     infer=_gather_infer,
     grad=default_grad("X", "Index", "Out@GRAD", wrt=["X"]),
@@ -127,8 +127,8 @@ def _add_infer(c: Context) -> None:
     "scatter_nd_add",
     inputs={
         "X": "at least one dimension",
-        "Index": "int32 or int64 [..., d]: d numbers for each part",
-        "Updates": "[..., the other dimensions of X]: what is added",
+        "Index: int[…, d]": "d numbers for each part",
+        "Updates: any[…]": "[…, the other dimensions of X]: the summands",
     },
     outputs={"Out": "the shape of X"},
     infer=_add_infer,

@@ -61,7 +61,7 @@ def _select_infer(c: Context) -> None:
 
 @op(
     "index_select",
-    inputs={"X": "at least one dimension", "Index": "int32 or int64 [n]: which elements"},
+    inputs={"X": "at least one dimension", "Index: int[n]": "which elements"},
     outputs={"Out": "like X, but n long along dim"},
     attrs={"dim": Attr("int", 0, "the dimension along which elements are chosen; from the end when negative")},
     infer=_select_infer,
@@ -136,7 +136,7 @@ def _sample_infer(c: Context) -> None:
 
 @op(
     "index_sample",
-    inputs={"X": "[n, d]", "Index": "int32 or int64 [n, k]: which elements of each row"},
+    inputs={"X: float[n, d]": "", "Index: int[n, k]": "which elements of each row"},
     outputs={"Out": "[n, k]"},
     infer=_sample_infer,
     grad=default_grad("X", "Index", "Out@GRAD", wrt=["X"]),
@@ -208,7 +208,7 @@ def put_back(out: Array, mask: Array, values: Array) -> None:
 
 @op(
     "masked_select",
-    inputs={"X": "any shape", "Mask": "bool, the same shape"},
+    inputs={"X": "any shape", "Mask: bool": "the same shape"},
     outputs={"Y": "[n]: the elements for which Mask holds, in order"},
     infer=_mask_infer,
     grad=default_grad("X", "Mask", "Y@GRAD", wrt=["X"]),

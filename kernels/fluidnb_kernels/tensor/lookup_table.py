@@ -171,7 +171,7 @@ def _define(type: str, ids: str, example: str) -> None:
     @op(
         type,
         inputs={
-            "W": "the table [height, width], or SelectedRows that hold some of its rows",
+            "W: float[height, width] | rows": "the table, or SelectedRows with some of its rows",
             "Ids": f"int64 {ids}: which rows",
         },
         outputs={"Out": "the rows […, width]"},

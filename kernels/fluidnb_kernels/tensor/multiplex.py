@@ -72,7 +72,7 @@ def give_back(ids: Array, g: Array, k: int, dx: Array) -> None:
 
 @op(
     "multiplex",
-    inputs={"Ids": "int32 [N, 1]: which candidate", "X*": "candidates of one shape [N, …]"},
+    inputs={"Ids: int32[N, 1]": "which candidate", "X*: any[N, …]": "candidates of one shape"},
     outputs={"Out": "[N, …]: rows of the candidates"},
     infer=_infer,
     grad=default_grad("Ids", "X", "Out@GRAD", wrt=["X"]),

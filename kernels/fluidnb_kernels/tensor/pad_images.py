@@ -133,7 +133,7 @@ def _define(type: str, row: Row) -> None:
 
     @op(
         type,
-        inputs={"X": f"{row.formats[0]} or {row.formats[1]}", "Paddings?": "the paddings as an int32 variable"},
+        inputs={"X": f"{row.formats[0]} or {row.formats[1]}", "Paddings?: int32": "the paddings as a variable"},
         outputs={"Out": "X with a border"},
         attrs={
             "paddings": Attr("ints", [], "how much: " + row.order),

@@ -60,7 +60,7 @@ def _part(x: Array, first: int, count: int) -> Array:
 
 @op(
     "partial_concat",
-    inputs={"X*": "matrices of one shape [n, d]"},
+    inputs={"X*: float[n, d]": "matrices of one shape"},
     outputs={"Out": "[n, length · how many matrices]"},
     attrs=_ATTRS,
     infer=_concat_infer,
@@ -83,7 +83,7 @@ def partial_concat(b: Binder) -> None:
 
 @op(
     "partial_sum",
-    inputs={"X*": "matrices of one shape [n, d]"},
+    inputs={"X*: float[n, d]": "matrices of one shape"},
     outputs={"Out": "[n, length]"},
     attrs=_ATTRS,
     infer=_sum_infer,

@@ -90,7 +90,7 @@ def _linspace_infer(c: Context) -> None:
 
 @op(
     "linspace",
-    inputs={"Start": "the first number", "Stop": "the last number", "Num": "int32: how many"},
+    inputs={"Start": "the first number", "Stop": "the last number", "Num: int32[1]": "how many"},
     outputs={"Out": "[Num]: the numbers"},
     attrs={"dtype": Attr("int", -1, "the VarType of Out; -1 for that of Start")},
     infer=_linspace_infer,

@@ -85,8 +85,8 @@ def _infer(c: Context) -> None:
     "scatter",
     inputs={
         "X": "at least one dimension",
-        "Ids": "int32 or int64 [n] or [n, 1]: which rows",
-        "Updates": "[n, …]: new rows",
+        "Ids: int[n] | int[n, 1]": "indices of rows",
+        "Updates: any[n, …]": "new rows",
     },
     outputs={"Out": "X with other rows"},
     attrs={"overwrite": Attr("bool", True, "replace rows; else a row becomes the sum of all updates for it")},

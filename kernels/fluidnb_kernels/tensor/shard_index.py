@@ -46,7 +46,7 @@ def _infer(c: Context) -> None:
 
 @op(
     "shard_index",
-    inputs={"X": "int32 or int64 [..., 1]: rows of a table"},
+    inputs={"X: int[…, 1]": "rows of a table"},
     outputs={"Out": "the same shape: rows of one share, or ignore_value"},
     attrs={
         "index_num": Attr("int", doc="how many rows the table has", gt=0),

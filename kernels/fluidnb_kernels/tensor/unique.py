@@ -125,7 +125,7 @@ def unique(b: Binder) -> None:
 
 @op(
     "unique_with_counts",
-    inputs={"X": "[n]"},
+    inputs={"X: any[n]": ""},
     outputs={
         "Out": "the different elements, in the order in which they come first",
         "Index": "[n]: which of them each element of X is",

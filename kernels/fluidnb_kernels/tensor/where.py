@@ -56,7 +56,7 @@ def _emit_places(b: Binder) -> None:
 
 @op(
     "where",
-    inputs={"Condition": "bool, any shape", "X?": "what is taken where it holds", "Y?": "what is taken elsewhere"},
+    inputs={"Condition: bool": "any shape", "X?": "what is taken where it holds", "Y?": "what is taken elsewhere"},
     outputs={"Out": "int64 [n, rank]: where it holds; with X and Y one of them, element by element"},
     infer=_infer,
     grad=default_grad("Condition", "X", "Y", "Out@GRAD", wrt=["X", "Y"]),
@@ -117,7 +117,7 @@ def _diag_infer(c: Context) -> None:
     c.set("Out", (d.shape[0], d.shape[0]), d.dtype)
 
 
-@op("diag", inputs={"Diagonal": "[n]"}, outputs={"Out": "[n, n]"}, infer=_diag_infer)
+@op("diag", inputs={"Diagonal: any[n]": ""}, outputs={"Out": "[n, n]"}, infer=_diag_infer)
 def diag(b: Binder) -> None:
     """Out = a matrix with Diagonal on its diagonal, 0 elsewhere.
 

@@ -54,9 +54,9 @@ def _vector(x: Array, v: Array) -> Array:
 @op(
     "affine_channel",
     inputs={
-        "X": "[n, c, …] or, with data_layout NHWC, [n, …, c]",
-        "Scale": "[c]: factors",
-        "Bias": "[c]: summands",
+        "X: float[n, c, …]": "[n, …, c] with data_layout NHWC",
+        "Scale: float[c]": "factors",
+        "Bias: float[c]": "summands",
     },
     outputs={"Out": "the shape of X"},
     attrs={"data_layout": Attr("string", "AnyLayout", "NHWC where the channels come last; else they are second")},

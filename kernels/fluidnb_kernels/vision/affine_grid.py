@@ -47,7 +47,10 @@ def _points(c: Context, sizes: tuple[int, ...], dtype: Any) -> Array:
 
 @op(
     "affine_grid",
-    inputs={"Theta": "[n, 2, 3]: affine maps; [n, 3, 4] for volumes", "OutputShape?": "output_shape as a variable"},
+    inputs={
+        "Theta: float[n, rows, columns]": "affine maps [2, 3] of images, [3, 4] of volumes",
+        "OutputShape?": "output_shape as a variable",
+    },
     outputs={"Output": "[n, h, w, 2]: x and y of the point for each element, from -1 to 1 across the image"},
     attrs={
         "output_shape": Attr("ints", [], "the shape [n, c, h, w] of the image to make"),

@@ -149,7 +149,10 @@ def _how(b: Binder) -> tuple[str, str, bool]:
 
 @op(
     "grid_sampler",
-    inputs={"X": "images [n, c, h, w]", "Grid": "[n, rows, columns, 2]: x and y of points, -1 to 1 across the image"},
+    inputs={
+        "X: float[n, c, h, w]": "images",
+        "Grid: float[n, rows, columns, 2]": "x and y of points, -1 to 1 across the image",
+    },
     outputs={"Output": "[n, c, rows, columns]"},
     attrs={
         "mode": Attr("string", "bilinear", "bilinear or nearest", enum=("bilinear", "nearest")),

@@ -231,10 +231,10 @@ def _define(type: str, what: str, result: str) -> None:
     @op(
         type,
         inputs={
-            "X": "images [n, c, h, w] or, with data_layout NHWC, [n, h, w, c]",
-            "OutSize?": "[2]: height and width as a variable; they win over scale and attributes",
+            "X: float[n, c, h, w]": "images; [n, h, w, c] with data_layout NHWC",
+            "OutSize?: int[2]": "height and width as a variable; they win over scale and attributes",
             "SizeTensor*?": "height and width as a variable each",
-            "Scale?": "[1]: scale as a variable",
+            "Scale?: float[1]": "scale as a variable",
         },
         outputs={"Out": "the images in their new size"},
         attrs={

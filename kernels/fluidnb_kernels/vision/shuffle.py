@@ -51,7 +51,7 @@ def _pixel_infer(c: Context) -> None:
 
 @op(
     "pixel_shuffle",
-    inputs={"X": "[n, c · r², h, w] or, with data_format NHWC, [n, h, w, c · r²]"},
+    inputs={"X: float[n, c · r², h, w]": "[n, h, w, c · r²] with data_format NHWC"},
     outputs={"Out": "[n, c, h · r, w · r], or [n, h · r, w · r, c]"},
     attrs={
         "upscale_factor": Attr("int", 1, "r, by how much height and width grow", gt=0),
@@ -110,7 +110,7 @@ def _group_infer(c: Context) -> None:
 
 @op(
     "shuffle_channel",
-    inputs={"X": "[n, c, h, w]"},
+    inputs={"X: float[n, c, h, w]": ""},
     outputs={"Out": "the shape of X"},
     attrs={"group": Attr("int", 1, "how many groups the channels fall into", gt=0)},
     infer=_group_infer,
@@ -170,7 +170,7 @@ def _squares(x: Array, r: int) -> tuple[int, ...]:
 
 @op(
     "space_to_depth",
-    inputs={"X": "[n, c · r², h, w], h and w multiples of r"},
+    inputs={"X: float[n, c · r², h, w]": "h and w multiples of r"},
     outputs={"Out": "[n, c · r⁴, h / r, w / r]"},
     attrs={"blocksize": Attr("long", 2, "r, the side of a square", gt=1)},
     infer=_depth_infer,

@@ -66,7 +66,7 @@ def focus(x: Array, axis: int, indexes: Sequence[int], out: Array) -> None:
 
 @op(
     "similarity_focus",
-    inputs={"X": "[batch, a, b, c]"},
+    inputs={"X: float[batch, a, b, c]": ""},
     outputs={"Out": "the shape of X: 1 and 0"},
     attrs={
         "axis": Attr("int", doc="the dimension that is cut into slices", enum=(1, 2, 3)),

@@ -62,7 +62,7 @@ def _emit_shift(b: Binder, x: Array, out: Array, step: int) -> None:
 
 @op(
     "temporal_shift",
-    inputs={"X": "[videos · seg_num, c, h, w]: the images of each video in order"},
+    inputs={"X: float[videos · seg_num, c, h, w]": "the images of each video in order"},
     outputs={"Out": "the shape of X"},
     attrs={
         "seg_num": Attr("int", doc="images in a video", gt=0),

@@ -52,7 +52,7 @@ def _pairs(b: Binder, columns: Array, whole: Array, axes: tuple[Axis, ...]) -> l
 
 @op(
     "unfold",
-    inputs={"X": "images [n, c, h, w]"},
+    inputs={"X: float[n, c, h, w]": "images"},
     outputs={"Y": "[n, c · kernel height · kernel width, windows]"},
     attrs={
         "kernel_sizes": Attr("ints", doc="height and width of a window", gt=0),

@@ -77,7 +77,7 @@ def take_back(g: Array, index: Array, dx: Array) -> None:
 
 @op(
     "unpool",
-    inputs={"X": "pooled images [n, c, h, w]", "Indices": "integers, same shape: where in its plane each belongs"},
+    inputs={"X: float[n, c, h, w]": "pooled images", "Indices: int[n, c, h, w]": "where in its plane each belongs"},
     outputs={"Out": "[n, c, H, W]"},
     attrs={
         "ksize": Attr("ints", doc="height and width of a window of the pooling", gt=0),
