@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from fluidnb.cells import saved_layer_objects as held
-from fluidnb.cells.saved_layer_objects import Held
+from fluidnb.cells.saved_layer_objects import SavedObject
 from fluidnb.program import defaults, snapshot
 from fluidnb.program import unique_name as names
 from fluidnb.program.program import Program, programs
@@ -50,7 +50,7 @@ def set_settings(wanted: Settings) -> None:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class World:
+class BuildState:
     """The programs that matter, and the names, at one moment.
 
     Args:
@@ -67,10 +67,10 @@ class World:
     shots: dict[Program, Snapshot]
     counters: dict[UniqueNameGenerator, dict[str, int]]
     settings: Settings
-    held: list[Held]
+    held: list[SavedObject]
 
 
-def take(known: Iterable[Program] = (), values: Iterable[object] = ()) -> World:
+def take(known: Iterable[Program] = (), values: Iterable[object] = ()) -> BuildState:
     """The world now: the default programs, those that cells made, and others.
 
     Args:
@@ -84,10 +84,10 @@ def take(known: Iterable[Program] = (), values: Iterable[object] = ()) -> World:
     made = [p for p in list(programs) if p.origin is not None and not p.origin.fate]
     tracked = dict.fromkeys([wanted.main, wanted.startup, *known, *made])
     counters = {g: dict(g.ids) for g in list(names.generators)}
-    return World({p: snapshot.take(p) for p in tracked}, counters, wanted, held.take(values))
+    return BuildState({p: snapshot.take(p) for p in tracked}, counters, wanted, held.take(values))
 
 
-def restore(world: World) -> None:
+def restore(world: BuildState) -> None:
     """Make the world what it was: the programs that were there have their bytes and objects back.
 
     Args:

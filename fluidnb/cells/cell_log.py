@@ -17,8 +17,8 @@ from fluidnb.cells import bindings, delta
 from fluidnb.cells import build_state as world
 from fluidnb.cells import dependencies as reads
 from fluidnb.cells import unchanged as same_result
-from fluidnb.cells.build_state import World
-from fluidnb.cells.cell import Fragment, Moment, Report, Task
+from fluidnb.cells.build_state import BuildState
+from fluidnb.cells.cell_run import CellRun, Moment, Report, Task
 from fluidnb.cells.delta import Delta
 from fluidnb.errors import OpValueError, near
 from fluidnb.program import origin
@@ -27,9 +27,9 @@ from fluidnb.program.program import Program
 from fluidnb.program.snapshot import as_desc
 from fluidnb.proto.desc import ProgramDesc
 
-T = TypeVar("T", Fragment, Task, Fragment | Task)
+T = TypeVar("T", CellRun, Task, CellRun | Task)
 
-__all__ = ["Fragment", "FragmentLog", "Report", "Task"]
+__all__ = ["CellRun", "CellLog", "Report", "Task"]
 
 #: No cells.
 NOTHING: Mapping[Hashable, Any] = {}
@@ -42,7 +42,7 @@ _RAN = "it ran a program while building; run it again yourself"
 _LOOSE = "it was done outside of cells, to something that is no longer there"
 
 
-class FragmentLog:
+class CellLog:
     """The cells that built the programs, in the order of their first run.
 
     Args:
@@ -59,7 +59,7 @@ class FragmentLog:
         >>> from fluidnb.program import default_main_program, fresh_programs
         >>> def x(): default_main_program().global_block().create_var(name="x", shape=[3], dtype="float32")
         >>> with fresh_programs() as (main, startup):
-        ...     log = FragmentLog(lambda task: task.source())
+        ...     log = CellLog(lambda task: task.source())
         ...     report = log.run("a1", x, "data")
         ...     had = main.global_block().has_var("x")
         ...     report = log.drop("a1")
@@ -85,7 +85,7 @@ class FragmentLog:
         self._split = split
         self._kept = kept
         self._nested = False
-        self._fragments: list[Fragment] = []
+        self._fragments: list[CellRun] = []
         self._history: list[Moment] = []
         self._last = world.take()
         self._known = {self._last.settings.main, self._last.settings.startup}
@@ -93,11 +93,11 @@ class FragmentLog:
     # What there is.
 
     @property
-    def fragments(self) -> tuple[Fragment, ...]:
+    def fragments(self) -> tuple[CellRun, ...]:
         """The fragments in program order, stale ones and edits made between cells included."""
         return tuple(self._fragments)
 
-    def find(self, key: Hashable) -> Fragment:
+    def find(self, key: Hashable) -> CellRun:
         """The fragment of a cell.
 
         Args:
@@ -163,7 +163,7 @@ class FragmentLog:
             wanted = self._wanted({**others, key: source}, report)
             place = next((i for i, f in enumerate(wanted) if f.key == key), len(wanted))
             rest = [f for f in wanted if f.key != key]
-            there: list[Fragment | Task] = [*rest]
+            there: list[CellRun | Task] = [*rest]
             there.insert(len(rest) if last else place, task)
             there = arranged(there, order)
             fate = f'was replaced when cell "{cause}" was run again; use the new one'
@@ -273,7 +273,7 @@ class FragmentLog:
 
     # How a change is made.
 
-    def _settled(self) -> list[Fragment]:
+    def _settled(self) -> list[CellRun]:
         """The fragments, after edits made between cells have become a fragment of their own."""
         if origin.recorder is not None:
             raise OpValueError("a cell cannot run cells.", hint="end the cell first.")
@@ -304,7 +304,7 @@ class FragmentLog:
             self._remember(moment)
         self._settle_fates()
 
-    def _world(self) -> World:
+    def _world(self) -> BuildState:
         return world.take(self._known, self._namespace.values())
 
     def _settle_fates(self) -> None:
@@ -322,7 +322,7 @@ class FragmentLog:
         self._fragments = list(moment.fragments)
         self._settle_fates()
 
-    def _take_off(self, place: int, fate: str) -> list[Fragment]:
+    def _take_off(self, place: int, fate: str) -> list[CellRun]:
         """Take off the fragments from a place on, the last one first."""
         tail = self._fragments[place:]
         for i in range(len(tail) - 1, -1, -1):
@@ -342,7 +342,7 @@ class FragmentLog:
         del self._fragments[place:]
         return tail
 
-    def _wanted(self, edits: Mapping[Hashable, Any], report: Report) -> list[Fragment]:
+    def _wanted(self, edits: Mapping[Hashable, Any], report: Report) -> list[CellRun]:
         """The fragments with new sources, and without those that go."""
         wanted = []
         for fragment in self._fragments:
@@ -356,7 +356,7 @@ class FragmentLog:
         return wanted
 
     def _run_with_needs(
-        self, wanted: list[Fragment | Task], task: Task, fate: str, report: Report, free: bool
+        self, wanted: list[CellRun | Task], task: Task, fate: str, report: Report, free: bool
     ) -> None:
         """Rebuild with a cell that the user runs; where its place is free, by what it reads and binds."""
         moment = Moment(self._last, self.fragments, dict(self._namespace), task.title)
@@ -384,7 +384,7 @@ class FragmentLog:
                 self._go_back(ran)
                 report.become(said)
 
-    def _lacking(self, key: Hashable) -> Fragment | None:
+    def _lacking(self, key: Hashable) -> CellRun | None:
         """The first stale cell before a cell that lacks a name which that cell binds, if the cell can go before it."""
         place = next(i for i, f in enumerate(self._fragments) if f.key == key)
         bound = self._fragments[place].bound
@@ -396,7 +396,7 @@ class FragmentLog:
                     return fragment
         return None
 
-    def _rebuild(self, wanted: list[Fragment | Task] | list[Fragment], fate: str, report: Report) -> None:
+    def _rebuild(self, wanted: list[CellRun | Task] | list[CellRun], fate: str, report: Report) -> None:
         """Make the log what is wanted: fragments are put back, run again, or become stale; tasks are run."""
         now = self._fragments
         shared = min(len(now), len(wanted))
@@ -419,7 +419,7 @@ class FragmentLog:
                     each = replace(each, bound=earlier[each.key].bound)
                 same = self._put_back(each, same, report) and same
 
-    def _put_back(self, fragment: Fragment, same: bool, report: Report) -> bool:
+    def _put_back(self, fragment: CellRun, same: bool, report: Report) -> bool:
         """Put a fragment back: as it is, by running it again, or as stale. Whether all is what it was before then."""
         if fragment.stale and self._stays_stale(fragment, same):
             self._fragments.append(fragment)
@@ -433,7 +433,7 @@ class FragmentLog:
         self._stale(fragment, _LOOSE if fragment.loose else _RAN, report)
         return False
 
-    def _stays_stale(self, fragment: Fragment, same: bool) -> bool:
+    def _stays_stale(self, fragment: CellRun, same: bool) -> bool:
         """Whether a stale cell would read what it read when it failed."""
         if fragment.apart:
             return True
@@ -443,7 +443,7 @@ class FragmentLog:
             same or fragment.attempt.hold(self.lineage, self._namespace)
         )
 
-    def _fits(self, fragment: Fragment, same: bool) -> bool:
+    def _fits(self, fragment: CellRun, same: bool) -> bool:
         """Whether a cell would build what it built; while all before it is the same, only Python values can differ."""
         if fragment.edited or fragment.apart:
             return False
@@ -451,7 +451,7 @@ class FragmentLog:
             return fragment.reads.hold_in_python(self._namespace)
         return fragment.reads.hold(self.lineage, self._namespace) and all(d.fits() for d in fragment.deltas)
 
-    def _put_on(self, fragment: Fragment) -> None:
+    def _put_on(self, fragment: CellRun) -> None:
         fragment.origin.fate = ""
         for change in fragment.deltas:
             change.apply()
@@ -463,7 +463,7 @@ class FragmentLog:
         bound = bindings.give_again(self._namespace, fragment.bound)
         self._fragments.append(replace(fragment, bound=bound, stale=""))
 
-    def _stale(self, fragment: Fragment, why: str, report: Report) -> None:
+    def _stale(self, fragment: CellRun, why: str, report: Report) -> None:
         fragment.origin.fate = _fate(fragment.title, why)
         if fragment.ran:  # what it computed stays, for whoever looks at it
             bindings.give_again(self._namespace, fragment.bound)
@@ -471,7 +471,7 @@ class FragmentLog:
         if fragment.stale != why:
             report.stale[fragment.title] = why
 
-    def _run_again(self, fragment: Fragment, report: Report) -> bool:
+    def _run_again(self, fragment: CellRun, report: Report) -> bool:
         """Run a cell because of what changed before it; whether it built what it had built before."""
         before, names = self._world(), dict(self._namespace)
         try:
@@ -487,7 +487,7 @@ class FragmentLog:
         (report.kept if unchanged else report.executed).append(fragment.title)
         return same
 
-    def _build(self, task: Task, old: Fragment | None, report: Report) -> bool:
+    def _build(self, task: Task, old: CellRun | None, report: Report) -> bool:
         """Run a cell, without those of its parts that fail; whether it built what it had built before."""
         before, names = self._world(), dict(self._namespace)
         broken: list[tuple[Task, str]] = []
@@ -508,7 +508,7 @@ class FragmentLog:
             self._stale(_apart(part), why, report)
         return same
 
-    def _keep_old(self, old: Fragment) -> bool:
+    def _keep_old(self, old: CellRun) -> bool:
         """Put what a cell built before in place of what it has built now, if that is alike."""
         new = self._fragments[-1]
         named = {
@@ -549,7 +549,7 @@ class FragmentLog:
             self._kept(pairs)
         return True
 
-    def _same_ends(self, old: Fragment, new: Fragment, pairs: same_result.Pairs) -> bool:
+    def _same_ends(self, old: CellRun, new: CellRun, pairs: same_result.Pairs) -> bool:
         """Whether two runs left the same settings, and the same in objects of layers that were there before."""
         if [b.thing for b, _ in old.held] != [b.thing for b, _ in new.held]:
             return False
@@ -590,14 +590,14 @@ class FragmentLog:
         task = replace(task, again=False)
         self._fragments.append(self._fragment(task, recorder, before, self._world(), uses, bound))
 
-    def _meet(self, recorder: Recorder, before: World) -> None:
+    def _meet(self, recorder: Recorder, before: BuildState) -> None:
         """Keep an eye from now on on programs made outside cells that a cell edits."""
         for program, shot in recorder.met.items():
             self._known.add(program)
             for known in (before, self._last, *(m.world for m in self._history)):
                 known.shots.setdefault(program, shot)
 
-    def _deltas(self, before: World, after: World, recorder: Recorder) -> list[Delta]:
+    def _deltas(self, before: BuildState, after: BuildState, recorder: Recorder) -> list[Delta]:
         found = []
         for program, shot in before.shots.items():
             then = after.shots.get(program)
@@ -611,18 +611,18 @@ class FragmentLog:
         self,
         task: Task,
         recorder: Recorder,
-        before: World,
-        now: World,
+        before: BuildState,
+        now: BuildState,
         uses: Mapping[str, Any],
         bound: bindings.Bound,
         loose: bool = False,
-    ) -> Fragment:
+    ) -> CellRun:
         deltas = self._deltas(before, now, recorder)
         then = {id(thing.thing): thing for thing in now.held}
         held = [(h, then[id(h.thing)]) for h in before.held if id(h.thing) in then and not h.same(then[id(h.thing)])]
         collected = reads.collect(recorder, deltas, before, self.lineage, uses, [h for h, _ in held])
         counters = {(generator, key): generator.ids.get(key, 0) for generator, key in recorder.counters}
-        return Fragment(
+        return CellRun(
             task, recorder.origin, deltas, collected, counters, world.settings(), bound, held, recorder.ran, loose
         )
 
@@ -632,11 +632,11 @@ def _fate(title: str, why: str) -> str:
     return f'belongs to cell "{title}", which is stale: {why}'
 
 
-def _apart(task: Task) -> Fragment:
+def _apart(task: Task) -> CellRun:
     """A part that failed, outside of the cell with which it ran."""
     now = world.settings()
     nothing = reads.Reads([], [], [], [], [], {}, now, [])
-    return Fragment(task, Origin(task.key, task.title), [], nothing, {}, now, {}, apart=True)
+    return CellRun(task, Origin(task.key, task.title), [], nothing, {}, now, {}, apart=True)
 
 
 def arranged(parts: Sequence[T], order: Mapping[Hashable, int]) -> list[T]:
@@ -661,10 +661,10 @@ def arranged(parts: Sequence[T], order: Mapping[Hashable, int]) -> list[T]:
     return [part for _, chunk in sorted(chunks, key=lambda row: row[0]) for part in chunk]
 
 
-def _with_need(wanted: list[Fragment | Task], task: Task, name: str) -> list[Fragment | Task] | None:
+def _with_need(wanted: list[CellRun | Task], task: Task, name: str) -> list[CellRun | Task] | None:
     """The cells with the first later one that binds a name in front of a cell; None where there is none."""
     place = next(i for i, each in enumerate(wanted) if each is task)
     for i, each in enumerate(wanted[place + 1 :], place + 1):
-        if isinstance(each, Fragment) and not each.loose and name in each.bound:
+        if isinstance(each, CellRun) and not each.loose and name in each.bound:
             return [*wanted[:place], each, task, *wanted[place + 1 : i], *wanted[i + 1 :]]
     return None

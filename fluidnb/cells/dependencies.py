@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from fluidnb.cells import saved_layer_objects as held
-from fluidnb.cells.build_state import Settings, World, settings
+from fluidnb.cells.build_state import BuildState, Settings, settings
 from fluidnb.cells.delta import Delta
-from fluidnb.cells.saved_layer_objects import Held
+from fluidnb.cells.saved_layer_objects import SavedObject
 from fluidnb.program.constants import EMPTY_VAR_NAME
 from fluidnb.program.origin import Origin, Recorder
 from fluidnb.program.program import Program
@@ -79,7 +79,7 @@ class Reads:
     lineages: list[tuple[Program, tuple[Origin, ...]]]
     uses: dict[str, Any]
     settings: Settings
-    held: list[Held]
+    held: list[SavedObject]
 
     def hold(self, lineage: Lineage, namespace: Mapping[str, Any]) -> bool:
         """Whether the cell would read the same now.
@@ -133,10 +133,10 @@ def same_value(now: object, then: object) -> bool:
 def collect(
     recorder: Recorder,
     deltas: list[Delta],
-    before: World,
+    before: BuildState,
     lineage: Lineage,
     uses: Mapping[str, Any],
-    changed: Collection[Held] = (),
+    changed: Collection[SavedObject] = (),
 ) -> Reads:
     """What a run read, from what its recorder and its operators say.
 
@@ -187,7 +187,7 @@ def collect(
     )
 
 
-def _before(before: World, program: Program, name: str, value: Any) -> bool:
+def _before(before: BuildState, program: Program, name: str, value: Any) -> bool:
     """Whether a program had a fact before the run; what the run set itself does not count."""
     return program in before.shots and bool(before.shots[program].facts[name] == value)
 

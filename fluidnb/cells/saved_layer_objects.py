@@ -13,7 +13,7 @@ _MODULES = ("fluidnb.layers.", "fluidnb.compat.")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Held:
+class SavedObject:
     """An object of a layer at one moment.
 
     Args:
@@ -38,7 +38,7 @@ class Held:
         """Whether the object is still as it was."""
         return _same(self.thing.__dict__, self.state)
 
-    def same(self, other: Held) -> bool:
+    def same(self, other: SavedObject) -> bool:
         """Whether another moment is alike."""
         return _same(self.state, other.state)
 
@@ -48,7 +48,7 @@ class Held:
         self.thing.__dict__.update(_copy(self.state))
 
 
-def take(values: Iterable[object]) -> list[Held]:
+def take(values: Iterable[object]) -> list[SavedObject]:
     """The objects of layers among some values, and those that they hold.
 
     Args:
@@ -57,12 +57,12 @@ def take(values: Iterable[object]) -> list[Held]:
     Returns:
         Each object once.
     """
-    found: dict[int, Held] = {}
+    found: dict[int, SavedObject] = {}
     waiting = list(values)
     while waiting:
         value = waiting.pop()
         if id(value) not in found and _is_held(value):
-            found[id(value)] = Held(value, _copy(value.__dict__))
+            found[id(value)] = SavedObject(value, _copy(value.__dict__))
             waiting += _inside(value.__dict__)
     return list(found.values())
 

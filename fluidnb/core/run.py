@@ -7,7 +7,7 @@ from dataclasses import replace
 from fluidnb.program import Program
 from fluidnb.proto.desc import OpDesc, ProgramDesc
 from fluidnb.runtime import Executor as _Executor
-from fluidnb.runtime import Machine, Plan, Scope
+from fluidnb.runtime import Interpreter, LoweredProgram, Scope
 from fluidnb.values import LoDTensor, LoDTensorArray, Place
 
 
@@ -57,10 +57,10 @@ class Executor:
         if create_local_scope and block_id == 0:
             self._whole(desc, scope)
             return
-        plan = Plan(desc, (), (), self._executor.place)
+        plan = LoweredProgram(desc, (), (), self._executor.place)
         local = scope.new_scope() if create_local_scope else scope
         outside, local.block = local.block, plan.blocks[block_id]
-        machine = Machine(plan, local)
+        machine = Interpreter(plan, local)
         machine.stack = (replace(machine.stack[0], block=plan.blocks[block_id]),)
         try:
             machine.run()

@@ -11,7 +11,7 @@ import numpy as np
 from fluidnb.dap.references import References
 from fluidnb.debug.look import holds
 from fluidnb.debug.walker import Walker
-from fluidnb.runtime.compile.lowering import PlanOp
+from fluidnb.runtime.compile.lowering import LoweredOp
 from fluidnb.runtime.interpreter.interpreter import Frame
 from fluidnb.runtime.scope import Scope
 from fluidnb.values.copies import is_on_device
@@ -208,7 +208,7 @@ def _title(scope: Scope, stack: tuple[Frame, ...]) -> str:
     return f"block {scope.block_index}, iteration {frame.control.iteration(frame.k)}"
 
 
-def _attributes(op: PlanOp) -> tuple[tuple[str, str], ...]:
+def _attributes(op: LoweredOp) -> tuple[tuple[str, str], ...]:
     return tuple((name, text) for name, text in read_op(op.desc).attrs)
 
 

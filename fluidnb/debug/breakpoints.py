@@ -16,7 +16,7 @@ import numpy as np
 
 from fluidnb.debug.look import View
 from fluidnb.errors import NotFound, OpValueError
-from fluidnb.runtime.compile.lowering import PlanOp
+from fluidnb.runtime.compile.lowering import LoweredOp
 from fluidnb.runtime.interpreter.interpreter import Frame, Undo
 from fluidnb.values.gauge import gauge_of
 from fluidnb.values.selected_rows import SelectedRows
@@ -94,7 +94,7 @@ class Breakpoint:
         """Whether another one stops at the same: two front ends may each have set one."""
         return (self.kind, self.what, self.after) == (other.kind, other.what, other.after)
 
-    def may_stop(self, op: PlanOp) -> bool:
+    def may_stop(self, op: LoweredOp) -> bool:
         """Whether it can ever stop at an operator; what depends on values or iterations alone is asked later.
 
         Args:
@@ -125,7 +125,7 @@ class Breakpoint:
             return False
         return self.test is None or self._holds(frame)
 
-    def stops_after(self, op: PlanOp, undo: Undo, frame: Frame) -> bool:
+    def stops_after(self, op: LoweredOp, undo: Undo, frame: Frame) -> bool:
         """Whether it stops after a step of an operator for which `may_stop` holds.
 
         Args:
@@ -222,13 +222,13 @@ def has_nan(variable: Any, limit: float = np.inf) -> bool:
     return array is not None and array.dtype.kind == "f" and gauge_of(array).beyond(array, limit)
 
 
-def op_first(op: PlanOp) -> int:
+def op_first(op: LoweredOp) -> int:
     """The index of the first operator of an operator's block that runs."""
     block = op.desc.block
     return next((i for i, o in enumerate(() if block is None else block.ops) if o.optype not in ("feed", "fetch")), 0)
 
 
-def _is_at_line(op: PlanOp, text: str) -> bool:
+def _is_at_line(op: LoweredOp, text: str) -> bool:
     where = op.where()
     if where is None:
         return False

@@ -12,8 +12,8 @@ from fluidnb.debug.stop import Stop, StopKind
 from fluidnb.errors import NotFound, OpTypeError, OpValueError, near
 from fluidnb.op import check_desc, get_op
 from fluidnb.proto.desc import OpDesc
-from fluidnb.runtime.compile.lowering import Plan
-from fluidnb.runtime.interpreter.interpreter import Machine, Undo
+from fluidnb.runtime.compile.lowering import LoweredProgram
+from fluidnb.runtime.interpreter.interpreter import Interpreter, Undo
 from fluidnb.runtime.scope import Scope
 from fluidnb.values.copies import put
 from fluidnb.values.device_context import copy_of
@@ -23,13 +23,13 @@ from fluidnb.values.tensor import LoDTensor
 class Change(Protocol):
     """A step that the user took instead of the program."""
 
-    def apply(self, machine: Machine) -> Undo:
+    def apply(self, machine: Interpreter) -> Undo:
         """Make the change where the machine stands; the result takes it back. Raises a FluidError if it cannot be."""
 
-    def take_back(self, machine: Machine, undo: Undo) -> None:
+    def take_back(self, machine: Interpreter, undo: Undo) -> None:
         """Put everything back as it was before `apply`."""
 
-    def withdraw(self, machine: Machine) -> None:
+    def withdraw(self, machine: Interpreter) -> None:
         """Forget what the change did to the program itself; the run is begun anew."""
 
     @property
@@ -58,7 +58,7 @@ class SetTensor:
         """See `Change`."""
         return Stop(StopKind.EDIT, names=(self.name,))
 
-    def apply(self, machine: Machine) -> Undo:
+    def apply(self, machine: Interpreter) -> Undo:
         """See `Change`."""
         variable = machine.stack[self._frame].scope.find_var(self.name)
         tensor = None if variable is None else variable.value
@@ -84,11 +84,11 @@ class SetTensor:
         put(array, np.asarray(new, array.dtype))
         return undo
 
-    def take_back(self, machine: Machine, undo: Undo) -> None:
+    def take_back(self, machine: Interpreter, undo: Undo) -> None:
         """See `Change`."""
         undo.take_back()
 
-    def withdraw(self, machine: Machine) -> None:
+    def withdraw(self, machine: Interpreter) -> None:
         """See `Change`: nothing to do, the run's checkpoint has it all."""
 
 
@@ -103,7 +103,7 @@ class SetAttrs:
     def __init__(self, op: OpDesc, attrs: Mapping[str, Any]) -> None:
         self._op, self._attrs = op, dict(attrs)
         self._old: dict[str, Any] = {}
-        self._plan: Plan | None = None
+        self._plan: LoweredProgram | None = None
 
     @property
     def stop(self) -> Stop:
@@ -111,7 +111,7 @@ class SetAttrs:
         attrs = tuple((name, str(value)) for name, value in self._attrs.items())
         return Stop(StopKind.EDIT, op=self._op.optype, attrs=attrs)
 
-    def apply(self, machine: Machine) -> Undo:
+    def apply(self, machine: Interpreter) -> Undo:
         """See `Change`."""
         definition = get_op(self._op.optype)
         for name in self._attrs:
@@ -126,7 +126,7 @@ class SetAttrs:
             for name, value in self._attrs.items():
                 self._op.set_attr(name, value, definition.attrs[name].number)
             check_desc(definition, self._op)
-            machine.plan = Plan(plan.desc, plan.feeds, plan.fetches, plan.place, plan.seed, plan.given)
+            machine.plan = LoweredProgram(plan.desc, plan.feeds, plan.fetches, plan.place, plan.seed, plan.given)
         except BaseException:
             self._put_back()
             raise
@@ -136,7 +136,7 @@ class SetAttrs:
             frame.scope.block = frame.block
         return undo
 
-    def take_back(self, machine: Machine, undo: Undo) -> None:
+    def take_back(self, machine: Interpreter, undo: Undo) -> None:
         """See `Change`."""
         self.withdraw(machine)
         undo.take_back()
@@ -144,7 +144,7 @@ class SetAttrs:
         for frame in machine.stack:
             frame.scope.block = frame.block
 
-    def withdraw(self, machine: Machine) -> None:
+    def withdraw(self, machine: Interpreter) -> None:
         """See `Change`."""
         assert self._plan is not None
         self._put_back()
@@ -158,7 +158,7 @@ class SetAttrs:
                 self._op.remove_attr(name)
 
 
-def names_of(machine: Machine) -> list[str]:
+def names_of(machine: Interpreter) -> list[str]:
     """The names of all variables that can be seen from where a machine stands.
 
     Args:

@@ -17,7 +17,7 @@ from fluidnb.errors import NotFound
 from fluidnb.op import EMPTY, GRAD, has_grad
 from fluidnb.program import Program, default_main_program
 from fluidnb.program.op_roles import role_of
-from fluidnb.runtime.compile.lowering import PlanOp
+from fluidnb.runtime.compile.lowering import LoweredOp
 from fluidnb.runtime.scope import Scope
 from fluidnb.values.place import Place
 
@@ -130,7 +130,7 @@ def flows(walker: Walker, program: Program) -> list[Flow]:
     parameters = [p for p in program.all_parameters() if p.trainable]
     weights = {p.name: numbers_of(p.name, _value(scope, p.name)) for p in parameters}
     norms: dict[str, Numbers] = {}
-    makers: dict[str, tuple[PlanOp, float]] = {}
+    makers: dict[str, tuple[LoweredOp, float]] = {}
 
     while not tape.done:
         machine = tape.machine
@@ -156,8 +156,8 @@ def _value(scope: Any, name: str) -> Any:
 
 
 def _flow(
-    name: str, weights: Numbers, norms: Mapping[str, Numbers], makers: Mapping[str, tuple[PlanOp, float]],
-    program: Program, ops: list[PlanOp],
+    name: str, weights: Numbers, norms: Mapping[str, Numbers], makers: Mapping[str, tuple[LoweredOp, float]],
+    program: Program, ops: list[LoweredOp],
 ) -> Flow:  # fmt: skip
     gradient = norms.get(name + GRAD)
     if gradient is None:
@@ -183,7 +183,7 @@ def _flow(
     return Flow(name, verdict, weights, gradient, spot_of(blocker), why, _forward_of(blocker, ops))
 
 
-def _forward_of(op: PlanOp, ops: list[PlanOp]) -> OpSpot | None:
+def _forward_of(op: LoweredOp, ops: list[LoweredOp]) -> OpSpot | None:
     """The operator of forward that the user sees behind one of backward; itself, if it is one."""
     if role_of(op.desc) == "forward":
         return spot_of(op)
@@ -192,10 +192,10 @@ def _forward_of(op: PlanOp, ops: list[PlanOp]) -> OpSpot | None:
 
 
 def _narrow(
-    name: str, norms: Mapping[str, Numbers], makers: Mapping[str, tuple[PlanOp, float]], grows: bool, verdict: str
-) -> tuple[PlanOp | None, str]:
+    name: str, norms: Mapping[str, Numbers], makers: Mapping[str, tuple[LoweredOp, float]], grows: bool, verdict: str
+) -> tuple[LoweredOp | None, str]:
     """On the way from the loss to a gradient, the operator at which it changed most; or the values that it meets."""
-    best: tuple[float, PlanOp | None, str] = (0.0, None, "")
+    best: tuple[float, LoweredOp | None, str] = (0.0, None, "")
     seen = set()
     while name in makers and name not in seen:
         seen.add(name)
@@ -215,12 +215,12 @@ def _narrow(
     return best[1], best[2]
 
 
-def _zero_input(op: PlanOp, norms: Mapping[str, Numbers]) -> str | None:
+def _zero_input(op: LoweredOp, norms: Mapping[str, Numbers]) -> str | None:
     """A value of forward that is all 0, by which a gradient is multiplied."""
     return next((n for n in op.reads() if GRAD not in n and n in norms and norms[n].dtype and not norms[n].norm), None)
 
 
-def _cut(name: str, program: Program, ops: list[PlanOp]) -> tuple[PlanOp | None, str]:
+def _cut(name: str, program: Program, ops: list[LoweredOp]) -> tuple[LoweredOp | None, str]:
     """Where the way from a parameter to the loss is cut."""
     with_gradient = {n.partition(GRAD)[0] for op in ops for n in op.writes() if GRAD in n}
     reached, last = {name}, None

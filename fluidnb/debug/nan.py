@@ -14,7 +14,7 @@ from fluidnb.debug.stop import StopKind
 from fluidnb.debug.walker import Walker
 from fluidnb.errors import EnforceNotMet
 from fluidnb.program import Program
-from fluidnb.runtime.compile.lowering import Plan, PlanOp
+from fluidnb.runtime.compile.lowering import LoweredOp, LoweredProgram
 from fluidnb.runtime.scope import Scope
 from fluidnb.values.place import Place
 
@@ -136,7 +136,7 @@ def hunt(walker: Walker, limit: str = "") -> Finding | None:
     return Finding(spot_of(op), _iterations(walker), inputs, outputs, source, _before(bad, plan, whole))
 
 
-def _refused(walker: Walker, op: PlanOp, error: Any) -> Finding:
+def _refused(walker: Walker, op: LoweredOp, error: Any) -> Finding:
     """An operator whose outputs FLAGS_check_nan_inf has refused; the walker stands before it."""
     where = op.where()
     inputs = _rows(walker.tape.machine.stack[-1].scope, op.reads())
@@ -153,7 +153,7 @@ def _iterations(walker: Walker) -> tuple[int, ...]:
     return tuple(f.control.iteration(f.k) for f in walker.tape.machine.stack if f.control is not None)
 
 
-def _before(bad: list[str], plan: Plan, whole: bool) -> str:
+def _before(bad: list[str], plan: LoweredProgram, whole: bool) -> str:
     """Where bad inputs came from: the hunt has seen all that this run did, if it is ``whole``."""
     if not bad:
         return ""

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 
 from fluidnb.errors import OpValueError, near
 from fluidnb.program.op_roles import role_of
-from fluidnb.runtime.compile.lowering import PlanOp
+from fluidnb.runtime.compile.lowering import LoweredOp
 from fluidnb.runtime.observers import observers
 from fluidnb.values.place import CPUPlace, Place
 
@@ -108,7 +108,7 @@ class Profile:
         found = dict.fromkeys(event.place for event in self.events)
         return sorted(found, key=lambda place: (place is not _HOST, str(place)))
 
-    def record(self, op: PlanOp, start: int, end: int, place: Place) -> None:
+    def record(self, op: LoweredOp, start: int, end: int, place: Place) -> None:
         """Add an operator that ran.
 
         Args:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from fluidnb.debug.stop import Stop
-from fluidnb.runtime.compile.lowering import PlanOp
+from fluidnb.runtime.compile.lowering import LoweredOp
 from fluidnb.runtime.interpreter.interpreter import Frame
 from fluidnb.visible import visible_line
 
@@ -112,7 +112,7 @@ class Snapshot:
         return f"<{self.text}>"
 
 
-def spot_of(op: PlanOp) -> OpSpot:
+def spot_of(op: LoweredOp) -> OpSpot:
     """An operator as snapshots have it.
 
     Args:

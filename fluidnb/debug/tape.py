@@ -13,11 +13,11 @@ from dataclasses import dataclass, field
 
 from fluidnb.debug.change import Change
 from fluidnb.debug.journal import Journal
-from fluidnb.runtime.compile.lowering import Plan
+from fluidnb.runtime.compile.lowering import LoweredProgram
 from fluidnb.runtime.executor import Executor
 from fluidnb.runtime.feed_fetch import Fed
 from fluidnb.runtime.interpreter.checkpoint import Checkpoint
-from fluidnb.runtime.interpreter.interpreter import Machine, Undo
+from fluidnb.runtime.interpreter.interpreter import Interpreter, Undo
 from fluidnb.runtime.scope import Scope
 from fluidnb.values.device_context import copy_of
 from fluidnb.values.tensor import LoDTensor
@@ -39,13 +39,13 @@ class Run:
         held: bytes of the variables that it has left behind.
     """
 
-    plan: Plan
+    plan: LoweredProgram
     scope: Scope
     feeds: Mapping[str, Fed]
     number: int
     first: int
     start: Checkpoint
-    machine: Machine | None
+    machine: Interpreter | None
     changes: dict[int, Change] = field(default_factory=dict)
     held: int = 0
 
@@ -84,7 +84,7 @@ class Tape:
         self.check: Callable[[], None] = lambda: None
 
     @property
-    def machine(self) -> Machine:
+    def machine(self) -> Interpreter:
         """The machine under way."""
         machine = self.runs[-1].machine
         assert machine is not None, "only runs that are over give their machine up"
@@ -102,7 +102,9 @@ class Tape:
 
     # ---- forwards
 
-    def begin(self, plan: Plan, scope: Scope, feeds: Mapping[str, Fed], number: int, ahead: Iterable[Run] = ()) -> None:
+    def begin(
+        self, plan: LoweredProgram, scope: Scope, feeds: Mapping[str, Fed], number: int, ahead: Iterable[Run] = ()
+    ) -> None:
         """Put the machine at the start of a new run; one under way is left where it stands.
 
         Args:
@@ -221,7 +223,7 @@ class Tape:
 
     # ---- how
 
-    def _machine(self, plan: Plan, scope: Scope, feeds: Mapping[str, Fed], number: int) -> Machine:
+    def _machine(self, plan: LoweredProgram, scope: Scope, feeds: Mapping[str, Fed], number: int) -> Interpreter:
         machine = Executor.machine(plan, scope, feeds, number)
         machine.journal, machine.check = self.journal, self.check
         return machine
@@ -298,7 +300,7 @@ def _bytes_in(scope: Scope) -> int:
 
 
 @contextlib.contextmanager
-def quiet(plan: Plan) -> Iterator[None]:
+def quiet(plan: LoweredProgram) -> Iterator[None]:
     """Inside a ``with``, what a step printed when it was taken first is not printed again.
 
     Args:

@@ -18,7 +18,7 @@ from fluidnb.debug.tape import quiet
 from fluidnb.debug.teller import Teller
 from fluidnb.debug.writes import wrote
 from fluidnb.errors import EnforceNotMet, FluidError, NotFound, OpValueError, near
-from fluidnb.runtime.compile.lowering import Plan, PlanOp
+from fluidnb.runtime.compile.lowering import LoweredOp, LoweredProgram
 from fluidnb.runtime.executor import Prepared
 from fluidnb.runtime.interpreter.checkpoint import Checkpoint
 from fluidnb.runtime.interpreter.failed_run import FailedRun
@@ -49,7 +49,7 @@ class Walker(Teller):
         self.breakpoints: list[Breakpoint] = []
         self._numbered = 0
         self.pausing = threading.Event()
-        self._marks: dict[PlanOp, tuple[list[Breakpoint], list[Breakpoint]]] = {}
+        self._marks: dict[LoweredOp, tuple[list[Breakpoint], list[Breakpoint]]] = {}
         self._afterwards: Checkpoint | None = None
         self.tape.check = self._check
 
@@ -79,7 +79,7 @@ class Walker(Teller):
         """Walk a failed run again, up to the operator that failed."""
         program, scope = failed.program(), failed.scope()
         assert program is not None and scope is not None, "last_failed() gives only runs whose program is there"
-        plan = Plan(program.desc, tuple(failed.values), failed.fetches, failed.place, program.random_seed)
+        plan = LoweredProgram(program.desc, tuple(failed.values), failed.fetches, failed.place, program.random_seed)
         plan.check_nan = failed.check_nan
         self._afterwards = Checkpoint(plan, scope)
         if failed.before is not None:
@@ -395,7 +395,7 @@ class Walker(Teller):
         self.wrote = () if op is None else op.writes()
         return True
 
-    def _marks_of(self, op: PlanOp) -> tuple[list[Breakpoint], list[Breakpoint]]:
+    def _marks_of(self, op: LoweredOp) -> tuple[list[Breakpoint], list[Breakpoint]]:
         """The breakpoints that may stop before and after an operator."""
         found = self._marks.get(op)
         if found is None:

@@ -1,9 +1,9 @@
 """Running programs: scopes, plans, the replay, the machine and the Executor that drives them."""
 
 from fluidnb.runtime.block_run import create_variables, place_in, run_ops
-from fluidnb.runtime.compile.lowering import Plan
+from fluidnb.runtime.compile.lowering import LoweredProgram
 from fluidnb.runtime.executor import Executor
-from fluidnb.runtime.interpreter.interpreter import Frame, Machine
+from fluidnb.runtime.interpreter.interpreter import Frame, Interpreter
 from fluidnb.runtime.interrupt import interrupt_all
 from fluidnb.runtime.last_values import latest_array
 from fluidnb.runtime.scope import Scope, global_scope, scope_guard, switch_scope
@@ -11,8 +11,8 @@ from fluidnb.runtime.scope import Scope, global_scope, scope_guard, switch_scope
 __all__ = [
     "Executor",
     "Frame",
-    "Machine",
-    "Plan",
+    "Interpreter",
+    "LoweredProgram",
     "Scope",
     "create_variables",
     "global_scope",

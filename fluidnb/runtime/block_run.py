@@ -18,8 +18,8 @@ from fluidnb.op.define import registry
 from fluidnb.program import Block, Variable, hooks, prune_block
 from fluidnb.proto.desc import BlockDesc, ProgramDesc
 from fluidnb.proto.framework_pb2 import VarType
-from fluidnb.runtime.compile.lowering import Plan, PlanOp
-from fluidnb.runtime.interpreter.interpreter import Frame, Machine
+from fluidnb.runtime.compile.lowering import LoweredOp, LoweredProgram
+from fluidnb.runtime.interpreter.interpreter import Frame, Interpreter
 from fluidnb.runtime.program_state import program_state
 from fluidnb.runtime.run_numbers import next_run
 from fluidnb.runtime.scope import Scope
@@ -163,7 +163,7 @@ def eval_block(block: Block, targets: Any, scope: Scope, place: Place | DeviceCo
     return [_value(scope, name) for name in names]
 
 
-def plan_of(block: Block, place: Place) -> Plan:
+def plan_of(block: Block, place: Place) -> LoweredProgram:
     """The plan for running a block of a program as it is now.
 
     Args:
@@ -178,7 +178,7 @@ def plan_of(block: Block, place: Place) -> Plan:
     key = (place, flags.values["check_nan_inf"])
     plan = plans.get(key)
     if plan is None or plan.version != desc.version or plan.registry_version != registry.version:
-        plan = plans[key] = Plan(desc, (), (), place, block.program._random_seed)
+        plan = plans[key] = LoweredProgram(desc, (), (), place, block.program._random_seed)
     return plan
 
 
@@ -222,7 +222,7 @@ def run_ops(block: Block, scope: Scope, place: Place, begin: int = 0, end: int |
         FluidError: an operator failed; those before it have run.
     """
     plan = plan_of(block, place)
-    machine = Machine(plan, scope, next_run(plan, block.program, scope))
+    machine = Interpreter(plan, scope, next_run(plan, block.program, scope))
     planned = plan.blocks[block.idx]
     for op in planned.ops[begin:end]:
         _bring(op, scope, place)
@@ -274,7 +274,7 @@ def _as_held(desc: BlockDesc, scope: Scope, name: str) -> None:
     var.set_lod_level(len(tensor.lod_))
 
 
-def _bring(op: PlanOp, scope: Scope, place: Place) -> None:
+def _bring(op: LoweredOp, scope: Scope, place: Place) -> None:
     """Move what an operator reads and writes to the place where it runs."""
     for name in (*op.reads(), *op.writes()):
         variable = scope.find_var(name)

@@ -18,16 +18,16 @@ from fluidnb.program.deleted_vars import refuse_dropped
 from fluidnb.proto.desc import ProgramDesc
 from fluidnb.runtime import scope as scopes
 from fluidnb.runtime.compile.layout import order_of
-from fluidnb.runtime.compile.lowering import Plan
+from fluidnb.runtime.compile.lowering import LoweredProgram
 from fluidnb.runtime.feed_fetch import Fed, check_feed, fed, fetch_names, operand, takes_rows
 from fluidnb.runtime.interpreter.checkpoint import Checkpoint
 from fluidnb.runtime.interpreter.failed_run import note
-from fluidnb.runtime.interpreter.interpreter import Machine
+from fluidnb.runtime.interpreter.interpreter import Interpreter
 from fluidnb.runtime.interrupt import hold
 from fluidnb.runtime.last_values import remember
 from fluidnb.runtime.observers import after_run, over
 from fluidnb.runtime.program_state import program_state
-from fluidnb.runtime.replay.specialization import Entry, bring_here
+from fluidnb.runtime.replay.specialization import Specialization, bring_here
 from fluidnb.runtime.results import fetched, results
 from fluidnb.runtime.run_numbers import coming_run, next_run
 from fluidnb.runtime.scope import Scope
@@ -51,7 +51,7 @@ class Prepared(NamedTuple):
         return_numpy: see `Executor.run`.
     """
 
-    plan: Plan
+    plan: LoweredProgram
     program: Program
     scope: Scope
     values: Mapping[str, Fed]
@@ -99,7 +99,7 @@ class Executor:
         hold()
         self._on_host = self.place.kind == "cpu"
         self._closed = False
-        self._hot: Entry | None = None
+        self._hot: Specialization | None = None
 
     def close(self) -> None:
         """Refuse to run from now on."""
@@ -208,7 +208,7 @@ class Executor:
             over(program, scope)
         return out
 
-    def _again(self, entry: Entry, program: Program, return_numpy: bool, feed: Any = None) -> list[Any]:
+    def _again(self, entry: Specialization, program: Program, return_numpy: bool, feed: Any = None) -> list[Any]:
         """The short way: the same program, scope, fetches and shapes as last time."""
         plan = entry.plan
         number = next_run(plan, program, entry.scope) if plan.random else 0
@@ -237,7 +237,7 @@ class Executor:
         plan.latest = out
         return out
 
-    def _again_there(self, entry: Entry, program: Program, return_numpy: bool, feed: Any) -> list[Any]:
+    def _again_there(self, entry: Specialization, program: Program, return_numpy: bool, feed: Any) -> list[Any]:
         """The same on a device, in the turn of this thread."""
         with DeviceContext.get(self.place).turn(entry.plan, entry.scope.outermost()):
             entry.fill({name: (array, ()) for name, array in feed.items()})
@@ -254,7 +254,7 @@ class Executor:
         if keep_scopes:
             return self._keep(plan, program, scope, values, return_numpy)
         if not plan.lock.acquire(False):  # under way in another thread, or around this very call
-            plan = Plan(plan.desc, plan.feeds, plan.fetches, self.place, program.random_seed, plan.given)
+            plan = LoweredProgram(plan.desc, plan.feeds, plan.fetches, self.place, program.random_seed, plan.given)
             plan.lock.acquire()
         try:
             with DeviceContext.get(self.place).turn(plan, scope.outermost()):
@@ -271,16 +271,16 @@ class Executor:
             plan.lock.release()
 
     @staticmethod
-    def _entry(plan: Plan, program: Program, scope: Scope, values: Mapping[str, Fed]) -> Entry:
+    def _entry(plan: LoweredProgram, program: Program, scope: Scope, values: Mapping[str, Fed]) -> Specialization:
         """The plan bound for a scope and what is fed: as it was before, or anew."""
         plan.make_room()
         key = (id(scope), *((a.shape, a.dtype, lod) for a, lod in values.values()))
-        entry: Entry | None = plan.entries.pop(key, None)
+        entry: Specialization | None = plan.entries.pop(key, None)
         if entry is None or not entry.is_good(scope):
             if entry is not None:
                 plan.forget()
             try:
-                entry = Entry(plan, scope, values)
+                entry = Specialization(plan, scope, values)
             except Exception as error:
                 note(program, scope, plan, values, coming_run(plan, program, scope), error, False)
                 if isinstance(error, OutOfMemory):
@@ -292,7 +292,7 @@ class Executor:
 
     def prepare(
         self, program: Any, feed: Any, fetch_list: Any, scope: Any, unknown: Mapping[str, Any] | None = None
-    ) -> tuple[Plan, dict[str, Fed]]:
+    ) -> tuple[LoweredProgram, dict[str, Fed]]:
         """Check what `run` is given, and make the plan.
 
         Args:
@@ -354,21 +354,21 @@ class Executor:
 
     def _plan(
         self, desc: ProgramDesc, feeds: tuple[str, ...], fetches: tuple[str, ...], seed: int, given: tuple[str, ...]
-    ) -> Plan:
+    ) -> LoweredProgram:
         plans = program_state(desc).plans
         key = (feeds, fetches, given, self.place, flags.values["check_nan_inf"])
         plan = plans.get(key)
         if plan is None or plan.version != desc.version or plan.registry_version != registry.version:
             for old in [k for k, p in plans.items() if p.version != desc.version]:
                 del plans[old]
-            plan = Plan(desc, feeds, fetches, self.place, seed, given)
+            plan = LoweredProgram(desc, feeds, fetches, self.place, seed, given)
             refuse_dropped(desc.blocks[0], fetches, "fetched")
             plans[key] = plan
         plan.clock.seed = seed
         return plan
 
     def _keep(
-        self, plan: Plan, program: Program, scope: Scope, values: Mapping[str, Fed], return_numpy: bool
+        self, plan: LoweredProgram, program: Program, scope: Scope, values: Mapping[str, Fed], return_numpy: bool
     ) -> list[Any]:
         """Walk with the machine and leave its scopes inside the user's."""
         scope.drop_kids()
@@ -390,7 +390,7 @@ class Executor:
         return out
 
     @staticmethod
-    def machine(plan: Plan, scope: Scope, values: Mapping[str, Fed], run: int = 0) -> Machine:
+    def machine(plan: LoweredProgram, scope: Scope, values: Mapping[str, Fed], run: int = 0) -> Interpreter:
         """A machine at the start of a plan, with a local scope inside ``scope`` that holds the feeds.
 
         Args:
@@ -410,7 +410,7 @@ class Executor:
             buffer = context.empty(array.shape, array.dtype, order_of(plan.layout, name, array.shape))
             context.fill(buffer, array)
             local.var(name).value = LoDTensor(buffer, lod, plan.place, name)
-        return Machine(plan, local, run)
+        return Interpreter(plan, local, run)
 
 
 #: The declared arguments of `run`, which checks them only where it prepares a run: its short way is measured in µs.
@@ -428,7 +428,7 @@ def _is_empty(scope: Scope, name: str) -> bool:
     return variable is None or variable.value is None or getattr(variable.value, "array", 0) is None
 
 
-def _check_names(plan: Plan, scope: Scope) -> None:
+def _check_names(plan: LoweredProgram, scope: Scope) -> None:
     """Refuse a run that would read data which is not fed, or fetch what nothing gives a value to."""
     for name in plan.fetches:
         if not plan.writes[name] and name not in plan.feeds and _is_empty(scope, name):

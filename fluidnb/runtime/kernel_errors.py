@@ -11,12 +11,12 @@ from fluidnb.errors import EnforceNotMet, FluidError, Operand
 from fluidnb.op import EMPTY, GRAD, get_op, has_op
 from fluidnb.op.attr import REQUIRED
 from fluidnb.op.check import missing
-from fluidnb.runtime.compile.lowering import PlanOp
+from fluidnb.runtime.compile.lowering import LoweredOp
 from fluidnb.values import LoDTensor
 from fluidnb.values.drawn import draw_all
 
 
-def operands(op: PlanOp, scope: Any) -> list[Operand]:
+def operands(op: LoweredOp, scope: Any) -> list[Operand]:
     """An operator's inputs with the dtypes and shapes they have now.
 
     Args:
@@ -40,7 +40,7 @@ def operands(op: PlanOp, scope: Any) -> list[Operand]:
     return rows
 
 
-def batch(op: PlanOp, scope: Any) -> list[str]:
+def batch(op: LoweredOp, scope: Any) -> list[str]:
     """The sequences of an operator's inputs, drawn.
 
     Args:
@@ -59,7 +59,7 @@ def batch(op: PlanOp, scope: Any) -> list[str]:
     return draw_all(rows)
 
 
-def failed(error: Exception, op: PlanOp, scope: Any) -> FluidError:
+def failed(error: Exception, op: LoweredOp, scope: Any) -> FluidError:
     """The error to raise when an operator's kernel, or its binding, raised.
 
     Args:
@@ -98,7 +98,7 @@ def cause(error: Exception) -> BaseException | None:
     return error.__cause__ if isinstance(error, FluidError) else error
 
 
-def _told(error: Exception, op: PlanOp, scope: Any) -> dict[str, Any]:
+def _told(error: Exception, op: LoweredOp, scope: Any) -> dict[str, Any]:
     """What a kernel ran into, in terms of the operator: an input that is not there, is no tensor, or does not fit.
 
     Shape rules say such things first, and better; this is for what they let through, gradients of odd shapes above all.
@@ -179,7 +179,7 @@ _SIZES = re.compile(
 )
 
 
-def _wrong_attribute(op: PlanOp) -> dict[str, Any] | None:
+def _wrong_attribute(op: LoweredOp) -> dict[str, Any] | None:
     """What is wrong with the attributes of an operator that was read from bytes, or changed since it was made."""
     owner, attrs = op.desc.optype.removesuffix("_grad"), op.desc.attrs
     if not has_op(owner):
@@ -198,7 +198,7 @@ def _wrong_attribute(op: PlanOp) -> dict[str, Any] | None:
     return None if wrong is None else {"summary": wrong, "expected": "attributes that fit each other"}
 
 
-def _takes(op: PlanOp) -> dict[str, str]:
+def _takes(op: LoweredOp) -> dict[str, str]:
     """Input slot -> what it is; of a gradient operator, what the maker can give it of its operator."""
     definition = op.definition
     if not definition.is_grad:
@@ -211,7 +211,7 @@ def _takes(op: PlanOp) -> dict[str, str]:
     return {slot.name: slot.doc for slot in (*forward.inputs.values(), *forward.outputs.values())} | outs
 
 
-def _contract(op: PlanOp, takes: dict[str, str]) -> str | None:
+def _contract(op: LoweredOp, takes: dict[str, str]) -> str | None:
     """What an operator takes, as a hint."""
     if op.definition.is_grad:
         return "append_backward makes it; a gradient has the shape and the dtype of its variable."
@@ -219,7 +219,7 @@ def _contract(op: PlanOp, takes: dict[str, str]) -> str | None:
     return f"{op.desc.optype} takes {words}." if words else None
 
 
-def within(error: FluidError, op: PlanOp, iteration: int) -> None:
+def within(error: FluidError, op: LoweredOp, iteration: int) -> None:
     """Let an error say that it happened inside a loop; called from the innermost outwards.
 
     Args:
@@ -232,12 +232,12 @@ def within(error: FluidError, op: PlanOp, iteration: int) -> None:
     error.iteration = None
 
 
-def iteration_text(op: PlanOp, iteration: int) -> str:
+def iteration_text(op: LoweredOp, iteration: int) -> str:
     """An iteration of an operator that runs a block, in words."""
     return f"iteration {iteration} of {op.desc.optype} (op {op.index} in block {op.block})"
 
 
-def interrupted(error: KeyboardInterrupt, op: PlanOp, iteration: int | None) -> None:
+def interrupted(error: KeyboardInterrupt, op: LoweredOp, iteration: int | None) -> None:
     """Let an interrupt name the operator and the iterations of the loops around it; called from the innermost outwards.
 
     Args:
@@ -252,7 +252,7 @@ def interrupted(error: KeyboardInterrupt, op: PlanOp, iteration: int | None) -> 
         error.add_note(f"In {iteration_text(op, iteration)}" + (f", {where.short()}." if where is not None else "."))
 
 
-def other_name(op: PlanOp, scope: Any) -> str | None:
+def other_name(op: LoweredOp, scope: Any) -> str | None:
     """A hint for a parameter without a value whose twin, but for the number in its name, has one.
 
     Programs share parameters by name, and a network that is built twice gets new names the second time.

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from fluidnb.program import hooks
-from fluidnb.runtime.compile.lowering import Plan
+from fluidnb.runtime.compile.lowering import LoweredProgram
 from fluidnb.runtime.program_state import program_state
 from fluidnb.runtime.scope import global_scope
 from fluidnb.values.copies import is_on_device, on_host
@@ -15,7 +15,7 @@ from fluidnb.values.far import FarArray
 from fluidnb.values.tensor import array_of
 
 
-def remember(program: Any, plan: Plan) -> None:
+def remember(program: Any, plan: LoweredProgram) -> None:
     """Note that a plan of a program has run.
 
     Args:

@@ -10,13 +10,13 @@ from collections.abc import Callable
 from time import perf_counter_ns
 from typing import Any
 
-from fluidnb.runtime.compile.lowering import PlanOp
+from fluidnb.runtime.compile.lowering import LoweredOp
 from fluidnb.values.device_context import DeviceContext
 from fluidnb.values.place import CPUPlace, Place
 
 #: ``observer(op, start, end, place)`` with times in ns, after each operator, and where it ran; a control operator comes
 #: after those inside it.
-Observer = Callable[[PlanOp, int, int, Place], None]
+Observer = Callable[[LoweredOp, int, int, Place], None]
 
 _HOST = CPUPlace()
 
@@ -26,7 +26,7 @@ observers: list[Observer] = []
 after_run: list[Callable[[Any, Any], None]] = []
 
 
-def observed(calls: Any, ops: list[PlanOp]) -> None:
+def observed(calls: Any, ops: list[LoweredOp]) -> None:
     """Make the calls of a node and tell the observers about each operator.
 
     Args:
@@ -43,7 +43,7 @@ def observed(calls: Any, ops: list[PlanOp]) -> None:
             start = perf_counter_ns()
 
 
-def observed_on_device(calls: Any, ops: list[PlanOp], context: DeviceContext) -> None:
+def observed_on_device(calls: Any, ops: list[LoweredOp], context: DeviceContext) -> None:
     """The same for calls that ask a device for work: its own clock counts, and is read when all is done.
 
     Args:

@@ -10,7 +10,7 @@ from fluidnb.proto.desc import ProgramDesc
 from fluidnb.values.place import Place
 
 if TYPE_CHECKING:
-    from fluidnb.runtime.compile.lowering import Plan
+    from fluidnb.runtime.compile.lowering import LoweredProgram
     from fluidnb.runtime.executor import Prepared
 
 
@@ -23,11 +23,11 @@ class ProgramState:
     """The runtime's own data of one program; a parse of other bytes into the description drops it."""
 
     #: Plans of `Executor.run` by feeds, fetches, SelectedRows that are fed, place and the NaN check.
-    plans: dict[tuple[Names, Names, Names, Place, Any], Plan] = field(default_factory=dict)
+    plans: dict[tuple[Names, Names, Names, Place, Any], LoweredProgram] = field(default_factory=dict)
     #: Plans of `Block.run` by place and the NaN check.
-    block_plans: dict[tuple[Place, Any], Plan] = field(default_factory=dict)
+    block_plans: dict[tuple[Place, Any], LoweredProgram] = field(default_factory=dict)
     #: The last four plans that ran, the latest one last.
-    recent: list[Plan] = field(default_factory=list)
+    recent: list[LoweredProgram] = field(default_factory=list)
     #: Runs the program in a debug session in place of `Executor.run`.
     attached: Callable[[Prepared], list[Any]] | None = None
 

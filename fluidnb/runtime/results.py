@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from fluidnb.errors import EnforceNotMet, FluidError
-from fluidnb.runtime.compile.lowering import Plan
+from fluidnb.runtime.compile.lowering import LoweredProgram
 from fluidnb.runtime.scope import Scope
 from fluidnb.values.device_context import DeviceContext
 from fluidnb.values.old_array import for_user
@@ -15,7 +15,7 @@ from fluidnb.values.selected_rows import SelectedRows
 from fluidnb.values.tensor import LoDTensor, LoDTensorArray
 
 
-def fetched(plan: Plan, local: Scope, return_numpy: bool) -> list[Any]:
+def fetched(plan: LoweredProgram, local: Scope, return_numpy: bool) -> list[Any]:
     """What a plan fetches, when a machine has walked it to the end.
 
     Args:
@@ -31,7 +31,7 @@ def fetched(plan: Plan, local: Scope, return_numpy: bool) -> list[Any]:
     return results([(v.array, v.lod_) if type(v) is LoDTensor else v for v in got], plan, return_numpy)
 
 
-def results(values: list[Any], plan: Plan, return_numpy: bool) -> list[Any]:
+def results(values: list[Any], plan: LoweredProgram, return_numpy: bool) -> list[Any]:
     """Fetched values as the user gets them.
 
     Args:
@@ -71,7 +71,7 @@ def results(values: list[Any], plan: Plan, return_numpy: bool) -> list[Any]:
     return out
 
 
-def _arrays(values: list[Any], plan: Plan) -> list[Any]:
+def _arrays(values: list[Any], plan: LoweredProgram) -> list[Any]:
     """The arrays of fetched tensors where numpy reads them: those of a device are copied, all at once."""
     arrays = [value[0] for value in values if isinstance(value, tuple)]
     if plan.place.kind == "cpu":

@@ -9,13 +9,13 @@ from weakref import WeakKeyDictionary
 from fluidnb.op.rng import times_seeded
 from fluidnb.program import Program
 from fluidnb.proto.desc import ProgramDesc
-from fluidnb.runtime.compile.lowering import Plan
+from fluidnb.runtime.compile.lowering import LoweredProgram
 from fluidnb.runtime.scope import Scope
 
 _runs: WeakKeyDictionary[ProgramDesc, tuple[WeakKeyDictionary[Scope, int], dict[int, int]]] = WeakKeyDictionary()
 
 
-def coming_run(plan: Plan, program: Program, scope: Scope) -> int:
+def coming_run(plan: LoweredProgram, program: Program, scope: Scope) -> int:
     """Which run of a program the next one is. A program with a seed of its own starts over in every scope, so that two
     scopes get the same parameters; else all its runs since the session was seeded are counted, so that they differ.
 
@@ -31,7 +31,7 @@ def coming_run(plan: Plan, program: Program, scope: Scope) -> int:
     return counts.get(key, 0)
 
 
-def next_run(plan: Plan, program: Program, scope: Scope) -> int:
+def next_run(plan: LoweredProgram, program: Program, scope: Scope) -> int:
     """The same as `coming_run`, and it is counted.
 
     Args:
@@ -49,7 +49,7 @@ def next_run(plan: Plan, program: Program, scope: Scope) -> int:
     return number
 
 
-def count_from(plan: Plan, program: Program, scope: Scope, number: int) -> None:
+def count_from(plan: LoweredProgram, program: Program, scope: Scope, number: int) -> None:
     """Let the next run of a program have a number again, so that runs in between leave no trace.
 
     Args:
@@ -62,6 +62,6 @@ def count_from(plan: Plan, program: Program, scope: Scope, number: int) -> None:
     counts[key] = number
 
 
-def _counts(plan: Plan, program: Program, scope: Scope) -> tuple[MutableMapping[Any, int], Any]:
+def _counts(plan: LoweredProgram, program: Program, scope: Scope) -> tuple[MutableMapping[Any, int], Any]:
     key: Any = scope if program.random_seed else times_seeded()
     return _runs.setdefault(plan.desc, (WeakKeyDictionary(), {}))[0 if program.random_seed else 1], key

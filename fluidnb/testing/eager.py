@@ -9,7 +9,7 @@ import numpy as np
 
 from fluidnb.op import Binder, Clock, OpDef, OpDesc, check_desc, get_op
 from fluidnb.op.binder import Call
-from fluidnb.runtime.compile.lowering import PlanOp
+from fluidnb.runtime.compile.lowering import LoweredOp
 from fluidnb.runtime.replay.replay_memory import ordered
 from fluidnb.runtime.scope import Scope
 from fluidnb.testing.values import named, plain
@@ -168,4 +168,4 @@ def bind_desc(desc: OpDesc, scope: Scope, clock: Clock) -> list[Call]:
         >>> [call[0] for call in bind_desc(OpDesc("relu", {"X": ["x"]}, {"Out": ["y"]}), scope, Clock())]
         [<ufunc 'maximum'>]
     """
-    return Binder(PlanOp(desc, 0, 0), Fresh(clock), scope).bind()
+    return Binder(LoweredOp(desc, 0, 0), Fresh(clock), scope).bind()

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from fluidnb.cells.cell_log import FragmentLog, Task
+from fluidnb.cells.cell_log import CellLog, Task
 from fluidnb.program import Program, default_main_program, origin, program_guard, unique_name
 from fluidnb.proto.desc import OpDesc
 
@@ -20,9 +20,9 @@ def ns() -> dict[str, Any]:
 
 
 @pytest.fixture
-def log(programs: tuple[Program, Program], ns: dict[str, Any]) -> Iterator[FragmentLog]:
+def log(programs: tuple[Program, Program], ns: dict[str, Any]) -> Iterator[CellLog]:
     """A log whose cells are functions of the Python names."""
-    yield FragmentLog(lambda task: task.source(ns), ns, lambda task: getattr(task.source, "reads", ()))
+    yield CellLog(lambda task: task.source(ns), ns, lambda task: getattr(task.source, "reads", ()))
 
 
 def data(name: str = "x", width: int = 3) -> Cell:
@@ -55,7 +55,7 @@ def now() -> bytes:
     return default_main_program().desc.serialize_to_string()
 
 
-def test_order_is_that_of_the_first_run(log: FragmentLog) -> None:
+def test_order_is_that_of_the_first_run(log: CellLog) -> None:
     log.run("a", data("x"), "first")
     log.run("b", data("y"))
     report = log.run("a", data("x", 5), "first")
@@ -64,7 +64,7 @@ def test_order_is_that_of_the_first_run(log: FragmentLog) -> None:
     assert list(default_main_program().global_block().vars) == ["x", "y"]
 
 
-def test_everything_knows_its_cell(log: FragmentLog, ns: dict[str, Any]) -> None:
+def test_everything_knows_its_cell(log: CellLog, ns: dict[str, Any]) -> None:
     log.run("a", data(), "net")
     log.run("b", apply("h", "x"))
     assert (ns["x"].fragment, ns["h"].fragment, ns["h"].op.fragment) == ("a", "b", "b")
@@ -72,7 +72,7 @@ def test_everything_knows_its_cell(log: FragmentLog, ns: dict[str, Any]) -> None
     assert origin.current() is None
 
 
-def test_a_handle_of_a_replaced_cell_says_which_cell_replaced_it(log: FragmentLog, ns: dict[str, Any]) -> None:
+def test_a_handle_of_a_replaced_cell_says_which_cell_replaced_it(log: CellLog, ns: dict[str, Any]) -> None:
     log.run("a", data(), "net")
     old = ns["x"]
     log.run("b", apply("h", "x"), "top")
@@ -89,7 +89,7 @@ def test_a_handle_of_a_replaced_cell_says_which_cell_replaced_it(log: FragmentLo
         apply("z", "h")({"h": gone})
 
 
-def test_a_cell_that_uses_its_own_name_again(log: FragmentLog, ns: dict[str, Any]) -> None:
+def test_a_cell_that_uses_its_own_name_again(log: CellLog, ns: dict[str, Any]) -> None:
     """``h = relu(h)`` runs again on the h of the cell before, not on its own result."""
 
     def again(ns: dict[str, Any]) -> None:
@@ -108,7 +108,7 @@ def test_a_cell_that_uses_its_own_name_again(log: FragmentLog, ns: dict[str, Any
     assert ns["x"].name == "x"
 
 
-def test_a_failing_cell_leaves_all_as_it_was(log: FragmentLog, ns: dict[str, Any]) -> None:
+def test_a_failing_cell_leaves_all_as_it_was(log: CellLog, ns: dict[str, Any]) -> None:
     log.run("a", data())
     log.run("b", apply("h", "x"))
     before, names, fragments = now(), dict(ns), log.fragments
@@ -133,7 +133,7 @@ def test_a_failing_cell_leaves_all_as_it_was(log: FragmentLog, ns: dict[str, Any
     assert ns["loaded"] == [1, 2, 3]
 
 
-def test_a_later_cell_that_fails_becomes_stale_and_heals(log: FragmentLog, ns: dict[str, Any]) -> None:
+def test_a_later_cell_that_fails_becomes_stale_and_heals(log: CellLog, ns: dict[str, Any]) -> None:
     log.run("a", data())
     log.run("b", apply("h", "x"), "top")
     log.run("c", apply("y", "h"), "next")
@@ -147,7 +147,7 @@ def test_a_later_cell_that_fails_becomes_stale_and_heals(log: FragmentLog, ns: d
     assert now() == before
 
 
-def test_a_name_that_is_missing_is_the_reason(log: FragmentLog, ns: dict[str, Any]) -> None:
+def test_a_name_that_is_missing_is_the_reason(log: CellLog, ns: dict[str, Any]) -> None:
     def needs(name: str, out: str) -> Cell:
         def cell(ns: dict[str, Any]) -> None:
             if name not in ns:
@@ -175,7 +175,7 @@ def test_a_name_that_is_missing_is_the_reason(log: FragmentLog, ns: dict[str, An
     assert [f.key for f in log.fragments] == ["a", "e", "b", "c", "d"]
 
 
-def test_the_order_is_that_of_the_notebook(log: FragmentLog, ns: dict[str, Any]) -> None:
+def test_the_order_is_that_of_the_notebook(log: CellLog, ns: dict[str, Any]) -> None:
     order = {"a": 0, "b": 1, "c": 2, "d": 3}
     for name in "acd":
         log.run(name, data(name), order=order)
@@ -188,7 +188,7 @@ def test_the_order_is_that_of_the_notebook(log: FragmentLog, ns: dict[str, Any])
     assert log.drop(order={"c": 0, "b": 1, "a": 2, "d": 3}).kept == []
 
 
-def test_what_did_not_change_is_not_built_again(log: FragmentLog, ns: dict[str, Any]) -> None:
+def test_what_did_not_change_is_not_built_again(log: CellLog, ns: dict[str, Any]) -> None:
     runs = []
 
     def counted(out: str, source: str) -> Cell:
@@ -211,7 +211,7 @@ def test_what_did_not_change_is_not_built_again(log: FragmentLog, ns: dict[str, 
     assert not log.run("b", counted("g", "x")).unchanged
 
 
-def test_drop_goes_on_without_what_breaks(log: FragmentLog, ns: dict[str, Any]) -> None:
+def test_drop_goes_on_without_what_breaks(log: CellLog, ns: dict[str, Any]) -> None:
     log.run("a", data())
     log.run("b", apply("h", "x"), "top")
     log.run("c", data("z"))
@@ -229,7 +229,7 @@ def test_drop_goes_on_without_what_breaks(log: FragmentLog, ns: dict[str, Any]) 
     assert now() == before
 
 
-def test_a_cell_that_ran_a_program_is_stale_rather_than_run_again(log: FragmentLog, ns: dict[str, Any]) -> None:
+def test_a_cell_that_ran_a_program_is_stale_rather_than_run_again(log: CellLog, ns: dict[str, Any]) -> None:
     runs = []
 
     def train(ns: dict[str, Any]) -> None:
@@ -248,7 +248,7 @@ def test_a_cell_that_ran_a_program_is_stale_rather_than_run_again(log: FragmentL
     assert list(default_main_program().global_block().vars) == ["x", "h", "y"]
 
 
-def test_undo_goes_back_step_by_step(log: FragmentLog, ns: dict[str, Any]) -> None:
+def test_undo_goes_back_step_by_step(log: CellLog, ns: dict[str, Any]) -> None:
     states: list[Any] = []
     steps: list[Callable[[], Any]] = [
         lambda: log.run("a", data()),
@@ -267,7 +267,7 @@ def test_undo_goes_back_step_by_step(log: FragmentLog, ns: dict[str, Any]) -> No
         log.undo()
 
 
-def test_a_handle_of_an_undone_cell(log: FragmentLog, ns: dict[str, Any]) -> None:
+def test_a_handle_of_an_undone_cell(log: CellLog, ns: dict[str, Any]) -> None:
     log.run("a", data(), "net")
     x = ns["x"]
     log.undo()
@@ -275,7 +275,7 @@ def test_a_handle_of_an_undone_cell(log: FragmentLog, ns: dict[str, Any]) -> Non
         _ = x.shape
 
 
-def test_edits_between_cells_stay_where_they_can(log: FragmentLog, ns: dict[str, Any]) -> None:
+def test_edits_between_cells_stay_where_they_can(log: CellLog, ns: dict[str, Any]) -> None:
     log.run("a", data())
     log.run("b", data("z"))
     apply("h", "z")(ns)
@@ -293,7 +293,7 @@ def test_edits_between_cells_stay_where_they_can(log: FragmentLog, ns: dict[str,
     assert [f.key for f in log.fragments] == ["a", "b"]
 
 
-def test_edits_through_descriptions_belong_to_their_cell(log: FragmentLog, ns: dict[str, Any]) -> None:
+def test_edits_through_descriptions_belong_to_their_cell(log: CellLog, ns: dict[str, Any]) -> None:
     def by_desc(ns: dict[str, Any]) -> None:
         block = default_main_program().desc.block(0)
         block.var("h").set_dtype(5)
@@ -317,7 +317,7 @@ def test_edits_through_descriptions_belong_to_their_cell(log: FragmentLog, ns: d
     assert list(default_main_program().global_block().vars) == ["x", "h"]
 
 
-def test_programs_made_outside_cells_are_kept_in_order_too(log: FragmentLog, ns: dict[str, Any]) -> None:
+def test_programs_made_outside_cells_are_kept_in_order_too(log: CellLog, ns: dict[str, Any]) -> None:
     other = Program()
 
     def on_other(width: int) -> Cell:
@@ -336,7 +336,7 @@ def test_programs_made_outside_cells_are_kept_in_order_too(log: FragmentLog, ns:
     assert list(other.list_vars()) == []
 
 
-def test_programs_made_in_cells_go_with_them(log: FragmentLog, ns: dict[str, Any]) -> None:
+def test_programs_made_in_cells_go_with_them(log: CellLog, ns: dict[str, Any]) -> None:
     def cloned(ns: dict[str, Any]) -> None:
         ns["test"] = default_main_program().clone()
 
@@ -356,7 +356,7 @@ def test_programs_made_in_cells_go_with_them(log: FragmentLog, ns: dict[str, Any
         _ = old.global_block().var("x").shape
 
 
-def test_plain_python_values_count_as_read(log: FragmentLog, ns: dict[str, Any]) -> None:
+def test_plain_python_values_count_as_read(log: CellLog, ns: dict[str, Any]) -> None:
     def size(value: int) -> Cell:
         return lambda ns: ns.update(size=value)
 
@@ -374,14 +374,14 @@ def test_plain_python_values_count_as_read(log: FragmentLog, ns: dict[str, Any])
     assert ns["size"] == 9
 
 
-def test_cells_do_not_nest(log: FragmentLog) -> None:
+def test_cells_do_not_nest(log: CellLog) -> None:
     with pytest.raises(ValueError, match="a cell cannot run cells"):
         log.run("a", lambda ns: log.run("b", data()))
     assert origin.recorder is None
     assert log.fragments == ()
 
 
-def test_unknown_cells(log: FragmentLog) -> None:
+def test_unknown_cells(log: CellLog) -> None:
     log.run("net", data())
     with pytest.raises(ValueError, match="there is no cell 'nte'") as caught:
         log.drop("nte")
@@ -390,7 +390,7 @@ def test_unknown_cells(log: FragmentLog) -> None:
 
 def test_history_is_bounded(programs: tuple[Program, Program]) -> None:
     ns: dict[str, Any] = {}
-    log = FragmentLog(lambda task: task.source(ns), ns, depth=3)
+    log = CellLog(lambda task: task.source(ns), ns, depth=3)
     for i in range(6):
         log.run(str(i), data(f"v{i}"))
     for _ in range(3):
@@ -408,7 +408,7 @@ def test_a_task_says_whether_it_runs_again(programs: tuple[Program, Program]) ->
         seen.append((task.title, task.again))
         task.source(ns)
 
-    log = FragmentLog(execute, ns)
+    log = CellLog(execute, ns)
     log.run("a", data())
     log.run("b", apply("h", "x"))
     log.run("a", data(width=5))

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from fluidnb.cells import saved_layer_objects as held
-from fluidnb.cells.cell_log import FragmentLog
+from fluidnb.cells.cell_log import CellLog
 from fluidnb.program import Program, default_main_program, origin
 
 Cell = Callable[[dict[str, Any]], None]
@@ -30,9 +30,9 @@ def ns() -> dict[str, Any]:
 
 
 @pytest.fixture
-def log(programs: tuple[Program, Program], ns: dict[str, Any]) -> Iterator[FragmentLog]:
+def log(programs: tuple[Program, Program], ns: dict[str, Any]) -> Iterator[CellLog]:
     """A log whose cells are functions of the Python names; all of them may read ``it``."""
-    yield FragmentLog(lambda task: task.source(ns), ns, lambda task: {"it"})
+    yield CellLog(lambda task: task.source(ns), ns, lambda task: {"it"})
 
 
 def source(name: str, fail: bool = False) -> Cell:
@@ -50,7 +50,7 @@ def made() -> list[str]:
     return [op.output("Out")[0] for op in default_main_program().global_block().desc.ops]
 
 
-def test_others_change_and_go_with_a_cell(log: FragmentLog) -> None:
+def test_others_change_and_go_with_a_cell(log: CellLog) -> None:
     for name in "abcd":
         log.run(name, source(name))
     report = log.run("c", source("c2"), "C", "what the user ran", {"a": None, "b": source("b2")})
@@ -66,7 +66,7 @@ def test_others_change_and_go_with_a_cell(log: FragmentLog) -> None:
     assert (report.stale, made()) == ({"c": "RuntimeError: a mistake"}, ["a2", "b", "d"])
 
 
-def test_a_cell_moves_to_the_end(log: FragmentLog) -> None:
+def test_a_cell_moves_to_the_end(log: CellLog) -> None:
     for name in "abc":
         log.run(name, source(name))
     assert log.run("a", source("a2"), last=True).executed == ["a"]
@@ -74,7 +74,7 @@ def test_a_cell_moves_to_the_end(log: FragmentLog) -> None:
     assert [f.key for f in log.fragments] == ["b", "c", "a"]
 
 
-def test_a_removal_changes_others(log: FragmentLog) -> None:
+def test_a_removal_changes_others(log: CellLog) -> None:
     for name in "abc":
         log.run(name, source(name))
     report = log.drop("b", others={"c": source("c2")}, cause="b and a part of c")
@@ -83,7 +83,7 @@ def test_a_removal_changes_others(log: FragmentLog) -> None:
     assert log.drop(others={}).removed == []
 
 
-def test_a_stale_cell_whose_source_changed_is_not_put_back_as_it_was(log: FragmentLog) -> None:
+def test_a_stale_cell_whose_source_changed_is_not_put_back_as_it_was(log: CellLog) -> None:
     log.run("a", source("a"))
     log.run("b", source("b"))
     report = log.drop(others={"b": source("b", fail=True)}, cause="a part of b")
@@ -94,7 +94,7 @@ def test_a_stale_cell_whose_source_changed_is_not_put_back_as_it_was(log: Fragme
     assert log.find("b").stale
 
 
-def test_a_part_has_a_run_of_its_own(log: FragmentLog, ns: dict[str, Any]) -> None:
+def test_a_part_has_a_run_of_its_own(log: CellLog, ns: dict[str, Any]) -> None:
     def whole(ns: dict[str, Any]) -> None:
         block = default_main_program().global_block()
         ns["x"] = block.create_var(name="x", shape=[1], dtype="float32")
@@ -119,7 +119,7 @@ def test_a_part_has_a_run_of_its_own(log: FragmentLog, ns: dict[str, Any]) -> No
     assert "x" not in default_main_program().global_block().vars
 
 
-def test_an_object_of_a_layer_is_put_back(log: FragmentLog, ns: dict[str, Any]) -> None:
+def test_an_object_of_a_layer_is_put_back(log: CellLog, ns: dict[str, Any]) -> None:
     def make(ns: dict[str, Any]) -> None:
         ns["it"] = Collects()
 

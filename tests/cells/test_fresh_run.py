@@ -8,7 +8,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from fluidnb.cells.cell_log import FragmentLog, Task
+from fluidnb.cells.cell_log import CellLog, Task
 from fluidnb.program import (
     BlockGuard,
     Operator,
@@ -312,7 +312,7 @@ def fresh_run(cells: list[tuple[int, Cell]]) -> tuple[bytes, bytes, Names] | Non
 def test_the_programs_are_those_of_a_fresh_run(actions: list[tuple[str, int, Cell]]) -> None:
     with fresh_programs():
         names: Names = {}
-        log = FragmentLog(lambda task: run_cell(task.source, names), names, uses, binds)
+        log = CellLog(lambda task: run_cell(task.source, names), names, uses, binds)
         cells: list[tuple[int, Cell]] = []
         history: list[list[tuple[int, Cell]]] = []
         for verb, key, cell in actions:
@@ -359,7 +359,7 @@ def test_the_programs_are_those_of_a_fresh_run(actions: list[tuple[str, int, Cel
 
 def test_a_cell_that_reads_nothing_that_changed_is_kept(programs: Any) -> None:
     names: Names = {}
-    log = FragmentLog(lambda task: run_cell(task.source, names), names, uses, binds)
+    log = CellLog(lambda task: run_cell(task.source, names), names, uses, binds)
     log.run("a", (("data", "x"),))
     log.run("b", (("data", "h"), ("named", "y", "h")))
     kept = names["y"]
@@ -371,7 +371,7 @@ def test_a_cell_that_reads_nothing_that_changed_is_kept(programs: Any) -> None:
 
 def test_a_cell_that_reads_a_changed_one_runs_again(programs: Any) -> None:
     names: Names = {}
-    log = FragmentLog(lambda task: run_cell(task.source, names), names, uses, binds)
+    log = CellLog(lambda task: run_cell(task.source, names), names, uses, binds)
     log.run("a", (("data", "x"),))
     log.run("b", (("named", "y", "x"),))
     old = names["y"]

@@ -9,7 +9,7 @@ import numpy as np
 
 from fluidnb.op import Binder, Clock, OpDesc, check_desc, get_op
 from fluidnb.runtime import Scope
-from fluidnb.runtime.compile.lowering import PlanOp
+from fluidnb.runtime.compile.lowering import LoweredOp
 from fluidnb.values import LoDTensor
 from tests.cuda.twins import OnDevice, run_twins
 
@@ -78,7 +78,7 @@ def emulated(type: str, inputs: Mapping[str, Any], attrs: Mapping[str, Any], out
 
 
 def _run(desc: OpDesc, scope: Scope, memory: OnDevice) -> None:
-    for function, args, kw in Binder(PlanOp(desc, 0, 0), memory, scope).bind():
+    for function, args, kw in Binder(LoweredOp(desc, 0, 0), memory, scope).bind():
         function(*args, **kw)
 
 

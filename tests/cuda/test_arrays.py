@@ -11,7 +11,7 @@ import pytest
 from fluidnb.memory import flags
 from fluidnb.op import Binder, Clock, OpDesc, check_desc, get_op
 from fluidnb.runtime import Scope
-from fluidnb.runtime.compile.lowering import PlanOp
+from fluidnb.runtime.compile.lowering import LoweredOp
 from fluidnb.testing.eager import Fresh
 from fluidnb.values import LoDTensor, LoDTensorArray
 from fluidnb.values.rank_table import LoDRankTable
@@ -56,7 +56,7 @@ def ran(
         scope.var(slot).value = value
     for slot, value in outputs.items():
         scope.var(f"{slot}@out").value = value
-    calls = Binder(PlanOp(desc, 0, 0), memory, scope).bind()
+    calls = Binder(LoweredOp(desc, 0, 0), memory, scope).bind()
     for function, args, kw in calls:
         function(*args, **kw)
     scope.var("calls").value = calls  # workspaces are theirs, and a device works later

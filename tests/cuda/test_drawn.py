@@ -10,7 +10,7 @@ import pytest
 
 from fluidnb.op import Binder, Clock, OpDesc, Stream, check_desc, get_op, unit
 from fluidnb.runtime import Scope
-from fluidnb.runtime.compile.lowering import PlanOp
+from fluidnb.runtime.compile.lowering import LoweredOp
 from fluidnb.testing.eager import Fresh
 from fluidnb.values import LoDTensor
 from fluidnb.values.dtypes import np_dtype
@@ -107,7 +107,7 @@ def test_a_seed_that_goes_on_by_itself() -> None:
         scope = Scope()
         scope.var("x").value = LoDTensor(numbers(4, 9))
         scope.var("s")  # holds nothing yet
-        calls = Binder(PlanOp(desc, 0, 0), memory, scope).bind()
+        calls = Binder(LoweredOp(desc, 0, 0), memory, scope).bind()
         for _ in range(2):
             for function, args, kw in calls:
                 function(*args, **kw)

@@ -10,7 +10,7 @@ import pytest
 
 from fluidnb.op import Binder, Clock, OpDesc
 from fluidnb.runtime import Scope
-from fluidnb.runtime.compile.lowering import PlanOp
+from fluidnb.runtime.compile.lowering import LoweredOp
 from fluidnb.testing.eager import Fresh
 from fluidnb_kernels import emulator
 from fluidnb_kernels.activation.softmax import ROWS
@@ -76,7 +76,7 @@ def test_a_mean_far_from_zero() -> None:
 
 
 def test_which_rows_are_held() -> None:
-    binder = Binder(PlanOp(OpDesc("softmax", {}, {}, {}), 0, 0), Fresh(Clock(1)), Scope())
+    binder = Binder(LoweredOp(OpDesc("softmax", {}, {}, {}), 0, 0), Fresh(Clock(1)), Scope())
     x = np.zeros(1 << 14, np.float32)
 
     def name(n: int, array: Any, rows: int = 4) -> str:

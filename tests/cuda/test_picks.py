@@ -10,7 +10,7 @@ import pytest
 
 from fluidnb.op import Binder, Clock, OpDesc, check_desc, get_op
 from fluidnb.runtime import Scope
-from fluidnb.runtime.compile.lowering import PlanOp
+from fluidnb.runtime.compile.lowering import LoweredOp
 from fluidnb.values import LoDTensor
 from fluidnb_kernels import emulator
 from fluidnb_kernels.cuda import rows
@@ -55,7 +55,7 @@ def test_tables(dtype: Any, padding: int) -> None:
 def bind(desc: OpDesc, scope: Scope) -> None:
     """Run an operator on the emulator alone."""
     check_desc(get_op(desc.optype), desc)
-    for function, args, kw in Binder(PlanOp(desc, 0, 0), OnDevice(Clock(1)), scope).bind():
+    for function, args, kw in Binder(LoweredOp(desc, 0, 0), OnDevice(Clock(1)), scope).bind():
         function(*args, **kw)
 
 

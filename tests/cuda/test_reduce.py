@@ -13,7 +13,7 @@ from fluidnb.op import OpDesc, check_desc, get_op, make_grad
 from fluidnb.op.binder import Binder
 from fluidnb.op.rng import Clock
 from fluidnb.runtime import Scope
-from fluidnb.runtime.compile.lowering import PlanOp
+from fluidnb.runtime.compile.lowering import LoweredOp
 from fluidnb.values import LoDTensor
 from fluidnb_kernels import emulator
 from fluidnb_kernels.cuda import fold
@@ -65,7 +65,7 @@ def on_device(type: str, inputs: dict[str, Any], out: str, attrs: dict[str, Any]
         scope.var(slot).value = LoDTensor(np.asarray(array))
     outs = {s: [s] for s in get_op(type).outputs}
     desc = OpDesc(type, {s: [s] for s in inputs}, outs, attrs)
-    for function, args, kw in Binder(PlanOp(desc, 0, 0), OnDevice(Clock(1)), scope).bind():
+    for function, args, kw in Binder(LoweredOp(desc, 0, 0), OnDevice(Clock(1)), scope).bind():
         function(*args, **kw)
     return np.asarray(scope.find_var(out).value)
 

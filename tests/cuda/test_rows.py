@@ -9,7 +9,7 @@ import pytest
 
 from fluidnb.op import Binder, Clock, OpDesc, check_desc, get_op
 from fluidnb.runtime import Scope
-from fluidnb.runtime.compile.lowering import PlanOp
+from fluidnb.runtime.compile.lowering import LoweredOp
 from fluidnb.testing.eager import Fresh
 from fluidnb.values import LoDTensor, SelectedRows
 from fluidnb_kernels import emulator
@@ -36,7 +36,7 @@ def test_merged_rows(ids: list[int], dtype: Any) -> None:
         for memory in (Fresh(Clock(1)), OnDevice(Clock(1))):
             scope = Scope()
             scope.var("x").value = rows(ids, dtype, *shape)
-            for function, args, kw in Binder(PlanOp(desc, 0, 0), memory, scope).bind():
+            for function, args, kw in Binder(LoweredOp(desc, 0, 0), memory, scope).bind():
                 function(*args, **kw)
             results.append(scope.find_var("y").value)
         want, got = results

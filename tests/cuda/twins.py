@@ -13,7 +13,7 @@ from fluidnb.op import EMPTY, Binder, Clock, OpDesc, get_op
 from fluidnb.op.select import select
 from fluidnb.program import Program
 from fluidnb.runtime import Scope
-from fluidnb.runtime.compile.lowering import PlanOp
+from fluidnb.runtime.compile.lowering import LoweredOp
 from fluidnb.testing.compare import assert_close
 from fluidnb.testing.eager import Fresh
 from fluidnb.testing.one_op import OneOp
@@ -105,7 +105,7 @@ def run_twins(desc: OpDesc, scope: Scope, where: type[OnDevice] | None = None) -
 
 def _takes(desc: OpDesc, scope: Scope) -> bool:
     """Whether an operator's CUDA kernel is for the dtype of its operands; the host's is taken for others."""
-    dtype = Binder(PlanOp(desc, 0, 0), OnDevice(Clock(1)), scope)._dtype()
+    dtype = Binder(LoweredOp(desc, 0, 0), OnDevice(Clock(1)), scope)._dtype()
     return select(get_op(desc.optype), dtype, OnDevice.place_kind, desc.attrs).kernel.place == OnDevice.place_kind
 
 
@@ -125,7 +125,7 @@ def _orders(desc: OpDesc, copies: list[Scope]) -> Iterator[tuple[str, Scope]]:
 
 def _run(desc: OpDesc, scope: Scope, memory: Fresh) -> None:
     with np.errstate(all="ignore"):
-        for function, args, kw in Binder(PlanOp(desc, 0, 0), memory, scope).bind():
+        for function, args, kw in Binder(LoweredOp(desc, 0, 0), memory, scope).bind():
             function(*args, **kw)
 
 

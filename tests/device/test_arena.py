@@ -13,11 +13,11 @@ import fluidnb as fluid
 from fluidnb import layers, memory, viz
 from fluidnb.backward import append_backward
 from fluidnb.memory import flags
-from fluidnb.runtime.compile.lowering import Plan
+from fluidnb.runtime.compile.lowering import LoweredProgram
 from fluidnb.runtime.program_state import program_state
 from fluidnb.runtime.replay.buffer_placement import _Mover
 from fluidnb.runtime.replay.replay_memory import root
-from fluidnb.runtime.replay.segment import Node
+from fluidnb.runtime.replay.segment import Segment
 from fluidnb.values import DeviceContext, LoDTensor, VarType
 from fluidnb.values.copies import is_on_device
 from fluidnb.viz.memory.model import MemoryPicture
@@ -40,13 +40,13 @@ def poisoned(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(flags.values, "init_allocated_mem", True)
 
 
-def plan_of(program: fluid.Program) -> Plan:
+def plan_of(program: fluid.Program) -> LoweredProgram:
     """The plan of a program's last run."""
-    plan: Plan = program_state(program.desc).recent[-1]
+    plan: LoweredProgram = program_state(program.desc).recent[-1]
     return plan
 
 
-def nodes(plan: Plan) -> Iterator[Node]:
+def nodes(plan: LoweredProgram) -> Iterator[Segment]:
     """What is bound."""
     left = [e.node for e in plan.entries.values()] + list(plan.bodies.values())
     while left:
@@ -55,7 +55,7 @@ def nodes(plan: Plan) -> Iterator[Node]:
         yield node
 
 
-def strangers(plan: Plan) -> list[str]:
+def strangers(plan: LoweredProgram) -> list[str]:
     """Arrays of the device that have no memory of its pool, in calls and in variables."""
     found = []
     for node in nodes(plan):

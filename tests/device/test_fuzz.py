@@ -12,7 +12,7 @@ import fluidnb as fluid
 from fluidnb.backward import append_backward
 from fluidnb.errors import OpValueError
 from fluidnb.memory import flags
-from fluidnb.runtime import Executor, Plan
+from fluidnb.runtime import Executor, LoweredProgram
 from fluidnb.values import LoDTensor
 from fluidnb.values.copies import on_host
 from tests.fuzz.nests import Nest, feed, weights
@@ -103,7 +103,7 @@ def _state(machine: Any) -> Any:
 def test_a_machine_goes_back_and_forth(seed: int, cuda: fluid.CUDAPlace) -> None:
     drawn = Drawn(seed)
     given = feed(drawn.rng)
-    plan = Plan(drawn.program.desc, tuple(given), tuple(drawn.fetch), cuda, 5)
+    plan = LoweredProgram(drawn.program.desc, tuple(given), tuple(drawn.fetch), cuda, 5)
     machine = Executor.machine(plan, drawn.scope(), {n: (a, ()) for n, a in given.items()})
     seen = [_state(machine)]
     while not machine.done:

@@ -14,8 +14,8 @@ import fluidnb as fluid
 from fluidnb import layers
 from fluidnb.errors import OpValueError
 from fluidnb.memory import Block, OutOfMemory
-from fluidnb.runtime.replay.segment import Node
-from fluidnb.runtime.replay.specialization import Entry
+from fluidnb.runtime.replay.segment import Segment
+from fluidnb.runtime.replay.specialization import Specialization
 from fluidnb.values import LoDTensor
 from fluidnb_kernels.cuda.source import Function
 from fluidnb_kernels.standin.module import RawKernel, RawModule
@@ -24,7 +24,19 @@ from tests.device.faults import no_memory, nth
 from tests.device.models import Job
 
 #: What must not grow in number.
-KINDS = (Entry, Node, Block, Graph, Stream, Event, RawModule, Function, LoDTensor, fluid.Scope, fluid.Program)
+KINDS = (
+    Specialization,
+    Segment,
+    Block,
+    Graph,
+    Stream,
+    Event,
+    RawModule,
+    Function,
+    LoDTensor,
+    fluid.Scope,
+    fluid.Program,
+)
 
 
 def _alive(place: Any) -> dict[Any, int]:

@@ -18,7 +18,7 @@ from fluidnb.debug.look import View
 from fluidnb.debug.nan import find_nan
 from fluidnb.debug.numbers import numbers_of
 from fluidnb.runtime import latest_array
-from fluidnb.runtime.compile.lowering import Plan
+from fluidnb.runtime.compile.lowering import LoweredProgram
 from fluidnb.runtime.interpreter.checkpoint import Checkpoint
 from fluidnb.runtime.scope import Scope
 from fluidnb.terminal.commands import run_command
@@ -321,7 +321,7 @@ def test_what_a_session_keeps_stays_on_the_device(cuda: fluid.CUDAPlace, copied:
 def test_checkpoints_are_compared_on_the_device(cuda: fluid.CUDAPlace, copied: Bytes, scope: Scope) -> None:
     w = layers.create_parameter([ROWS, COLUMNS], "float32", "w")
     layers.assign(layers.scale(w, scale=2.0), output=w)
-    plan = Plan(fluid.default_main_program().desc, (), (), cuda)
+    plan = LoweredProgram(fluid.default_main_program().desc, (), (), cuda)
     point, tensor = Checkpoint(plan, scope), scope.find_var("w").get_tensor()
     assert copied.of(point.changed) == []
     tensor._set_float_element(ROWS * COLUMNS - 1, 9.0)

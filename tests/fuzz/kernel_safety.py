@@ -21,7 +21,7 @@ from fluidnb.errors import FluidError
 from fluidnb.op import Binder, Clock, OpDesc, get_op, has_op
 from fluidnb.op.select import select
 from fluidnb.runtime import Scope
-from fluidnb.runtime.compile.lowering import PlanOp
+from fluidnb.runtime.compile.lowering import LoweredOp
 from fluidnb.testing import eager
 from fluidnb.testing.eager import Fresh
 from fluidnb.values import LoDTensor
@@ -41,7 +41,7 @@ SANITIZE = "libasan" in os.environ.get("LD_PRELOAD", "")
 
 def _run_op(desc: OpDesc, index: int, scope: Scope) -> None:
     """Run an operator on the emulator where it has a kernel for its operands, else with numpy."""
-    op = PlanOp(desc, index, 0)
+    op = LoweredOp(desc, index, 0)
     place: Fresh = OnDevice(Clock(1))
     dtype = Binder(op, place, scope)._dtype()
     if select(op.definition, dtype, "cuda", desc.attrs).kernel.place != "cuda":

@@ -17,7 +17,7 @@ from hypothesis import HealthCheck, Phase, given, note, reject, settings
 import fluidnb as fluid
 from fluidnb.backward import append_backward
 from fluidnb.errors import OpValueError
-from fluidnb.runtime import Executor, Plan
+from fluidnb.runtime import Executor, LoweredProgram
 from fluidnb.values import CPUPlace, LoDTensor
 from tests.fuzz.nests import WEIGHTS, Nest, feed, weights
 
@@ -143,7 +143,9 @@ def test_gradients_are_slopes(data: st.DataObject) -> None:
 @given(st.data())
 def test_a_machine_goes_back_to_the_start_and_forward_again(data: st.DataObject) -> None:
     drawn = Drawn(data)
-    plan = Plan(drawn.program.desc, tuple(feed(drawn.rng)), tuple(drawn.fetch), CPUPlace(), drawn.program.random_seed)
+    plan = LoweredProgram(
+        drawn.program.desc, tuple(feed(drawn.rng)), tuple(drawn.fetch), CPUPlace(), drawn.program.random_seed
+    )
     machine = Executor.machine(plan, drawn.scope(), {n: (a, ()) for n, a in feed(drawn.rng).items()})
     seen = [state(machine)]
     while not machine.done:

@@ -14,7 +14,7 @@ import numpy as np
 
 from fluidnb.op import Binder, Clock, OpDesc, check_desc, get_op
 from fluidnb.runtime import Scope
-from fluidnb.runtime.compile.lowering import PlanOp
+from fluidnb.runtime.compile.lowering import LoweredOp
 from fluidnb.values import LoDTensor
 from fluidnb_kernels.cuda import backend
 from tests.cuda.devices import OnCupy
@@ -83,7 +83,7 @@ def bound(case: Case) -> tuple[list[Any], int]:
     scope, rng = Scope(), np.random.default_rng(1)
     for slot, shape in case.inputs.items():
         scope.var(slot).value = OnCupy.taken(LoDTensor(rng.uniform(0.1, 0.9, shape).astype("float32")))
-    calls = Binder(PlanOp(desc, 0, 0), OnCupy(Clock(1)), scope).bind()
+    calls = Binder(LoweredOp(desc, 0, 0), OnCupy(Clock(1)), scope).bind()
     moved = [scope.find_var(s).value.array for s in case.inputs]
     moved += [scope.find_var(f"{s}@out").value.array for s in case.outputs]
     return calls, sum(int(array.nbytes) for array in moved)

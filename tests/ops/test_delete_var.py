@@ -8,7 +8,7 @@ import pytest
 import fluidnb as fluid
 from fluidnb import memory
 from fluidnb.errors import EnforceNotMet
-from fluidnb.runtime import Executor, Plan
+from fluidnb.runtime import Executor, LoweredProgram
 from fluidnb.testing import OpTest
 from fluidnb.values import LoDTensor, SelectedRows
 
@@ -28,9 +28,9 @@ def program(*drop: str) -> fluid.Program:
     return made
 
 
-def machine(made: fluid.Program, scope: fluid.Scope) -> fluid.runtime.machine.Machine:
+def machine(made: fluid.Program, scope: fluid.Scope) -> fluid.runtime.Interpreter:
     """A machine at the start."""
-    return Executor.machine(Plan(made.desc, ("x",), ("y",), CPU), scope, {"x": (X, ())})
+    return Executor.machine(LoweredProgram(made.desc, ("x",), ("y",), CPU), scope, {"x": (X, ())})
 
 
 class TestDeleteVar(OpTest):

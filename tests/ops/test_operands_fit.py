@@ -10,7 +10,7 @@ import pytest
 from fluidnb.errors import FluidError
 from fluidnb.op import Binder, Clock, OpDesc
 from fluidnb.runtime import Scope
-from fluidnb.runtime.compile.lowering import PlanOp
+from fluidnb.runtime.compile.lowering import LoweredOp
 from fluidnb.values import LoDTensor
 from fluidnb_kernels.tensor.moves import lay, move
 from tests.cuda.devices import OnDevice
@@ -31,7 +31,7 @@ def bind(type: str, inputs: dict[str, Any], output: str, attrs: dict[str, Any]) 
     for slot, value in inputs.items():
         scope.var(slot).value = value if isinstance(value, LoDTensor) else tensor(value)
     desc = OpDesc(type, {s: [s] for s in inputs}, {output: ["out"]}, attrs)
-    binder = Binder(PlanOp(desc, 0, 0), OnDevice(Clock(1)), scope)
+    binder = Binder(LoweredOp(desc, 0, 0), OnDevice(Clock(1)), scope)
     binder.bind()
     return binder
 

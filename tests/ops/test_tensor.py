@@ -169,7 +169,7 @@ def test_a_reshape_of_a_transposed_array_is_not_frozen():
     """Where numpy cannot make a view, the copy must be made in every run, not once while binding."""
     from fluidnb.op import Binder, Clock
     from fluidnb.proto.desc import OpDesc
-    from fluidnb.runtime.compile.lowering import PlanOp
+    from fluidnb.runtime.compile.lowering import LoweredOp
     from fluidnb.testing.eager import Fresh
     from fluidnb.values import LoDTensor
 
@@ -177,7 +177,7 @@ def test_a_reshape_of_a_transposed_array_is_not_frozen():
     scope = Scope()
     scope.var("x").value = LoDTensor(x)
     desc = OpDesc("reshape", {"X": ["x"]}, {"Out": ["y"]}, {"shape": [6]})
-    calls = Binder(PlanOp(desc, 0, 0), Fresh(Clock()), scope).bind()
+    calls = Binder(LoweredOp(desc, 0, 0), Fresh(Clock()), scope).bind()
     for value in (1.0, 2.0):
         x[...] = value
         for f, args, kw in calls:

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from fluidnb.program import Program
-from fluidnb.runtime import Executor, Plan, Scope
+from fluidnb.runtime import Executor, LoweredProgram, Scope
 from fluidnb.runtime.compile import layout
 from fluidnb.runtime.compile.layout import has_order, order_of
 from fluidnb.testing import OpTest
@@ -42,7 +42,7 @@ WEIGHTS = {"w1": rng(3, 1, 3, 3), "b1": rng(3), "w2": rng(12, 5)}
 
 
 def plan_of(program, fetch=("loss",), feed=("img",)):
-    return Plan(program.desc, feed, fetch, CPUPlace())
+    return LoweredProgram(program.desc, feed, fetch, CPUPlace())
 
 
 def test_images_and_what_is_computed_from_them_element_by_element():

@@ -12,7 +12,7 @@ import pytest
 import fluidnb as fluid
 from fluidnb import op
 from fluidnb.op import Attr, same
-from fluidnb.runtime import Plan
+from fluidnb.runtime import LoweredProgram
 from fluidnb.runtime.program_state import program_state
 
 seen: list[tuple[str, tuple[int, ...], str]] = []
@@ -68,7 +68,7 @@ def program(channels: int = 11, **attrs: Any) -> tuple[Any, dict[str, Any]]:
 def plan_of(fetch: Any) -> str:
     """The text of the plan that ran last for a fetch."""
 
-    plans: list[Plan] = list(program_state(fluid.default_main_program().desc).plans.values())
+    plans: list[LoweredProgram] = list(program_state(fluid.default_main_program().desc).plans.values())
     return next(p for p in reversed(plans) if p.fetches == (fetch.name,)).describe()
 
 

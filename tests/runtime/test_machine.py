@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from fluidnb.errors import EnforceNotMet
-from fluidnb.runtime import Executor, Plan
+from fluidnb.runtime import Executor, LoweredProgram
 from fluidnb.values import CPUPlace, LoDTensor
 from tests.runtime.programs import Raw, counting, dense, scope_of
 
@@ -14,7 +14,7 @@ X = np.arange(-6, 6, dtype="float32").reshape(4, 3)
 
 
 def machine_of(program, scope, fetch, **feed):
-    plan = Plan(program.desc, tuple(feed), (fetch,), CPUPlace(), program.random_seed)
+    plan = LoweredProgram(program.desc, tuple(feed), (fetch,), CPUPlace(), program.random_seed)
     return Executor.machine(plan, scope, {n: (np.asarray(a), ()) for n, a in feed.items()})
 
 

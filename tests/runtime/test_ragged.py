@@ -11,7 +11,7 @@ import pytest
 
 import fluidnb as fluid
 from fluidnb.runtime.compile import lowering as plans
-from fluidnb.runtime.compile.lowering import Plan
+from fluidnb.runtime.compile.lowering import LoweredProgram
 from fluidnb.runtime.program_state import program_state
 
 L = fluid.layers
@@ -42,7 +42,7 @@ def total() -> Any:
     return [loss, *fluid.gradients([loss], [words])]
 
 
-def run_all(fetch: list[Any], lengths: list[tuple[int, ...]] = LENGTHS) -> Plan:
+def run_all(fetch: list[Any], lengths: list[tuple[int, ...]] = LENGTHS) -> LoweredProgram:
     """Run over batches of these lengths, compare with numpy, and give the plan."""
     exe = fluid.Executor(fluid.CPUPlace())
     for row in lengths:
@@ -79,9 +79,9 @@ def test_a_plan_that_holds_much_starts_afresh(
     total: list[Any], monkeypatch: pytest.MonkeyPatch, limit: str, value: int
 ) -> None:
     started: list[int] = []
-    forget = Plan.forget
+    forget = LoweredProgram.forget
     monkeypatch.setattr(plans, limit, value)
-    monkeypatch.setattr(Plan, "forget", lambda self: (started.append(1), forget(self))[1])
+    monkeypatch.setattr(LoweredProgram, "forget", lambda self: (started.append(1), forget(self))[1])
     plan = run_all(total)
     assert 1 < len(started) < len(LENGTHS)  # the first one is the plan's own
     assert plan.gone <= 3

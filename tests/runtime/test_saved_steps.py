@@ -5,7 +5,7 @@ import pytest
 
 import fluidnb as fluid
 from fluidnb.program.constants import SHAPES_ONLY
-from fluidnb.runtime.compile.lowering import PlanBlock
+from fluidnb.runtime.compile.lowering import LoweredBlock
 from fluidnb.runtime.compile.saved_iterations import saved_names
 from fluidnb.testing import run_op
 from tests.layers.walkers import both
@@ -48,7 +48,7 @@ def test_a_step_keeps_values_and_no_more():
             rnn.output(hidden)
         (dx,) = fluid.gradients([L.reduce_sum(rnn())], [x])
         main = fluid.default_main_program()
-        blocks = [PlanBlock(block) for block in main.desc.blocks]
+        blocks = [LoweredBlock(block) for block in main.desc.blocks]
         kept = saved_names(blocks)[main.global_block().ops[1].block_attr("sub_block").idx]
         assert hidden.name in kept and summed.name not in kept
         (slope,) = both([dx], x=np.zeros((5, 2, 3), "float32"))

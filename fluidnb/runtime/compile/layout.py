@@ -16,7 +16,7 @@ import numpy as np
 from fluidnb.proto.framework_pb2 import VarType
 
 if TYPE_CHECKING:
-    from fluidnb.runtime.compile.lowering import Plan, PlanOp
+    from fluidnb.runtime.compile.lowering import LoweredOp, LoweredProgram
 
 Order = tuple[int, ...]
 
@@ -39,7 +39,7 @@ _SOURCES = {
 _THROUGH = {"batch_norm", "concat", "dropout", "group_norm", "split"}
 
 
-def batch_innermost(plan: Plan) -> dict[str, Order]:
+def batch_innermost(plan: LoweredProgram) -> dict[str, Order]:
     """The variables of a plan that have the batch innermost: images, and what is computed from them element by element.
 
     Args:
@@ -115,7 +115,7 @@ def has_order(array: np.ndarray[Any, Any], order: Order | None) -> bool:
     return bool((array if order is None else array.transpose(order)).flags.c_contiguous)
 
 
-def _ranks(plan: Plan) -> dict[str, int]:
+def _ranks(plan: LoweredProgram) -> dict[str, int]:
     """The rank of every tensor whose shape is known; -1 for what is no tensor."""
     return {
         name: len(var.shape()) if var.type() == VarType.LOD_TENSOR else -1
@@ -124,12 +124,12 @@ def _ranks(plan: Plan) -> dict[str, int]:
     }
 
 
-def _passes_on(op: PlanOp) -> bool:
+def _passes_on(op: LoweredOp) -> bool:
     kind = op.desc.optype
     return op.definition.inplace or kind.removesuffix("_grad") in _THROUGH
 
 
-def _images(op: PlanOp) -> Iterator[str]:
+def _images(op: LoweredOp) -> Iterator[str]:
     """The images of an operator that gains from the order, and their gradients."""
     slots = _SOURCES.get(op.desc.optype.removesuffix("_grad"), ())
     layout = op.desc.attrs.get("data_format", "NCHW")

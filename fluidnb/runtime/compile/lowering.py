@@ -18,7 +18,7 @@ from fluidnb.op.define import registry
 from fluidnb.proto.desc import BlockDesc, OpDesc, ProgramDesc
 from fluidnb.proto.framework_pb2 import BLOCK, VarType
 from fluidnb.runtime.compile.layout import batch_innermost
-from fluidnb.runtime.compile.saved_iterations import Steps, kept_names, loops, saved_names
+from fluidnb.runtime.compile.saved_iterations import SavedIterations, kept_names, loops, saved_names
 from fluidnb.where import Where
 
 #: Entries of a plan; held objects, and nodes for answers of guards, before it starts afresh.
@@ -29,7 +29,7 @@ _MOST_BYTES, _MOST_GONE = 1 << 27, 1024
 _MOST_IN_ALL, _FEW_ENTRIES = 1 << 30, 2
 
 
-class PlanOp:
+class LoweredOp:
     """One operator of a plan.
 
     Args:
@@ -81,7 +81,7 @@ class PlanOp:
         return self.text()
 
 
-class PlanBlock:
+class LoweredBlock:
     """One block of a plan.
 
     Args:
@@ -99,7 +99,7 @@ class PlanBlock:
 
     def __init__(self, desc: BlockDesc, skip: Iterable[str] = (), given: Collection[str] = ()) -> None:
         self.desc, self.index, self.forward = desc, desc.idx, desc.forward_block_idx
-        self.ops = [PlanOp(o, i, desc.idx) for i, o in enumerate(desc.ops) if o.optype not in skip]
+        self.ops = [LoweredOp(o, i, desc.idx) for i, o in enumerate(desc.ops) if o.optype not in skip]
         # the gradient of an array goes on from iteration to iteration, as far as the array itself does
         forward = desc.program.blocks[self.forward] if self.forward >= 0 and desc.program is not None else None
         declared = {
@@ -118,7 +118,7 @@ class PlanBlock:
         self.local = frozenset(declared | loose)
 
 
-def control_names(op: PlanOp) -> set[str]:
+def control_names(op: LoweredOp) -> set[str]:
     """The variables that an operator which runs a block reads and writes by itself, outside the block and inside.
 
     Args:
@@ -132,7 +132,7 @@ def control_names(op: PlanOp) -> set[str]:
     return names | {n + GRAD for n in names}
 
 
-def _with_those_around(blocks: Sequence[PlanBlock], holds: Callable[[PlanBlock], bool]) -> set[int]:
+def _with_those_around(blocks: Sequence[LoweredBlock], holds: Callable[[LoweredBlock], bool]) -> set[int]:
     """The numbers of the blocks for which something holds, and of all blocks around these."""
     found: set[int] = set()
     for block in blocks:
@@ -173,7 +173,7 @@ def _check_ends(runs: Sequence[Sequence[tuple[int, str]]]) -> None:
         block = inner
 
 
-class Plan:
+class LoweredProgram:
     """A program prepared for one set of feeds and fetches on one place.
 
     Args:
@@ -200,7 +200,7 @@ class Plan:
         self.missing_ops()
         self._check_blocks()
         self.given = frozenset(given)
-        self.blocks = [PlanBlock(b, ("feed", "fetch"), () if b.idx else given) for b in desc.blocks]
+        self.blocks = [LoweredBlock(b, ("feed", "fetch"), () if b.idx else given) for b in desc.blocks]
         self.persistable = {n for b in desc.blocks for n, v in b.vars.items() if v.persistable()} | self.given
         where: dict[str, set[tuple[int, int]]] = defaultdict(set)
         writes: Counter[str] = Counter()
@@ -220,7 +220,7 @@ class Plan:
         self.pinned = {n for n, seen in where.items() if len(seen) > 1} | set(feeds) | set(fetches)
         self.pinned |= {n for b in self.blocks for op in b.ops if op.definition.control for n in control_names(op)}
         self.kept = kept_names(self.blocks)
-        self.steps = Steps(saved_names(self.blocks), self.kept, loops(self.blocks))
+        self.steps = SavedIterations(saved_names(self.blocks), self.kept, loops(self.blocks))
         self.outer = {
             b.index: sorted({n for op in b.ops for n in (*op.reads(), *op.writes())} - b.local) for b in self.blocks
         }

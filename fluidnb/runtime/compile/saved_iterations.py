@@ -25,10 +25,10 @@ from fluidnb.values.tensor import LoDTensor, LoDTensorArray
 from fluidnb.values.variable import Variable
 
 if TYPE_CHECKING:
-    from fluidnb.runtime.compile.lowering import PlanBlock
+    from fluidnb.runtime.compile.lowering import LoweredBlock
 
 
-def saved_names(blocks: Sequence[PlanBlock]) -> dict[int, list[str]]:
+def saved_names(blocks: Sequence[LoweredBlock]) -> dict[int, list[str]]:
     """The variables of blocks whose values gradient blocks read; their shapes they find in the buffers.
 
     Args:
@@ -42,7 +42,7 @@ def saved_names(blocks: Sequence[PlanBlock]) -> dict[int, list[str]]:
     return {b.forward: sorted(reads.intersection(blocks[b.forward].desc.vars)) for b in blocks if b.forward >= 0}
 
 
-def kept_names(blocks: Sequence[PlanBlock]) -> dict[int, list[str]]:
+def kept_names(blocks: Sequence[LoweredBlock]) -> dict[int, list[str]]:
     """The outer variables that a block changes and that its gradient reads without writing them itself.
 
     The gradient of an iteration sees them as they were at the end of that iteration. A counter that the gradient block
@@ -67,7 +67,7 @@ def kept_names(blocks: Sequence[PlanBlock]) -> dict[int, list[str]]:
     return found
 
 
-def loops(blocks: Sequence[PlanBlock]) -> set[int]:
+def loops(blocks: Sequence[LoweredBlock]) -> set[int]:
     """The blocks that may run several times in one run: bodies of loops, and all blocks inside them.
 
     Args:
@@ -84,7 +84,7 @@ def loops(blocks: Sequence[PlanBlock]) -> set[int]:
     return again
 
 
-def _within(block: PlanBlock, other: PlanBlock, blocks: Sequence[PlanBlock]) -> bool:
+def _within(block: LoweredBlock, other: LoweredBlock, blocks: Sequence[LoweredBlock]) -> bool:
     index = block.index
     while index >= 0:
         if index == other.index:
@@ -93,7 +93,7 @@ def _within(block: PlanBlock, other: PlanBlock, blocks: Sequence[PlanBlock]) -> 
     return False
 
 
-def _is_tensor(block: PlanBlock, name: str) -> bool:
+def _is_tensor(block: LoweredBlock, name: str) -> bool:
     var = block.desc.find_var_recursive(name)
     return var is not None and var.type() == VarType.LOD_TENSOR and not var.persistable()
 
@@ -111,7 +111,7 @@ def keep(scope: Scope, names: Iterable[str]) -> None:
             scope.kept[name] = Variable(name, LoDTensor(copy_of(value.array), value.lod_, value.place, name))
 
 
-class Step:
+class SavedIteration:
     """One iteration that the replay has finished: the scope of its last node, and copies of what backward reads.
 
     Args:
@@ -204,7 +204,7 @@ def _copied(value: Any) -> Any:
     return copy.copy(value)
 
 
-class Steps:
+class SavedIterations:
     """The steps of a plan's runs; memory of one run serves the next.
 
     Args:
@@ -217,14 +217,14 @@ class Steps:
 
     def __init__(self, names: dict[int, list[str]], kept: dict[int, list[str]], again: set[int]) -> None:
         self._names, self._kept, self._again = names, kept, again
-        self._free: dict[int, list[Step]] = defaultdict(list)
-        self._used: list[Step] = []
+        self._free: dict[int, list[SavedIteration]] = defaultdict(list)
+        self._used: list[SavedIteration] = []
 
     def needed(self, block: int) -> bool:
         """Whether backward will come to the iterations of a block."""
         return block in self._names
 
-    def save(self, block: int, scope: Scope) -> Step:
+    def save(self, block: int, scope: Scope) -> SavedIteration:
         """Keep an iteration that is over.
 
         Args:
@@ -238,9 +238,9 @@ class Steps:
         if free:
             step = free.pop()
         elif block in self._again:
-            step = Step(scope, self._names[block], self._kept[block])
+            step = SavedIteration(scope, self._names[block], self._kept[block])
         else:  # it runs once, and its buffers stay as they are until its gradient has run
-            step = Step(scope, (), self._kept[block])
+            step = SavedIteration(scope, (), self._kept[block])
         step.save()
         self._used.append(step)
         return step

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from fluidnb.runtime.compile.lowering import Plan
+from fluidnb.runtime.compile.lowering import LoweredProgram
 from fluidnb.runtime.scope import Scope
 from fluidnb.values.copies import put
 from fluidnb.values.device_context import copy_of
@@ -35,8 +35,8 @@ class Checkpoint:
         >>> w = block.create_var(name="w", shape=[1], dtype="float32", persistable=True)
         >>> add = block.append_op("increment", inputs={"X": w}, outputs={"Out": w}, attrs={"step": 1.0})
         >>> scope.var("w").get_tensor().set(np.ones(1, "float32"))
-        >>> from fluidnb.runtime.compile.lowering import Plan
-        >>> point = Checkpoint(Plan(program.desc, (), (), fluid.CPUPlace()), scope)
+        >>> from fluidnb.runtime.compile.lowering import LoweredProgram
+        >>> point = Checkpoint(LoweredProgram(program.desc, (), (), fluid.CPUPlace()), scope)
         >>> scope.var("w").get_tensor().set(np.zeros(1, "float32"))
         >>> point.restore(); point.nbytes, np.array(scope.var("w").get_tensor())
         (4, array([1.], dtype=float32))
@@ -44,7 +44,7 @@ class Checkpoint:
 
     __slots__ = ("_names", "_rows", "_scope", "nbytes")
 
-    def __init__(self, plan: Plan, scope: Scope) -> None:
+    def __init__(self, plan: LoweredProgram, scope: Scope) -> None:
         self._scope = scope
         taken = {name for block in plan.blocks for op in block.ops for name in op.inputs.get("Reader", ())}
         self._names = sorted(n for row in plan.outer.values() for n in row if plan.writes[n] or n in taken)

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from fluidnb.program import Program
-from fluidnb.runtime.compile.lowering import Plan
+from fluidnb.runtime.compile.lowering import LoweredProgram
 from fluidnb.runtime.feed_fetch import Fed
 from fluidnb.runtime.interpreter.checkpoint import Checkpoint
 from fluidnb.runtime.scope import Scope
@@ -53,7 +53,7 @@ _last: list[FailedRun] = []
 
 
 def note(
-    program: Program, scope: Scope, plan: Plan, values: Mapping[str, Fed], number: int, error: BaseException,
+    program: Program, scope: Scope, plan: LoweredProgram, values: Mapping[str, Fed], number: int, error: BaseException,
     began: bool, before: Checkpoint | None = None,
 ) -> None:  # fmt: skip
     """Remember a failed run in place of the one before it; one that the user, or the end of a pass, ended is none.

@@ -17,7 +17,7 @@ from fluidnb.errors import FluidError
 from fluidnb.op import Binder, Clock, Control
 from fluidnb.runtime.compile.arena import ALIGN
 from fluidnb.runtime.compile.layout import order_of
-from fluidnb.runtime.compile.lowering import Plan, PlanBlock, PlanOp
+from fluidnb.runtime.compile.lowering import LoweredBlock, LoweredOp, LoweredProgram
 from fluidnb.runtime.compile.saved_iterations import keep
 from fluidnb.runtime.errstate import mute, unmute
 from fluidnb.runtime.interrupt import Run
@@ -48,7 +48,7 @@ class Frame:
         path: tells the random numbers of nested iterations apart.
     """
 
-    block: PlanBlock
+    block: LoweredBlock
     pc: int
     scope: Scope
     control: Control | None = None
@@ -102,7 +102,7 @@ class Past(Protocol):
         """Drop everything."""
 
 
-class Machine:
+class Interpreter:
     """Walks a plan step by step.
 
     Args:
@@ -118,7 +118,7 @@ class Machine:
     Source: DESIGN, decision 4.
     """
 
-    def __init__(self, plan: Plan, local: Scope, run: int = 0) -> None:
+    def __init__(self, plan: LoweredProgram, local: Scope, run: int = 0) -> None:
         self.plan, self.place = plan, plan.place
         self.place_kind: str = plan.place.kind
         self.clock = Clock(plan.seed)
@@ -208,7 +208,7 @@ class Machine:
         return frame.control is None and frame.pc == len(frame.block.ops)
 
     @property
-    def here(self) -> PlanOp | None:
+    def here(self) -> LoweredOp | None:
         """The operator that the next step runs; None at the end of a block."""
         frame = self.stack[-1]
         return frame.block.ops[frame.pc] if frame.pc < len(frame.block.ops) else None
@@ -252,7 +252,7 @@ class Machine:
             raise
         self.journal.append(undo)
 
-    def _around(self) -> Iterator[tuple[PlanOp, int]]:
+    def _around(self) -> Iterator[tuple[LoweredOp, int]]:
         """The operators whose blocks are under way, innermost first, and the iteration of each."""
         for frame, around in zip(self.stack[:0:-1], self.stack[-2::-1], strict=True):
             if frame.control is not None:
@@ -337,7 +337,7 @@ class Machine:
         undo.take_back()
         self.stack = undo.stack
 
-    def run(self, journal: bool = True) -> Machine:
+    def run(self, journal: bool = True) -> Interpreter:
         """Step to the end; Ctrl-C is acted on between steps.
 
         Args:

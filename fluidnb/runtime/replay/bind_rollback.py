@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from fluidnb.runtime.compile.lowering import PlanOp
+from fluidnb.runtime.compile.lowering import LoweredOp
 from fluidnb.runtime.scope import Scope
 from fluidnb.values.tensor import LoDTensor
 from fluidnb.values.variable import Variable
@@ -19,15 +19,16 @@ class _Row(NamedTuple):
     lod: Any
 
 
-class Before:
+class BindRollback:
     """Binding gives outputs their memory before any call is made; what a stopped run did not reach goes back.
 
     Args:
         scope: the block's scope; variables that it does not own are watched.
 
     Example:
-        >>> from fluidnb.runtime.compile.lowering import Plan
-        >>> before = Before(Scope(Scope(), Plan(fluid.Program().desc, (), (), fluid.CPUPlace()).blocks[0]))
+        >>> from fluidnb.runtime.compile.lowering import LoweredProgram
+        >>> lowered = LoweredProgram(fluid.Program().desc, (), (), fluid.CPUPlace())
+        >>> before = BindRollback(Scope(Scope(), lowered.blocks[0]))
         >>> before.take_back(0)
     """
 
@@ -37,7 +38,7 @@ class Before:
         self._scope = scope
         self._rows: list[_Row] = []
 
-    def note(self, op: PlanOp, first: int) -> None:
+    def note(self, op: LoweredOp, first: int) -> None:
         """Remember what an operator may change outside the block, before it is bound.
 
         Args:

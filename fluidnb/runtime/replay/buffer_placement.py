@@ -8,9 +8,9 @@ import numpy as np
 
 from fluidnb import memory
 from fluidnb.runtime.compile.arena import fullest, place
-from fluidnb.runtime.compile.lowering import PlanOp
+from fluidnb.runtime.compile.lowering import LoweredOp
 from fluidnb.runtime.kernel_errors import failed
-from fluidnb.runtime.replay.replay_memory import Bound, root
+from fluidnb.runtime.replay.replay_memory import ReplayMemory, root
 from fluidnb.runtime.scope import Scope
 from fluidnb.values.device_context import DeviceContext
 from fluidnb.values.tensor import LoDTensor
@@ -18,7 +18,7 @@ from fluidnb.values.tensor import LoDTensor
 Array = Any
 
 
-def placed(calls: list[Any], ops: list[PlanOp], bound: Bound, block: int, scope: Scope) -> list[Any]:
+def placed(calls: list[Any], ops: list[LoweredOp], bound: ReplayMemory, block: int, scope: Scope) -> list[Any]:
     """Move the buffers of a node into the arena of its block.
 
     Args:
@@ -60,7 +60,7 @@ def placed(calls: list[Any], ops: list[PlanOp], bound: Bound, block: int, scope:
     return moved
 
 
-def _lives(calls: list[Any], bound: Bound) -> dict[int, tuple[int, int]]:
+def _lives(calls: list[Any], bound: ReplayMemory) -> dict[int, tuple[int, int]]:
     """The first and the last call that touches each buffer."""
     buffers, kind = bound.buffers, bound.kind
     lives: dict[int, tuple[int, int]] = {}

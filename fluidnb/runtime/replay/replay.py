@@ -8,15 +8,15 @@ from typing import Any
 from fluidnb.errors import FluidError
 from fluidnb.memory import flags
 from fluidnb.op import Control, Loop
-from fluidnb.runtime.compile.lowering import PlanBlock
+from fluidnb.runtime.compile.lowering import LoweredBlock
 from fluidnb.runtime.kernel_errors import cause, failed
-from fluidnb.runtime.replay.replay_memory import Bound
-from fluidnb.runtime.replay.segment import Node
+from fluidnb.runtime.replay.replay_memory import ReplayMemory
+from fluidnb.runtime.replay.segment import Segment
 from fluidnb.runtime.scope import Scope
 from fluidnb.values.copies import on_host
 
 
-def walk(node: Node) -> Node:
+def walk(node: Segment) -> Segment:
     """Run a node and what follows it, up to the end of the block.
 
     Args:
@@ -43,7 +43,7 @@ def walk(node: Node) -> Node:
     return node
 
 
-def root_node(bound: Bound, block: PlanBlock, scope: Scope) -> Node:
+def root_node(bound: ReplayMemory, block: LoweredBlock, scope: Scope) -> Segment:
     """The first node of a block, not bound yet.
 
     Args:
@@ -54,7 +54,7 @@ def root_node(bound: Bound, block: PlanBlock, scope: Scope) -> Node:
     Returns:
         The node.
     """
-    return Node(bound, block, scope, 0, drain)
+    return Segment(bound, block, scope, 0, drain)
 
 
 def drain(control: Control) -> None:
@@ -63,7 +63,7 @@ def drain(control: Control) -> None:
     Args:
         control: what its kernel returned.
     """
-    bound: Bound = control.walker
+    bound: ReplayMemory = control.walker
     plan, clock = bound.plan, bound.clock
     block = plan.blocks[control.block_index]
     for tensor, array, lod in control.scope.moved.values():  # a block inside may leave them otherwise, or may not run
@@ -104,7 +104,7 @@ def drain(control: Control) -> None:
         clock.path = outer_path
 
 
-def _run_bare(control: Control, bound: Bound, block: PlanBlock) -> bool:
+def _run_bare(control: Control, bound: ReplayMemory, block: LoweredBlock) -> bool:
     """A loop whose body is bound, has no guard and draws nothing needs no bookkeeping: it is run here."""
     body = control.roots.get(id(control.scope))
     if body is None or body.guard is not None or block.index in bound.plan.random or not isinstance(control, Loop):
@@ -132,13 +132,13 @@ def _run_bare(control: Control, bound: Bound, block: PlanBlock) -> bool:
     return True
 
 
-def _body(control: Control, block: PlanBlock, parent: Scope) -> Node:
+def _body(control: Control, block: LoweredBlock, parent: Scope) -> Segment:
     """The bound body for a control operator, shared by all bindings that see and give it the same variables."""
     plan = control.walker.plan
     cells = [parent.cell(name)[0] for name in plan.outer[block.index]]
     around = id(parent) if block.index in plan.movers else None
     key = (block.index, around, control.given, tuple((id(_held(c)), getattr(c.value, "lod_", ())) for c in cells))
-    found: Node | None = plan.bodies.get(key)
+    found: Segment | None = plan.bodies.get(key)
     if found is None:
         plan.held.append([_held(c) for c in cells])
         found = root_node(control.walker, block, Scope(parent, block))

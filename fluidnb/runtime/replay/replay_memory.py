@@ -9,8 +9,8 @@ import numpy as np
 from fluidnb import memory
 from fluidnb.op import Clock
 from fluidnb.runtime.compile.layout import has_order, order_of
-from fluidnb.runtime.compile.lowering import Plan
-from fluidnb.runtime.compile.saved_iterations import Step
+from fluidnb.runtime.compile.lowering import LoweredProgram
+from fluidnb.runtime.compile.saved_iterations import SavedIteration
 from fluidnb.runtime.scope import Scope
 from fluidnb.values.device_context import DeviceContext, place_of
 from fluidnb.values.tensor import LoDTensorArray
@@ -60,7 +60,7 @@ def ordered(make: Any, shape: tuple[int, ...], dtype: np.dtype[Any], order: tupl
 _sketch = memory.Reserve()
 
 
-class Bound:
+class ReplayMemory:
     """A plan bound for one feed signature and one scope; the memory policy of its binders.
 
     Args:
@@ -77,7 +77,7 @@ class Bound:
         "arenas", "buffers", "clock", "kind", "pin", "place", "place_kind", "plan", "run", "shared", "sketch", "views",
     )  # fmt: skip
 
-    def __init__(self, plan: Plan, run: Any) -> None:
+    def __init__(self, plan: LoweredProgram, run: Any) -> None:
         self.plan, self.run = plan, run
         self.place = plan.place
         self.place_kind: str = plan.place.kind
@@ -159,7 +159,7 @@ class Bound:
             known.append(found)
         return found
 
-    def reopen(self, around: Scope, step: Step) -> Scope:
+    def reopen(self, around: Scope, step: SavedIteration) -> Scope:
         """A finished iteration as its gradient operator sees it, with the values of then.
 
         Args:

@@ -9,13 +9,13 @@ from typing import Any
 from fluidnb.memory import flags
 from fluidnb.op import Binder
 from fluidnb.op.asking import ask
-from fluidnb.runtime.compile.lowering import Plan, PlanBlock, PlanOp
+from fluidnb.runtime.compile.lowering import LoweredBlock, LoweredOp, LoweredProgram
 from fluidnb.runtime.kernel_errors import cause, failed, interrupted
 from fluidnb.runtime.nan_check import checks
 from fluidnb.runtime.observers import awaited, observed, observed_on_device, observers
-from fluidnb.runtime.replay.bind_rollback import Before
+from fluidnb.runtime.replay.bind_rollback import BindRollback
 from fluidnb.runtime.replay.buffer_placement import placed
-from fluidnb.runtime.replay.replay_memory import Bound
+from fluidnb.runtime.replay.replay_memory import ReplayMemory
 from fluidnb.runtime.scope import Scope
 from fluidnb.values.device_context import DeviceContext
 from fluidnb.values.selected_rows import SelectedRows
@@ -27,7 +27,7 @@ Array = Any
 _MOST_FOLLOWERS = 64
 
 
-class Node:
+class Segment:
     """The calls of a block from one guard to the next.
 
     A node is bound whole before any of its calls is made; its buffers are then placed in the block's arena. What comes
@@ -51,22 +51,24 @@ class Node:
         "block", "bound", "calls", "drain", "end", "guard", "next", "ops", "past_guard", "run", "scope", "start",
     )  # fmt: skip
 
-    def __init__(self, bound: Bound, block: PlanBlock, scope: Scope, start: int, drain: Callable[[Any], None]) -> None:
+    def __init__(
+        self, bound: ReplayMemory, block: LoweredBlock, scope: Scope, start: int, drain: Callable[[Any], None]
+    ) -> None:
         self.bound, self.block, self.scope, self.start, self.drain = bound, block, scope, start, drain
         self.calls: list[tuple[Any, tuple[Any, ...]]] = []
-        self.ops: list[PlanOp] = []
-        self.next: dict[Any, Node] = {}
+        self.ops: list[LoweredOp] = []
+        self.next: dict[Any, Segment] = {}
         self.guard: Callable[[], Any] | None = None
         self.past_guard = False
         self.end = start
         self.run: Callable[[], None] = self._bind_and_run
 
-    def child(self, key: Any) -> Node:
+    def child(self, key: Any) -> Segment:
         """The node that follows when the guard gave ``key``, bound and run."""
         if self.block.index == 0 and len(self.next) >= _MOST_FOLLOWERS:
             del self.next[next(iter(self.next))]
         self.bound.plan.nodes += 1
-        node = self.next[key] = Node(self.bound, self.block, self.scope.fork(), self.end, self.drain)
+        node = self.next[key] = Segment(self.bound, self.block, self.scope.fork(), self.end, self.drain)
         node.past_guard = not self._after_control
         node.run()
         return node
@@ -76,7 +78,7 @@ class Node:
         return self.end > self.start and self.block.ops[self.end - 1].definition.control
 
     def _bind_and_run(self) -> None:
-        run, before = self.bound.run, Before(self.scope)
+        run, before = self.bound.run, BindRollback(self.scope)
         run.at = -1
         try:
             calls = self._bind(before)
@@ -90,7 +92,7 @@ class Node:
             before.take_back(first_call(self.ops, run.at))
             raise
 
-    def _bind(self, before: Before) -> list[Any]:
+    def _bind(self, before: BindRollback) -> list[Any]:
         bound, ops, index = self.bound, self.block.ops, self.start
         plan = bound.plan
         calls: list[Any] = []
@@ -136,7 +138,7 @@ class Node:
         return calls
 
     @staticmethod
-    def _is_constant(op: PlanOp, plan: Plan) -> bool:
+    def _is_constant(op: LoweredOp, plan: LoweredProgram) -> bool:
         """An operator without inputs whose output nobody else writes runs once, while binding."""
         d = op.definition
         if op.inputs or d.infer is None or d.random or d.side_effect or d.data_shape or d.control or d.host_only:
@@ -145,7 +147,7 @@ class Node:
         return bool(names) and all(plan.writes[n] == 1 and n not in plan.persistable for n in names)
 
 
-def flat(calls: list[Any], ops: list[PlanOp], bound: Bound, scope: Scope) -> Callable[[], None]:
+def flat(calls: list[Any], ops: list[LoweredOp], bound: ReplayMemory, scope: Scope) -> Callable[[], None]:
     """The replay of a node: a bare loop over its calls.
 
     Args:
@@ -180,7 +182,7 @@ def flat(calls: list[Any], ops: list[PlanOp], bound: Bound, scope: Scope) -> Cal
     return replay
 
 
-def _flat_on_device(calls: list[Any], ops: list[PlanOp], bound: Bound, scope: Scope) -> Callable[[], None]:
+def _flat_on_device(calls: list[Any], ops: list[LoweredOp], bound: ReplayMemory, scope: Scope) -> Callable[[], None]:
     """The same on a device, which may put calls together once the first run has shown that they can be made."""
     run, context = bound.run, DeviceContext.get(bound.place)
     apart = best = calls, ops
@@ -210,7 +212,7 @@ def _flat_on_device(calls: list[Any], ops: list[PlanOp], bound: Bound, scope: Sc
     return replay
 
 
-def _stopped(e: BaseException, left: Any, calls: list[Any], ops: list[PlanOp], run: Any, scope: Scope) -> None:
+def _stopped(e: BaseException, left: Any, calls: list[Any], ops: list[LoweredOp], run: Any, scope: Scope) -> None:
     """Note at which call a node has stopped, and raise an error of its operator where it is one."""
     run.at = len(calls) - left.__length_hint__() - 1  # a list iterator knows how many items are left
     if isinstance(e, KeyboardInterrupt) and ops:
@@ -221,7 +223,7 @@ def _stopped(e: BaseException, left: Any, calls: list[Any], ops: list[PlanOp], r
         raise failed(e, getattr(calls[run.at][0], "under_way", ops[run.at]), scope) from cause(e)
 
 
-def first_call(ops: list[PlanOp], at: int) -> int:
+def first_call(ops: list[LoweredOp], at: int) -> int:
     """The index of the first call of an operator.
 
     Args:
@@ -240,7 +242,7 @@ def first_call(ops: list[PlanOp], at: int) -> int:
     return max(at, 0)
 
 
-def after_control(cells: list[Any], plan: Plan, known: dict[Any, Any]) -> Any:
+def after_control(cells: list[Any], plan: LoweredProgram, known: dict[Any, Any]) -> Any:
     """The key of what follows a control operator: which objects its outputs are now, and their LoD.
 
     Args:

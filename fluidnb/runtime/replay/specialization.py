@@ -9,13 +9,13 @@ from fluidnb import memory
 from fluidnb.errors import EnforceNotMet, FluidError
 from fluidnb.op.define import registry
 from fluidnb.runtime.compile.layout import order_of
-from fluidnb.runtime.compile.lowering import Plan
+from fluidnb.runtime.compile.lowering import LoweredProgram
 from fluidnb.runtime.errstate import mute, unmute
 from fluidnb.runtime.feed_fetch import Fed
 from fluidnb.runtime.interrupt import Run
 from fluidnb.runtime.replay.replay import root_node, walk
-from fluidnb.runtime.replay.replay_memory import Bound, ordered
-from fluidnb.runtime.replay.segment import Node
+from fluidnb.runtime.replay.replay_memory import ReplayMemory, ordered
+from fluidnb.runtime.replay.segment import Segment
 from fluidnb.runtime.scope import Scope
 from fluidnb.values import epoch
 from fluidnb.values.bring import bring
@@ -24,7 +24,7 @@ from fluidnb.values.selected_rows import SelectedRows
 from fluidnb.values.tensor import LoDTensor
 
 
-class Entry:
+class Specialization:
     """A bound run.
 
     Args:
@@ -45,13 +45,13 @@ class Entry:
         "registry_version", "rows", "scope", "stale", "version",
     )  # fmt: skip
 
-    def __init__(self, plan: Plan, scope: Scope, values: Mapping[str, Fed]) -> None:
+    def __init__(self, plan: LoweredProgram, scope: Scope, values: Mapping[str, Fed]) -> None:
         self.plan, self.scope, self.desc = plan, scope, plan.desc
         self.version, self.registry_version = plan.version, plan.registry_version
         bring_here(plan, scope)
         self.before = _buffers(plan, scope)
         self.stale = False
-        self.bound = Bound(plan, Run())
+        self.bound = ReplayMemory(plan, Run())
         self.local = Scope(scope, plan.blocks[0])
         self.feeds: list[tuple[Any, str, Any]] = []
         for name, (array, lod) in values.items():
@@ -63,7 +63,7 @@ class Entry:
             memory.tag(buffer, name)
             self.local.var(name).value = LoDTensor(buffer, lod, plan.place, name)
             self.feeds.append((buffer, name, lod))
-        self.node: Node = root_node(self.bound, plan.blocks[0], self.local)
+        self.node: Segment = root_node(self.bound, plan.blocks[0], self.local)
         self.fetches: list[tuple[Any, Any]] | None = None
         self.fetch_key: tuple[int, ...] = ()
         self.epoch = -1
@@ -180,7 +180,7 @@ class Entry:
         return True
 
 
-def bring_here(plan: Plan, scope: Scope) -> None:
+def bring_here(plan: LoweredProgram, scope: Scope) -> None:
     """Move what the user's scope holds for a plan, and what is on another place, to the plan's place.
 
     Args:
@@ -193,7 +193,7 @@ def bring_here(plan: Plan, scope: Scope) -> None:
             bring(variable.value, plan.place)
 
 
-def _buffers(plan: Plan, scope: Scope) -> dict[str, tuple[Any, Any]]:
+def _buffers(plan: LoweredProgram, scope: Scope) -> dict[str, tuple[Any, Any]]:
     """The array and the LoD of each variable of the user's scope that a plan reads or writes and that has a value."""
     found = {}
     for name in {n for row in plan.outer.values() for n in row}:

@@ -14,9 +14,9 @@ from fluidnb import memory
 from fluidnb.errors import NotFound
 from fluidnb.program import default_main_program
 from fluidnb.program.op_roles import role_of
-from fluidnb.runtime.compile.lowering import Plan, PlanOp
+from fluidnb.runtime.compile.lowering import LoweredOp, LoweredProgram
 from fluidnb.runtime.program_state import program_state
-from fluidnb.runtime.replay.segment import Node
+from fluidnb.runtime.replay.segment import Segment
 from fluidnb.values.copies import is_on_device
 from fluidnb.values.place import Place
 from fluidnb.values.tensor import LoDTensor
@@ -54,7 +54,7 @@ def read_memory(program: Any = None) -> MemoryPicture:
         )  # fmt: skip
     plan = plans[-1]
     maps = [read_arena(_root(plan))]
-    bodies: dict[int, Node] = {key[0]: node for key, node in plan.bodies.items() if node.ops or node.next}
+    bodies: dict[int, Segment] = {key[0]: node for key, node in plan.bodies.items() if node.ops or node.next}
     maps += [arena for arena in (read_arena(bodies[index]) for index in sorted(bodies)) if arena.buffers]
     earlier = [read_arena(_root(p)) for p in plans[:-1] if p.version != plan.version]
     pools = read_pools(program, plan.place)
@@ -98,7 +98,7 @@ def last_place(program: Any) -> Place | None:
     return plans[-1].place if plans else None
 
 
-def read_arena(node: Node | None) -> ArenaMap:
+def read_arena(node: Segment | None) -> ArenaMap:
     """The arena of a block over time.
 
     Args:
@@ -124,12 +124,12 @@ def read_arena(node: Node | None) -> ArenaMap:
     return ArenaMap(block, size, tuple(steps), tuple(buffers))
 
 
-def _root(plan: Plan) -> Node:
-    node: Node = next(reversed(plan.entries.values())).node
+def _root(plan: LoweredProgram) -> Segment:
+    node: Segment = next(reversed(plan.entries.values())).node
     return node
 
 
-def _step(op: PlanOp, calls: int) -> Step:
+def _step(op: LoweredOp, calls: int) -> Step:
     where = op.where()
     return Step(op.index, op.desc.optype, role_of(op.desc), calls, "" if where is None else where.short())
 
@@ -137,7 +137,7 @@ def _step(op: PlanOp, calls: int) -> Step:
 class _NodeReader:
     """Finds the buffers of one node: each array in its calls is told to a variable of the operator, or is workspace."""
 
-    def __init__(self, node: Node) -> None:
+    def __init__(self, node: Segment) -> None:
         self._node = node
         self._where: dict[int, tuple[int, int] | None] = {}
         self._kept: list[Any] = []

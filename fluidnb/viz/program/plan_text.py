@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from fluidnb.errors import NotFound
 from fluidnb.program import Program
-from fluidnb.runtime.compile.lowering import Plan, PlanOp
+from fluidnb.runtime.compile.lowering import LoweredOp, LoweredProgram
 from fluidnb.runtime.program_state import program_state
 from fluidnb.viz.base.device_names import device_name
 from fluidnb.viz.base.styled_text import Line
 
 
-def last_plan(program: Program) -> Plan:
+def last_plan(program: Program) -> LoweredProgram:
     """The plan that ran last.
 
     Args:
@@ -68,7 +68,7 @@ def plan_lines(program: Program) -> list[Line]:
     return [*lines, [(said if changed else "every kernel takes its operands as they are", "dim")]]
 
 
-def _row(op: PlanOp, notes: list[str]) -> Line:
+def _row(op: LoweredOp, notes: list[str]) -> Line:
     row: Line = [(f"  {op.index} ", "dim"), (op.desc.optype, "")]
     row += [(f"  {', '.join(op.reads())} -> {', '.join(op.writes())}", "dim")]
     return row + [(f"  [{note}]", "warn") for note in notes]

@@ -11,7 +11,7 @@ from fluidnb.debug.snapshot import OpSpot, Snapshot, spot_of
 from fluidnb.debug.walker import Walker
 from fluidnb.debug.writes import wrote
 from fluidnb.program.op_roles import role_of
-from fluidnb.runtime.compile.lowering import Plan, PlanOp
+from fluidnb.runtime.compile.lowering import LoweredOp, LoweredProgram
 from fluidnb.viz.base.styled_text import Line, Span
 from fluidnb.viz.program.model import OpRow, ProgramPicture
 from fluidnb.viz.program.reader import read_program
@@ -153,7 +153,7 @@ def read_listing(program: Any) -> Listing:
     return Listing(picture.counts, tuple(rows))
 
 
-def plan_listing(plan: Plan) -> Listing:
+def plan_listing(plan: LoweredProgram) -> Listing:
     """The operators of a run whose program was changed since, block by block.
 
     Args:
@@ -169,7 +169,7 @@ def plan_listing(plan: Plan) -> Listing:
     return Listing(f"{len(rows):,} rows", tuple(rows))
 
 
-def has_changed(plan: Plan) -> bool:
+def has_changed(plan: LoweredProgram) -> bool:
     """Whether the program of a plan has other operators than those that the plan runs.
 
     Args:
@@ -226,7 +226,7 @@ def read_stand(walker: Walker, snapshot: Snapshot) -> Stand:
     )  # fmt: skip
 
 
-def read_stops(breakpoints: Sequence[Breakpoint], plan: Plan | None) -> tuple[Stop, ...]:
+def read_stops(breakpoints: Sequence[Breakpoint], plan: LoweredProgram | None) -> tuple[Stop, ...]:
     """Breakpoints as plain data, in the order in which they were set.
 
     Args:
@@ -246,7 +246,7 @@ def read_stops(breakpoints: Sequence[Breakpoint], plan: Plan | None) -> tuple[St
     return tuple(_stop(b, ops) for b in breakpoints if b.number)
 
 
-def _stop(b: Breakpoint, ops: list[PlanOp]) -> Stop:
+def _stop(b: Breakpoint, ops: list[LoweredOp]) -> Stop:
     if b.kind == "at" and not b.after:
         block, _, index = b.what.partition(":")
         spot = int(block), int(index)

@@ -12,7 +12,7 @@ from fluidnb.errors import FluidError, OpValueError
 from fluidnb.op import EMPTY, GRAD, Binder, Clock, InputSpec, OpDef, OpDesc, Slot, check_desc, get_op, has_op, make_grad
 from fluidnb.op.attr import REQUIRED
 from fluidnb.runtime import Scope
-from fluidnb.runtime.compile.lowering import PlanOp
+from fluidnb.runtime.compile.lowering import LoweredOp
 from fluidnb.testing.eager import Fresh
 from fluidnb.testing.values import named
 from fluidnb.values import LoDTensor
@@ -151,7 +151,7 @@ class Case:
         return self._binder(place, scope).bind()
 
     def _binder(self, place: str, scope: Scope) -> Lined:
-        return Lined(PlanOp(self.desc, 0, 0), MEMORY[place](Clock(1)), scope)
+        return Lined(LoweredOp(self.desc, 0, 0), MEMORY[place](Clock(1)), scope)
 
     def run(self, place: str, wide: bool = False, blind: bool = False) -> dict[str, Array]:
         """Run it.

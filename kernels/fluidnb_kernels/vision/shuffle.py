@@ -15,7 +15,7 @@ from fluidnb_kernels.views import reading, writing, written
 
 Array = Any
 #: What is read, its shape of more dimensions, their order in what is written, and that.
-Plan = tuple[Array, Sequence[int], Sequence[int], Array]
+LoweredProgram = tuple[Array, Sequence[int], Sequence[int], Array]
 
 
 def _emit_copy(b: Binder, x: Array, shape: Sequence[int], order: Sequence[int], out: Array) -> None:
@@ -74,7 +74,7 @@ def pixel_shuffle(b: Binder) -> None:
     _emit_copy(b, *_pixels(b))
 
 
-def _pixels(b: Binder) -> Plan:
+def _pixels(b: Binder) -> LoweredProgram:
     x, r, layout = b["X"], b.attr("upscale_factor"), b.attr("data_format")
     n, channels, (h, w) = split_shape(x.shape, layout)
     groups = (channels // (r * r), r, r)
@@ -95,7 +95,7 @@ def pixel_shuffle_grad(b: Binder) -> None:
     _emit_copy(b, *_pixels_back(b))
 
 
-def _pixels_back(b: Binder) -> Plan:
+def _pixels_back(b: Binder) -> LoweredProgram:
     g, r, layout = b["Out@GRAD"], b.attr("upscale_factor", 1), b.attr("data_format", "NCHW")
     n, channels, (h, w) = split_shape(g.shape, layout)
     squares = (h // r, r, w // r, r)
@@ -129,7 +129,7 @@ def shuffle_channel(b: Binder) -> None:
     _emit_copy(b, *_groups(b))
 
 
-def _groups(b: Binder) -> Plan:
+def _groups(b: Binder) -> LoweredProgram:
     n, channels, h, w = b["X"].shape
     group = b.attr("group")
     return b["X"], (n, group, channels // group, h, w), (0, 2, 1, 3, 4), b["Out"]
@@ -144,7 +144,7 @@ def shuffle_channel_grad(b: Binder) -> None:
     _emit_copy(b, *_groups_back(b))
 
 
-def _groups_back(b: Binder) -> Plan:
+def _groups_back(b: Binder) -> LoweredProgram:
     n, channels, h, w = b["Out@GRAD"].shape
     group = b.attr("group", 1)
     rows = group if of_paddle2(b) else channels // group
@@ -192,7 +192,7 @@ def space_to_depth(b: Binder) -> None:
     _emit_copy(b, *_depth(b))
 
 
-def _depth(b: Binder) -> Plan:
+def _depth(b: Binder) -> LoweredProgram:
     x, r = b["X"], b.attr("blocksize")
     n, channels, h, _, w, _ = _squares(x, r)
     return x, (n, r, r, channels, h, w), (0, 3, 4, 1, 5, 2), b["Out"]
@@ -204,11 +204,11 @@ def space_to_depth_grad(b: Binder) -> None:
     _emit_copy(b, *_depth_back(b))
 
 
-def _depth_back(b: Binder) -> Plan:
+def _depth_back(b: Binder) -> LoweredProgram:
     return b["Out@GRAD"], _squares(b["X"], b.attr("blocksize", 2)), (0, 3, 5, 1, 2, 4), b["X@GRAD"]
 
 
-def _define_on_cuda(type: str, plan: Callable[[Binder], Plan]) -> None:
+def _define_on_cuda(type: str, plan: Callable[[Binder], LoweredProgram]) -> None:
     @kernel(type, place="cuda")
     def on_cuda(b: Binder) -> None:
         x, shape, order, out = plan(b)

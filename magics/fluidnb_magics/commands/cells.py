@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from IPython.core.magic_arguments import argument, magic_arguments
 
-from fluidnb.cells.cell_log import Fragment
+from fluidnb.cells.cell_log import CellRun
 from fluidnb.runtime import global_scope
 from fluidnb.viz.base.styled_text import Line, Span, columns, plural
 from fluidnb_magics.arguments import parse_argstring, unquoted
@@ -69,7 +69,7 @@ def _row(bench: Workbench, cell: Placed) -> list[Line]:
     return [[("  " * cell.depth + cell.title, "name")], state, [(first[:60], "dim")]]
 
 
-def _state(bench: Workbench, fragment: Fragment, cell: Placed | None = None) -> Span:
+def _state(bench: Workbench, fragment: CellRun, cell: Placed | None = None) -> Span:
     if fragment.stale:
         return "stale: " + fragment.stale, "warn"
     return contents(bench, fragment, cell) + ("" if cell is None else place(bench, cell)), ""

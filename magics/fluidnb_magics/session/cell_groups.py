@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Iterator
 from dataclasses import dataclass, replace
 
-from fluidnb.cells.cell_log import Fragment
+from fluidnb.cells.cell_log import CellRun
 from fluidnb_magics.session.cells import Cell
 
 #: What became of a block that ``%fluid block open`` opened.
@@ -116,7 +116,7 @@ class Placed:
     """
 
     group: Group
-    fragment: Fragment
+    fragment: CellRun
     owner: Group | None = None
     depth: int = 0
 
@@ -154,7 +154,7 @@ class Placed:
         return self.fragment.stale
 
 
-def placed(fragment: Fragment) -> Iterator[Placed]:
+def placed(fragment: CellRun) -> Iterator[Placed]:
     """The cells of a fragment.
 
     Args:

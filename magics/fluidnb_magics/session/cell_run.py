@@ -12,8 +12,8 @@ from IPython.utils.capture import capture_output
 
 from fluidnb.cells import build_state as world
 from fluidnb.cells import saved_layer_objects as held
-from fluidnb.cells.build_state import World
-from fluidnb.cells.saved_layer_objects import Held
+from fluidnb.cells.build_state import BuildState
+from fluidnb.cells.saved_layer_objects import SavedObject
 from fluidnb.errors import OpValueError
 from fluidnb.program import Block, hooks, origin
 from fluidnb.program.origin import Origin
@@ -33,11 +33,11 @@ class StillOpen(BaseException):
         world: all as it is at the end of the body.
     """
 
-    def __init__(self, frame: Frame, block: Block, opener: object, world: World) -> None:
+    def __init__(self, frame: Frame, block: Block, opener: object, world: BuildState) -> None:
         super().__init__()
         self.frame, self.block, self.opener, self.world = frame, block, opener, world
 
-    def put_back(self, before: Iterable[Held]) -> None:
+    def put_back(self, before: Iterable[SavedObject]) -> None:
         """Make the program what it was at the end of the body, and the object what it was before.
 
         Args:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from fluidnb.cells.cell_log import Fragment, Report
+from fluidnb.cells.cell_log import CellRun, Report
 from fluidnb.program import Program
 from fluidnb.program.origin import fragment_key
 from fluidnb.runtime import global_scope
@@ -84,7 +84,7 @@ def stale_line(bench: Workbench, program: Program) -> Line | None:
     return [("not part of this run: ", "warn"), (f"{cells} {some(titles)}, {are} stale (%fluid cells)", "")]
 
 
-def contents(bench: Workbench, fragment: Fragment, cell: Placed | None = None) -> str:
+def contents(bench: Workbench, fragment: CellRun, cell: Placed | None = None) -> str:
     """What a fragment holds, in words; operators that give parameters their first values are not counted.
 
     Args:

@@ -11,7 +11,7 @@ from contextlib import nullcontext
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from fluidnb.cells.cell_log import FragmentLog, Report, Task
+from fluidnb.cells.cell_log import CellLog, Report, Task
 from fluidnb.debug.session import Session
 from fluidnb.errors import OpValueError, near
 from fluidnb.program import program_guard
@@ -57,7 +57,7 @@ class Workbench(SessionPrograms):
         self.faces: weakref.WeakSet[Any] = weakref.WeakSet()
         self.changes = Changes(shell)
         self.notebook = NotebookOrder(shell)
-        self.log = FragmentLog(
+        self.log = CellLog(
             self._execute, shell.user_ns, self._reads, self._binds, split=self._take_out, kept=self.blocks.rename
         )
         self._compiled: dict[Cell, Compiled] = {}

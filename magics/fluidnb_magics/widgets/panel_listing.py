@@ -6,7 +6,7 @@ import json
 
 from fluidnb.debug.session import Session, current
 from fluidnb.proto.desc import ProgramDesc
-from fluidnb.runtime.compile.lowering import Plan
+from fluidnb.runtime.compile.lowering import LoweredProgram
 from fluidnb.viz.session.panel_model import Listing, has_changed, plan_listing, read_listing
 
 
@@ -29,13 +29,13 @@ class PanelListing:
 
     def __init__(self, session: Session) -> None:
         self._session = session
-        self._plan: Plan | None = None
+        self._plan: LoweredProgram | None = None
         self._listed: tuple[ProgramDesc, int] | None = None
         self.changed = False
         self.text = ""
         self.look_again()
 
-    def follow(self, plan: Plan) -> None:
+    def follow(self, plan: LoweredProgram) -> None:
         """List what runs.
 
         Args:

@@ -7,10 +7,10 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from fluidnb.cells.bindings import Bound
-from fluidnb.cells.build_state import Settings, World
+from fluidnb.cells.build_state import BuildState, Settings
 from fluidnb.cells.delta import Delta
 from fluidnb.cells.dependencies import Reads
-from fluidnb.cells.saved_layer_objects import Held
+from fluidnb.cells.saved_layer_objects import SavedObject
 from fluidnb.program.origin import Origin
 
 
@@ -36,7 +36,7 @@ class Task:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Fragment:
+class CellRun:
     """One run of one cell, and what it did.
 
     Args:
@@ -63,7 +63,7 @@ class Fragment:
     counters: dict[Any, int]
     settings: Settings
     bound: Bound
-    held: list[tuple[Held, Held]] = field(default_factory=list)
+    held: list[tuple[SavedObject, SavedObject]] = field(default_factory=list)
     ran: bool = False
     loose: bool = False
     stale: str = ""
@@ -119,7 +119,7 @@ class Report:
 class Moment:
     """Everything before a change, to go back to."""
 
-    world: World
-    fragments: tuple[Fragment, ...]
+    world: BuildState
+    fragments: tuple[CellRun, ...]
     names: dict[str, Any]
     title: str
