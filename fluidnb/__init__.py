@@ -168,7 +168,7 @@ _NAMES = {
     "memory_optimize": "transpiler",
     "name_scope": "program",
     "program_guard": "program",
-    "progress": "viz.progress",
+    "progress": "viz.time.progress",
     "release_memory": "transpiler",
     "scope_guard": "runtime",
     "seed": "session",

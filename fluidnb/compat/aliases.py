@@ -16,7 +16,7 @@ from fluidnb.compat import old_numpy
 from fluidnb.compat.modules import SAME, absent_module
 from fluidnb.errors import FluidError
 from fluidnb.memory import get_flags, set_flags
-from fluidnb.values import declared
+from fluidnb.values import strict_feeds as declared
 
 #: Paddle's name -> ours; what is inside follows (``paddle.fluid.layers`` is ``fluidnb.layers``).
 ALIASES = {

@@ -1,9 +1,9 @@
 """Parts of older numpy that old scripts use, while Paddle's names are installed.
 
 Old numpy converted arrays of one element to numbers: ``float(loss)``, ``"%.2f" % loss``. Fetched arrays and targets of
-data sets do so by their class (`fluidnb.values.old_array`), but ``np.array(loss)`` drops the class of an array. So
-``np.array`` and ``np.asarray`` keep it for these arrays and for tensors, in calls from user code only. They also make
-arrays of lists from rows of several lengths, as before numpy 1.24.
+data sets do so by their class (`fluidnb.values.one_element_array`), but ``np.array(loss)`` drops the class of an array.
+So ``np.array`` and ``np.asarray`` keep it for these arrays and for tensors, in calls from user code only. They also
+make arrays of lists from rows of several lengths, as before numpy 1.24.
 
 Source: NumPy 1.20 to 2.4 release notes, expired deprecations.
 """
@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from fluidnb.values.old_array import OldArray
+from fluidnb.values.one_element_array import OldArray
 from fluidnb.values.tensor import LoDTensor
 
 #: removed name -> its value

@@ -9,7 +9,7 @@ from functools import partial
 from typing import Any, Self
 
 from fluidnb import layers
-from fluidnb.compat import late
+from fluidnb.compat import step_rewrites as late
 from fluidnb.compat.memory import Memory
 from fluidnb.compat.operands import as_float, called
 from fluidnb.errors import OpTypeError, OpValueError

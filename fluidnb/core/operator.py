@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any, ClassVar
 
 from fluidnb.core.facts import op_support_gpu
-from fluidnb.core.grow import grow, take_over
+from fluidnb.core.output_shapes import grow, take_over
 from fluidnb.errors import NotFound, OpValueError, near
 from fluidnb.net.net_op import op_line
 from fluidnb.op import EMPTY, check_desc, get_op

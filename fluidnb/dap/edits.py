@@ -13,7 +13,7 @@ from fluidnb.debug.walker import Walker
 from fluidnb.errors import EnforceNotMet, NotFound, OpTypeError, OpValueError
 from fluidnb.expressions import tree_of
 from fluidnb.program import Variable
-from fluidnb.values.far import FarArray
+from fluidnb.values.device_array import DeviceArray
 
 
 def evaluate(walker: Walker, depth: int, text: str, around: Mapping[str, Any]) -> Any:
@@ -46,7 +46,7 @@ def evaluate(walker: Walker, depth: int, text: str, around: Mapping[str, Any]) -
             f"{text} cannot be evaluated here.", expected="a Python expression over the variables",
             received=f"{type(error).__name__}: {error}",
         ) from None  # fmt: skip
-    return found.copy() if isinstance(found, np.ndarray | FarArray) else found
+    return found.copy() if isinstance(found, np.ndarray | DeviceArray) else found
 
 
 def assign(walker: Walker, depth: int, name: str, index: tuple[Any, ...], text: str, around: Mapping[str, Any]) -> Any:

@@ -15,7 +15,7 @@ from fluidnb.runtime.compile.lowering import LoweredOp
 from fluidnb.runtime.interpreter.interpreter import Frame
 from fluidnb.runtime.scope import Scope
 from fluidnb.values.copies import is_on_device
-from fluidnb.values.far import part_of
+from fluidnb.values.device_array import part_of
 from fluidnb.values.selected_rows import SelectedRows
 from fluidnb.values.tensor import LoDTensor
 from fluidnb.viz.program.reader import read_op

@@ -18,7 +18,7 @@ from fluidnb.debug.look import View
 from fluidnb.errors import NotFound, OpValueError
 from fluidnb.runtime.compile.lowering import LoweredOp
 from fluidnb.runtime.interpreter.interpreter import Frame, Undo
-from fluidnb.values.gauge import gauge_of
+from fluidnb.values.array_stats import stats_of
 from fluidnb.values.selected_rows import SelectedRows
 from fluidnb.values.tensor import array_of
 
@@ -219,7 +219,7 @@ def has_nan(variable: Any, limit: float = np.inf) -> bool:
     if isinstance(value, SelectedRows):
         value = value.value
     array = array_of(value)
-    return array is not None and array.dtype.kind == "f" and gauge_of(array).beyond(array, limit)
+    return array is not None and array.dtype.kind == "f" and stats_of(array).beyond(array, limit)
 
 
 def op_first(op: LoweredOp) -> int:

@@ -11,7 +11,7 @@ from fluidnb.debug.writes import wrote
 from fluidnb.op import GRAD
 from fluidnb.program.op_roles import role_of
 from fluidnb.runtime.interpreter.interpreter import Undo
-from fluidnb.values.gauge import gauge_of
+from fluidnb.values.array_stats import stats_of
 from fluidnb.values.tensor import LoDTensor, array_of
 
 
@@ -88,4 +88,4 @@ def touches(walker: Walker, name: str) -> list[Touch]:
 def _norm(array: Any) -> float | None:
     if array is None or array.dtype.kind not in "fiu":
         return None
-    return gauge_of(array).norm(array)
+    return stats_of(array).norm(array)

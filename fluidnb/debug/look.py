@@ -13,7 +13,7 @@ from fluidnb.expressions import code_of
 from fluidnb.program import Variable
 from fluidnb.runtime.scope import Scope
 from fluidnb.values.copies import is_on_device
-from fluidnb.values.far import FarArray
+from fluidnb.values.device_array import DeviceArray
 from fluidnb.values.selected_rows import SelectedRows
 from fluidnb.values.tensor import LoDTensor, LoDTensorArray
 
@@ -149,7 +149,7 @@ def shown(value: Any) -> Any:
         value: a LoDTensor, SelectedRows, LoDTensorArray or anything else.
 
     Returns:
-        An ndarray, a list of them, or the value itself; of a device, a `FarArray`, which copies what is asked of it.
+        An ndarray, a list of them, or the value itself; of a device, a `DeviceArray`, which copies what is asked of it.
 
     Example:
         >>> shown(LoDTensorArray())
@@ -157,7 +157,7 @@ def shown(value: Any) -> Any:
     """
     if type(value) is LoDTensor:
         if is_on_device(value.array):
-            return FarArray(value.array)
+            return DeviceArray(value.array)
         array = np.asarray(value).view()
         array.flags.writeable = False
         return array

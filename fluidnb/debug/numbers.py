@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from fluidnb.values.gauge import gauge_of
+from fluidnb.values.array_stats import stats_of
 from fluidnb.values.selected_rows import SelectedRows
 from fluidnb.values.tensor import array_of
 
@@ -69,4 +69,4 @@ def numbers_of(name: str, value: Any) -> Numbers:
     dtype, shape = str(array.dtype), tuple(array.shape)
     if array.dtype.kind not in "biuf" or not array.size:
         return Numbers(name, dtype, shape)
-    return Numbers(name, dtype, shape, *gauge_of(array).numbers(array))
+    return Numbers(name, dtype, shape, *stats_of(array).numbers(array))

@@ -27,7 +27,7 @@ from fluidnb.runtime.executor import Executor, Prepared
 from fluidnb.runtime.interpreter.failed_run import last_failed
 from fluidnb.runtime.program_state import program_state
 from fluidnb.runtime.scope import Scope, global_scope
-from fluidnb.values import epoch
+from fluidnb.values import invalidation as epoch
 from fluidnb.values.place import CPUPlace, Place
 
 #: Bytes that a journal may hold unless told otherwise.

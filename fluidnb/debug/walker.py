@@ -24,7 +24,7 @@ from fluidnb.runtime.interpreter.checkpoint import Checkpoint
 from fluidnb.runtime.interpreter.failed_run import FailedRun
 from fluidnb.runtime.results import fetched
 from fluidnb.runtime.run_numbers import next_run
-from fluidnb.values.far import FarArray
+from fluidnb.values.device_array import DeviceArray
 
 BACKWARD = Direction.BACKWARD
 
@@ -263,7 +263,7 @@ class Walker(Teller):
                 f"{text} cannot be evaluated here.", expected="a Python expression over the variables",
                 received=f"{type(error).__name__}: {error}",
             ) from None  # fmt: skip
-        return found.copy() if isinstance(found, np.ndarray | FarArray) else found
+        return found.copy() if isinstance(found, np.ndarray | DeviceArray) else found
 
     def _writer_of(self, name: str) -> str:
         """Where a variable is written first, as a hint; empty if nowhere."""

@@ -10,7 +10,8 @@ import numpy as np
 
 from fluidnb.errors import OpTypeError, OpValueError
 from fluidnb.proto.framework_pb2 import AttrType
-from fluidnb.values import declared, dtypes
+from fluidnb.values import dtypes
+from fluidnb.values import strict_feeds as declared
 
 
 class _Required:

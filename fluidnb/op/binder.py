@@ -13,18 +13,19 @@ from typing import Any
 import numpy as np
 
 from fluidnb.errors import EnforceNotMet
-from fluidnb.op.asking import ask, is_array
 from fluidnb.op.check import missing
 from fluidnb.op.context import EMPTY, Context, Lod
 from fluidnb.op.forward_rule import check_operands
 from fluidnb.op.memory_policy import Memory
-from fluidnb.op.one import assign
 from fluidnb.op.op_view import OpView
 from fluidnb.op.rng import Stream
+from fluidnb.op.rule_evaluation import ask, is_array
+from fluidnb.op.scalar_fast_path import assign
 from fluidnb.op.select import select
 from fluidnb.op.transform import LAYOUT_COPIES, copy, copy_between, cross, layout_shape
-from fluidnb.op.ufuncs import ufunc_calls
-from fluidnb.values import dtypes, epoch
+from fluidnb.op.ufunc_rewrites import ufunc_calls
+from fluidnb.values import dtypes
+from fluidnb.values import invalidation as epoch
 from fluidnb.values.place import CPUPlace
 from fluidnb.values.selected_rows import SelectedRows
 from fluidnb.values.tensor import LoDTensor, LoDTensorArray

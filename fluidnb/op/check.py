@@ -10,7 +10,7 @@ from fluidnb.op.attr import GENERATED, REQUIRED, SWITCHES, Attr
 from fluidnb.op.define import OpDef, Slot, forward_of, get_op
 from fluidnb.proto import hooks
 from fluidnb.proto.desc import OpDesc
-from fluidnb.values import declared
+from fluidnb.values import strict_feeds as declared
 
 
 class SlotError(EnforceNotMet, OpValueError):

@@ -16,7 +16,8 @@ from fluidnb.op.rules import product
 from fluidnb.proto import hooks
 from fluidnb.proto.desc import BlockDesc, OpDesc, VarDesc
 from fluidnb.proto.framework_pb2 import VarType
-from fluidnb.values import declared, dtypes
+from fluidnb.values import dtypes
+from fluidnb.values import strict_feeds as declared
 from fluidnb.where import Where
 
 _TENSORS = (VarType.LOD_TENSOR, VarType.SELECTED_ROWS, VarType.LOD_TENSOR_ARRAY)

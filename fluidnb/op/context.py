@@ -7,8 +7,8 @@ from collections.abc import Collection
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from fluidnb.errors import EnforceNotMet, Operand, OpValueError
-from fluidnb.values import declared
-from fluidnb.values.drawn import draw_all
+from fluidnb.values import strict_feeds as declared
+from fluidnb.values.lod_text import draw_all
 from fluidnb.where import Where
 
 if TYPE_CHECKING:

@@ -14,8 +14,8 @@ from fluidnb.program.constants import EMPTY_VAR_NAME
 from fluidnb.program.stale_handles import block_lives, ensure_live, gone
 from fluidnb.proto.desc import BlockDesc, OpDesc, VarDesc
 from fluidnb.proto.framework_pb2 import AttrType
-from fluidnb.values import declared as declarations
 from fluidnb.values import dtypes
+from fluidnb.values import strict_feeds as declarations
 from fluidnb.values.dtypes import VarType
 from fluidnb.where import Where, capture
 

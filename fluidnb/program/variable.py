@@ -17,7 +17,8 @@ from fluidnb.program.constants import grad_var_name
 from fluidnb.program.layer_calls import layer
 from fluidnb.program.stale_handles import ensure_live, is_live
 from fluidnb.proto.desc import VarDesc
-from fluidnb.values import declared, dtypes
+from fluidnb.values import dtypes
+from fluidnb.values import strict_feeds as declared
 from fluidnb.values.dtypes import VarType
 from fluidnb.visible import visible_line
 from fluidnb.where import capture, warn

@@ -23,10 +23,10 @@ from fluidnb.runtime.interpreter.interpreter import Frame, Interpreter
 from fluidnb.runtime.program_state import program_state
 from fluidnb.runtime.run_numbers import next_run
 from fluidnb.runtime.scope import Scope
-from fluidnb.values import epoch
-from fluidnb.values.bring import bring
+from fluidnb.values import invalidation as epoch
 from fluidnb.values.device_context import DeviceContext
 from fluidnb.values.dtypes import var_type
+from fluidnb.values.move_value import bring
 from fluidnb.values.place import CPUPlace, Place
 from fluidnb.values.tensor import LoDTensor
 from fluidnb.where import capture

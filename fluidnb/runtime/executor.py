@@ -31,9 +31,10 @@ from fluidnb.runtime.replay.specialization import Specialization, bring_here
 from fluidnb.runtime.results import fetched, results
 from fluidnb.runtime.run_numbers import coming_run, next_run
 from fluidnb.runtime.scope import Scope
-from fluidnb.values import declared, epoch
-from fluidnb.values.bring import bring
+from fluidnb.values import invalidation as epoch
+from fluidnb.values import strict_feeds as declared
 from fluidnb.values.device_context import DeviceContext
+from fluidnb.values.move_value import bring
 from fluidnb.values.place import CPUPlace, Place
 from fluidnb.values.reader import EOFException
 from fluidnb.values.selected_rows import SelectedRows

@@ -11,7 +11,8 @@ from fluidnb.errors import EnforceNotMet, NotFound, Operand, OpTypeError, OpValu
 from fluidnb.memory import flags
 from fluidnb.proto.desc import ProgramDesc, VarDesc
 from fluidnb.proto.framework_pb2 import VarType
-from fluidnb.values import declared, dtypes
+from fluidnb.values import dtypes
+from fluidnb.values import strict_feeds as declared
 from fluidnb.values.copies import is_on_device, on_host
 from fluidnb.values.lod import check, checked_lengths, convert
 from fluidnb.values.selected_rows import SelectedRows

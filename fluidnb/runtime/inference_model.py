@@ -16,7 +16,8 @@ from fluidnb.program.prune import prune
 from fluidnb.program.sub_blocks import outer_names
 from fluidnb.runtime.executor import Executor
 from fluidnb.runtime.save_load import is_persistable, load_vars, path_of, save_vars
-from fluidnb.values import VarType, declared
+from fluidnb.values import VarType
+from fluidnb.values import strict_feeds as declared
 from fluidnb.where import warn
 
 

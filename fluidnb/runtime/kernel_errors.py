@@ -13,7 +13,7 @@ from fluidnb.op.attr import REQUIRED
 from fluidnb.op.check import missing
 from fluidnb.runtime.compile.lowering import LoweredOp
 from fluidnb.values import LoDTensor
-from fluidnb.values.drawn import draw_all
+from fluidnb.values.lod_text import draw_all
 
 
 def operands(op: LoweredOp, scope: Any) -> list[Operand]:

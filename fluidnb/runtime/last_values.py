@@ -11,7 +11,7 @@ from fluidnb.runtime.compile.lowering import LoweredProgram
 from fluidnb.runtime.program_state import program_state
 from fluidnb.runtime.scope import global_scope
 from fluidnb.values.copies import is_on_device, on_host
-from fluidnb.values.far import FarArray
+from fluidnb.values.device_array import DeviceArray
 from fluidnb.values.tensor import array_of
 
 
@@ -82,7 +82,7 @@ def summary(array: Any) -> str:
         return f"{array.item():.4g}" if array.dtype.kind in "fiu" else str(array.item())
     if array.dtype.kind not in "fiub":
         return f"{array.size} elements"
-    wide = FarArray(array) if is_on_device(array) else array.astype(np.float64)
+    wide = DeviceArray(array) if is_on_device(array) else array.astype(np.float64)
     return f"min {wide.min():.4g}, max {wide.max():.4g}, mean {wide.mean():.4g}"
 
 

@@ -10,9 +10,9 @@ import numpy as np
 from fluidnb.errors import EnforceNotMet
 from fluidnb.op import EMPTY, Binder
 from fluidnb.op.binder import Call
-from fluidnb.values.gauge import Gauge, gauge_of
+from fluidnb.values.array_stats import ArrayStats, stats_of
 
-_HOST = Gauge()
+_HOST = ArrayStats()
 
 
 def checks(binder: Binder) -> list[Call]:
@@ -67,13 +67,13 @@ def check_far(names: Sequence[str], binder: Binder, *arrays: Any) -> None:
     Raises:
         EnforceNotMet: naming operator, variable, counts and the user's line.
     """
-    for name, array, odd in zip(names, arrays, gauge_of(arrays[0]).odd(arrays), strict=True):
+    for name, array, odd in zip(names, arrays, stats_of(arrays[0]).odd(arrays), strict=True):
         if odd:
             raise _refused(array, name, binder)
 
 
 def _refused(array: Any, name: str, binder: Binder) -> EnforceNotMet:
-    nan, inf = gauge_of(array).holes(array)
+    nan, inf = stats_of(array).holes(array)
     return EnforceNotMet(
         f"Operator {binder.definition.type} output Tensor {name} contains NAN/Inf.",
         op=binder.text(), slots=binder.operands(), where=binder.where(),

@@ -10,7 +10,7 @@ from fluidnb.errors import EnforceNotMet, FluidError
 from fluidnb.runtime.compile.lowering import LoweredProgram
 from fluidnb.runtime.scope import Scope
 from fluidnb.values.device_context import DeviceContext
-from fluidnb.values.old_array import for_user
+from fluidnb.values.one_element_array import for_user
 from fluidnb.values.selected_rows import SelectedRows
 from fluidnb.values.tensor import LoDTensor, LoDTensorArray
 

@@ -9,7 +9,8 @@ from typing import Any, NoReturn
 from fluidnb.arguments import checked, shown
 from fluidnb.errors import OpTypeError
 from fluidnb.program import hooks
-from fluidnb.values import CPUPlace, epoch
+from fluidnb.values import CPUPlace
+from fluidnb.values import invalidation as epoch
 from fluidnb.values.tensor import LoDTensor
 from fluidnb.values.variable import Variable
 

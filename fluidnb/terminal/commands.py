@@ -17,7 +17,7 @@ from fluidnb.debug.walker import Walker
 from fluidnb.errors import NotFound, OpValueError, near
 from fluidnb.expressions import tree_of
 from fluidnb.values.copies import is_on_device
-from fluidnb.values.far import printed
+from fluidnb.values.device_array import printed
 from fluidnb.values.tensor import LoDTensor
 from fluidnb.viz.base.styled_text import Line, columns
 from fluidnb.viz.program.block_tree import read_tree, tree_lines

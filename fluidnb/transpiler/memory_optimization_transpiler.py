@@ -17,7 +17,7 @@ from fluidnb.program import Program, Variable, origin
 from fluidnb.program.constants import grad_var_name
 from fluidnb.program.sub_blocks import own_blocks
 from fluidnb.proto.desc import BlockDesc, OpDesc
-from fluidnb.values import declared
+from fluidnb.values import strict_feeds as declared
 from fluidnb.values.dtypes import VarType
 from fluidnb.where import capture
 

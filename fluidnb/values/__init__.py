@@ -7,7 +7,9 @@ Example:
     LoDTensor(shape=[3, 2], dtype=float32, lod=[[0, 1, 3]], place=CPUPlace)
 """
 
-from fluidnb.values import declared, epoch, lod, seeding
+from fluidnb.values import invalidation as epoch
+from fluidnb.values import lod, seeding
+from fluidnb.values import strict_feeds as declared
 from fluidnb.values.create import create_lod_tensor, create_random_int_lodtensor
 from fluidnb.values.device_context import DeviceContext, register_place
 from fluidnb.values.dtypes import VarType, dtype_name, is_floating, np_dtype, var_type

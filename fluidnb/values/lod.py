@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from fluidnb.errors import FluidError, OpTypeError, OpValueError
-from fluidnb.values.drawn import draw, draw_wrong
+from fluidnb.values.lod_text import draw, draw_wrong
 
 #: The form inside: a tuple of ascending int offsets per level.
 Offsets = tuple[tuple[int, ...], ...]

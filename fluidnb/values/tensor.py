@@ -11,11 +11,12 @@ import numpy as np
 from fluidnb import memory
 from fluidnb.arguments import Count, Rule, checked, shown
 from fluidnb.errors import ArgumentError, EnforceNotMet, FluidError, OpIndexError, OpTypeError, OpValueError
-from fluidnb.values import declared, epoch
+from fluidnb.values import invalidation as epoch
+from fluidnb.values import strict_feeds as declared
 from fluidnb.values.copies import copy_between, is_on_device, on_host, put
+from fluidnb.values.device_array import part_of, printed
 from fluidnb.values.device_context import DeviceContext
 from fluidnb.values.dtypes import VarType, dtype_name, np_dtype, var_type
-from fluidnb.values.far import part_of, printed
 from fluidnb.values.lod import (
     LoD,
     Offsets,
@@ -585,7 +586,7 @@ def _is_array(value: Any) -> bool:
 
 
 def array_of(value: Any) -> Array | None:
-    """The array of a tensor for those who look at it, where it is: `gauge_of` and `part_of` look at a device's, too.
+    """The array of a tensor for those who look at it, where it is: `stats_of` and `part_of` look at a device's, too.
 
     Args:
         value: what a variable holds.

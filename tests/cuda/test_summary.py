@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 import pytest
 
+from fluidnb.values.array_stats import ArrayStats, Numbers, Spread
 from fluidnb.values.dtypes import np_dtype
-from fluidnb.values.gauge import Gauge, Numbers, Spread
 from fluidnb_kernels import emulator
 from fluidnb_kernels.device.summary import DeviceGauge
 from fluidnb_kernels.emulator.raw import ORDERS
@@ -16,7 +16,7 @@ from tests.cuda.operands import numbers
 
 pytestmark = pytest.mark.skipif(bool(emulator.missing()), reason=emulator.missing())
 
-HOST, DEVICE = Gauge(), DeviceGauge()
+HOST, DEVICE = ArrayStats(), DeviceGauge()
 FLOATS = ("float16", "float32", "float64", "bfloat16")
 DTYPES = (*FLOATS, "bool", "uint8", "int8", "int16", "int32", "int64")
 

@@ -22,7 +22,7 @@ from fluidnb.runtime.compile.lowering import LoweredProgram
 from fluidnb.runtime.interpreter.checkpoint import Checkpoint
 from fluidnb.runtime.scope import Scope
 from fluidnb.terminal.commands import run_command
-from fluidnb.values.far import FarArray
+from fluidnb.values.device_array import DeviceArray
 from fluidnb.viz import plain
 from fluidnb.viz.notebook_reprs import repr_html
 from fluidnb.viz.session.panel_values import Window, read_opened, read_window
@@ -125,7 +125,7 @@ def test_numbers_of_reports(scope: Scope, copied: Bytes, large: np.ndarray[Any, 
 
 def test_arrays_of_a_device_read_as_those_of_numpy(scope: Scope, copied: Bytes, large: np.ndarray[Any, Any]) -> None:
     far, dtype = View(scope)["w"], np.dtype("float32")
-    assert isinstance(far, FarArray) and far.shape == large.shape and far.dtype == dtype and len(far) == ROWS
+    assert isinstance(far, DeviceArray) and far.shape == large.shape and far.dtype == dtype and len(far) == ROWS
     np.testing.assert_equal(copied.of(lambda: far.max()), np.float32(np.nan))
     assert copied.of(lambda: np.isnan(far).sum()) == copied.of(lambda: np.isinf(far).sum()) == 1
     assert not copied.of(lambda: np.isfinite(far).all()) and copied.of(lambda: np.isnan(far).any())
@@ -150,7 +150,7 @@ def test_answers_are_numpys(cuda: fluid.CUDAPlace, dtype: str) -> None:
     for odd, start in product(odds, ([3.0, 0.0, 7.0, 25.0], [1.0, 2.0, 4.0], [])):
         held = np.array([*start, *odd]).astype(dtype)
         for kept in (None, np.absolute, np.isnan, np.isinf, np.isfinite)[: 5 if floats else 1] if held.size else ():
-            far = FarArray(on_device(held, cuda), kept)
+            far = DeviceArray(on_device(held, cuda), kept)
             near = held if kept is None else kept(held)
             assert far.dtype == near.dtype
             for name in ("max", "min", "sum", "mean", "any", "all"):
@@ -162,7 +162,7 @@ def test_answers_are_numpys(cuda: fluid.CUDAPlace, dtype: str) -> None:
 
 def test_what_a_device_is_not_asked_is_asked_of_a_copy(cuda: fluid.CUDAPlace) -> None:
     near = np.arange(6, dtype="float32").reshape(2, 3)
-    far = FarArray(on_device(near, cuda))
+    far = DeviceArray(on_device(near, cuda))
     assert np.max(far) == far.std() + 5 - near.std() and np.sum(far) == 15 and np.isnan(far).mean() == 0
     for got, want in ((far.sum(axis=0), near.sum(axis=0)), (far * 2 - far, near), (list(far), list(near)),
                       (far[[1, 0]], near[[1, 0]]), (far[..., 1:2], near[..., 1:2]), (abs(far)[1], near[1]),
@@ -172,7 +172,7 @@ def test_what_a_device_is_not_asked_is_asked_of_a_copy(cuda: fluid.CUDAPlace) ->
 
 
 def test_one_element_is_a_number(cuda: fluid.CUDAPlace) -> None:
-    far = FarArray(on_device(np.array(2), cuda))
+    far = DeviceArray(on_device(np.array(2), cuda))
     assert far and far == 2 and float(far) == 2.0 and int(far) == 2 and f"{far:03d}" == "002" and f"{far}" == "2"
     assert far.item() == 2 and far.tolist() == 2 and range(5)[far] == 2 and isinstance(far[()], np.int64)
     with pytest.raises(AttributeError):
@@ -180,7 +180,7 @@ def test_one_element_is_a_number(cuda: fluid.CUDAPlace) -> None:
     with pytest.raises(TypeError, match="unsized"):
         len(far)
     with pytest.raises(IndexError):
-        FarArray(on_device(np.zeros(2), cuda))[3]
+        DeviceArray(on_device(np.zeros(2), cuda))[3]
     with pytest.raises(ValueError, match="copy"):
         np.array(far, copy=False)
 

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from fluidnb.op.lane import ENOUGH, LONG, lane
+from fluidnb.op.scalar_rows import ENOUGH, LONG, lane
 from fluidnb.testing import run_op
 
 ZERO = np.zeros((), "float32")

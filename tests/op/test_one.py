@@ -10,7 +10,7 @@ import pytest
 
 import fluidnb as fluid
 from fluidnb.op import Binder, op, remove_op, same
-from fluidnb.op.one import assign, on_one
+from fluidnb.op.scalar_fast_path import assign, on_one
 from fluidnb.testing import run_op
 
 ARITHMETIC = (np.add, np.subtract, np.multiply, np.divide)

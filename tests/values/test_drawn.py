@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 import fluidnb as fluid
 from fluidnb.errors import EnforceNotMet, OpAssertionError, OpValueError
 from fluidnb.values import LoDTensor, lod
-from fluidnb.values.drawn import draw, draw_all, draw_wrong
+from fluidnb.values.lod_text import draw, draw_all, draw_wrong
 
 PLACE = fluid.CPUPlace()
 

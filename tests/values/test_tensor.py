@@ -10,7 +10,8 @@ import pytest
 
 from fluidnb import memory
 from fluidnb.errors import EnforceNotMet, OpTypeError, OpValueError
-from fluidnb.values import CPUPlace, CUDAPinnedPlace, LoDTensor, LoDTensorArray, VarType, epoch
+from fluidnb.values import CPUPlace, CUDAPinnedPlace, LoDTensor, LoDTensorArray, VarType
+from fluidnb.values import invalidation as epoch
 
 CPU = CPUPlace()
 

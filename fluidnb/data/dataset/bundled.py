@@ -9,7 +9,7 @@ import numpy as np
 
 from fluidnb.data.reader.decorators import Reader
 from fluidnb.errors import EnforceNotMet
-from fluidnb.values.old_array import for_user
+from fluidnb.values.one_element_array import for_user
 
 Array = np.ndarray[Any, Any]
 

@@ -8,9 +8,9 @@ import numpy as np
 
 from fluidnb.runtime.compile.lowering import LoweredProgram
 from fluidnb.runtime.scope import Scope
+from fluidnb.values.array_stats import stats_of
 from fluidnb.values.copies import put
 from fluidnb.values.device_context import copy_of
-from fluidnb.values.gauge import gauge_of
 from fluidnb.values.reader import Reader
 from fluidnb.values.selected_rows import SelectedRows
 from fluidnb.values.tensor import LoDTensor, LoDTensorArray
@@ -127,7 +127,7 @@ def _equal(value: Any, copy: Any) -> bool:
     if type(value) is LoDTensor:
         if value.array is not copy[0] or value.lod_ != copy[-1]:
             return False
-        return copy[0] is None or gauge_of(copy[0]).same(value.array, copy[1])
+        return copy[0] is None or stats_of(copy[0]).same(value.array, copy[1])
     if isinstance(value, SelectedRows):
         same = np.array_equal(value.rows_, copy[0]) and value.height_ == copy[1]
         return bool(same) and _equal(value.value, copy[2])

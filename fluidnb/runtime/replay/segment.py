@@ -8,7 +8,7 @@ from typing import Any
 
 from fluidnb.memory import flags
 from fluidnb.op import Binder
-from fluidnb.op.asking import ask
+from fluidnb.op.rule_evaluation import ask
 from fluidnb.runtime.compile.lowering import LoweredBlock, LoweredOp, LoweredProgram
 from fluidnb.runtime.kernel_errors import cause, failed, interrupted
 from fluidnb.runtime.nan_check import checks

@@ -17,9 +17,9 @@ from fluidnb.runtime.replay.replay import root_node, walk
 from fluidnb.runtime.replay.replay_memory import ReplayMemory, ordered
 from fluidnb.runtime.replay.segment import Segment
 from fluidnb.runtime.scope import Scope
-from fluidnb.values import epoch
-from fluidnb.values.bring import bring
+from fluidnb.values import invalidation as epoch
 from fluidnb.values.device_context import DeviceContext
+from fluidnb.values.move_value import bring
 from fluidnb.values.selected_rows import SelectedRows
 from fluidnb.values.tensor import LoDTensor
 

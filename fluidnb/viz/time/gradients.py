@@ -14,8 +14,8 @@ from fluidnb.op import GRAD
 from fluidnb.program import Program, default_main_program, hooks
 from fluidnb.runtime import Executor
 from fluidnb.runtime.scope import Scope, global_scope
+from fluidnb.values.array_stats import stats_of
 from fluidnb.values.device_context import copy_of
-from fluidnb.values.gauge import gauge_of
 from fluidnb.values.selected_rows import SelectedRows
 from fluidnb.values.tensor import array_of
 from fluidnb.viz.base.curves import Curve
@@ -138,7 +138,7 @@ class Gradients:
         for name, gradient in zip(self._names, out[wanted:], strict=True):
             self._gradients[name].add(self._steps, norm(gradient))
             now = self._value(name)
-            self._updates[name].add(self._steps, gauge_of(now).norm(now, before[name]))
+            self._updates[name].add(self._steps, stats_of(now).norm(now, before[name]))
         self._steps += 1
         return out[:wanted]
 
@@ -170,7 +170,7 @@ def norm(value: Any) -> float:
     if isinstance(value, SelectedRows):
         value = value.value
     array = value if array_of(value) is None else array_of(value)
-    return gauge_of(array).norm(array)
+    return stats_of(array).norm(array)
 
 
 def gradient_lines(picture: GradientPicture, width: int = 0) -> list[Line]:

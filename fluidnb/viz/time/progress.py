@@ -13,7 +13,7 @@ import numpy as np
 
 from fluidnb.errors import OpTypeError
 from fluidnb.values.copies import is_on_device
-from fluidnb.values.far import FarArray
+from fluidnb.values.device_array import DeviceArray
 from fluidnb.viz.base.curves import Curve
 from fluidnb.viz.base.curves_svg import Trace
 from fluidnb.viz.base.display_target import Outlet, find_outlet
@@ -285,5 +285,5 @@ def _number(value: Any) -> float | None:
     """A value as one number: of several elements, their mean."""
     if value is None:
         return None
-    array: Any = FarArray(value) if is_on_device(value) else np.asarray(value)
+    array: Any = DeviceArray(value) if is_on_device(value) else np.asarray(value)
     return float(array.item()) if array.size == 1 else float(array.mean()) if array.size else None

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from fluidnb.values.gauge import gauge_of, step_of
+from fluidnb.values.array_stats import stats_of, step_of
 from fluidnb.values.selected_rows import SelectedRows
 from fluidnb.values.tensor import LoDTensor, array_of
 from fluidnb.viz.base.curves import Curve
@@ -108,7 +108,7 @@ def _mark(value: Any) -> Hashable:
         array = array_of(value)
         if array is None:
             return None
-        return array.shape, value.lod_, gauge_of(array).mark(array, _SAMPLE)
+        return array.shape, value.lod_, stats_of(array).mark(array, _SAMPLE)
     if isinstance(value, SelectedRows):
         return value.height_, _mark(value.rows_), _mark(value.value)
     if isinstance(value, list | tuple):
@@ -123,5 +123,5 @@ def _moments(value: Any, summary: TensorSummary | None) -> tuple[float, float] |
     array = array_of(value)
     if array is None or not array.size or array.dtype.kind not in "fiub":
         return None
-    few = gauge_of(array).picked(array.reshape(-1), range(0, array.size, step_of(array, _SAMPLE))).astype(np.float64)
+    few = stats_of(array).picked(array.reshape(-1), range(0, array.size, step_of(array, _SAMPLE))).astype(np.float64)
     return float(few.mean()), float(few.std())

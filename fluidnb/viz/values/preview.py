@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
+from fluidnb.values.array_stats import stats_of
 from fluidnb.values.copies import is_on_device
-from fluidnb.values.gauge import gauge_of
 
 #: A plane of a preview: rows of numbers.
 Plane = tuple[tuple[float, ...], ...]
@@ -91,7 +91,7 @@ def read_preview(array: Any, side: int = _FIELD) -> Preview | None:
 
 def _sampled(matrix: Any, rows: int, wide: int) -> Plane:
     places = (_even(n, most) for n, most in zip(matrix.shape, (rows, wide), strict=True))
-    picked = gauge_of(matrix).picked(matrix, *places)
+    picked = stats_of(matrix).picked(matrix, *places)
     return tuple(tuple(row) for row in picked.astype(np.float64).tolist())
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from fluidnb.values.drawn import Offsets
+from fluidnb.values.lod_text import Offsets
 from fluidnb.visible import escape
 from fluidnb.viz.base.png import png
 from fluidnb.viz.base.styled_text import COLOURS, plural

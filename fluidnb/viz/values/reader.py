@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
+from fluidnb.values.array_stats import stats_of
 from fluidnb.values.copies import is_on_device, on_host
 from fluidnb.values.dtypes import dtype_name
-from fluidnb.values.gauge import gauge_of
 from fluidnb.values.rank_table import LoDRankTable
 from fluidnb.values.reader import Reader
 from fluidnb.values.selected_rows import SelectedRows
@@ -97,7 +97,7 @@ def levels(value: Any, count: int = 32, high: int = 20) -> list[int | None]:
     if array is None or not array.size or array.dtype.kind not in "fiub":
         return []
     picked = np.linspace(0, array.size - 1, min(count, array.size)).round().astype(np.int64)
-    few = gauge_of(array).picked(array.reshape(-1), picked).astype(np.float64)
+    few = stats_of(array).picked(array.reshape(-1), picked).astype(np.float64)
     fine = np.isfinite(few)
     low, top = (few[fine].min(), few[fine].max()) if fine.any() else (0.0, 0.0)
     scaled = (few - low) * (high / ((top - low) or 1.0))
@@ -194,4 +194,4 @@ def _holes(array: np.ndarray[Any, Any]) -> tuple[int, int]:
 def _statistics(array: Any, sample: int) -> dict[str, Any]:
     if array.dtype.kind not in "fiub" and array.dtype.name != "bfloat16":
         return {}
-    return gauge_of(array).spread(array, sample)._asdict()
+    return stats_of(array).spread(array, sample)._asdict()

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from fluidnb.errors import OpValueError
-from fluidnb.values.gauge import gauge_of
+from fluidnb.values.array_stats import stats_of
 from fluidnb.viz.values.preview import Preview, read_preview
 
 #: Elements to a row when there is one axis only.
@@ -89,10 +89,10 @@ def read_page(array: Any, view: View | None = None) -> ValuePage:
     seen = View(view.axes, view.at, row, column, rows, columns)
     if wraps:
         places = range(row * _WRAP, min((row + rows) * _WRAP, plane.size))
-        flat = gauge_of(plane).picked(plane, places)
+        flat = stats_of(plane).picked(plane, places)
         lines = [flat[r * _WRAP : (r + 1) * _WRAP][column : column + columns] for r in range(rows)]
     else:
-        lines = list(gauge_of(plane).picked(plane, range(row, row + rows), range(column, column + columns)))
+        lines = list(stats_of(plane).picked(plane, range(row, row + rows), range(column, column + columns)))
     cells = tuple(tuple(_text(v) for v in line.tolist()) for line in lines)
     return ValuePage(seen, (height, width), cells, wraps)
 

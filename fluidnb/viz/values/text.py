@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from fluidnb.values.drawn import draw
+from fluidnb.values.lod_text import draw
 from fluidnb.viz.base.curves import sparkline
 from fluidnb.viz.base.styled_text import Line, columns, plural
 from fluidnb.viz.values.model import ScopeRow, TensorSummary

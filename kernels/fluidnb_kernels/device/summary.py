@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from fluidnb.values import CPUPlace, CUDAPlace, DeviceContext
-from fluidnb.values.gauge import BINS, Gauge, Numbers, Spread, Totals, register_gauge, step_of
+from fluidnb.values.array_stats import BINS, ArrayStats, Numbers, Spread, Totals, register_gauge, step_of
 from fluidnb_kernels.cuda import CTYPES, Source, ctype
 from fluidnb_kernels.cuda.grid import BLOCKS, THREADS
 from fluidnb_kernels.tensor.moves import WORDS
@@ -35,7 +35,7 @@ def _kernels() -> Iterator[str]:
 CUDA = Source(__file__, "summary.cu", _kernels)
 
 
-class DeviceGauge(Gauge):
+class DeviceGauge(ArrayStats):
     """Answers about arrays of CUDA devices; about the host's, for which the emulator serves, too."""
 
     def totals(self, array: Array, less: Array | None = None, step: int = 1) -> Totals:
@@ -52,16 +52,16 @@ class DeviceGauge(Gauge):
         return Totals(*_host(_totals(array, less, step)).tolist())
 
     def numbers(self, array: Array) -> Numbers:
-        """See `Gauge`."""
+        """See `ArrayStats`."""
         return self.totals(array).numbers
 
     def holes(self, array: Array) -> tuple[int, int]:
-        """See `Gauge`."""
+        """See `ArrayStats`."""
         found = self.totals(array).numbers if array.size else Numbers()
         return found.nan, found.inf
 
     def spread(self, array: Array, sample: int) -> Spread:
-        """See `Gauge`."""
+        """See `ArrayStats`."""
         step = step_of(array, sample)
         n, out = -(-array.size // step), _beside(array, (len(Totals._fields) + 1 + BINS,), np.float64)
         totals = out[: len(Totals._fields)]
@@ -79,7 +79,7 @@ class DeviceGauge(Gauge):
         return Spread(numbers.nan, numbers.inf, known.low, known.high, mean, std, tuple(map(int, bins)))
 
     def beyond(self, array: Array, limit: float = np.inf) -> bool:
-        """See `Gauge`."""
+        """See `ArrayStats`."""
         if not array.size or limit == np.inf:
             return self.odd([array])[0]
         known, given = self.totals(array), array.dtype.type
@@ -88,7 +88,7 @@ class DeviceGauge(Gauge):
         return not (-limit <= given(known.low) and given(known.high) <= limit)
 
     def norm(self, array: Array, less: Array | None = None) -> float:
-        """See `Gauge`."""
+        """See `ArrayStats`."""
         if not array.size:
             return 0.0
         if less is not None and (less.shape, less.dtype) != (array.shape, array.dtype):
@@ -101,7 +101,7 @@ class DeviceGauge(Gauge):
         return float("inf") if known.above or known.below else float(np.sqrt(known.squares))
 
     def mark(self, array: Array, sample: int) -> Hashable:
-        """See `Gauge`."""
+        """See `ArrayStats`."""
         if not array.size:
             return 0
         words = _words(array)
@@ -112,7 +112,7 @@ class DeviceGauge(Gauge):
         return int(_host(rows).sum(dtype=np.uint64))
 
     def same(self, array: Array, other: Array) -> bool:
-        """See `Gauge`."""
+        """See `ArrayStats`."""
         found = _beside(array, (1,), np.int32)
         _context(array).clear(found)
         if array.size:
@@ -121,7 +121,7 @@ class DeviceGauge(Gauge):
         return not _host(found).any()
 
     def picked(self, array: Array, *places: Sequence[int] | np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
-        """See `Gauge`."""
+        """See `ArrayStats`."""
         lists = [np.asarray(p, np.int64) for p in places]
         shape = tuple(map(len, lists))
         out = _beside(array, shape, array.dtype)
@@ -138,7 +138,7 @@ class DeviceGauge(Gauge):
         return _host(out)
 
     def odd(self, arrays: Sequence[Array]) -> list[bool]:
-        """See `Gauge`: a launch for each array, and one copy for all of them."""
+        """See `ArrayStats`: a launch for each array, and one copy for all of them."""
         found = _beside(arrays[0], (len(arrays),), np.int32)
         _context(arrays[0]).clear(found)
         for i, array in enumerate(arrays):

@@ -9,7 +9,7 @@ from IPython.core.magic_arguments import argument, magic_arguments
 
 from fluidnb.errors import NotFound, near
 from fluidnb.runtime import global_scope
-from fluidnb.values.far import printed
+from fluidnb.values.device_array import printed
 from fluidnb.values.tensor import array_of
 from fluidnb.viz import (
     card_lines,

@@ -23,7 +23,7 @@ from fluidnb.debug.walker import Walker
 from fluidnb.errors import FluidError
 from fluidnb.program import Program, default_main_program, hooks
 from fluidnb.runtime.program_state import program_state
-from fluidnb.values import epoch
+from fluidnb.values import invalidation as epoch
 from fluidnb_magics.jupyter.debugger_breakpoints import Clicks, is_fluid
 from fluidnb_magics.jupyter.debugger_console import Console
 from fluidnb_magics.jupyter.debugger_responses import LabAnswers, Render, refusal, response

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 from fluidnb.errors import NotFound, near
 from fluidnb.program import Program, default_main_program, default_startup_program
 from fluidnb.runtime import Executor, Scope
-from fluidnb.values import CPUPlace, Place, epoch
+from fluidnb.values import CPUPlace, Place
+from fluidnb.values import invalidation as epoch
 from fluidnb_magics.session.initial_values import FirstValues
 
 if TYPE_CHECKING:

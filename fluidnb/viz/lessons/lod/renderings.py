@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from fluidnb.values.drawn import draw
+from fluidnb.values.lod_text import draw
 from fluidnb.visible import escape
 from fluidnb.viz.base.curves import PALETTE
 from fluidnb.viz.base.html import pieces_html, table_html

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.lib.mixins import NDArrayOperatorsMixin
 
+from fluidnb.values.array_stats import Totals, stats_of
 from fluidnb.values.copies import is_on_device, on_host
-from fluidnb.values.gauge import Totals, gauge_of
 
 Array = Any
 
@@ -17,7 +17,7 @@ Array = Any
 _KEPT = (np.absolute, np.fabs, np.isnan, np.isinf, np.isfinite)
 
 
-class FarArray(NDArrayOperatorsMixin):
+class DeviceArray(NDArrayOperatorsMixin):
     """An array of a device that reads as numpy's do, and cannot be written.
 
     Its largest element, its mean, ``np.isnan(x).any()``, ``abs(x).max()`` and the like are computed on the device;
@@ -82,8 +82,8 @@ class FarArray(NDArrayOperatorsMixin):
 
     def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **kw: Any) -> Any:
         if method == "__call__" and ufunc in _KEPT and not kw and self._kept is None and self.dtype.kind == "f":
-            return FarArray(self._array, ufunc)
-        return getattr(ufunc, method)(*(np.asarray(x) if isinstance(x, FarArray) else x for x in inputs), **kw)
+            return DeviceArray(self._array, ufunc)
+        return getattr(ufunc, method)(*(np.asarray(x) if isinstance(x, DeviceArray) else x for x in inputs), **kw)
 
     # ---- asked of the device
 
@@ -114,7 +114,7 @@ class FarArray(NDArrayOperatorsMixin):
     def _reduced(self, name: str, args: tuple[Any, ...], kw: dict[str, Any]) -> Any:
         plain = not args and all(value is None for value in kw.values())
         if plain and self.size and self._array.dtype.kind in "biuf" and self._is_exact(name):
-            answer = self._answer(name, gauge_of(self._array).totals(self._array))
+            answer = self._answer(name, stats_of(self._array).totals(self._array))
             if answer is not None:
                 return answer
         return getattr(np.asarray(self), name)(*args, **kw)
@@ -202,7 +202,7 @@ def part_of(array: Array, index: Any) -> Any:
     if not all(p is None or p is Ellipsis or _is_number(p) or isinstance(p, slice) for p in parts):
         return on_host(array)[index]
     part = array[parts]
-    held = on_host(part) if part.flags.c_contiguous else gauge_of(part).picked(part, *map(range, part.shape))
+    held = on_host(part) if part.flags.c_contiguous else stats_of(part).picked(part, *map(range, part.shape))
     return held if part.ndim or Ellipsis in parts else held[()]
 
 
@@ -232,5 +232,5 @@ def printed(array: Array, threshold: int | None = None, edge: int | None = None)
         return on_host(array)  # type: ignore[no-any-return]
     ends = [np.arange(n) if n <= 2 * edge else np.r_[:edge, n - edge : n] for n in array.shape]
     made = np.zeros(array.shape, array.dtype)  # the system gives memory for the elements that are written alone
-    made[np.ix_(*ends)] = gauge_of(array).picked(array, *ends)
+    made[np.ix_(*ends)] = stats_of(array).picked(array, *ends)
     return made

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from fluidnb.values import declared
+from fluidnb.values import strict_feeds as declared
 
 
 class OldArray(np.ndarray[Any, Any]):

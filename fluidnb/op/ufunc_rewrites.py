@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from fluidnb.op.lane import lane
-from fluidnb.op.one import assign, on_one
+from fluidnb.op.scalar_fast_path import assign, on_one
+from fluidnb.op.scalar_rows import lane
 
 Array = Any
 

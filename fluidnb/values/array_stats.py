@@ -98,11 +98,11 @@ class Totals(NamedTuple):
         return Numbers(nan, inf, self.low, self.high, float(np.sqrt(self.squares)), int(self.zeros))
 
 
-class Gauge:
+class ArrayStats:
     """Answers about arrays of the host, and the base of those who answer about a device's.
 
     Example:
-        >>> Gauge().numbers(np.array([3.0, -4.0, np.nan]))
+        >>> ArrayStats().numbers(np.array([3.0, -4.0, np.nan]))
         Numbers(nan=1, inf=0, low=-4.0, high=3.0, norm=5.0, zeros=0)
     """
 
@@ -145,7 +145,7 @@ class Gauge:
             Mean, deviation, ends and histogram.
 
         Example:
-            >>> found = Gauge().spread(np.arange(32.0), 1 << 20); found.mean, found.high, set(found.histogram)
+            >>> found = ArrayStats().spread(np.arange(32.0), 1 << 20); found.mean, found.high, set(found.histogram)
             (15.5, 31.0, {2})
         """
         flat = array.reshape(-1)[:: step_of(array, sample)].astype(np.float64)
@@ -169,7 +169,7 @@ class Gauge:
             True or False.
 
         Example:
-            >>> Gauge().beyond(np.array([1.0, -3.0])), Gauge().beyond(np.array([1.0, -3.0]), 2.0)
+            >>> ArrayStats().beyond(np.array([1.0, -3.0])), ArrayStats().beyond(np.array([1.0, -3.0]), 2.0)
             (False, True)
         """
         if limit < np.inf:
@@ -187,7 +187,7 @@ class Gauge:
             The norm; NaN if an element is.
 
         Example:
-            >>> Gauge().norm(np.array([3.0, -4.0])), Gauge().norm(np.ones(4), np.zeros(4))
+            >>> ArrayStats().norm(np.array([3.0, -4.0])), ArrayStats().norm(np.ones(4), np.zeros(4))
             (5.0, 2.0)
         """
         wide = np.asarray(array, np.float64)
@@ -218,7 +218,7 @@ class Gauge:
             True or False.
 
         Example:
-            >>> Gauge().same(np.array([0.0, np.nan]), np.array([0.0, np.nan]))
+            >>> ArrayStats().same(np.array([0.0, np.nan]), np.array([0.0, np.nan]))
             True
         """
         return bool(array.tobytes() == other.tobytes())
@@ -234,7 +234,7 @@ class Gauge:
             An array with as many elements along each axis as there are places.
 
         Example:
-            >>> Gauge().picked(np.arange(6).reshape(2, 3), [1], [0, 2])
+            >>> ArrayStats().picked(np.arange(6).reshape(2, 3), [1], [0, 2])
             array([[3, 5]])
         """
         found: np.ndarray[Any, Any] = array[np.ix_(*(np.asarray(p, np.int64) for p in places))] if places else array
@@ -264,17 +264,17 @@ class Gauge:
             For each, whether it does.
 
         Example:
-            >>> Gauge().odd([np.zeros(2), np.array([np.inf])])
+            >>> ArrayStats().odd([np.zeros(2), np.array([np.inf])])
             [False, True]
         """
         return [self.beyond(array) for array in arrays]
 
 
 #: Kind of a place -> who answers about its arrays.
-_gauges: dict[str, Gauge] = {"cpu": Gauge()}
+_gauges: dict[str, ArrayStats] = {"cpu": ArrayStats()}
 
 
-def register_gauge(kind: str, made: Gauge) -> None:
+def register_gauge(kind: str, made: ArrayStats) -> None:
     """Say who answers about the arrays of a kind of device.
 
     Args:
@@ -284,7 +284,7 @@ def register_gauge(kind: str, made: Gauge) -> None:
     _gauges[kind] = made
 
 
-def gauge_of(array: Array) -> Gauge:
+def stats_of(array: Array) -> ArrayStats:
     """Who answers about an array: the only place where it matters whether that lies on a device.
 
     Args:
@@ -294,7 +294,7 @@ def gauge_of(array: Array) -> Gauge:
         The gauge of its place.
 
     Example:
-        >>> gauge_of(np.zeros(2)).numbers(np.zeros(2)).zeros
+        >>> stats_of(np.zeros(2)).numbers(np.zeros(2)).zeros
         2
     """
     return _gauges["cuda" if is_on_device(array) else "cpu"]
