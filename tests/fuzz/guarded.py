@@ -17,7 +17,7 @@ from fluidnb.memory import block as blocks
 from fluidnb.memory import flags, views
 from fluidnb.runtime.compile.arena import ALIGN, Life
 from fluidnb.runtime.interpreter import interpreter as machine
-from fluidnb.runtime.replay.replay import buffer_placement as placing
+from fluidnb.runtime.replay import buffer_placement as placing
 from fluidnb.runtime.replay.replay import replay_memory as bound
 
 #: NaN, -1, True; and small numbers.

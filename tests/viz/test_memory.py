@@ -16,7 +16,7 @@ from fluidnb import viz
 from fluidnb.memory import Stats
 from fluidnb.runtime.compile.arena import place
 from fluidnb.runtime.program_state import program_state
-from fluidnb.runtime.replay.replay import buffer_placement as placing
+from fluidnb.runtime.replay import buffer_placement as placing
 from fluidnb.viz.memory.buffer_aliases import Groups
 from fluidnb.viz.memory.model import ArenaMap, Buffer, Holder, MemoryPicture, PoolPicture, Step
 from tests.viz import memory_models
