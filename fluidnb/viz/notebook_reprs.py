@@ -58,14 +58,7 @@ def repr_html(thing: Any) -> str | None:
 
 
 def variable_lines(variable: Variable) -> list[Line]:
-    """A variable in two lines: what it is and who makes it; the last value known.
-
-    Args:
-        variable: the variable, or a parameter.
-
-    Returns:
-        The lines.
-    """
+    """A variable in two lines: what it is and who makes it; the last value known."""
     row = read_var(variable.desc)
     line: Line = [(row.name, "name"), (f"  {row.facts}", "")]
     words = [word for word, true in (("parameter", row.parameter), ("data", row.data)) if true]

@@ -67,11 +67,7 @@ def smoothed(curve: Curve, steps: int | None = None) -> list[tuple[float, float]
     """A curve's running mean.
 
     Args:
-        curve: the curve.
         steps: the mean is over so many steps up to each; None takes a fiftieth of a curve of 100 points or more.
-
-    Returns:
-        The points; those of the curve itself where there is nothing to smooth.
 
     Example:
         >>> c = Curve("loss")

@@ -42,13 +42,6 @@ class Trace:
 def traces(curves: Sequence[Curve], tests: Sequence[Curve] = ()) -> list[Trace]:
     """Curves with a colour for each, and those of a validation in the colour of their curve.
 
-    Args:
-        curves: the curves.
-        tests: the same values of a validation, known at the end of each pass.
-
-    Returns:
-        The traces.
-
     Example:
         >>> [(t.label, t.dots) for t in traces([Curve("loss")], [Curve("loss")])]
         [('loss', False), ('test loss', True)]

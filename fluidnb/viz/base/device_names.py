@@ -9,9 +9,6 @@ from fluidnb.values import CPUPlace, CUDAPlace, DeviceContext, Place
 def device_name(place: Place) -> str:
     """What the device of a place is called, and what drives it.
 
-    Args:
-        place: the place.
-
     Returns:
         For example ``NVIDIA H100, sm_90, cupy 14.0.1``; empty for the host, and for a place that cannot be used here.
 

@@ -110,10 +110,6 @@ class Notebook:
 def find_outlet() -> Outlet:
     """The outlet for whoever runs this code.
 
-    Returns:
-        `Notebook` inside a kernel, rich when the front end says which cell runs (JupyterLab, VS Code) as tools that
-        only execute notebooks (nbclient) do not; `Terminal` where one is; `Plain` elsewhere.
-
     Example:
         >>> type(find_outlet()).__name__
         'Plain'
@@ -128,10 +124,6 @@ def find_outlet() -> Outlet:
 
 
 def is_watched(kernel: Any) -> bool:
-    """Whether a front end says which cell runs, as tools that only execute notebooks do not.
-
-    Args:
-        kernel: the kernel.
-    """
+    """Whether a front end says which cell runs, as tools that only execute notebooks do not."""
     parent = kernel.get_parent() or {}
     return bool(parent.get("metadata", {}).get("cellId")) or "COLAB_RELEASE_TAG" in os.environ

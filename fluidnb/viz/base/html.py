@@ -55,13 +55,6 @@ def lines_html(lines: Iterable[Line]) -> str:
 def table_html(rows: Sequence[Sequence[Line]], head: Sequence[str] = ()) -> str:
     """Rows of cells of styled text as an HTML table.
 
-    Args:
-        rows: cells of each row.
-        head: titles of the columns.
-
-    Returns:
-        One element.
-
     Example:
         >>> table_html([[[("a", "name")], [("<1", "")]]]).count("<td"), "&lt;1" in table_html([[[("<1", "")]]])
         (2, True)
@@ -71,13 +64,6 @@ def table_html(rows: Sequence[Sequence[Line]], head: Sequence[str] = ()) -> str:
 
 def cells_html(rows: Sequence[Sequence[str]], head: Sequence[str] = ()) -> str:
     """Rows of cells that are HTML already as a table.
-
-    Args:
-        rows: cells of each row.
-        head: titles of the columns.
-
-    Returns:
-        One element.
 
     Example:
         >>> cells_html([["<b>a</b>"]], ["name"]).count("<th")
@@ -93,12 +79,6 @@ def cells_html(rows: Sequence[Sequence[str]], head: Sequence[str] = ()) -> str:
 
 def wrapped_html(lines: Sequence[Line]) -> str:
     """Lines of styled text as HTML, broken where the page ends.
-
-    Args:
-        lines: the lines.
-
-    Returns:
-        One element.
 
     Example:
         >>> wrapped_html([[("a", "")], [("b", "name")]]).count("</div>")

@@ -18,9 +18,6 @@ def png(pixels: np.ndarray[Any, Any]) -> bytes:
     Args:
         pixels: uint8, shape [height, width, channels]: 1 is grey, 3 RGB, 4 RGB with opacity.
 
-    Returns:
-        The file's bytes.
-
     Example:
         >>> png(np.zeros((2, 3, 1), "uint8"))[:8]
         b'\\x89PNG\\r\\n\\x1a\\n'

@@ -71,17 +71,9 @@ def cut(line: Line, size: int) -> Line:
 
 
 def columns(rows: Iterable[list[Line]], limit: int = 0, gap: int = 2, keep: int = 0) -> list[Line]:
-    """Rows of cells as lines, cells below each other.
+    """Aligns rows of cells in columns; a row of one cell takes no part in the widths.
 
-    Args:
-        rows: cells of each row; a row of one cell stands on its own and takes no part in the widths.
-        limit: characters a line may have; 0 for any number. The widest column gives way first, but no cell is cut
-            whose neighbours on the right are empty and leave it room.
-        gap: characters between columns.
-        keep: the first columns, which do not give way.
-
-    Returns:
-        The lines.
+    With a limit the widest column is cut first, except the first ``keep`` ones; a cell may extend over empty neighbours.
 
     Example:
         >>> rows = [[[("a", "")], [("1", "")]], [[("bcd", "")], [("22", "")]]]
@@ -170,13 +162,6 @@ WIDE = 110
 
 def wrapped(lines: Iterable[Line], size: int = 0) -> list[Line]:
     """Lines of text that are not too long, broken between words.
-
-    Args:
-        lines: the lines.
-        size: characters a line may have; 0 for 110.
-
-    Returns:
-        The lines; those that go on are set in.
 
     Example:
         >>> from fluidnb.viz import plain

@@ -16,9 +16,6 @@ def apart() -> Iterator[tuple[Program, Program]]:
 
     Errors show no line of the user's, who wrote none of these programs.
 
-    Yields:
-        The main and the startup program.
-
     Example:
         >>> with apart() as (main, startup):
         ...     x = fluid.layers.data("x", [1])
@@ -39,10 +36,6 @@ def within(step: int, count: int) -> int:
 
     Args:
         step: what is wanted; a negative one counts from the end.
-        count: how many there are.
-
-    Returns:
-        From 0; also 0 when there are none.
 
     Example:
         >>> within(9, 4), within(-1, 4), within(0, 0)
@@ -53,13 +46,6 @@ def within(step: int, count: int) -> int:
 
 def caption(term: str, words: str) -> str:
     """A thing that is shown and what it means, as HTML.
-
-    Args:
-        term: what it is called.
-        words: one or two sentences.
-
-    Returns:
-        One element.
 
     Example:
         >>> caption("offsets", "Where sequences begin.").count("<b>offsets</b>")

@@ -58,14 +58,7 @@ class Groups:
         self._joined: list[tuple[str, str]] = []
 
     def touch(self, name: str, low: int, high: int, call: int) -> None:
-        """Note that a call touches a variable's array.
-
-        Args:
-            name: the variable.
-            low: its first byte.
-            high: the byte behind its last.
-            call: number of the call.
-        """
+        """Note that a call touches a variable's array."""
         self._touches.append((name, low, high, call))
         met = Group((name,), low, high, call, call)
         known = self._known.setdefault(name, met)
@@ -77,21 +70,11 @@ class Groups:
 
         Args:
             names: variables of the operator in whose bytes it lies.
-            low: its first byte.
-            high: the byte behind its last.
-            call: number of the call.
-            home: the operator.
-            key: tells the array from others.
         """
         self._views.append((list(names), Group((), low, high, call, call, home), key))
 
     def join(self, one: str, other: str) -> None:
-        """Say that two variables share a buffer.
-
-        Args:
-            one: the first.
-            other: the second.
-        """
+        """Say that two variables share a buffer."""
         self._joined.append((one, other))
 
     def done(self) -> list[Group]:

@@ -200,9 +200,6 @@ def _change(before: int, after: int) -> str:
 def held_bytes(scope: Scope) -> tuple[int, int]:
     """How much a scope and those inside it hold.
 
-    Args:
-        scope: the outermost one.
-
     Returns:
         Bytes of the tensors, and how many variables there are.
 

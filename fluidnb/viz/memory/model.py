@@ -134,14 +134,7 @@ class ArenaMap:
         return sum(b.size for b in self.buffers)
 
     def step_of(self, call: int) -> int:
-        """Which of the steps makes a call.
-
-        Args:
-            call: its number.
-
-        Returns:
-            The position in ``steps``.
-        """
+        """Which of the steps makes a call."""
         return bisect_right(self.starts, call) - 1
 
     def maker(self, buffer: Buffer) -> Step:

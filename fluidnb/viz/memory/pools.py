@@ -21,13 +21,6 @@ ARENA = "arena of block "
 def read_pools(program: Any, first: Place) -> tuple[PoolPicture, ...]:
     """The pools that hold something, of whatever place.
 
-    Args:
-        program: says which variables are persistable.
-        first: the place whose pool comes first, whether it holds something or not.
-
-    Returns:
-        The pools; the others are in the order in which they were made.
-
     Example:
         >>> from fluidnb.values import CPUPlace
         >>> read_pools(fluid.Program(), CPUPlace())[0].stats.place
@@ -38,15 +31,7 @@ def read_pools(program: Any, first: Place) -> tuple[PoolPicture, ...]:
 
 
 def holders(program: Any, pool: Stats) -> list[Holder]:
-    """Who holds the blocks of a pool.
-
-    Args:
-        program: says which variables are persistable.
-        pool: the pool at one moment.
-
-    Returns:
-        The largest first; blocks without a name are put together.
-    """
+    """Who holds the blocks of a pool."""
     persistable = {n for b in program.desc.blocks for n, v in b.vars.items() if v.persistable()}
     declared = {n for b in program.desc.blocks for n in b.vars}
     found: dict[tuple[str, str], tuple[int, int]] = {}
@@ -66,15 +51,6 @@ def holders(program: Any, pool: Stats) -> list[Holder]:
 
 def pool_lines(pool: PoolPicture, title: str, width: int = 0, top: int = 8) -> list[Line]:
     """The text face of a pool.
-
-    Args:
-        pool: the pool.
-        title: what stands before its numbers.
-        width: characters a line may have; 0 for any number.
-        top: holders listed at most; the others are added up.
-
-    Returns:
-        The lines: its numbers, the device, who holds its blocks.
 
     Example:
         >>> from fluidnb.viz import plain

@@ -64,9 +64,6 @@ def read_memory(program: Any = None) -> MemoryPicture:
 def arena_mark(program: Any) -> Hashable:
     """What is another one when the arenas of a program are: to know without reading them.
 
-    Args:
-        program: the program.
-
     Returns:
         A mark; None when the program has not run yet.
 
@@ -84,9 +81,6 @@ def arena_mark(program: Any) -> Hashable:
 def last_place(program: Any) -> Place | None:
     """Where a program ran last.
 
-    Args:
-        program: the program.
-
     Returns:
         The place; None when it has not run yet.
 
@@ -99,14 +93,7 @@ def last_place(program: Any) -> Place | None:
 
 
 def read_arena(node: Segment | None) -> ArenaMap:
-    """The arena of a block over time.
-
-    Args:
-        node: the block's first node, which has run.
-
-    Returns:
-        The map. Behind a guard, the way that was bound last is shown.
-    """
+    """The arena of a block over time."""
     block = 0 if node is None else node.block.index
     steps: list[Step] = []
     buffers: list[Buffer] = []

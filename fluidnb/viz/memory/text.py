@@ -49,16 +49,7 @@ def memory_lines(picture: MemoryPicture, width: int = 0, top: int = _TOP) -> lis
 
 
 def holder_lines(picture: MemoryPicture, width: int = 0, top: int = _TOP) -> list[Line]:
-    """Who holds the pool's memory, as lines.
-
-    Args:
-        picture: the memory.
-        width: characters a line may have; 0 for any number.
-        top: holders listed at most; the others are added up.
-
-    Returns:
-        The lines; none without a pool.
-    """
+    """Who holds the pool's memory, as lines."""
     lines: list[Line] = []
     for i, pool in enumerate(picture.pools):
         lines += pool_lines(pool, "and beside it" if i else "who holds memory", width, max(top // 2, 1) if i else top)
@@ -66,14 +57,7 @@ def holder_lines(picture: MemoryPicture, width: int = 0, top: int = _TOP) -> lis
 
 
 def arena_words(arena: ArenaMap) -> list[str]:
-    """The numbers of an arena: what it is, and what sharing does.
-
-    Args:
-        arena: the arena.
-
-    Returns:
-        Two phrases.
-    """
+    """The numbers of an arena: what it is, and what sharing does."""
     if not arena.steps or not arena.buffers:
         return ["nothing in the arena", ""]
     return [

@@ -16,12 +16,6 @@ FOLDS = ("blocks", "cells", "layers")
 def fold_blocks(picture: ProgramPicture) -> ProgramPicture:
     """The blocks that operators run are folded away; the operators stay, with counts.
 
-    Args:
-        picture: what is shown.
-
-    Returns:
-        The folded picture.
-
     Example:
         >>> from fluidnb.viz.program.model import OpRow
         >>> loop = OpRow(0, 0, "while", "forward", blocks=(BlockRow(1, 0, (OpRow(1, 0, "increment", "forward"),)),))
@@ -41,11 +35,7 @@ def fold_runs(picture: ProgramPicture, kind: str) -> ProgramPicture:
     """Runs of two operators or more that belong together become one row, in every block.
 
     Args:
-        picture: what is shown.
         kind: ``cells``, ``layers`` (of one line) or ``names`` (of one layer, also where a line makes several).
-
-    Returns:
-        The folded picture.
 
     Example:
         >>> ops = tuple(OpRow(0, i, "relu", "forward", place=f"cell net, line {i}") for i in range(3))
@@ -69,11 +59,7 @@ def runs(ops: Sequence[OpRow], kind: str) -> Iterator[tuple[str, list[OpRow]]]:
     """Operators that follow each other and belong together.
 
     Args:
-        ops: the operators of a block.
         kind: ``cells``, ``layers`` or ``names``; see `fold_runs`.
-
-    Yields:
-        (what they have in common, the operators); without anything in common, nothing is known of where they are from.
 
     Example:
         >>> ops = [OpRow(0, i, "relu", "forward", place=f"cell net, line {1 + i // 2}") for i in range(3)]
@@ -88,13 +74,6 @@ def runs(ops: Sequence[OpRow], kind: str) -> Iterator[tuple[str, list[OpRow]]]:
 
 def fold_run(run: Sequence[OpRow], title: str) -> list[OpRow]:
     """One row for operators that follow each other; what is a fold already is opened into it.
-
-    Args:
-        run: the operators.
-        title: what they have in common.
-
-    Returns:
-        The row, or a single operator as it is.
 
     Example:
         >>> [fold] = fold_run([OpRow(0, 3, "mul", "forward"), OpRow(0, 4, "relu", "forward")], "net")
@@ -113,12 +92,6 @@ def fold_run(run: Sequence[OpRow], title: str) -> list[OpRow]:
 
 def unfold(picture: ProgramPicture) -> ProgramPicture:
     """A picture with nothing folded.
-
-    Args:
-        picture: what is shown.
-
-    Returns:
-        The whole.
 
     Example:
         >>> whole = ProgramPicture(BlockRow(0, -1, tuple(OpRow(0, i, "relu", "forward") for i in range(3))))

@@ -29,14 +29,9 @@ class Edge:
 
 
 def flows(ops: Sequence[tuple[int, OpRow]]) -> list[tuple[str, int, int]]:
-    """Where values come from, in program order.
+    """Data-flow edges in program order: (variable, row that wrote it last, row that reads it).
 
-    Args:
-        ops: (row, operator), nested blocks right after the operator that runs them.
-
-    Returns:
-        (variable, row that wrote it last, row that reads it). An operator with blocks only passes values on, so the
-        lines go to the operators inside.
+    An operator with blocks only passes values on, so the edges lead to the operators inside.
 
     Example:
         >>> from fluidnb.viz.program.model import SlotRow, VarRow
@@ -57,14 +52,6 @@ def flows(ops: Sequence[tuple[int, OpRow]]) -> list[tuple[str, int, int]]:
 
 def lanes(ops: Sequence[tuple[int, OpRow]], most: int = MOST_LANES, by_writer: bool = False) -> list[Edge]:
     """A lane for each line, the shortest first, next to the rows; lines of one value share theirs where they can.
-
-    Args:
-        ops: (row, operator).
-        most: how many lanes there are.
-        by_writer: all values of one writer share a lane, too; the edges have no names then.
-
-    Returns:
-        The lines that found a lane.
 
     Example:
         >>> from fluidnb.viz.program.model import SlotRow, VarRow

@@ -78,11 +78,6 @@ def read_diff(before: Any, after: Any, titles: tuple[str, str] = ("before", "aft
 
     Args:
         before: a Program, a ProgramDesc, or the bytes of one.
-        after: another.
-        titles: how they are called.
-
-    Returns:
-        The picture.
 
     Example:
         >>> x = fluid.layers.data("x", shape=[2]); before = fluid.default_main_program().clone()
@@ -112,14 +107,6 @@ def read_diff(before: Any, after: Any, titles: tuple[str, str] = ("before", "aft
 
 def diff_lines(picture: DiffPicture, width: int = 0, around: int = 2) -> list[Line]:
     """The text face: operators that differ with a few around them, the rest counted.
-
-    Args:
-        picture: the two programs.
-        width: characters a line may have; 0 for any number.
-        around: operators shown before and after one that differs.
-
-    Returns:
-        The lines.
 
     Example:
         >>> from fluidnb.viz import plain

@@ -20,13 +20,6 @@ _MARKED = "#f59e0b"
 def block_dot(block: Any, highlights: Iterable[str] | None = None) -> str:
     """A block in the DOT language, a node for each operator and each variable.
 
-    Args:
-        block: a Block or BlockDesc.
-        highlights: patterns; variables whose name, and operators whose type matches one are marked.
-
-    Returns:
-        The graph's text.
-
     Raises:
         OpTypeError: no block.
         re.error: a pattern that is none.
@@ -49,12 +42,6 @@ def block_dot(block: Any, highlights: Iterable[str] | None = None) -> str:
 
 def programs_dot(programs: Mapping[str, Any]) -> str:
     """Programs in the DOT language, a cluster for each block.
-
-    Args:
-        programs: title -> Program or ProgramDesc.
-
-    Returns:
-        The graph's text.
 
     Example:
         >>> y = fluid.layers.relu(fluid.layers.ones([1], "float32"))

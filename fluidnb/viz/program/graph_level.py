@@ -97,14 +97,7 @@ def part(picture: ProgramPicture, span: str) -> ProgramPicture:
 
 
 def fold_chains(picture: ProgramPicture) -> ProgramPicture:
-    """Operators of one role that follow each other, each the only one to read what the one before it wrote, become one.
-
-    Args:
-        picture: what is shown.
-
-    Returns:
-        The folded picture.
-    """
+    """Collapse each chain: operators of one role where each is the only reader of what the one before wrote."""
     readers: dict[str, int] = {}
     for op in picture.each():
         for name in {v.name for v in op.reads}:

@@ -74,13 +74,6 @@ def _paragraph(text: str, size: int) -> Iterator[Line]:
 def broken(text: str, size: int) -> list[str]:
     """A line of an example in lines that are not too long; code is broken in brackets, so that it stays code.
 
-    Args:
-        text: the line, with its prompt where it is code.
-        size: characters a line may have.
-
-    Returns:
-        The lines.
-
     Example:
         >>> broken(">>> f([1, 2], 'a, b')", 18)
         ['>>> f([1, 2],', "...     'a, b')"]

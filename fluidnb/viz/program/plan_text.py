@@ -13,12 +13,6 @@ from fluidnb.viz.base.styled_text import Line
 def last_plan(program: Program) -> LoweredProgram:
     """The plan that ran last.
 
-    Args:
-        program: the program.
-
-    Returns:
-        Its plan.
-
     Raises:
         NotFound: it has not run since it was last changed.
     """
@@ -30,12 +24,6 @@ def last_plan(program: Program) -> LoweredProgram:
 
 def plan_lines(program: Program) -> list[Line]:
     """The plan of the last run as text.
-
-    Args:
-        program: the program.
-
-    Returns:
-        A line for the run, one for each block and operator, and what transforms there are.
 
     Raises:
         NotFound: it has not run since it was last changed.

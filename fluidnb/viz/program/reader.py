@@ -75,14 +75,7 @@ def read_op(operator: Any) -> OpRow:
 
 
 def read_var(desc: VarDesc) -> VarRow:
-    """A declared variable as plain data.
-
-    Args:
-        desc: its description.
-
-    Returns:
-        The row.
-    """
+    """A declared variable as plain data."""
     kind = VarType(desc.type())
     dtype, shape, lod = "", None, 0
     if kind in _WITH_ELEMENTS:
@@ -204,15 +197,7 @@ def _short(value: Any) -> str:
 
 
 def sub_blocks(op: OpDesc, block: BlockDesc) -> list[int]:
-    """The blocks inside a block that one of its operators runs (a gradient also names its forward's block).
-
-    Args:
-        op: the operator.
-        block: its block.
-
-    Returns:
-        Their indices.
-    """
+    """The blocks inside a block that one of its operators runs (a gradient also names its forward's block)."""
     found: list[int] = []
     for name, value in op.attrs.items():
         if op.attr_type(name) in _BLOCKS:

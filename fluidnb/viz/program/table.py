@@ -56,12 +56,6 @@ class ProgramTable:
 def read_table(picture: ProgramPicture) -> ProgramTable:
     """A picture as a table; what is folded is opened.
 
-    Args:
-        picture: the program, or a part of one.
-
-    Returns:
-        The table.
-
     Example:
         >>> from fluidnb.viz import read_program
         >>> y = fluid.layers.fc(fluid.layers.data("x", [3]), 2, act="relu")

@@ -47,14 +47,7 @@ def program_lines(picture: ProgramPicture, width: int = 0, limit: int = 0) -> li
 
 
 def op_lines(op: OpRow) -> list[Line]:
-    """An operator in a line: what it computes, from what, and the user's line that made it.
-
-    Args:
-        op: the operator.
-
-    Returns:
-        One line.
-    """
+    """An operator in a line: what it computes, from what, and the user's line that made it."""
     return [[*_op_line(op, 0)[2:], ("  ", ""), *_facts(op), ("  ", ""), (op.place, "place")]]
 
 
@@ -91,10 +84,6 @@ def _block_rows(block: BlockRow, limit: int, timed: int = 0) -> Iterator[list[Li
 
 def foldable_rows(picture: ProgramPicture, limit: int) -> Rows:
     """The rows of a listing that opens and closes: what is folded too, behind the row that stands for it.
-
-    Args:
-        picture: the program.
-        limit: rows that are shown at most, and as many that are hidden.
 
     Yields:
         (mark, cells): ``fold`` and ``block`` begin what can be opened (``block`` is open), ``end`` ends it.

@@ -20,8 +20,6 @@ def last_value(
     """Look at the tensor that a variable holds, without waiting for it.
 
     Args:
-        name: the variable.
-        scope: where it is looked for when no session stands still.
         session: a session of its program, or None.
         tell: called with the tensor's summary, or None where there is none, and with where it was found; in the
             session's thread when it is found there.

@@ -18,13 +18,6 @@ _BOX = "margin:4px 0;padding:2px 0 2px 6px;border-left:3px solid "
 def session_html(session: Session, around: int = 3) -> str:
     """Where a session stands, as HTML; without styles it still reads as the text face does.
 
-    Args:
-        session: the session.
-        around: operators shown before and after the one that comes next.
-
-    Returns:
-        One element.
-
     Example:
         >>> y = fluid.layers.relu(fluid.layers.fill_constant([2], "float32", 1.0))
         >>> d = fluid.debug(feed={}); text = session_html(d); d.close()

@@ -135,12 +135,6 @@ class Stop:
 def read_listing(program: Any) -> Listing:
     """A program as the rows of a listing.
 
-    Args:
-        program: a Program, or its description.
-
-    Returns:
-        The rows.
-
     Example:
         >>> y = fluid.layers.relu(fluid.layers.fill_constant([2], "float32", 1.0))
         >>> [(row.index, row.role, row.facts) for row in read_listing(fluid.default_main_program()).rows]
@@ -154,14 +148,7 @@ def read_listing(program: Any) -> Listing:
 
 
 def plan_listing(plan: LoweredProgram) -> Listing:
-    """The operators of a run whose program was changed since, block by block.
-
-    Args:
-        plan: what runs.
-
-    Returns:
-        The rows.
-    """
+    """The operators of a run whose program was changed since, block by block."""
     rows: list[ListedOp] = []
     for block in plan.blocks:
         found = [_spot_row(spot_of(op), role_of(op.desc), min(block.index, 1)) for op in block.ops]
@@ -171,9 +158,6 @@ def plan_listing(plan: LoweredProgram) -> Listing:
 
 def has_changed(plan: LoweredProgram) -> bool:
     """Whether the program of a plan has other operators than those that the plan runs.
-
-    Args:
-        plan: the plan.
 
     Example:
         >>> y = fluid.layers.fill_constant([2], "float32", 1.0)
@@ -196,13 +180,6 @@ def has_changed(plan: LoweredProgram) -> bool:
 
 def read_stand(walker: Walker, snapshot: Snapshot) -> Stand:
     """Where a session stands.
-
-    Args:
-        walker: the session's walker.
-        snapshot: the session at that moment.
-
-    Returns:
-        It in plain data; while the program runs, only what changes all the time.
 
     Example:
         >>> y = fluid.layers.relu(fluid.layers.fill_constant([2], "float32", 1.0))
@@ -228,13 +205,6 @@ def read_stand(walker: Walker, snapshot: Snapshot) -> Stand:
 
 def read_stops(breakpoints: Sequence[Breakpoint], plan: LoweredProgram | None) -> tuple[Stop, ...]:
     """Breakpoints as plain data, in the order in which they were set.
-
-    Args:
-        breakpoints: the breakpoints; those that a walk sets for itself have no number, and are left out.
-        plan: what runs; without it only places are known.
-
-    Returns:
-        One for each.
 
     Example:
         >>> from fluidnb.debug.breakpoints import parse

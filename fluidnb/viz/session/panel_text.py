@@ -17,13 +17,6 @@ _AROUND, _MOST = 8, 20
 def panel_lines(session: Session, width: int = 0) -> list[Line]:
     """What a panel shows, as lines.
 
-    Args:
-        session: the session; of one that runs or is closed, where it stood last.
-        width: characters a line may have; 0 for any number.
-
-    Returns:
-        The lines.
-
     Example:
         >>> from fluidnb.viz import plain
         >>> y = fluid.layers.relu(fluid.layers.fill_constant([2], "float32", 1.0))
@@ -40,29 +33,14 @@ def panel_lines(session: Session, width: int = 0) -> list[Line]:
 
 
 def below_lines(session: Session, width: int = 0) -> list[Line]:
-    """What a panel shows beside the place where its session stands: breakpoints, and the innermost scope.
-
-    Args:
-        session: the session.
-        width: characters a line may have; 0 for any number.
-
-    Returns:
-        The lines.
-    """
+    """What a panel shows beside the place where its session stands: breakpoints, and the innermost scope."""
     stands = not session.closed and session.snapshot.state in ("paused", "done")
     scope = session.do("call", _innermost, width) if stands else []
     return [*breakpoint_lines(session.breakpoints), *scope]
 
 
 def value_cells(line: ValueLine) -> list[Line]:
-    """A variable as a row of cells.
-
-    Args:
-        line: the variable.
-
-    Returns:
-        Name, facts, numbers.
-    """
+    """A variable as a row of cells."""
     facts = line.facts + (f"  {line.lod}" if line.lod else "")
     numbers: Line = [(line.statistics, "warn" if line.bad else ""), ("  " + sparkline(line.histogram), "forward")]
     return [[("  ", ""), (line.name, "name")], [(facts, "dim")], numbers]

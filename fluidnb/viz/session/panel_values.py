@@ -109,13 +109,6 @@ class Opened:
 def read_window(walker: Walker, window: Window) -> ScopePage:
     """The variables of a scope that somebody sees.
 
-    Args:
-        walker: a walker with a run under way.
-        window: which.
-
-    Returns:
-        The page; in the order in which the variables came to be.
-
     Example:
         >>> y = fluid.layers.relu(fluid.layers.fill_constant([2], "float32", 1.0))
         >>> d = fluid.debug(feed={}); at = d.step(); page = d.do("call", read_window, Window()); d.close()
@@ -132,15 +125,7 @@ def read_window(walker: Walker, window: Window) -> ScopePage:
 
 
 def read_lines(walker: Walker, names: Iterable[str]) -> tuple[ValueLine, ...]:
-    """Some variables as they are seen from where the session stands; those that hold nothing are left out.
-
-    Args:
-        walker: a walker with a run under way.
-        names: the variables.
-
-    Returns:
-        A line each.
-    """
+    """Some variables as they are seen from where the session stands; those that hold nothing are left out."""
     scope = walker.tape.machine.stack[-1].scope
     found = [(n, scope.find_var(n)) for n in list(dict.fromkeys(names))[:_MOST] if n != EMPTY]
     return tuple(value_line(n, v.value) for n, v in found if v is not None and holds(v.value))
@@ -150,13 +135,7 @@ def read_opened(walker: Walker, name: str, frame: int, view: View | None = None)
     """A variable in detail.
 
     Args:
-        walker: a walker with a run under way.
-        name: the variable.
         frame: the scope from which it is seen; -1 for the innermost.
-        view: which part of it.
-
-    Returns:
-        It in plain data.
 
     Raises:
         OpValueError: the tensor has no such axes.
@@ -189,15 +168,7 @@ def read_opened(walker: Walker, name: str, frame: int, view: View | None = None)
 
 
 def value_line(name: str, value: Any) -> ValueLine:
-    """What a variable holds, in a line.
-
-    Args:
-        name: its name.
-        value: its value.
-
-    Returns:
-        The line; of a large tensor, evenly chosen elements make the statistics.
-    """
+    """What a variable holds, in a line."""
     return _line(read_held(name, value, sample=_SAMPLE))
 
 
@@ -205,11 +176,7 @@ def frame_of(walker: Walker, frame: int) -> int:
     """A scope by its number, when the one that was meant may be gone.
 
     Args:
-        walker: a walker with a run under way.
         frame: its number in `Stand`; -1 for the innermost.
-
-    Returns:
-        The number of the scope.
     """
     innermost = len(walker.tape.machine.stack)
     return frame if 0 <= frame <= innermost else innermost

@@ -38,17 +38,6 @@ def session_lines(
 ) -> list[Line]:  # fmt: skip
     """Where a session stands.
 
-    Args:
-        snapshot: the session at that moment.
-        program: its Program.
-        marks: (block, index) of operators with a breakpoint.
-        width: characters a line may have; 0 for any number.
-        around: operators shown before and after the one that comes next.
-        values: the tensors around that place; without them only the names of what was written.
-
-    Returns:
-        The lines.
-
     Example:
         >>> from fluidnb.viz import plain
         >>> y = fluid.layers.relu(fluid.layers.fill_constant([2], "float32", 1.0))
@@ -68,14 +57,7 @@ def session_lines(
 
 
 def head_line(snapshot: Snapshot) -> Line:
-    """State, step and reason.
-
-    Args:
-        snapshot: the session at that moment.
-
-    Returns:
-        One line.
-    """
+    """State, step and reason."""
     style = "warn" if snapshot.error is not None else "optimizer" if snapshot.state == "done" else "bold"
     line: Line = [(snapshot.state, style), (f"  step {snapshot.at:,}", "")]
     if snapshot.run:
@@ -84,15 +66,7 @@ def head_line(snapshot: Snapshot) -> Line:
 
 
 def place_lines(snapshot: Snapshot, program: Any) -> list[Line]:
-    """The blocks around with their iterations, and the user's line; of a gradient also the line that it is about.
-
-    Args:
-        snapshot: the session at that moment.
-        program: its Program.
-
-    Returns:
-        Up to three lines.
-    """
+    """The blocks around with their iterations, and the user's line; of a gradient also the line that it is about."""
     lines = _path(snapshot.frames)
     if snapshot.op is not None and snapshot.op.place:
         source = linecache.getline(snapshot.op.file, snapshot.op.line).strip()
@@ -119,14 +93,7 @@ def _still_there(spot: OpSpot, program: Any) -> Any:
 
 
 def error_lines(snapshot: Snapshot) -> list[Line]:
-    """What went wrong in the operator that comes next, without what the listing says already.
-
-    Args:
-        snapshot: the session at that moment.
-
-    Returns:
-        The lines.
-    """
+    """What went wrong in the operator that comes next, without what the listing says already."""
     if snapshot.error is None:
         return []
     if isinstance(snapshot.error, FluidError):
@@ -137,17 +104,7 @@ def error_lines(snapshot: Snapshot) -> list[Line]:
 
 
 def value_lines(snapshot: Snapshot, values: Values = _NOTHING, width: int = 0, reads: bool = False) -> list[Line]:
-    """What the last step wrote, what the next one reads, and what is watched.
-
-    Args:
-        snapshot: the session at that moment.
-        values: the tensors; without them only the names of what was written.
-        width: characters a line may have; 0 for any number.
-        reads: also what the next operator reads; it is always shown where that one failed.
-
-    Returns:
-        A line each.
-    """
+    """What the last step wrote, what the next one reads, and what is watched."""
     rows: list[list[Line]] = []
     if values.wrote:
         rows += [_value("wrote", summary) for summary in values.wrote]
@@ -176,17 +133,7 @@ def _value(what: str, summary: TensorSummary) -> list[Line]:
 def listing(
     frame: FrameSpot, program: Any, marks: Collection[tuple[int, int]] = (), around: int = _AROUND
 ) -> tuple[list[list[Line]], int]:
-    """The operators around the place where a frame stands, as rows of cells.
-
-    Args:
-        frame: the frame.
-        program: its Program.
-        marks: (block, index) of operators with a breakpoint.
-        around: operators shown before and after the one that comes next.
-
-    Returns:
-        The rows, and which of them comes next.
-    """
+    """The operators around the place where a frame stands, as rows of cells."""
     blocks = program.desc.blocks
     ops = blocks[frame.block].ops if frame.block < len(blocks) else []
     if frame.op is not None and _still_there(frame.op, program) is None:
@@ -246,12 +193,6 @@ def _fit(line: Line, room: int) -> Line:
 def breakpoint_lines(breakpoints: Sequence[Breakpoint]) -> list[Line]:
     """A table of breakpoints.
 
-    Args:
-        breakpoints: the breakpoints.
-
-    Returns:
-        A line each.
-
     Example:
         >>> from fluidnb.viz import plain
         >>> print(plain(breakpoint_lines([])))
@@ -268,13 +209,6 @@ def breakpoint_lines(breakpoints: Sequence[Breakpoint]) -> list[Line]:
 
 def history_lines(touches: Sequence[Touch], width: int = 0) -> list[Line]:
     """A variable on its way through a run.
-
-    Args:
-        touches: the steps that read or wrote it.
-        width: characters a line may have; 0 for any number.
-
-    Returns:
-        A line each.
 
     Example:
         >>> from fluidnb.viz import plain
@@ -300,9 +234,6 @@ def finding_lines(finding: Finding | None) -> list[Line]:
     Args:
         finding: the finding; None for nothing.
 
-    Returns:
-        The lines.
-
     Example:
         >>> from fluidnb.viz import plain
         >>> print(plain(finding_lines(None)))
@@ -316,13 +247,6 @@ def finding_lines(finding: Finding | None) -> list[Line]:
 
 def flow_lines(flows: Sequence[Flow], width: int = 0) -> list[Line]:
     """How gradients flow: a line for each parameter, with a bar on a scale of powers of ten.
-
-    Args:
-        flows: what `gradient_flow` gives.
-        width: characters a line may have; 0 for any number.
-
-    Returns:
-        The lines.
 
     Example:
         >>> from fluidnb.viz import plain

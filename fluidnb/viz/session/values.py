@@ -39,12 +39,6 @@ class Values:
 def read_values(session: Session) -> Values:
     """Look at the tensors around the place where a session stands.
 
-    Args:
-        session: the session; of one that runs, is closed or has begun nothing there is nothing to see.
-
-    Returns:
-        The values.
-
     Example:
         >>> y = fluid.layers.relu(fluid.layers.fill_constant([2], "float32", 1.0))
         >>> d = fluid.debug(feed={}); at = d.step(); values = read_values(d); d.close()

@@ -60,9 +60,6 @@ class GradientPicture:
 
         Args:
             what: ``gradient`` or ``update``.
-
-        Returns:
-            Both, at most twelve powers of ten apart; (1, 1) where there is none.
         """
         values = [v for row in self.rows for _, v in getattr(row, what).points if math.isfinite(v) and v > 0]
         high = max(values, default=1.0)
@@ -157,12 +154,6 @@ class Gradients:
 def norm(value: Any) -> float:
     """The square root of the sum of squares of a tensor's elements.
 
-    Args:
-        value: an array, a LoDTensor or SelectedRows.
-
-    Returns:
-        The norm; NaN if an element is.
-
     Example:
         >>> norm(np.array([3.0, -4.0]))
         5.0
@@ -219,15 +210,6 @@ def _last(curve: Curve) -> tuple[str, str]:
 
 def log_bars(curve: Curve, low: float, high: float, size: int) -> str:
     """A curve as a line of bars on a logarithmic scale.
-
-    Args:
-        curve: the curve.
-        low: the value of the lowest bar.
-        high: the value of the highest bar.
-        size: characters at most.
-
-    Returns:
-        Bars; a dot for 0, an x where there is no number.
 
     Example:
         >>> c = Curve("w")

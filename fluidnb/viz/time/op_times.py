@@ -12,13 +12,6 @@ from fluidnb.viz.time.timeline import Timeline, time_text
 def timed(picture: ProgramPicture, timeline: Timeline) -> ProgramPicture:
     """A program in which operators say how long they took in a profiled run, on average.
 
-    Args:
-        picture: the program.
-        timeline: its runs.
-
-    Returns:
-        The program; the time of an operator that runs blocks is without what the operators inside took.
-
     Example:
         >>> from fluidnb.debug.profile import Event
         >>> from fluidnb.viz.time.timeline import read_timeline

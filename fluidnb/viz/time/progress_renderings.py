@@ -110,13 +110,6 @@ class State:
 def text_face(state: State, size: int = 24) -> str:
     """The line for a terminal.
 
-    Args:
-        state: the loop.
-        size: characters of a curve.
-
-    Returns:
-        One line.
-
     Example:
         >>> text_face(State("training", 50, 100, 0, 1, 2.0))
         'training  ━━━━━━━━╌╌╌╌╌╌╌╌  50/100  25/s  2.0 s left'
@@ -133,12 +126,6 @@ def text_face(state: State, size: int = 24) -> str:
 
 def html_face(state: State) -> str:
     """The bar, the curves and the means for a notebook.
-
-    Args:
-        state: the loop.
-
-    Returns:
-        One element.
 
     Example:
         >>> "50/100" in html_face(State("training", 50, 100, 0, 1, 2.0))
@@ -167,12 +154,6 @@ def html_face(state: State) -> str:
 
 def rows_html(rows: Sequence[PassRow]) -> str:
     """The means of the last passes as a table.
-
-    Args:
-        rows: the passes.
-
-    Returns:
-        The table; nothing where there are no means.
 
     Example:
         >>> rows_html([PassRow(1, 10, 0.5, (("loss", 0.25),))]).count("<tr>")

@@ -196,12 +196,6 @@ def timeline_lines(timeline: Timeline, width: int = 0, top: int = 12) -> list[Li
 def time_text(ns: float) -> str:
     """A time for people.
 
-    Args:
-        ns: nanoseconds.
-
-    Returns:
-        For example ``1.5 ms``.
-
     Example:
         >>> time_text(900), time_text(1_500_000), time_text(2e9)
         ('0.9 µs', '1.5 ms', '2.0 s')

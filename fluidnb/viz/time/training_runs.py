@@ -26,11 +26,7 @@ def overlaid(runs: Sequence[KeptRun], name: str | None = None) -> list[Trace]:
     """The curves of runs, with a colour for each run.
 
     Args:
-        runs: the runs.
         name: a watched value; all of them if None.
-
-    Returns:
-        The traces.
     """
     found = []
     for run in runs:
@@ -46,13 +42,6 @@ def overlaid(runs: Sequence[KeptRun], name: str | None = None) -> list[Trace]:
 
 def kept_lines(runs: Sequence[KeptRun], width: int = 0) -> list[Line]:
     """The text face: a line for each run.
-
-    Args:
-        runs: the runs.
-        width: characters a line may have; 0 for any number.
-
-    Returns:
-        The lines.
 
     Example:
         >>> from fluidnb.viz import plain
@@ -76,11 +65,7 @@ def kept_html(runs: Sequence[KeptRun], smooth: int | None = None) -> str:
     """The HTML face: the table, and for each watched value a plot with a colour for each run.
 
     Args:
-        runs: the runs.
         smooth: steps over which curves are smoothed; None chooses by itself.
-
-    Returns:
-        One element.
     """
     cell = '<td style="text-align:left;padding:0 14px 0 0">{}</td>'
     parts = []

@@ -32,17 +32,7 @@ class Track:
         self._last = -1
 
     def add(self, value: Any, update: int, step: int, summary: TensorSummary | None) -> bool:
-        """Take note of a value.
-
-        Args:
-            value: what the variable holds.
-            update: the number of the update; the same one may be told again.
-            step: how many runs there were.
-            summary: the tensor's summary, if there is one.
-
-        Returns:
-            Whether it changed with this update; the first time nothing is known.
-        """
+        """Take note of a value."""
         mark = _mark(value)
         if self._last >= 0 and mark != self._mark:
             self._changed = update
@@ -75,29 +65,14 @@ class Tracked:
         self._tracks: dict[Hashable, Track] = {}
 
     def add(self, key: Hashable, value: Any, update: int, step: int, summary: TensorSummary | None = None) -> bool:
-        """Take note of a value; see `Track.add`.
-
-        Args:
-            key: what identifies it.
-            value: what it holds.
-            update: the number of the update.
-            step: how many runs there were.
-            summary: the tensor's summary, if there is one.
-
-        Returns:
-            Whether it changed with this update.
-        """
+        """Take note of a value; see `Track.add`."""
         return self._tracks.setdefault(key, Track()).add(value, update, step, summary)
 
     def __getitem__(self, key: Hashable) -> Track:
         return self._tracks.get(key) or Track()
 
     def keep(self, keys: Iterable[Hashable]) -> None:
-        """Forget all but some.
-
-        Args:
-            keys: those.
-        """
+        """Forget all but some."""
         known = set(keys)
         self._tracks = {key: track for key, track in self._tracks.items() if key in known}
 

@@ -26,13 +26,6 @@ _BOX = "display:inline-block;border:1px solid rgba(128,128,128,.6);border-radius
 def preview_html(preview: Preview) -> str:
     """A preview as one element.
 
-    Args:
-        preview: the sample.
-
-    Returns:
-        An SVG for a line; for fields and images an <img> that carries its PNG. Of a field, blue is below 0, orange from
-        0 up, the stronger the larger, and red is NaN or infinite.
-
     Example:
         >>> print(preview_html(Preview("line", (((0.0, 1.0),),))))
         <svg ...><polyline ... points="1.0,16.0 95.0,2.0"/></svg>
@@ -54,12 +47,6 @@ def preview_html(preview: Preview) -> str:
 def preview_url(preview: Preview) -> str:
     """A field or an image as a PNG.
 
-    Args:
-        preview: the sample.
-
-    Returns:
-        An address that holds the picture itself.
-
     Example:
         >>> preview_url(Preview("field", (((0.0, 1.0), (2.0, 3.0)),)))[:22]
         'data:image/png;base64,'
@@ -70,12 +57,6 @@ def preview_url(preview: Preview) -> str:
 
 def histogram_html(counts: tuple[int, ...]) -> str:
     """A histogram as bars.
-
-    Args:
-        counts: how many elements fall in each part.
-
-    Returns:
-        An SVG element.
 
     Example:
         >>> histogram_html((1, 4)).count("<rect")
@@ -92,13 +73,6 @@ def histogram_html(counts: tuple[int, ...]) -> str:
 
 def lod_html(lod: Offsets, height: int) -> str:
     """A batch as nested boxes: a box for each sequence, the innermost with how many rows it has.
-
-    Args:
-        lod: offsets per level.
-        height: rows of the tensor.
-
-    Returns:
-        One element; empty without a LoD.
 
     Example:
         >>> lod_html(((0, 2, 3), (0, 2, 5, 6)), 6).count("inline-block"), lod_html((), 3)

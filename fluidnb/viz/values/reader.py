@@ -81,11 +81,6 @@ def read_scope(scope: Any, title: str = "scope", previews: bool = False, most: i
 def levels(value: Any, count: int = 32, high: int = 20) -> list[int | None]:
     """Some elements of a tensor as heights of a line.
 
-    Args:
-        value: a LoDTensor.
-        count: how many elements at most, evenly chosen.
-        high: the height of the largest one; the smallest is at 0.
-
     Returns:
         A height each, None for what is not finite; none of a tensor that is not of numbers.
 
@@ -107,12 +102,6 @@ def levels(value: Any, count: int = 32, high: int = 20) -> list[int | None]:
 def kid_titles(kids: Sequence[Any]) -> list[str]:
     """What scopes inside one scope are called.
 
-    Args:
-        kids: the scopes.
-
-    Returns:
-        A title each.
-
     Example:
         >>> kid_titles([fluid.Scope(), fluid.Scope()])
         ['scope 0', 'scope 1']
@@ -130,15 +119,6 @@ def kid_titles(kids: Sequence[Any]) -> list[str]:
 
 def read_held(name: str, value: Any, previews: bool = False, sample: int = _SAMPLE) -> Held:
     """What a variable holds.
-
-    Args:
-        name: its name.
-        value: its value.
-        previews: with some elements of each tensor.
-        sample: see `read_tensor`.
-
-    Returns:
-        It in plain data.
 
     Example:
         >>> read_held("x", LoDTensor(np.ones(2, "float32"))).tensor.values, read_held("y", None).kind

@@ -43,16 +43,7 @@ class Branch:
 
 
 def read_outline(scope: Any, title: str = "scope", path: tuple[int, ...] = ()) -> Branch:
-    """A scope and the scopes inside it in outline.
-
-    Args:
-        scope: a Scope.
-        title: how it is called.
-        path: the way to it.
-
-    Returns:
-        The outline.
-    """
+    """A scope and the scopes inside it in outline."""
     kids = list(scope.kids)
     inside = enumerate(zip(kids, kid_titles(kids), strict=True))
     return Branch(
@@ -62,11 +53,6 @@ def read_outline(scope: Any, title: str = "scope", path: tuple[int, ...] = ()) -
 
 def held_at(scope: Any, path: tuple[int, ...], name: str) -> Any:
     """What a variable of a scope inside holds now.
-
-    Args:
-        scope: the outermost Scope.
-        path: the way to the scope.
-        name: the variable.
 
     Returns:
         Its value; None when it holds nothing, or it or its scope is gone.

@@ -62,11 +62,7 @@ def read_page(array: Any, view: View | None = None) -> ValuePage:
     """A window of a tensor.
 
     Args:
-        array: the tensor's elements, on the host or on a device.
         view: what to look at; the upper left corner of the first plane by default.
-
-    Returns:
-        The page; what is asked for beyond the edge is left out.
 
     Raises:
         OpValueError: the tensor has no such axes.
@@ -100,10 +96,6 @@ def read_page(array: Any, view: View | None = None) -> ValuePage:
 def plane_picture(array: Any, view: View | None = None) -> Preview | None:
     """The whole plane that a view looks at, as a field.
 
-    Args:
-        array: the tensor's elements.
-        view: the view.
-
     Returns:
         The picture, or None where there is little to see.
 
@@ -120,10 +112,6 @@ def plane_picture(array: Any, view: View | None = None) -> Preview | None:
 
 def plane_image(array: Any, view: View | None = None) -> Preview | None:
     """The image of which the plane that a view looks at is a channel.
-
-    Args:
-        array: the tensor's elements.
-        view: the view.
 
     Returns:
         The image, grey or RGB; None when the tensor does not look like images, or other axes are looked at.

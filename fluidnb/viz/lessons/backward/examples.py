@@ -80,12 +80,6 @@ EXAMPLES = {
 def example(name: str) -> tuple[Program, Variable]:
     """A program of the lesson.
 
-    Args:
-        name: a key of `EXAMPLES`.
-
-    Returns:
-        The program and its loss.
-
     Example:
         >>> program, loss = example("shared")
         >>> [op.type for op in program.global_block().ops][:3], loss.name
@@ -97,12 +91,6 @@ def example(name: str) -> tuple[Program, Variable]:
 
 def forward_part(program: Program) -> Program:
     """A copy of a program without its backward and optimizer operators, and without what only these write.
-
-    Args:
-        program: the program, which stays as it is.
-
-    Returns:
-        The copy.
 
     Example:
         >>> loss = fluid.layers.mean(fluid.layers.fc(fluid.layers.data("x", [13]), 1))
@@ -130,11 +118,7 @@ def find_loss(program: Program, name: str | None = None) -> str:
     """The loss of a program.
 
     Args:
-        program: the program, with its backward part or without.
         name: what the user calls it; None to look for it.
-
-    Returns:
-        Its name: what backward began with, else the last single float that has a gradient and that nobody reads.
 
     Raises:
         NotFound: there is none.

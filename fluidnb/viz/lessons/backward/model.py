@@ -97,24 +97,13 @@ class BackwardLesson:
         return next((op for _, op in self.forward if (op.block, op.index) == spot), None)
 
     def steps_of_cell(self, title: str) -> list[int]:
-        """The steps that consider the operators of a notebook's cell.
-
-        Args:
-            title: what the cell is called.
-        """
+        """The steps that consider the operators of a notebook's cell."""
         made = {(op.block, op.index) for _, op in self.forward if op.place.startswith(f"cell {title},")}
         return [i for i, step in enumerate(self.steps) if step.at in made]
 
 
 def read_backward_example(name: str, no_grad: Sequence[str] = ()) -> BackwardLesson:
     """The lesson about one of its own programs.
-
-    Args:
-        name: a key of `EXAMPLES`.
-        no_grad: names of variables that get no gradient.
-
-    Returns:
-        The lesson.
 
     Example:
         >>> lesson = read_backward_example("shared")
@@ -193,12 +182,7 @@ class _Recorder:
         self._met: dict[int, _Met] = {}  # by the id of the operator
 
     def see(self, walk: Walk, position: int) -> None:
-        """Take a step down.
-
-        Args:
-            walk: the walk.
-            position: the operator it has considered.
-        """
+        """Take a step down."""
         if position == len(walk.block.ops):
             self._walks.append(walk)
             self._record("enter" if walk.nested else "seed", None, walk)

@@ -35,12 +35,7 @@ def backward_lesson_lines(lesson: BackwardLesson, steps: Sequence[int] | None = 
     """The text face.
 
     Args:
-        lesson: the lesson.
         steps: some steps, from 0; None for all of them.
-        width: characters a line may have; 0 for 110.
-
-    Returns:
-        The lines.
 
     Example:
         >>> from fluidnb.viz import plain
@@ -65,15 +60,7 @@ def backward_lesson_lines(lesson: BackwardLesson, steps: Sequence[int] | None = 
 
 
 def backward_lesson_html(lesson: BackwardLesson, step: int = 0) -> str:
-    """The HTML face: both listings as they stand at a step, and the step in words.
-
-    Args:
-        lesson: the lesson.
-        step: the step, from 0.
-
-    Returns:
-        One element.
-    """
+    """The HTML face: both listings as they stand at a step, and the step in words."""
     step = within(step, len(lesson.steps))
     head: list[Line] = [[(f"step {step}", "bold")], *step_lines(lesson, step)]
     words = "".join(caption(term, text) for term, text in WORDS.items())
@@ -87,15 +74,7 @@ def backward_lesson_html(lesson: BackwardLesson, step: int = 0) -> str:
 
 
 def step_lines(lesson: BackwardLesson, index: int) -> list[Line]:
-    """What happens in a step, in sentences.
-
-    Args:
-        lesson: the lesson.
-        index: the step.
-
-    Returns:
-        A line each.
-    """
+    """What happens in a step, in sentences."""
     step = lesson.steps[index]
     op = lesson.op(step.at)
     made = [row for row in step.listing if row.made == index]

@@ -45,10 +45,6 @@ class _Side:
 def backward_svg(lesson: BackwardLesson, step: int) -> str:
     """The picture.
 
-    Args:
-        lesson: the lesson.
-        step: the step, from 0.
-
     Returns:
         One SVG element. The group of a forward operator has the attribute ``data-step`` with its step.
 

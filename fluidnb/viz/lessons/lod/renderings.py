@@ -32,12 +32,7 @@ def lod_lesson_lines(lesson: LodLesson, step: int | None = None, width: int = 0)
     """The text face.
 
     Args:
-        lesson: the lesson.
         step: one step, from 0; None for all of them.
-        width: characters a line may have; 0 for 110.
-
-    Returns:
-        The lines.
 
     Example:
         >>> from fluidnb.viz import plain
@@ -61,15 +56,7 @@ def lod_lesson_lines(lesson: LodLesson, step: int | None = None, width: int = 0)
 
 
 def lod_lesson_html(lesson: LodLesson, step: int = 0) -> str:
-    """The HTML face: the batch and one step of it as a picture, tables, and a sentence about each.
-
-    Args:
-        lesson: the lesson.
-        step: the step, from 0.
-
-    Returns:
-        One element.
-    """
+    """The HTML face: the batch and one step of it as a picture, tables, and a sentence about each."""
     step = within(step, lesson.longest)
     now = pieces_html(_sentence(lesson, step))
     ranks: list[list[Line]] = [
@@ -91,13 +78,6 @@ def lod_lesson_html(lesson: LodLesson, step: int = 0) -> str:
 
 def lod_lesson_svg(lesson: LodLesson, step: int = 0) -> str:
     """The picture: rows as they lie in the tensor, and as the steps take them; lines show where this step's rows go.
-
-    Args:
-        lesson: the lesson.
-        step: the step, from 0.
-
-    Returns:
-        One SVG element.
 
     Example:
         >>> from fluidnb.viz.lessons.lod.model import read_lod_lesson

@@ -26,14 +26,6 @@ _FAR = 3.0
 def optimizer_map_svg(lesson: OptimizerLesson, step: int, focus: int = 0) -> str:
     """The map.
 
-    Args:
-        lesson: the lesson.
-        step: how many steps have been taken.
-        focus: the optimizer that is drawn on top, with a dot for each step.
-
-    Returns:
-        One SVG element.
-
     Example:
         >>> from fluidnb.viz.lessons.optimizer.model import Choice, read_optimizer_lesson
         >>> svg = optimizer_map_svg(read_optimizer_lesson("bowl", [Choice("SGD", 0.5)], 3), 2)

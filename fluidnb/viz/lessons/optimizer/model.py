@@ -164,11 +164,7 @@ def heights(surface: str, points: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
     """A surface's heights, computed by its program.
 
     Args:
-        surface: a key of `SURFACES`.
         points: float32, shape [n, 2].
-
-    Returns:
-        Float32, shape [n].
 
     Example:
         >>> heights("bowl", np.array([[2.0, 1.0]], "float32"))

@@ -30,12 +30,7 @@ def optimizer_lesson_lines(lesson: OptimizerLesson, step: int = -1, width: int =
     """The text face.
 
     Args:
-        lesson: the lesson.
         step: how many steps have been taken; -1 for all.
-        width: characters a line may have; 0 for 110.
-
-    Returns:
-        The lines.
 
     Example:
         >>> from fluidnb.viz import plain
@@ -65,12 +60,7 @@ def optimizer_lesson_html(lesson: OptimizerLesson, step: int = -1, focus: int = 
     """The HTML face: the map, the curves of the loss, a table of all, and one of them in full.
 
     Args:
-        lesson: the lesson.
         step: how many steps have been taken; -1 for all.
-        focus: the optimizer that is shown in full.
-
-    Returns:
-        One element.
     """
     step, focus = within(step, lesson.steps + 1), within(focus, len(lesson.tracks))
     track = lesson.tracks[focus]
