@@ -73,7 +73,7 @@ def cut(line: Line, size: int) -> Line:
 def columns(rows: Iterable[list[Line]], limit: int = 0, gap: int = 2, keep: int = 0) -> list[Line]:
     """Aligns rows of cells in columns; a row of one cell takes no part in the widths.
 
-    With a limit the widest column is cut first, except the first ``keep`` ones; a cell may extend over empty neighbours.
+    With a limit the widest column is cut first, except the first ``keep`` ones; cells extend over empty neighbours.
 
     Example:
         >>> rows = [[[("a", "")], [("1", "")]], [[("bcd", "")], [("22", "")]]]
