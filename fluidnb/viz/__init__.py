@@ -36,7 +36,7 @@ from fluidnb.viz.time.gradients_svg import gradients_html, gradients_svg
 from fluidnb.viz.time.timeline import read_timeline, timeline_lines
 from fluidnb.viz.time.timeline_svg import timeline_html, timeline_svg
 from fluidnb.viz.values.html import scope_html, tensor_html
-from fluidnb.viz.values.model import Held, ScopeRow, TensorSummary
+from fluidnb.viz.values.model import ScopeRow, ScopeVariable, TensorSummary
 from fluidnb.viz.values.preview import Preview, read_preview
 from fluidnb.viz.values.reader import read_scope, read_tensor
 from fluidnb.viz.values.text import scope_lines, tensor_lines
@@ -47,7 +47,7 @@ __all__ = [
     "Curve",
     "Gradients",
     "Growth",
-    "Held",
+    "ScopeVariable",
     "OpRow",
     "OpSheet",
     "Picture",

@@ -25,7 +25,7 @@ from fluidnb.terminal.commands import run_command
 from fluidnb.values.device_array import DeviceArray
 from fluidnb.viz import plain
 from fluidnb.viz.notebook_reprs import repr_html
-from fluidnb.viz.session.panel_values import Window, read_opened, read_window
+from fluidnb.viz.session.panel_values import Window, read_details, read_window
 from fluidnb.viz.time.gradients import Gradients
 from fluidnb.viz.time.progress import Progress
 from fluidnb.viz.values.reader import read_scope, read_tensor
@@ -204,7 +204,7 @@ def test_a_session_steps_over_large_tensors(copied: Bytes, cuda: fluid.CUDAPlace
         assert snapshot.watches[0][1].startswith("[[0.5 0.5 ... 0.5 0.5]") and snapshot.watches[2][1] == "0.5"
         page = copied.of(lambda: debugger.do("call", read_window, Window()))
         assert [row.statistics[:10] for row in page.rows] == ["0.5 ± 0 in"]
-        opened = copied.of(lambda: debugger.do("call", read_opened, "w", -1))
+        opened = copied.of(lambda: debugger.do("call", read_details, "w", -1))
         assert opened.page.cells[0][0] == "0.5" and opened.picture.startswith("data:image")
         assert copied.of(lambda: debugger.evaluate("v['w'].sum()")) == ROWS * COLUMNS / 2
         lines = copied.of(lambda: plain(run_command(debugger, "print w"))).splitlines()

@@ -11,9 +11,9 @@ from fluidnb.errors import OpValueError
 from fluidnb.values.rank_table import LoDRankTable
 from fluidnb.values.selected_rows import SelectedRows
 from fluidnb.values.tensor import LoDTensor, LoDTensorArray
-from fluidnb.viz.values.history import Tracked
+from fluidnb.viz.values.history import ValueHistories
 from fluidnb.viz.values.reader import levels
-from fluidnb.viz.values.scope_tree import held_at, read_outline
+from fluidnb.viz.values.scope_tree import read_scope_tree, value_at
 from fluidnb.viz.values.tensor_window import View, plane_image, plane_picture, read_page
 
 
@@ -65,10 +65,10 @@ def test_outlines() -> None:
     scope = fluid.Scope()
     scope.var("b"), scope.var("a")
     scope.new_scope().new_scope().var("deep").value = 7
-    outline = read_outline(scope, "top")
+    outline = read_scope_tree(scope, "top")
     assert [(b.path, b.names) for b in outline.each()] == [((), ("a", "b")), ((0,), ()), ((0, 0), ("deep",))]
-    assert outline.size == 3 and held_at(scope, (0, 0), "deep") == 7
-    assert held_at(scope, (0, 1), "deep") is None and held_at(scope, (), "deep") is None
+    assert outline.size == 3 and value_at(scope, (0, 0), "deep") == 7
+    assert value_at(scope, (0, 1), "deep") is None and value_at(scope, (), "deep") is None
 
 
 def test_changes_of_all_kinds_of_values_are_seen() -> None:
@@ -77,7 +77,7 @@ def test_changes_of_all_kinds_of_values_are_seen() -> None:
     several = LoDTensorArray([LoDTensor(np.zeros(2, "float32")) for _ in range(2)])
     table = LoDRankTable([(0, 3), (1, 2)])
     values = {"tensor": tensor, "rows": rows, "several": several, "table": table, "none": None, "number": 3}
-    seen = Tracked()
+    seen = ValueHistories()
     for key, value in values.items():
         assert not seen.add(key, value, 0, 0) and not seen.add(key, value, 1, 1), key
     tensor.array[...] = 2.0

@@ -17,8 +17,8 @@ from fluidnb.memory import Stats
 from fluidnb.runtime.compile.arena import place
 from fluidnb.runtime.program_state import program_state
 from fluidnb.runtime.replay import buffer_placement as placing
-from fluidnb.viz.memory.buffer_aliases import Groups
-from fluidnb.viz.memory.model import ArenaMap, Buffer, Holder, MemoryPicture, PoolPicture, Step
+from fluidnb.viz.memory.buffer_aliases import BufferGroups
+from fluidnb.viz.memory.model import ArenaMap, ArenaStep, Buffer, Holder, MemoryPicture, PoolPicture
 from tests.viz import memory_models
 from tests.viz.conftest import same_as_golden
 
@@ -138,7 +138,7 @@ def test_memory_optimize_shows_both_numbers() -> None:
 
 
 def test_views_of_one_buffer_are_one_buffer() -> None:
-    groups = Groups()
+    groups = BufferGroups()
     groups.touch("x", 0, 128, 0)
     groups.touch("x", 0, 128, 4)
     groups.view([], 64, 128, 2, "op", 1)  # within its life and its bytes
@@ -165,7 +165,7 @@ def test_what_was_placed_comes_back_from_its_touches(seed: int) -> None:
         first = int(random.randint(0, 100))
         lives.append((first, first + int(random.randint(0, 20)), int(random.randint(1, 2000)), key))
     offsets, _ = place(lives)
-    groups = Groups()
+    groups = BufferGroups()
     for first, last, size, key in lives:
         low, middle = offsets[key], size // 2
         groups.touch(f"x{key}", low, low + size, first)
@@ -176,7 +176,7 @@ def test_what_was_placed_comes_back_from_its_touches(seed: int) -> None:
 
 
 def test_pieces_of_workspace_are_one_buffer_unless_something_else_lies_there() -> None:
-    groups = Groups()
+    groups = BufferGroups()
     for call, (low, high) in enumerate(((0, 100), (0, 80), (300, 400), (300, 380))):
         groups.view([], low, high, 2 * call, "op", call)
     groups.touch("x", 380, 420, 5)  # between the third and the fourth piece, where the third lay
@@ -188,8 +188,8 @@ def test_pieces_of_workspace_are_one_buffer_unless_something_else_lies_there() -
 def plain_picture() -> MemoryPicture:
     """A picture made by hand: a buffer under two names, another in its place later, workspace, a step without calls."""
     steps = (
-        Step(0, "mul", calls=2, place="cell net, line 2"), Step(1, "reshape", calls=0), Step(2, "relu"),
-        Step(3, "relu_grad", "backward"), Step(4, "sgd", "optimizer"),
+        ArenaStep(0, "mul", calls=2, place="cell net, line 2"), ArenaStep(1, "reshape", calls=0), ArenaStep(2, "relu"),
+        ArenaStep(3, "relu_grad", "backward"), ArenaStep(4, "sgd", "optimizer"),
     )  # fmt: skip
     buffers = (
         Buffer(("h", "h2"), 0, 4096, 0, 2), Buffer((), 4096, 1000, 1, 1), Buffer(("y",), 4096, 4096, 2, 3),
@@ -236,7 +236,7 @@ def test_svg_has_a_box_for_each_buffer() -> None:
 
 
 def test_of_very_many_buffers_the_largest_are_drawn() -> None:
-    steps = tuple(Step(i, "relu") for i in range(2000))
+    steps = tuple(ArenaStep(i, "relu") for i in range(2000))
     buffers = tuple(Buffer((f"x{i}",), 0, 64 + i, i, i) for i in range(2000))
     svg = viz.arena_svg(ArenaMap(0, 4096, steps, buffers), "u_")
     assert svg.count('id="u_buffer_') == 1500
@@ -244,13 +244,13 @@ def test_of_very_many_buffers_the_largest_are_drawn() -> None:
 
 
 def test_names_of_users_are_escaped() -> None:
-    arena = ArenaMap(0, 64, (Step(0, "re<lu", place="<b>&"),), (Buffer(('<script>&"',), 0, 64, 0, 0),))
+    arena = ArenaMap(0, 64, (ArenaStep(0, "re<lu", place="<b>&"),), (Buffer(('<script>&"',), 0, 64, 0, 0),))
     ET.fromstring(viz.arena_svg(arena))
     assert "<script>" not in viz.memory_html(MemoryPicture((arena,)))
 
 
 def test_nothing_in_the_arena() -> None:
-    empty: Any = MemoryPicture((ArenaMap(0, 0, (Step(0, "sgd"),)),))
+    empty: Any = MemoryPicture((ArenaMap(0, 0, (ArenaStep(0, "sgd"),)),))
     assert viz.plain(viz.memory_lines(empty)) == "block 0  nothing in the arena"
     ET.fromstring(viz.arena_svg(empty.maps[0]))
 

@@ -10,7 +10,7 @@ from fluidnb import viz
 from fluidnb.debug.profile import Event
 from fluidnb.memory import Span, Stats
 from fluidnb.values import CPUPlace, CUDAPlace
-from fluidnb.viz.memory.model import ArenaMap, Buffer, Holder, MemoryPicture, PoolPicture, Step
+from fluidnb.viz.memory.model import ArenaMap, ArenaStep, Buffer, Holder, MemoryPicture, PoolPicture
 from fluidnb.viz.memory.pools import holders, read_pools
 from fluidnb.viz.time.op_times import timed
 from fluidnb.viz.time.timeline import read_timeline, timeline_lines
@@ -19,7 +19,7 @@ from tests.viz.conftest import same_as_golden
 
 def on_a_device() -> MemoryPicture:
     """The memory of a program that ran on a device, beside what the host holds."""
-    steps = (Step(0, "mul", place="cell net, line 2"), Step(1, "relu", place="cell net, line 3"))
+    steps = (ArenaStep(0, "mul", place="cell net, line 2"), ArenaStep(1, "relu", place="cell net, line 3"))
     arena = ArenaMap(0, 1024, steps, (Buffer(("h",), 0, 512, 0, 1), Buffer(("y",), 512, 256, 1, 1)))
     held = [Holder("arena", "arena of block 0", 1024), *(Holder("persistable", f"w_{i}", 256) for i in range(12))]
     spans = [Span(256 * i, 256, 250, "w") for i in range(13)]
@@ -43,7 +43,7 @@ def test_html_has_a_part_for_each_place() -> None:
 
 
 def test_an_arena_with_nothing_in_it_takes_no_room() -> None:
-    empty = MemoryPicture((ArenaMap(0, 0, (Step(0, "sgd"),)),))
+    empty = MemoryPicture((ArenaMap(0, 0, (ArenaStep(0, "sgd"),)),))
     svg = ET.fromstring(viz.arena_svg(empty.maps[0]))
     assert int(svg.get("height") or 0) < 40 and "nothing in the arena" in "".join(svg.itertext())
     assert "alive at the peak" not in viz.memory_html(empty)

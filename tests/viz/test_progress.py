@@ -15,12 +15,12 @@ import fluidnb as fluid
 from fluidnb.errors import OpTypeError
 from fluidnb.viz.base.curves import MOST_POINTS, Curve, bars, smoothed
 from fluidnb.viz.base.curves_svg import curves_svg, traces
-from fluidnb.viz.base.display_target import Notebook, Plain, Quiet, Terminal
+from fluidnb.viz.base.display_target import NoDisplay, Notebook, Plain, Terminal
 from fluidnb.viz.time.progress import Progress, progress
-from fluidnb.viz.time.progress_renderings import State, html_face, text_face
+from fluidnb.viz.time.progress_renderings import State, progress_html, progress_text
 
 
-class Watch(Quiet):
+class Watch(NoDisplay):
     """An outlet that notes when it was asked to draw, and takes its time.
 
     Args:
@@ -79,13 +79,13 @@ def test_at_most_five_updates_a_second_and_one_percent(seconds: float, cost: flo
 
 def test_every_batch_comes_once_and_in_order() -> None:
     for count in (0, 1, 2, 7, 1000):
-        loop = Progress(lambda n=count: iter(range(n)), passes=3, outlet=Quiet())  # type: ignore[misc]
+        loop = Progress(lambda n=count: iter(range(n)), passes=3, outlet=NoDisplay())  # type: ignore[misc]
         assert list(loop) == [*range(count)] * 3
         assert loop.step == 3 * count
 
 
 def test_steps_so_far_are_right_inside_the_loop() -> None:
-    loop = Progress(range(50), outlet=Quiet())
+    loop = Progress(range(50), outlet=NoDisplay())
     for i in loop:
         assert loop.step <= i + 1
     assert loop.step == 50
@@ -104,7 +104,7 @@ def test_watched_variables() -> None:
     x = fluid.layers.data("x", shape=[1])
     loss = fluid.layers.mean(x)
     exe = fluid.Executor()
-    loop = Progress(range(5), loss, outlet=Quiet())
+    loop = Progress(range(5), loss, outlet=NoDisplay())
     for i in loop:
         exe.run(feed={"x": np.full((2, 1), i, "float32")}, fetch_list=[loss])
     assert loop.curves[0].name == loss.name
@@ -182,8 +182,8 @@ def test_any_curve_can_be_drawn(values: list[float]) -> None:
         curve.add(i, v)
     state = State("t", len(values), None, 0, 1, 1.0, [curve])
     ET.fromstring(curves_svg([curve]))
-    assert text_face(state)
-    assert html_face(state)
+    assert progress_text(state)
+    assert progress_html(state)
 
 
 def test_shares_have_an_axis_of_their_own_and_each_step_its_values() -> None:
@@ -215,4 +215,4 @@ def test_means_of_passes_stay_where_nobody_looks() -> None:
     lines = out.getvalue().splitlines()
     assert re.match(r"pass 1  <lambda> 1\.5  test <lambda> 2  in ", lines[0]) and lines[1].startswith("pass 2")
     assert "8/8" in lines[2] and len(lines) == 3
-    assert html_face(loop.state()).count("<tr>") == 3
+    assert progress_html(loop.state()).count("<tr>") == 3

@@ -18,7 +18,7 @@ from fluidnb import viz
 from fluidnb.values.rank_table import LoDRankTable
 from fluidnb.values.selected_rows import SelectedRows
 from fluidnb.viz.base.png import png
-from fluidnb.viz.values.model import Held, ScopeRow
+from fluidnb.viz.values.model import ScopeRow, ScopeVariable
 from fluidnb.viz.values.preview_html import histogram_html, lod_html, preview_html
 from tests.viz.conftest import same_as_golden
 from tests.viz.programs import counting, dynamic_rnn
@@ -204,7 +204,7 @@ def test_dynamic_rnn_shows_arrays_sequences_and_tables() -> None:
 
 
 def test_many_scopes_are_folded_and_counted() -> None:
-    html = viz.scope_html(ScopeRow("s", (Held("x", "nothing yet"),) * 303, (ScopeRow("k"),) * 30))
+    html = viz.scope_html(ScopeRow("s", (ScopeVariable("x", "nothing yet"),) * 303, (ScopeRow("k"),) * 30))
     assert html.count("<details") == 25
     assert html.count("<details") - html.count(" open>") == 24
     assert "6 more scopes" in html

@@ -8,10 +8,10 @@ import sys
 from collections.abc import Callable
 from typing import Any, Protocol, TextIO
 
-Face = Callable[[], str]
+Render = Callable[[], str]
 
 
-class Outlet(Protocol):
+class DisplayTarget(Protocol):
     """A place for a display that changes.
 
     `show` gets the makers of both faces and calls the one it needs; ``last`` marks the final state. `line` gets what
@@ -21,17 +21,17 @@ class Outlet(Protocol):
     def line(self, text: str) -> None:
         """Write a line that stays."""
 
-    def show(self, text: Face, html: Face, last: bool) -> None:
+    def show(self, text: Render, html: Render, last: bool) -> None:
         """Show a state in place of the one before."""
 
 
-class Quiet:
+class NoDisplay:
     """Shows nothing."""
 
     def line(self, text: str) -> None:
         """Do nothing."""
 
-    def show(self, text: Face, html: Face, last: bool) -> None:
+    def show(self, text: Render, html: Render, last: bool) -> None:
         """Do nothing."""
 
 
@@ -50,7 +50,7 @@ class Terminal:
         self._stream.write("\r\x1b[K" + text + "\n")
         self._stream.flush()
 
-    def show(self, text: Face, html: Face, last: bool) -> None:
+    def show(self, text: Render, html: Render, last: bool) -> None:
         """Write the line over the one before; the last one stays."""
         width = shutil.get_terminal_size().columns - 1
         self._stream.write("\r\x1b[K" + text()[:width] + ("\n" if last else ""))
@@ -72,7 +72,7 @@ class Plain:
         self._stream.write(text + "\n")
         self._stream.flush()
 
-    def show(self, text: Face, html: Face, last: bool) -> None:
+    def show(self, text: Render, html: Render, last: bool) -> None:
         """Write the last state."""
         if last:
             self._stream.write(text() + "\n")
@@ -94,7 +94,7 @@ class Notebook:
         """Keep it for the text of the display; the HTML has it already."""
         self._lines.append(text)
 
-    def show(self, text: Face, html: Face, last: bool) -> None:
+    def show(self, text: Render, html: Render, last: bool) -> None:
         """Display the first state, replace it with the next ones."""
         bundle = {"text/plain": "\n".join([*self._lines, text()])}
         if self._rich:
@@ -107,11 +107,11 @@ class Notebook:
             self._handle.update(bundle, raw=True)
 
 
-def find_outlet() -> Outlet:
+def find_display_target() -> DisplayTarget:
     """The outlet for whoever runs this code.
 
     Example:
-        >>> type(find_outlet()).__name__
+        >>> type(find_display_target()).__name__
         'Plain'
     """
     shell = sys.modules["IPython"].get_ipython() if "IPython" in sys.modules else None

@@ -11,13 +11,13 @@ from fluidnb.visible import escape
 
 
 @contextmanager
-def apart() -> Iterator[tuple[Program, Program]]:
+def isolated_programs() -> Iterator[tuple[Program, Program]]:
     """Build in programs of a lesson: new ones, with names of their own.
 
     Errors show no line of the user's, who wrote none of these programs.
 
     Example:
-        >>> with apart() as (main, startup):
+        >>> with isolated_programs() as (main, startup):
         ...     x = fluid.layers.data("x", [1])
         >>> main is fluid.default_main_program()
         False
@@ -31,14 +31,14 @@ def apart() -> Iterator[tuple[Program, Program]]:
         raise
 
 
-def within(step: int, count: int) -> int:
+def nearest_step(step: int, count: int) -> int:
     """The step nearest to a wanted one that there is.
 
     Args:
         step: what is wanted; a negative one counts from the end.
 
     Example:
-        >>> within(9, 4), within(-1, 4), within(0, 0)
+        >>> nearest_step(9, 4), nearest_step(-1, 4), nearest_step(0, 0)
         (3, 3, 0)
     """
     return max(0, min(step + count if step < 0 else step, count - 1))

@@ -13,7 +13,7 @@ import numpy as np
 
 
 @dataclass(slots=True)
-class Group:
+class BufferGroup:
     """Arrays of one buffer: variables, first and last byte, first and last call, and whose workspace they are."""
 
     names: tuple[str, ...]
@@ -23,12 +23,12 @@ class Group:
     last: int
     home: Hashable = None
 
-    def meets(self, other: Group) -> bool:
+    def meets(self, other: BufferGroup) -> bool:
         """Whether both hold a byte at the same time."""
         in_time = self.first <= other.last and other.first <= self.last
         return in_time and self.low < other.high and other.low < self.high
 
-    def take(self, other: Group) -> None:
+    def take(self, other: BufferGroup) -> None:
         """Become the smallest group around both."""
         early, late = (self, other) if self.first <= other.first else (other, self)
         self.names = tuple(dict.fromkeys((*early.names, *late.names)))
@@ -37,14 +37,14 @@ class Group:
         self.first, self.last = min(self.first, other.first), max(self.last, other.last)
 
 
-class Groups:
+class BufferGroups:
     """Collects arrays and puts together those that must be one buffer.
 
     Placing never gives two buffers the same byte at the same time, so arrays that share one are views of one buffer.
     Workspace that an operator goes over piece by piece is one buffer too, as far as nothing else lies there meanwhile.
 
     Example:
-        >>> groups = Groups()
+        >>> groups = BufferGroups()
         >>> for call in (0, 2): groups.touch("x", 0, 64, call)
         >>> groups.view(["x"], 16, 32, 1, "op 1", 7); groups.touch("y", 0, 64, 3)
         >>> [(g.names, g.first, g.last) for g in groups.done()]
@@ -52,15 +52,15 @@ class Groups:
     """
 
     def __init__(self) -> None:
-        self._known: dict[str, Group] = {}
+        self._known: dict[str, BufferGroup] = {}
         self._touches: list[tuple[str, int, int, int]] = []
-        self._views: list[tuple[list[str], Group, Hashable]] = []
+        self._views: list[tuple[list[str], BufferGroup, Hashable]] = []
         self._joined: list[tuple[str, str]] = []
 
     def touch(self, name: str, low: int, high: int, call: int) -> None:
         """Note that a call touches a variable's array."""
         self._touches.append((name, low, high, call))
-        met = Group((name,), low, high, call, call)
+        met = BufferGroup((name,), low, high, call, call)
         known = self._known.setdefault(name, met)
         if known is not met:
             known.take(met)
@@ -71,13 +71,13 @@ class Groups:
         Args:
             names: variables of the operator in whose bytes it lies.
         """
-        self._views.append((list(names), Group((), low, high, call, call, home), key))
+        self._views.append((list(names), BufferGroup((), low, high, call, call, home), key))
 
     def join(self, one: str, other: str) -> None:
         """Say that two variables share a buffer."""
         self._joined.append((one, other))
 
-    def done(self) -> list[Group]:
+    def done(self) -> list[BufferGroup]:
         """The buffers in the order of time; no two hold the same byte at the same time."""
         self._put_joined_together()
         workspace = self._tell_views()
@@ -96,12 +96,12 @@ class Groups:
                 a.take(b)
                 self._known.update({name: a for name, group in self._known.items() if group is b})
 
-    def _tell_views(self) -> list[Group]:
+    def _tell_views(self) -> list[BufferGroup]:
         """Give views to their variables; what is left is workspace, an array each."""
         rows = [(id(self._known[name]), low, high, call) for name, low, high, call in self._touches]
         rows += [(0, g.low, g.high, g.first) for names, g, _ in self._views if not names]
         table = np.array(rows, np.int64).reshape(-1, 4).T
-        workspace: dict[Hashable, Group] = {}
+        workspace: dict[Hashable, BufferGroup] = {}
         for names, group, key in self._views:
             owner = self._owner(names, group, table)
             if owner is not None:
@@ -111,7 +111,7 @@ class Groups:
                 known.take(group)
         return list(workspace.values())
 
-    def _owner(self, names: list[str], view: Group, table: np.ndarray[Any, Any]) -> Group | None:
+    def _owner(self, names: list[str], view: BufferGroup, table: np.ndarray[Any, Any]) -> BufferGroup | None:
         """The variable of which something is a view: no other array lies in its bytes between its calls and this."""
         if not names:
             return None
@@ -128,7 +128,7 @@ class Groups:
         return made
 
 
-def _merged(groups: list[Group]) -> list[Group]:
+def _merged(groups: list[BufferGroup]) -> list[BufferGroup]:
     """Put together what holds the same byte at the same time, until nothing does."""
     while True:
         done = _swept(groups)
@@ -137,12 +137,12 @@ def _merged(groups: list[Group]) -> list[Group]:
         groups = done
 
 
-def _swept(groups: list[Group]) -> list[Group]:
+def _swept(groups: list[BufferGroup]) -> list[BufferGroup]:
     """Go through time once. What is alive holds no byte twice: its first bytes in order are enough to look in."""
-    done: dict[int, Group] = {}
+    done: dict[int, BufferGroup] = {}
     lows: list[int] = []
-    alive: list[Group] = []
-    ends: list[tuple[int, int, Group]] = []
+    alive: list[BufferGroup] = []
+    ends: list[tuple[int, int, BufferGroup]] = []
     for i, group in enumerate(sorted(groups, key=lambda g: (g.first, g.low))):
         while ends and ends[0][0] < group.first:
             old = heapq.heappop(ends)[2]  # one that grew stands there again with its new end
@@ -165,9 +165,9 @@ def _swept(groups: list[Group]) -> list[Group]:
     return sorted(done.values(), key=lambda g: (g.first, g.low))
 
 
-def _whole_workspaces(groups: list[Group]) -> list[Group]:
+def _whole_workspaces(groups: list[BufferGroup]) -> list[BufferGroup]:
     """Put pieces of one operator's workspace together where that takes no byte from another buffer."""
-    homes: dict[Hashable, list[Group]] = defaultdict(list)
+    homes: dict[Hashable, list[BufferGroup]] = defaultdict(list)
     for group in groups:
         if group.home is not None:
             homes[group.home].append(group)
@@ -177,7 +177,7 @@ def _whole_workspaces(groups: list[Group]) -> list[Group]:
             continue
         first, last = min(p.first for p in pieces), max(p.last for p in pieces)
         around = [g for g in groups if g.first <= last and first <= g.last]
-        kept: list[Group] = []
+        kept: list[BufferGroup] = []
         for piece in pieces:
             for whole in kept:
                 if piece.low < whole.high and whole.low < piece.high and _fits(whole, piece, around, gone):
@@ -189,7 +189,7 @@ def _whole_workspaces(groups: list[Group]) -> list[Group]:
     return [g for g in groups if id(g) not in gone]
 
 
-def _fits(whole: Group, piece: Group, around: list[Group], gone: set[int]) -> bool:
+def _fits(whole: BufferGroup, piece: BufferGroup, around: list[BufferGroup], gone: set[int]) -> bool:
     both = replace(whole)
     both.take(piece)
     return not any(g.meets(both) for g in around if g is not whole and g is not piece and id(g) not in gone)

@@ -11,7 +11,7 @@ from fluidnb.memory import Stats
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class ArenaStep:
     """An operator on the axis of time.
 
     Args:
@@ -70,14 +70,14 @@ class ArenaMap:
 
     Example:
         >>> a, b = Buffer(("a",), 0, 64, 0, 1), Buffer(("b",), 64, 32, 1, 2)
-        >>> arena = ArenaMap(0, 128, (Step(0, "relu"), Step(1, "tanh"), Step(2, "mean")), (a, b))
+        >>> arena = ArenaMap(0, 128, (ArenaStep(0, "relu"), ArenaStep(1, "tanh"), ArenaStep(2, "mean")), (a, b))
         >>> arena.live, arena.peak, arena.peak_step.text, arena.fragmentation
         ([64, 96, 32], 96, 'op 1 (tanh)', 0.25)
     """
 
     block: int
     size: int
-    steps: tuple[Step, ...] = ()
+    steps: tuple[ArenaStep, ...] = ()
     buffers: tuple[Buffer, ...] = ()
 
     @cached_property
@@ -113,7 +113,7 @@ class ArenaMap:
         return self.live.index(self.peak) if self.live else 0
 
     @property
-    def peak_step(self) -> Step:
+    def peak_step(self) -> ArenaStep:
         """The operator of that call."""
         return self.steps[self.step_of(self.peak_call)]
 
@@ -137,7 +137,7 @@ class ArenaMap:
         """Which of the steps makes a call."""
         return bisect_right(self.starts, call) - 1
 
-    def maker(self, buffer: Buffer) -> Step:
+    def maker(self, buffer: Buffer) -> ArenaStep:
         """The operator that touches a buffer first."""
         return self.steps[self.step_of(buffer.first)]
 

@@ -20,8 +20,8 @@ from fluidnb.runtime.replay.segment import Segment
 from fluidnb.values.copies import is_on_device
 from fluidnb.values.place import Place
 from fluidnb.values.tensor import LoDTensor
-from fluidnb.viz.memory.buffer_aliases import Groups
-from fluidnb.viz.memory.model import ArenaMap, Buffer, MemoryPicture, Step
+from fluidnb.viz.memory.buffer_aliases import BufferGroups
+from fluidnb.viz.memory.model import ArenaMap, ArenaStep, Buffer, MemoryPicture
 from fluidnb.viz.memory.pools import ARENA, read_pools
 
 
@@ -95,7 +95,7 @@ def last_place(program: Any) -> Place | None:
 def read_arena(node: Segment | None) -> ArenaMap:
     """The arena of a block over time."""
     block = 0 if node is None else node.block.index
-    steps: list[Step] = []
+    steps: list[ArenaStep] = []
     buffers: list[Buffer] = []
     size = base = 0
     while node is not None:
@@ -116,9 +116,9 @@ def _root(plan: LoweredProgram) -> Segment:
     return node
 
 
-def _step(op: LoweredOp, calls: int) -> Step:
+def _step(op: LoweredOp, calls: int) -> ArenaStep:
     where = op.where()
-    return Step(op.index, op.desc.optype, role_of(op.desc), calls, "" if where is None else where.short())
+    return ArenaStep(op.index, op.desc.optype, role_of(op.desc), calls, "" if where is None else where.short())
 
 
 class _NodeReader:
@@ -140,7 +140,7 @@ class _NodeReader:
 
     def buffers(self, base: int) -> list[Buffer]:
         """The buffers; calls are counted from ``base``."""
-        node, groups = self._node, Groups()
+        node, groups = self._node, BufferGroups()
         touched: set[tuple[int, str]] = set()
         for t, ((function, args), op) in enumerate(zip(node.calls, node.ops, strict=True)):
             names = [n for n in (*op.writes(), *op.reads()) if n in self._vars]

@@ -33,8 +33,8 @@ def arena_svg(arena: ArenaMap, uid: str = "") -> str:
         The element's text.
 
     Example:
-        >>> from fluidnb.viz.memory.model import Step
-        >>> arena = ArenaMap(0, 128, (Step(0, "relu"),), (Buffer(("h",), 0, 100, 0, 0),))
+        >>> from fluidnb.viz.memory.model import ArenaStep
+        >>> arena = ArenaMap(0, 128, (ArenaStep(0, "relu"),), (Buffer(("h",), 0, 100, 0, 0),))
         >>> 'id="a_buffer_0"' in arena_svg(arena, "a_")
         True
     """

@@ -25,8 +25,8 @@ def memory_lines(picture: MemoryPicture, width: int = 0, top: int = _TOP) -> lis
 
     Example:
         >>> from fluidnb.viz import plain
-        >>> from fluidnb.viz.memory.model import Step
-        >>> steps = (Step(0, "relu"), Step(1, "mean"))
+        >>> from fluidnb.viz.memory.model import ArenaStep
+        >>> steps = (ArenaStep(0, "relu"), ArenaStep(1, "mean"))
         >>> arena = ArenaMap(0, 128, steps, (Buffer(("h",), 0, 100, 0, 1), Buffer(("m",), 64, 4, 1, 1)))
         >>> print(plain(memory_lines(MemoryPicture((arena,)), 80)))
         block 0  arena 128 bytes, at most 104 bytes held, at op 1 (mean)

@@ -75,7 +75,7 @@ class FrameLine:
 
 
 @dataclass(frozen=True, slots=True)
-class Stand:
+class SessionPosition:
     """Where a session stands.
 
     Args:
@@ -114,7 +114,7 @@ class Stand:
 
 
 @dataclass(frozen=True, slots=True)
-class Stop:
+class BreakpointRow:
     """A breakpoint.
 
     Args:
@@ -178,12 +178,12 @@ def has_changed(plan: LoweredProgram) -> bool:
     return False
 
 
-def read_stand(walker: Walker, snapshot: Snapshot) -> Stand:
+def read_position(walker: Walker, snapshot: Snapshot) -> SessionPosition:
     """Where a session stands.
 
     Example:
         >>> y = fluid.layers.relu(fluid.layers.fill_constant([2], "float32", 1.0))
-        >>> d = fluid.debug(feed={}); at = d.step(); s = d.do("call", read_stand, at); d.close()
+        >>> d = fluid.debug(feed={}); at = d.step(); s = d.do("call", read_position, at); d.close()
         >>> s.here, s.ran, s.wrote, [f.title for f in s.frames]
         ((0, 1), (0, 0), ('fill_constant_0.tmp_0',), ["user's scope", 'block 0'])
     """
@@ -194,35 +194,35 @@ def read_stand(walker: Walker, snapshot: Snapshot) -> Stand:
     here = snapshot.op
     spot = None if here is None else (here.block, here.index)
     if snapshot.state == "running" or not tape.runs:
-        return Stand(*told, runs, spot, frames=frames, can_back=snapshot.can_back, device=snapshot.device)
+        return SessionPosition(*told, runs, spot, frames=frames, can_back=snapshot.can_back, device=snapshot.device)
     ran, written = _last_step(walker)
     machine = tape.machine
-    return Stand(
+    return SessionPosition(
         *told, runs, spot, ran, written, () if machine.here is None else tuple(dict.fromkeys(machine.here.reads())),
         frames, _words(here), tuple(error_lines(snapshot)), snapshot.can_back, snapshot.device,
     )  # fmt: skip
 
 
-def read_stops(breakpoints: Sequence[Breakpoint], plan: LoweredProgram | None) -> tuple[Stop, ...]:
+def read_breakpoints(breakpoints: Sequence[Breakpoint], plan: LoweredProgram | None) -> tuple[BreakpointRow, ...]:
     """Breakpoints as plain data, in the order in which they were set.
 
     Example:
         >>> from fluidnb.debug.breakpoints import parse
         >>> stop = parse("at 0:12"); stop.number = 1
-        >>> read_stops([stop, parse("relu")], None)
-        (Stop(number=1, text='at 0:12', hits=0, spot=(0, 12), ops=((0, 12),)),)
+        >>> read_breakpoints([stop, parse("relu")], None)
+        (BreakpointRow(number=1, text='at 0:12', hits=0, spot=(0, 12), ops=((0, 12),)),)
     """
     ops = [] if plan is None else [op for block in plan.blocks for op in block.ops]
-    return tuple(_stop(b, ops) for b in breakpoints if b.number)
+    return tuple(_breakpoint_row(b, ops) for b in breakpoints if b.number)
 
 
-def _stop(b: Breakpoint, ops: list[LoweredOp]) -> Stop:
+def _breakpoint_row(b: Breakpoint, ops: list[LoweredOp]) -> BreakpointRow:
     if b.kind == "at" and not b.after:
         block, _, index = b.what.partition(":")
         spot = int(block), int(index)
-        return Stop(b.number, b.text, b.hits, spot, (spot,))
+        return BreakpointRow(b.number, b.text, b.hits, spot, (spot,))
     named = () if b.kind in ("nan", "when") else tuple((op.block, op.index) for op in ops if b.may_stop(op))
-    return Stop(b.number, b.text, b.hits, None, named)
+    return BreakpointRow(b.number, b.text, b.hits, None, named)
 
 
 def _last_step(walker: Walker) -> tuple[Spot | None, tuple[str, ...]]:

@@ -10,9 +10,9 @@ from fluidnb.debug.look import holds
 from fluidnb.debug.walker import Walker
 from fluidnb.op import EMPTY
 from fluidnb.values.tensor import LoDTensor, array_of
-from fluidnb.viz.values.model import Held
+from fluidnb.viz.values.model import ScopeVariable
 from fluidnb.viz.values.preview_html import lod_html, preview_url
-from fluidnb.viz.values.reader import read_held
+from fluidnb.viz.values.reader import read_variable
 from fluidnb.viz.values.tensor_window import ValuePage, View, plane_image, plane_picture, read_page
 from fluidnb.viz.values.text import lod_text
 
@@ -80,7 +80,7 @@ class ScopePage:
 
 
 @dataclass(frozen=True, slots=True)
-class Opened:
+class VariableDetails:
     """A variable that is looked at in detail.
 
     Args:
@@ -131,7 +131,7 @@ def read_lines(walker: Walker, names: Iterable[str]) -> tuple[ValueLine, ...]:
     return tuple(value_line(n, v.value) for n, v in found if v is not None and holds(v.value))
 
 
-def read_opened(walker: Walker, name: str, frame: int, view: View | None = None) -> Opened:
+def read_details(walker: Walker, name: str, frame: int, view: View | None = None) -> VariableDetails:
     """A variable in detail.
 
     Args:
@@ -142,7 +142,7 @@ def read_opened(walker: Walker, name: str, frame: int, view: View | None = None)
 
     Example:
         >>> y = fluid.layers.fill_constant([3, 4], "float32", 2.0)
-        >>> d = fluid.debug(feed={}); at = d.step(); o = d.do("call", read_opened, y.name, -1); d.close()
+        >>> d = fluid.debug(feed={}); at = d.step(); o = d.do("call", read_details, y.name, -1); d.close()
         >>> o.shape, o.page.cells[0], o.picture[:10]
         ((3, 4), ('2', '2', '2', '2'), 'data:image')
     """
@@ -150,16 +150,16 @@ def read_opened(walker: Walker, name: str, frame: int, view: View | None = None)
     variable = _scope(walker, frame).find_var(name)
     value = None if variable is None else variable.value
     if variable is None or not holds(value):
-        return Opened(ValueLine(name, "holds nothing here"), frame, gone=True)
-    held = read_held(name, value)
+        return VariableDetails(ValueLine(name, "holds nothing here"), frame, gone=True)
+    held = read_variable(name, value)
     line = _line(held)
     array = array_of(value)
     if array is None or not isinstance(value, LoDTensor):
-        return Opened(line, frame, parts=tuple(_line(part) for part in held.parts))
+        return VariableDetails(line, frame, parts=tuple(_line(part) for part in held.parts))
     if view is not None and view.axes is not None and max(view.axes) >= array.ndim:
         view = replace(view, axes=None)  # chosen while it had another shape
     picture, image = plane_picture(array, view), plane_image(array, view)
-    return Opened(
+    return VariableDetails(
         line, frame, array.shape, read_page(array, view),
         "" if picture is None or picture.kind == "line" else preview_url(picture),
         "" if image is None else preview_url(image),
@@ -169,7 +169,7 @@ def read_opened(walker: Walker, name: str, frame: int, view: View | None = None)
 
 def value_line(name: str, value: Any) -> ValueLine:
     """What a variable holds, in a line."""
-    return _line(read_held(name, value, sample=_SAMPLE))
+    return _line(read_variable(name, value, sample=_SAMPLE))
 
 
 def frame_of(walker: Walker, frame: int) -> int:
@@ -186,7 +186,7 @@ def _scope(walker: Walker, frame: int) -> Any:
     return walker.tape.runs[-1].scope if frame == 0 else walker.tape.machine.stack[frame - 1].scope
 
 
-def _line(held: Held) -> ValueLine:
+def _line(held: ScopeVariable) -> ValueLine:
     t = held.tensor
     if t is None:
         return ValueLine(held.name, held.kind or " ".join(p.kind for p in held.parts))

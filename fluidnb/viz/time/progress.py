@@ -16,8 +16,8 @@ from fluidnb.values.copies import is_on_device
 from fluidnb.values.device_array import DeviceArray
 from fluidnb.viz.base.curves import Curve
 from fluidnb.viz.base.curves_svg import Trace
-from fluidnb.viz.base.display_target import Outlet, find_outlet
-from fluidnb.viz.time.progress_renderings import PassRow, State, html_face, text_face
+from fluidnb.viz.base.display_target import DisplayTarget, find_display_target
+from fluidnb.viz.time.progress_renderings import PassRow, State, progress_html, progress_text
 
 #: Seconds between two updates of the display, at least.
 INTERVAL = 0.2
@@ -54,8 +54,8 @@ class Progress:
         pass_id: the pass under way, from 0.
 
     Example:
-        >>> from fluidnb.viz.base.display_target import Quiet
-        >>> p = Progress([10, 20, 30], passes=2, outlet=Quiet())
+        >>> from fluidnb.viz.base.display_target import NoDisplay
+        >>> p = Progress([10, 20, 30], passes=2, outlet=NoDisplay())
         >>> list(p), p.step
         ([10, 20, 30, 10, 20, 30], 6)
     """
@@ -67,7 +67,7 @@ class Progress:
         passes: int = 1,
         total: int | None = None,
         title: str = "training",
-        outlet: Outlet | None = None,
+        outlet: DisplayTarget | None = None,
         clock: Callable[[], float] = perf_counter,
         start: State | None = None,
         after_pass: Callable[[], Mapping[str, float]] | None = None,
@@ -100,7 +100,7 @@ class Progress:
         self._steps = total if total is not None else len(reader) if isinstance(reader, Sized) else None
         if start is not None and start.total and self._steps is None:
             self._steps = start.total // start.passes
-        self._outlet = find_outlet() if outlet is None else outlet
+        self._outlet = find_display_target() if outlet is None else outlet
         self._began = self._drawn = self._pass_began = clock()
         self._draw_cost = 0.0
         self._sample_costs: deque[float] = deque(maxlen=5)
@@ -150,8 +150,8 @@ class Progress:
             values: what the step fetched, in the order in which it is watched.
 
         Example:
-            >>> from fluidnb.viz.base.display_target import Quiet
-            >>> p = Progress([0, 1, 2], lambda: None, outlet=Quiet())
+            >>> from fluidnb.viz.base.display_target import NoDisplay
+            >>> p = Progress([0, 1, 2], lambda: None, outlet=NoDisplay())
             >>> for i in p: p.take([i])
             >>> p.rows[0].means
             (('<lambda>', 1.0),)
@@ -206,7 +206,7 @@ class Progress:
     def _draw(self, last: bool = False, done: bool = False) -> None:
         began = self._clock()
         state = self.state(done)
-        self._outlet.show(lambda: text_face(state), lambda: html_face(state), last)
+        self._outlet.show(lambda: progress_text(state), lambda: progress_html(state), last)
         self._drawn = self._clock()
         self._draw_cost = self._drawn - began
 

@@ -107,11 +107,11 @@ class State:
         return [(c.name, f"{c.last:.4g}" if c.count else "not fetched yet") for c in self.curves]
 
 
-def text_face(state: State, size: int = 24) -> str:
+def progress_text(state: State, size: int = 24) -> str:
     """The line for a terminal.
 
     Example:
-        >>> text_face(State("training", 50, 100, 0, 1, 2.0))
+        >>> progress_text(State("training", 50, 100, 0, 1, 2.0))
         'training  ━━━━━━━━╌╌╌╌╌╌╌╌  50/100  25/s  2.0 s left'
     """
     parts = [state.title]
@@ -124,11 +124,11 @@ def text_face(state: State, size: int = 24) -> str:
     return "  ".join(parts)
 
 
-def html_face(state: State) -> str:
+def progress_html(state: State) -> str:
     """The bar, the curves and the means for a notebook.
 
     Example:
-        >>> "50/100" in html_face(State("training", 50, 100, 0, 1, 2.0))
+        >>> "50/100" in progress_html(State("training", 50, 100, 0, 1, 2.0))
         True
     """
     colour = COLOURS["optimizer"] if state.done else COLOURS["forward"]

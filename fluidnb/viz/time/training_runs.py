@@ -13,7 +13,7 @@ from fluidnb.viz.base.svg import FONT
 from fluidnb.viz.time.progress_renderings import State, duration
 
 
-class KeptRun(Protocol):
+class RecordedRun(Protocol):
     """A run that is kept: its number, its name, what was shown last, and ``done``, ``interrupted`` or ``failed``."""
 
     number: int
@@ -22,7 +22,7 @@ class KeptRun(Protocol):
     ended: str
 
 
-def overlaid(runs: Sequence[KeptRun], name: str | None = None) -> list[Trace]:
+def overlaid(runs: Sequence[RecordedRun], name: str | None = None) -> list[Trace]:
     """The curves of runs, with a colour for each run.
 
     Args:
@@ -40,12 +40,12 @@ def overlaid(runs: Sequence[KeptRun], name: str | None = None) -> list[Trace]:
     return found
 
 
-def kept_lines(runs: Sequence[KeptRun], width: int = 0) -> list[Line]:
+def training_runs_lines(runs: Sequence[RecordedRun], width: int = 0) -> list[Line]:
     """The text face: a line for each run.
 
     Example:
         >>> from fluidnb.viz import plain
-        >>> print(plain(kept_lines([])))
+        >>> print(plain(training_runs_lines([])))
         no runs yet: %fluid train makes one
     """
     if not runs:
@@ -61,7 +61,7 @@ def kept_lines(runs: Sequence[KeptRun], width: int = 0) -> list[Line]:
     return columns(rows, width)
 
 
-def kept_html(runs: Sequence[KeptRun], smooth: int | None = None) -> str:
+def training_runs_html(runs: Sequence[RecordedRun], smooth: int | None = None) -> str:
     """The HTML face: the table, and for each watched value a plot with a colour for each run.
 
     Args:
@@ -87,7 +87,7 @@ def kept_html(runs: Sequence[KeptRun], smooth: int | None = None) -> str:
     )
 
 
-def _reached(run: KeptRun) -> str:
+def _reached(run: RecordedRun) -> str:
     """How far a run came, and how it ended."""
     state = run.state
     whole = state.total and run.ended != "done"

@@ -17,7 +17,7 @@ from fluidnb.viz.values.model import TensorSummary
 _SAMPLE = 1 << 14
 
 
-class Track:
+class ValueHistory:
     """One value over the updates in which it was seen.
 
     Attributes:
@@ -50,11 +50,11 @@ class Track:
         return [(int(s), m, d) for (s, m), (_, d) in zip(self.mean.points, self.std.points, strict=True)]
 
 
-class Tracked:
+class ValueHistories:
     """The values of a scope that somebody has looked at.
 
     Example:
-        >>> seen, x = Tracked(), LoDTensor(np.zeros(3, "float32"))
+        >>> seen, x = ValueHistories(), LoDTensor(np.zeros(3, "float32"))
         >>> first = seen.add("x", x, 0, 0); x.array[0] = 1; seen.add("x", x, 1, 5), seen.add("x", x, 2, 6)
         (True, False)
         >>> [step for step, mean, std in seen["x"].points]
@@ -62,14 +62,14 @@ class Tracked:
     """
 
     def __init__(self) -> None:
-        self._tracks: dict[Hashable, Track] = {}
+        self._tracks: dict[Hashable, ValueHistory] = {}
 
     def add(self, key: Hashable, value: Any, update: int, step: int, summary: TensorSummary | None = None) -> bool:
-        """Take note of a value; see `Track.add`."""
-        return self._tracks.setdefault(key, Track()).add(value, update, step, summary)
+        """Take note of a value; see `ValueHistory.add`."""
+        return self._tracks.setdefault(key, ValueHistory()).add(value, update, step, summary)
 
-    def __getitem__(self, key: Hashable) -> Track:
-        return self._tracks.get(key) or Track()
+    def __getitem__(self, key: Hashable) -> ValueHistory:
+        return self._tracks.get(key) or ValueHistory()
 
     def keep(self, keys: Iterable[Hashable]) -> None:
         """Forget all but some."""

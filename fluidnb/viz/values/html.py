@@ -9,7 +9,7 @@ from fluidnb.viz.base.html import CSS, boxed
 from fluidnb.viz.base.styled_text import plural
 from fluidnb.viz.base.svg import FONT, new_uid
 from fluidnb.viz.program.html import SUMMARY
-from fluidnb.viz.values.model import Held, ScopeRow, TensorSummary
+from fluidnb.viz.values.model import ScopeRow, ScopeVariable, TensorSummary
 from fluidnb.viz.values.preview import Preview
 from fluidnb.viz.values.preview_html import histogram_html, lod_html, preview_html
 
@@ -33,7 +33,7 @@ def scope_html(scope: ScopeRow, uid: str = "") -> str:
         One element.
 
     Example:
-        >>> html = scope_html(ScopeRow("scope", (Held("x", "nothing yet"),), (ScopeRow("block 0"),)), "a_")
+        >>> html = scope_html(ScopeRow("scope", (ScopeVariable("x", "nothing yet"),), (ScopeRow("block 0"),)), "a_")
         >>> html.count("<details"), 'id="a_scope_0"' in html
         (2, True)
     """
@@ -56,7 +56,8 @@ def tensor_html(summary: TensorSummary, preview: Preview | None) -> str:
         2
     """
     css = f"line-height:1.5;font-family:{escape(FONT)};font-size:12px"
-    return boxed(f'<div style="{css}">{_table(_rows([Held(summary.name, "LoDTensor", summary, preview)]))}</div>')
+    row = ScopeVariable(summary.name, "LoDTensor", summary, preview)
+    return boxed(f'<div style="{css}">{_table(_rows([row]))}</div>')
 
 
 def _fold(scope: ScopeRow, uid: str, opened: bool) -> str:
@@ -77,7 +78,7 @@ def _table(rows: Iterable[str]) -> str:
     return f'<table style="border-collapse:collapse;border:0;margin:0;font-size:12px">{"".join(rows)}</table>'
 
 
-def _rows(held: Iterable[Held], depth: int = 0) -> Iterable[str]:
+def _rows(held: Iterable[ScopeVariable], depth: int = 0) -> Iterable[str]:
     """A row a variable, and one for each part of those that have parts."""
     for h in held:
         name = f'<span style="padding-left:{1.3 * depth:.1f}em">{_piece(h.name, "dim" if depth else "name")}</span>'

@@ -65,7 +65,7 @@ class TensorSummary:
 
 
 @dataclass(frozen=True, slots=True)
-class Held:
+class ScopeVariable:
     """What a scope holds under one name.
 
     Args:
@@ -80,7 +80,7 @@ class Held:
     kind: str
     tensor: TensorSummary | None = None
     preview: Preview | None = None
-    parts: tuple[Held, ...] = ()
+    parts: tuple[ScopeVariable, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +96,7 @@ class ScopeRow:
     """
 
     title: str
-    held: tuple[Held, ...] = ()
+    held: tuple[ScopeVariable, ...] = ()
     kids: tuple[ScopeRow, ...] = field(default=())
     more: int = 0
     more_kids: int = 0

@@ -16,7 +16,7 @@ from fluidnb.values.reader import Reader
 from fluidnb.values.selected_rows import SelectedRows
 from fluidnb.values.tensor import LoDTensor, array_of
 from fluidnb.viz.base.styled_text import plural
-from fluidnb.viz.values.model import Held, ScopeRow, TensorSummary
+from fluidnb.viz.values.model import ScopeRow, ScopeVariable, TensorSummary
 from fluidnb.viz.values.preview import read_preview
 
 #: Elements looked at for statistics unless told otherwise; a larger tensor is looked at in even steps.
@@ -71,9 +71,9 @@ def read_scope(scope: Any, title: str = "scope", previews: bool = False, most: i
     Returns:
         The row, variables in the order of their names.
     """
-    names, inside = sorted(scope.vars), list(zip(scope.kids, kid_titles(scope.kids), strict=True))
+    names, inside = sorted(scope.vars), list(zip(scope.kids, child_titles(scope.kids), strict=True))
     end = most or None
-    held = tuple(read_held(name, scope.vars[name].value, previews) for name in names[:end])
+    held = tuple(read_variable(name, scope.vars[name].value, previews) for name in names[:end])
     kids = tuple(read_scope(kid, name, previews, most) for kid, name in inside[:end])
     return ScopeRow(title, held, kids, len(names) - len(held), len(inside) - len(kids))
 
@@ -99,11 +99,11 @@ def levels(value: Any, count: int = 32, high: int = 20) -> list[int | None]:
     return [round(v) if ok else None for v, ok in zip(scaled.tolist(), fine.tolist(), strict=True)]
 
 
-def kid_titles(kids: Sequence[Any]) -> list[str]:
+def child_titles(kids: Sequence[Any]) -> list[str]:
     """What scopes inside one scope are called.
 
     Example:
-        >>> kid_titles([fluid.Scope(), fluid.Scope()])
+        >>> child_titles([fluid.Scope(), fluid.Scope()])
         ['scope 0', 'scope 1']
     """
     times, seen = Counter(kid.block_index for kid in kids), Counter[int]()
@@ -117,33 +117,33 @@ def kid_titles(kids: Sequence[Any]) -> list[str]:
     return titles
 
 
-def read_held(name: str, value: Any, previews: bool = False, sample: int = _SAMPLE) -> Held:
+def read_variable(name: str, value: Any, previews: bool = False, sample: int = _SAMPLE) -> ScopeVariable:
     """What a variable holds.
 
     Example:
-        >>> read_held("x", LoDTensor(np.ones(2, "float32"))).tensor.values, read_held("y", None).kind
+        >>> read_variable("x", LoDTensor(np.ones(2, "float32"))).tensor.values, read_variable("y", None).kind
         ('[1, 1]', 'nothing yet')
     """
     if isinstance(value, LoDTensor):
-        return Held(
+        return ScopeVariable(
             name, "LoDTensor", read_tensor(value, name, sample), read_preview(array_of(value)) if previews else None
         )
     if isinstance(value, SelectedRows):
         kind = f"SelectedRows: {plural(len(value.rows_), 'row')} of {value.height_:,}"
-        rows = Held("rows", "LoDTensor", read_tensor(value.rows_, "rows"))
-        return Held(name, kind, parts=(rows, read_held("value", value.value, previews, sample)))
+        rows = ScopeVariable("rows", "LoDTensor", read_tensor(value.rows_, "rows"))
+        return ScopeVariable(name, kind, parts=(rows, read_variable("value", value.value, previews, sample)))
     if isinstance(value, LoDRankTable):
         ranked = [f"sequence {i} has {n}" for i, n in value.items()[:_FEW]]
-        return Held(name, "LoDRankTable: " + ", ".join([*ranked, *_more(len(value.items()))]))
+        return ScopeVariable(name, "LoDRankTable: " + ", ".join([*ranked, *_more(len(value.items()))]))
     if isinstance(value, list | tuple):
         if value and all(hasattr(v, "kids") for v in value):
-            return Held(name, plural(len(value), "step scope"))
-        parts = [read_held(f"[{i}]", v, previews, sample) for i, v in enumerate(value[:_FEW])]
-        parts += [Held(words, "") for words in _more(len(value))]
-        return Held(name, f"{type(value).__name__} of {len(value)}", parts=tuple(parts))
+            return ScopeVariable(name, plural(len(value), "step scope"))
+        parts = [read_variable(f"[{i}]", v, previews, sample) for i, v in enumerate(value[:_FEW])]
+        parts += [ScopeVariable(words, "") for words in _more(len(value))]
+        return ScopeVariable(name, f"{type(value).__name__} of {len(value)}", parts=tuple(parts))
     if isinstance(value, Reader):
-        return Held(name, repr(value))
-    return Held(name, "nothing yet" if value is None else type(value).__name__)
+        return ScopeVariable(name, repr(value))
+    return ScopeVariable(name, "nothing yet" if value is None else type(value).__name__)
 
 
 def _more(count: int) -> list[str]:

@@ -6,11 +6,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from fluidnb.viz.values.reader import kid_titles
+from fluidnb.viz.values.reader import child_titles
 
 
 @dataclass(frozen=True, slots=True)
-class Branch:
+class ScopeNode:
     """A scope in outline.
 
     Args:
@@ -21,16 +21,16 @@ class Branch:
 
     Example:
         >>> scope = fluid.Scope(); made = scope.var("x"), scope.new_scope().var("y")
-        >>> [(b.path, b.title, b.names) for b in read_outline(scope).each()]
+        >>> [(b.path, b.title, b.names) for b in read_scope_tree(scope).each()]
         [((), 'scope', ('x',)), ((0,), 'scope 0', ('y',))]
     """
 
     path: tuple[int, ...]
     title: str
     names: tuple[str, ...]
-    kids: tuple[Branch, ...] = ()
+    kids: tuple[ScopeNode, ...] = ()
 
-    def each(self) -> Iterator[Branch]:
+    def each(self) -> Iterator[ScopeNode]:
         """It, and all inside it, in the order in which they are drawn."""
         yield self
         for kid in self.kids:
@@ -42,16 +42,15 @@ class Branch:
         return sum(len(branch.names) for branch in self.each())
 
 
-def read_outline(scope: Any, title: str = "scope", path: tuple[int, ...] = ()) -> Branch:
+def read_scope_tree(scope: Any, title: str = "scope", path: tuple[int, ...] = ()) -> ScopeNode:
     """A scope and the scopes inside it in outline."""
     kids = list(scope.kids)
-    inside = enumerate(zip(kids, kid_titles(kids), strict=True))
-    return Branch(
-        path, title, tuple(sorted(scope.vars)), tuple(read_outline(kid, name, (*path, i)) for i, (kid, name) in inside)
-    )
+    inside = enumerate(zip(kids, child_titles(kids), strict=True))
+    children = tuple(read_scope_tree(kid, name, (*path, i)) for i, (kid, name) in inside)
+    return ScopeNode(path, title, tuple(sorted(scope.vars)), children)
 
 
-def held_at(scope: Any, path: tuple[int, ...], name: str) -> Any:
+def value_at(scope: Any, path: tuple[int, ...], name: str) -> Any:
     """What a variable of a scope inside holds now.
 
     Returns:
@@ -59,7 +58,7 @@ def held_at(scope: Any, path: tuple[int, ...], name: str) -> Any:
 
     Example:
         >>> scope = fluid.Scope(); scope.new_scope().var("y").value = 3
-        >>> held_at(scope, (0,), "y"), held_at(scope, (7,), "y")
+        >>> value_at(scope, (0,), "y"), value_at(scope, (7,), "y")
         (3, None)
     """
     for i in path:

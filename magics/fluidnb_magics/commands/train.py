@@ -15,7 +15,7 @@ from fluidnb.program import Program, Variable
 from fluidnb.viz import Gradients, gradient_lines, gradients_html
 from fluidnb.viz.lessons.backward.examples import find_loss
 from fluidnb.viz.time.progress_renderings import State
-from fluidnb.viz.time.training_runs import kept_html, kept_lines, overlaid
+from fluidnb.viz.time.training_runs import overlaid, training_runs_html, training_runs_lines
 from fluidnb_magics.arguments import evaluate, parse_argstring, positive, unquoted, variables
 from fluidnb_magics.display import show, width
 from fluidnb_magics.session.training import Reader, Run, Task, continued, parameters_of
@@ -74,7 +74,7 @@ def runs(bench: Workbench, line: str) -> None:
     if args.drop:
         bench.runs[:] = [run for run in bench.runs if run not in chosen]
         chosen = list(bench.runs)
-    show(bench.shell, kept_lines(chosen, width(bench.shell)), lambda: kept_html(chosen, args.smooth))
+    show(bench.shell, training_runs_lines(chosen, width(bench.shell)), lambda: training_runs_html(chosen, args.smooth))
 
 
 def find_runs(bench: Workbench, words: list[str]) -> list[Run]:

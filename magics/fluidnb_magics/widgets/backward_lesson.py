@@ -13,7 +13,7 @@ from fluidnb.viz.base.styled_text import Line
 from fluidnb.viz.lessons.backward.examples import EXAMPLES
 from fluidnb.viz.lessons.backward.model import BackwardLesson, read_backward_example, read_backward_lesson
 from fluidnb.viz.lessons.backward.renderings import backward_lesson_html, backward_lesson_lines
-from fluidnb.viz.lessons.common import within
+from fluidnb.viz.lessons.common import nearest_step
 from fluidnb_magics.widgets.widget import Face, script, style
 
 #: How the lesson's own programs are called among those of the user.
@@ -89,7 +89,7 @@ class BackwardLessonFace(Face):
 
     def _show(self, lesson: BackwardLesson, step: int) -> None:
         self.lesson = lesson
-        step = within(step, len(lesson.steps))
+        step = nearest_step(step, len(lesson.steps))
         own = [OWN + name for name in EXAMPLES]
         theirs = [name for name, program in self._programs().items() if program.desc.blocks[0].ops]
         self.shown = {

@@ -8,7 +8,7 @@ from typing import Any
 import traitlets
 
 from fluidnb.viz.base.styled_text import Line
-from fluidnb.viz.lessons.common import within
+from fluidnb.viz.lessons.common import nearest_step
 from fluidnb.viz.lessons.lod.model import parse_lengths, read_lod_lesson
 from fluidnb.viz.lessons.lod.renderings import lod_lesson_html, lod_lesson_lines
 from fluidnb_magics.widgets.widget import Face, script, style
@@ -77,7 +77,7 @@ class LodLessonFace(Face):
 
     def _show(self, text: str, step: int) -> None:
         lesson = self.lesson
-        step = within(step, lesson.longest)
+        step = nearest_step(step, lesson.longest)
         self.shown = {
             "text": text, "step": step, "steps": lesson.longest, "level": lesson.level, "levels": len(lesson.offsets),
             "picture": lod_lesson_html(lesson, step),

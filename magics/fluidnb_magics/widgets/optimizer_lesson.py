@@ -9,7 +9,7 @@ import traitlets
 
 from fluidnb.viz.base.curves import PALETTE
 from fluidnb.viz.base.styled_text import Line
-from fluidnb.viz.lessons.common import within
+from fluidnb.viz.lessons.common import nearest_step
 from fluidnb.viz.lessons.optimizer.choices import DECAYS, OPTIMIZERS, SCHEDULES, SURFACES
 from fluidnb.viz.lessons.optimizer.model import Choice, parse_choice, read_optimizer_lesson
 from fluidnb.viz.lessons.optimizer.renderings import optimizer_lesson_html, optimizer_lesson_lines
@@ -108,7 +108,7 @@ class OptimizerLessonFace(Face):
         Args:
             index: which one.
         """
-        self._focus = within(index, len(self.lesson.tracks))
+        self._focus = nearest_step(index, len(self.lesson.tracks))
         self._show(self.shown["step"])
 
     def do_go(self, step: int) -> None:
@@ -124,13 +124,13 @@ class OptimizerLessonFace(Face):
 
     def _read(self, surface: str, choices: Sequence[Choice], steps: int, step: int, focus: int | None = None) -> None:
         self.lesson = read_optimizer_lesson(surface, choices, steps)
-        self._focus = within(self._focus if focus is None else focus, len(choices))
+        self._focus = nearest_step(self._focus if focus is None else focus, len(choices))
         self._show(step)
         self.renew_still()
 
     def _show(self, step: int) -> None:
         lesson = self.lesson
-        step = within(step, lesson.steps + 1)
+        step = nearest_step(step, lesson.steps + 1)
         self.shown = {
             "surface": lesson.surface, "steps": lesson.steps, "step": step, "focus": self._focus,
             "choices": [

@@ -15,9 +15,9 @@ from fluidnb.debug.walker import Walker
 from fluidnb.viz.base.html import lines_html
 from fluidnb.viz.base.styled_text import Line
 from fluidnb.viz.session.html import session_html
-from fluidnb.viz.session.panel_model import Stand, read_stand, read_stops
+from fluidnb.viz.session.panel_model import SessionPosition, read_breakpoints, read_position
 from fluidnb.viz.session.panel_text import below_lines, panel_lines
-from fluidnb.viz.session.panel_values import Window, read_lines, read_opened, read_window
+from fluidnb.viz.session.panel_values import Window, read_details, read_lines, read_window
 from fluidnb.viz.values.tensor_window import View
 from fluidnb_magics.session.change_notifier import Changes
 from fluidnb_magics.widgets.panel_listing import PanelListing
@@ -198,7 +198,7 @@ class Panel(Moves, Face):
         elif self._asleep:
             return
         elif snapshot.state == "idle":
-            self._tell(stand=asdict(Stand(snapshot.state, snapshot.reason)))
+            self._tell(stand=asdict(SessionPosition(snapshot.state, snapshot.reason)))
             self._tell_settings(None)
         else:
             self.session.do("call", self._read)
@@ -206,7 +206,7 @@ class Panel(Moves, Face):
     def _read(self, walker: Walker) -> None:
         """Read what is shown, in the session's thread."""
         snapshot = walker.snapshot
-        stand = read_stand(walker, snapshot)
+        stand = read_position(walker, snapshot)
         if snapshot.state == "running":
             self._tell(stand=asdict(stand))
             return
@@ -220,7 +220,7 @@ class Panel(Moves, Face):
                 "wrote": [asdict(line) for line in read_lines(walker, stand.wrote)],
                 "reads": [asdict(line) for line in read_lines(walker, stand.reads)],
             }
-            opened = read_opened(walker, self._name, self._frame, self._view) if self._name else None
+            opened = read_details(walker, self._name, self._frame, self._view) if self._name else None
             self.opened = None if opened is None else asdict(opened)
             self.stand = asdict(stand)
         self._renew_soon()
@@ -252,7 +252,7 @@ class Panel(Moves, Face):
         self._tell(listing=program.text, note=program.note, ended=self.session.snapshot.closed)
 
     def _tell_settings(self, plan: Any) -> None:
-        stops = [asdict(stop) for stop in read_stops(self.session.breakpoints, plan)]
+        stops = [asdict(stop) for stop in read_breakpoints(self.session.breakpoints, plan)]
         self._tell(stops=stops, watches=[list(row) for row in self.session.snapshot.watches])
 
     def _tell(self, **traits: Any) -> None:

@@ -17,12 +17,12 @@ from fluidnb.values.tensor import array_of
 from fluidnb.viz.base.curves import Curve
 from fluidnb.viz.base.styled_text import Line, plural
 from fluidnb.viz.memory.growth import held_bytes
-from fluidnb.viz.values.history import Tracked
+from fluidnb.viz.values.history import ValueHistories
 from fluidnb.viz.values.html import scope_html
-from fluidnb.viz.values.model import Held
+from fluidnb.viz.values.model import ScopeVariable
 from fluidnb.viz.values.preview_html import lod_html, preview_url
-from fluidnb.viz.values.reader import levels, read_held, read_scope
-from fluidnb.viz.values.scope_tree import Branch, held_at, read_outline
+from fluidnb.viz.values.reader import levels, read_scope, read_variable
+from fluidnb.viz.values.scope_tree import ScopeNode, read_scope_tree, value_at
 from fluidnb.viz.values.tensor_window import View, plane_image, plane_picture, read_page
 from fluidnb.viz.values.text import scope_lines
 from fluidnb_magics.session.selection import Chosen
@@ -70,7 +70,7 @@ class ScopeExplorer(Live):
     def __init__(self, bench: Workbench, scope: Scope, opened: str | None = None) -> None:
         self._scope = weakref.ref(scope)
         self._program: weakref.ref[Program] | None = None
-        self._tracked, self._updates, self._told_runs = Tracked(), 0, -1
+        self._tracked, self._updates, self._told_runs = ValueHistories(), 0, -1
         self._bytes, self._count = Curve("bytes"), Curve("variables")
         self._keys: list[str] = []
         self._open: tuple[str, int] | None = None if opened is None else (_key((), opened), -1)
@@ -156,7 +156,7 @@ class ScopeExplorer(Live):
         self._updates += 1
         if not self._keys:
             self._keys = [_key((), name) for name in sorted(scope.vars)[:_FIRST]]
-        outline = _outline(read_outline(scope, _TITLE))
+        outline = _outline(read_scope_tree(scope, _TITLE))
         if outline != self.outline:
             self.push(outline=outline)
         if self.runs != self._told_runs:
@@ -183,12 +183,12 @@ class ScopeExplorer(Live):
         scope = self._scope()
         if scope is None:
             return
-        found = {key: self._row(held_at(scope, *_place(key)), key) for key in self._keys}
+        found = {key: self._row(value_at(scope, *_place(key)), key) for key in self._keys}
         self._tracked.keep([*self._keys, *([self._open[0], self._open] if self._open else [])])
         self.push(rows={"update": self._updates, "rows": found})
 
     def _row(self, value: Any, key: str) -> dict[str, Any]:
-        held = read_held(_place(key)[1], value, sample=_SAMPLE)
+        held = read_variable(_place(key)[1], value, sample=_SAMPLE)
         row = _facts(held)
         row["changed"] = self._tracked.add(key, value, self._updates, self.runs, held.tensor)
         row["line"] = levels(value)
@@ -202,9 +202,9 @@ class ScopeExplorer(Live):
             return
         key, part = self._open
         path, name = _place(key)
-        whole = held_at(scope, path, name)
+        whole = value_at(scope, path, name)
         value, parts = _part(whole, part)
-        held = read_held(name, value)
+        held = read_variable(name, value)
         found: dict[str, Any] = {"key": key, "name": name, "part": part, "parts": parts, "update": self._updates}
         found |= {"scope": _title(self.outline, path), **_facts(held), "gone": whole is None}
         found["changed"] = self._tracked.add(self._open, value, self._updates, self.runs, held.tensor)
@@ -254,7 +254,7 @@ def _place(key: str) -> tuple[tuple[int, ...], str]:
     return tuple(int(i) for i in path.split(".") if i), name
 
 
-def _outline(branch: Branch) -> dict[str, Any]:
+def _outline(branch: ScopeNode) -> dict[str, Any]:
     return {"title": branch.title, "names": list(branch.names), "kids": [_outline(kid) for kid in branch.kids]}
 
 
@@ -268,7 +268,7 @@ def _title(outline: dict[str, Any], path: Sequence[int]) -> str:
     return " › ".join(titles)
 
 
-def _facts(held: Held) -> dict[str, Any]:
+def _facts(held: ScopeVariable) -> dict[str, Any]:
     """What is said of a value in one row."""
     tensor = held.tensor
     if tensor is None:

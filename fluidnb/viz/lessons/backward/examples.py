@@ -12,7 +12,7 @@ from fluidnb.program import OpRole, Program, Variable
 from fluidnb.program.op_roles import role_of
 from fluidnb.values import dtypes
 from fluidnb.values.dtypes import VarType
-from fluidnb.viz.lessons.common import apart
+from fluidnb.viz.lessons.common import isolated_programs
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +85,7 @@ def example(name: str) -> tuple[Program, Variable]:
         >>> [op.type for op in program.global_block().ops][:3], loss.name
         (['mul', 'tanh', 'square'], 'loss')
     """
-    with apart() as (main, _):
+    with isolated_programs() as (main, _):
         return main, EXAMPLES[name].build()
 
 

@@ -8,7 +8,7 @@ from fluidnb.viz.base.html import wrapped_html
 from fluidnb.viz.base.styled_text import Line, wrapped
 from fluidnb.viz.lessons.backward.model import BackwardLesson, BackwardStep, GradientRow
 from fluidnb.viz.lessons.backward.svg import backward_svg
-from fluidnb.viz.lessons.common import caption, within
+from fluidnb.viz.lessons.common import caption, nearest_step
 from fluidnb.viz.program.model import OpRow
 
 #: What each thing is, in words.
@@ -49,7 +49,7 @@ def backward_lesson_lines(lesson: BackwardLesson, steps: Sequence[int] | None = 
     words = f"  {lesson.words}" if lesson.words else ""
     lines: list[Line] = [[(f"backward of {lesson.title}", "bold"), (f"  from {lesson.loss}.{words}", "dim")]]
     last = len(lesson.steps) - 1
-    for i in range(last + 1) if steps is None else [within(step, last + 1) for step in steps]:
+    for i in range(last + 1) if steps is None else [nearest_step(step, last + 1) for step in steps]:
         op = lesson.op(lesson.steps[i].at)
         head: Line = [(f"step {i} of 0 to {last}", "bold")]
         if op is not None:
@@ -61,7 +61,7 @@ def backward_lesson_lines(lesson: BackwardLesson, steps: Sequence[int] | None = 
 
 def backward_lesson_html(lesson: BackwardLesson, step: int = 0) -> str:
     """The HTML face: both listings as they stand at a step, and the step in words."""
-    step = within(step, len(lesson.steps))
+    step = nearest_step(step, len(lesson.steps))
     head: list[Line] = [[(f"step {step}", "bold")], *step_lines(lesson, step)]
     words = "".join(caption(term, text) for term, text in WORDS.items())
     about = f'<div style="margin-bottom:4px">{caption(lesson.title, lesson.words)}</div>'

@@ -20,7 +20,7 @@ from fluidnb.runtime import Executor, Scope
 from fluidnb.values import CPUPlace
 from fluidnb.values.create import create_lod_tensor
 from fluidnb.values.lod import Offsets, to_absolute
-from fluidnb.viz.lessons.common import apart
+from fluidnb.viz.lessons.common import isolated_programs
 
 #: Rows of a batch that a picture can show one by one.
 MOST_ROWS = 120
@@ -123,7 +123,7 @@ def read_lod_lesson(lengths: Sequence[Sequence[int]], level: int = 0) -> LodLess
         (((0, 1, 4),), ((1, 3), (0, 1)), [((1,), (0,)), ((2,),), ((3,),)])
     """
     levels = [list(each) for each in lengths]
-    with apart() as (main, _):
+    with isolated_programs() as (main, _):
         rows = max(sum(levels[-1]), 0) if levels else 0
         if rows > MOST_ROWS:
             raise OpValueError(

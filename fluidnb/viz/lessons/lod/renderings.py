@@ -10,7 +10,7 @@ from fluidnb.viz.base.curves import PALETTE
 from fluidnb.viz.base.html import pieces_html, table_html
 from fluidnb.viz.base.styled_text import Line, columns, plural, wrapped
 from fluidnb.viz.base.svg import FONT
-from fluidnb.viz.lessons.common import caption, within
+from fluidnb.viz.lessons.common import caption, nearest_step
 from fluidnb.viz.lessons.lod.model import LodLesson
 
 #: What each thing is, in words.
@@ -49,7 +49,7 @@ def lod_lesson_lines(lesson: LodLesson, step: int | None = None, width: int = 0)
     lines += [[], [("rank table", "bold"), (f"  lengths, longest first: {table}", "")], [(WORDS["rank table"], "dim")]]
     lines += [[], [("batch of a step", "bold"), (f"  {plural(lesson.longest, 'step')}", "")]]
     lines += [[(WORDS["batch of a step"], "dim")], [(WORDS["memory"], "dim")]]
-    chosen = range(lesson.longest) if step is None else [within(step, lesson.longest)]
+    chosen = range(lesson.longest) if step is None else [nearest_step(step, lesson.longest)]
     lines += columns(_steps(lesson, chosen))
     lines += [[], [("back again", "bold"), (f"  rows {_spaced(lesson.back)}", "")], [(WORDS["back again"], "dim")]]
     return wrapped(lines, width)
@@ -57,7 +57,7 @@ def lod_lesson_lines(lesson: LodLesson, step: int | None = None, width: int = 0)
 
 def lod_lesson_html(lesson: LodLesson, step: int = 0) -> str:
     """The HTML face: the batch and one step of it as a picture, tables, and a sentence about each."""
-    step = within(step, lesson.longest)
+    step = nearest_step(step, lesson.longest)
     now = pieces_html(_sentence(lesson, step))
     ranks: list[list[Line]] = [
         [[(str(place), "dim")], [(str(index), "name")], [(str(length), "")]]
@@ -85,7 +85,7 @@ def lod_lesson_svg(lesson: LodLesson, step: int = 0) -> str:
         >>> svg.count('class="row now"'), svg.count('class="part now"'), svg.count('class="memory over"')
         (1, 1, 1)
     """
-    return _Drawing(lesson, within(step, lesson.longest)).svg()
+    return _Drawing(lesson, nearest_step(step, lesson.longest)).svg()
 
 
 class _Drawing:

@@ -16,7 +16,7 @@ from fluidnb.initializer import NumpyArrayInitializer
 from fluidnb.param_attr import ParamAttr
 from fluidnb.program import Variable
 from fluidnb.runtime import Executor, Scope
-from fluidnb.viz.lessons.common import apart
+from fluidnb.viz.lessons.common import isolated_programs
 from fluidnb.viz.lessons.optimizer.choices import DECAYS, OPTIMIZERS, SCHEDULES, SURFACES, Surface
 from fluidnb.viz.program.model import OpRow
 from fluidnb.viz.program.reader import read_program
@@ -170,7 +170,7 @@ def heights(surface: str, points: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
         >>> heights("bowl", np.array([[2.0, 1.0]], "float32"))
         array([1.2], dtype=float32)
     """
-    with apart() as (main, _):
+    with isolated_programs() as (main, _):
         out = _height(SURFACES[surface], layers.data("point", [2]))
         [found] = Executor().run(main, feed={"point": points}, fetch_list=[out], scope=Scope())
     flat: np.ndarray[Any, Any] = found[:, 0]
@@ -186,7 +186,7 @@ def _track(surface: str, choice: Choice, steps: int) -> Track:
         ("penalty", choice.decay, DECAYS),
     ):  # fmt: skip
         _known(what, name, known)
-    with apart() as (main, startup):
+    with isolated_programs() as (main, startup):
         main.random_seed = startup.random_seed = 7  # of the noise, so that all optimizers meet the same
         first = NumpyArrayInitializer(np.array([shape.start], "float32"))
         point = layers.create_parameter([1, 2], "float32", name="w", attr=ParamAttr(name="w", initializer=first))

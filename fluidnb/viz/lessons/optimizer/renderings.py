@@ -9,7 +9,7 @@ from fluidnb.viz.base.curves import PALETTE, Curve, bars
 from fluidnb.viz.base.curves_svg import curves_svg
 from fluidnb.viz.base.html import cells_html, pieces_html, wrapped_html
 from fluidnb.viz.base.styled_text import Line, columns, plural, wrapped
-from fluidnb.viz.lessons.common import caption, within
+from fluidnb.viz.lessons.common import caption, nearest_step
 from fluidnb.viz.lessons.optimizer.choices import DECAYS, OPTIMIZERS, SCHEDULES, SURFACES
 from fluidnb.viz.lessons.optimizer.map_svg import optimizer_map_svg
 from fluidnb.viz.lessons.optimizer.model import OptimizerLesson, Track
@@ -39,7 +39,7 @@ def optimizer_lesson_lines(lesson: OptimizerLesson, step: int = -1, width: int =
         after 4 steps  height                  at
         SGD 0.5        █▂▁▁▁   3.442 → 0.5851  (-3.421, 0)
     """
-    step, surface = within(step, lesson.steps + 1), SURFACES[lesson.surface]
+    step, surface = nearest_step(step, lesson.steps + 1), SURFACES[lesson.surface]
     lines: list[Line] = [[(lesson.surface, "bold"), (f"  {surface.words}", "dim")], []]
     rows: list[list[Line]] = [
         [[(f"after {plural(step, 'step')}", "bold")], [("height", "dim")], [], [("at", "dim")], []]
@@ -62,7 +62,7 @@ def optimizer_lesson_html(lesson: OptimizerLesson, step: int = -1, focus: int = 
     Args:
         step: how many steps have been taken; -1 for all.
     """
-    step, focus = within(step, lesson.steps + 1), within(focus, len(lesson.tracks))
+    step, focus = nearest_step(step, lesson.steps + 1), nearest_step(focus, len(lesson.tracks))
     track = lesson.tracks[focus]
     curves = [_curve(t, lesson.steps) for t in lesson.tracks]
     about = _about(track, step)
