@@ -492,7 +492,7 @@ class Signature:
             )  # fmt: skip
         raise ArgumentError(
             f"{name} of {self.name(args)} must be {kind.one}.", expected=kind.one, received=shown(value),
-            hint=self._hint(name, kind, value, args),
+            hint=self._hint(name, kind, value, args), argument=name,
         )  # fmt: skip
 
     def _hint(self, name: str, kind: Kind, value: Any, args: tuple[Any, ...]) -> str:

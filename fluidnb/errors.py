@@ -26,6 +26,7 @@ class FluidError(Exception):
         received: what came instead.
         hint: what to do next.
         batch: drawings of sequences, a line each.
+        argument: the argument of the layer or function that is wrong.
 
     Example:
         >>> e = FluidError("X is too wide.", op="op 0 (mul) in block 0", slots=[("X", "x", "float32", (-1, 13))],
@@ -51,6 +52,7 @@ class FluidError(Exception):
         received: object = None,
         hint: str | None = None,
         batch: Iterable[str] = (),
+        argument: str | None = None,
     ) -> None:
         self.summary = summary
         self.op = op
@@ -65,6 +67,7 @@ class FluidError(Exception):
         self.received = received
         self.hint = hint or None
         self.batch = list(batch)
+        self.argument = argument
         super().__init__(summary)
 
     @property

@@ -190,6 +190,7 @@ class LayerHelper(LayerHelperBase):
                 slots=[("input", input_var.name, dtypes.dtype_name(input_var.dtype), input_var.shape)],
                 expected=f"for example {', '.join(known)}", received=repr(act),
                 hint=near(act_type, known) or "an activation is an operator with one input X and an output Out.",
+                argument="act",
             )  # fmt: skip
         out = self.create_tmp_variable(input_var.dtype)
         self.append_op(type=act_type, inputs={"X": [input_var]}, outputs={"Out": [out]}, attrs=attrs)

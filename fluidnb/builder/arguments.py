@@ -12,9 +12,9 @@ from typing import Annotated, Any, get_args, get_origin
 
 from fluidnb.errors import FluidError, OpTypeError
 from fluidnb.expressions import tree_of
-from fluidnb.op import get_op, has_op
+from fluidnb.op import InputSpec, OpDef, Slot, get_op, has_op
 from fluidnb.op.attr import REQUIRED, Attr
-from fluidnb.op.define import Slot
+from fluidnb.op.input_spec import declared
 from fluidnb.program import Variable
 from fluidnb.values import dtypes
 
@@ -44,6 +44,7 @@ class Argument:
         choices: texts that fit; others may fit too.
         takes_variable: whether a variable may stand for the value.
         rule: the operator's own rule about it, or None.
+        specs: the values that it takes, where it is an input; none for any value.
 
     Example:
         >>> size = Argument("size", "int", "number of output features", True)
@@ -59,6 +60,7 @@ class Argument:
     choices: tuple[str, ...] = ()
     takes_variable: bool = False
     rule: Attr | None = None
+    specs: tuple[InputSpec, ...] = ()
 
     @property
     def is_input(self) -> bool:
@@ -153,7 +155,8 @@ def arguments_of(function: Any, owner: str, skip: tuple[str, ...] = ()) -> Itera
 
     Args:
         function: a layer, or the class of an optimizer.
-        owner: its name; an operator of that name knows rules about attributes.
+        owner: its name; slots and attributes of the operator of that name describe arguments of the same names, where
+            `fluidnb.op.takes` does not name others.
         skip: arguments to pass over.
 
     Yields:
@@ -164,7 +167,7 @@ def arguments_of(function: Any, owner: str, skip: tuple[str, ...] = ()) -> Itera
         [('input', 'variable'), ('label', 'variable'), ('soft_label', 'bool')]
     """
     docs = argument_docs(inspect.getdoc(function) or "")
-    rules = get_op(owner).attrs if has_op(owner) else {}
+    own, definition = declared(function), get_op(owner) if has_op(owner) else None
     named = getattr(inspect.unwrap(function), "__globals__", {})
     for parameter in inspect.signature(function).parameters.values():
         if parameter.name in skip or parameter.kind is parameter.VAR_KEYWORD:
@@ -173,11 +176,14 @@ def arguments_of(function: Any, owner: str, skip: tuple[str, ...] = ()) -> Itera
         required = parameter.default is parameter.empty
         doc = docs.get(parameter.name, "")
         kind = _kind(parameter.name, parts)
-        rule = rules.get(parameter.name)
+        said = own.get(parameter.name)
+        about = _slot_or_attr(definition, parameter.name) if said is None else _declaration(said)
+        rule = about if isinstance(about, Attr) else None
         yield Argument(
             parameter.name, kind, doc, required, None if required else parameter.default,
-            _choices(parameter.name, kind, doc, rule), "Variable" in parts,
-            rule if rule is not None and rule.kind == kind else None,
+            said if isinstance(said, tuple) else _choices(parameter.name, kind, rule), "Variable" in parts,
+            rule if rule is not None and rule.kind == kind and said is None else None,
+            about.specs if isinstance(about, Slot) else about if isinstance(about, tuple) else (),
         )  # fmt: skip
 
 
@@ -187,7 +193,7 @@ def slot_argument(slot: Slot) -> Argument:
     Args:
         slot: the slot.
     """
-    return Argument(slot.name, INPUTS[slot.duplicable], slot.doc, not slot.dispensable)
+    return Argument(slot.name, INPUTS[slot.duplicable], slot.doc, not slot.dispensable, specs=slot.specs)
 
 
 def attr_argument(name: str, attr: Attr) -> Argument:
@@ -254,15 +260,34 @@ def _kind(name: str, parts: list[str]) -> str:
     return _KINDS.get(rest[0], "value") if len(rest) == 1 else "value"
 
 
-def _choices(name: str, kind: str, doc: str, rule: Attr | None) -> tuple[str, ...]:
+def _slot_or_attr(definition: OpDef | None, name: str) -> Slot | Attr | None:
+    """The slot or the attribute of an operator that an argument is called after."""
+    if definition is None:
+        return None
+    slots = {slot.lower().replace("_", ""): slot for slot in definition.inputs}
+    found = slots.get(name.lower().replace("_", "")) or (slots.get("x") if name == "input" else None)
+    return definition.inputs[found] if found else definition.attrs.get(name)
+
+
+def _declaration(text: str | tuple[str, ...]) -> Slot | Attr | tuple[InputSpec, ...] | None:
+    """The slot, the attribute or the specifications that `takes` declares; None for the choices of a string."""
+    if isinstance(text, tuple):
+        return None
+    type, dot, name = text.partition(".")
+    if not dot:
+        return InputSpec.parse(text)
+    definition = get_op(type)
+    return definition.inputs[name] if name in definition.inputs else definition.attrs[name]
+
+
+def _choices(name: str, kind: str, rule: Attr | None) -> tuple[str, ...]:
     if name == "act":
         return _ACTIVATIONS
     if kind == "dtype":
         return _DTYPES
     if kind == "string" and rule is not None and rule.enum is not None:
         return tuple(map(str, rule.enum))
-    named = tuple(dict.fromkeys(re.findall(r"``\"(\w+)\"``", doc))) if kind == "string" else ()
-    return named if len(named) > 1 else ()
+    return ()
 
 
 def _calls(text: str, kind: str) -> bool:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -14,7 +13,11 @@ from fluidnb.program.stale_handles import is_live
 from fluidnb.viz.program.model import VarRow
 from fluidnb.viz.program.reader import read_var
 
-_INTS = ("int64", "int32", "int16", "int8", "uint8")
+#: kind of a variable that is no tensor -> its name in specifications of inputs
+_CONTAINERS = {
+    "lod_tensor_array": "array", "lod_rank_table": "table", "reader": "reader", "selected_rows": "rows",
+    "feed_minibatch": "list", "fetch_list": "list",
+}  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,18 +76,19 @@ def in_reach(program: Program, block: int, names: Mapping[str, Any], hidden: Col
 def ordered(argument: Argument, candidates: Iterable[Candidate]) -> list[tuple[Candidate, bool]]:
     """The candidates for an input, and whether each looks as if it fits.
 
-    What a layer's docstring says of the input decides: dtype, number of axes, sequences. It only changes the order, for
-    the layer alone knows.
+    What the operator or the layer declares of the input decides: dtype, axes, LoD. It only changes the order, for the
+    layer itself refuses what it cannot take.
 
     Args:
         argument: the input.
         candidates: the variables in reach.
 
     Returns:
-        Those that fit first.
+        Those that fit first, in the order of the declared kinds.
     """
-    rows = [(candidate, fits(argument, candidate)) for candidate in candidates]
-    return sorted(rows, key=lambda row: not row[1])
+    rows = [(candidate, _kind_index(argument, candidate)) for candidate in candidates]
+    rows.sort(key=lambda row: len(argument.specs) + 1 if row[1] is None else row[1])
+    return [(candidate, index is not None) for candidate, index in rows]
 
 
 def fits(argument: Argument, candidate: Candidate) -> bool:
@@ -95,23 +99,26 @@ def fits(argument: Argument, candidate: Candidate) -> bool:
         candidate: the variable.
 
     Returns:
-        False when its dtype, its number of axes or its LoD is not what the docstring says.
+        False when its dtype, its number of axes or its LoD is none of those that are declared.
     """
-    doc, row = argument.doc, candidate.row
-    if row.shape is None:
-        return "array" in doc or argument.name in ("table", "rank_table")
+    return _kind_index(argument, candidate) is not None
+
+
+def _kind_index(argument: Argument, candidate: Candidate) -> int | None:
+    """The index of the first declared kind that a variable is; None where it is none of them."""
+    row = candidate.row
+    container = _CONTAINERS.get(row.kind)
     if argument.name == "loss":
         made_by = candidate.made_by
-        return row.dtype.startswith("float") and row.shape in ((1,), ()) and has_op(made_by) and has_grad(made_by)
-    wants_ints = re.search(r"\bint(32|64)\b|\bids\b|class numbers", doc.partition(";")[0]) is not None
-    takes_any = re.match(r"any (shape|dtype)|shape ", doc) is not None and "float" not in doc
-    if wants_ints != (row.dtype in _INTS) and not (takes_any and not wants_ints):
-        return False
-    axes = re.search(r"\[([^\]]*)\]", doc)
-    if axes and "…" not in axes[1] and ", or" not in doc.partition(".")[0]:
-        if len(row.shape) != 1 + axes[1].count(","):
-            return False
-    return "equences" not in doc.partition(".")[0] or "without" in doc or row.lod_level > 0
+        is_number = row.dtype.startswith("float") and row.shape in ((1,), ())
+        return 0 if is_number and has_op(made_by) and has_grad(made_by) else None
+    if container or row.shape is None:
+        return next((i for i, spec in enumerate(argument.specs) if spec.dtype == container), None)
+    rank = len(row.shape)
+    for i, spec in enumerate(argument.specs):
+        if spec.fits(row.dtype, rank, row.lod_level):
+            return i
+    return None if argument.specs else 0
 
 
 def _blocks(program: Program, index: int) -> list[int]:

@@ -9,6 +9,7 @@ from fluidnb.layer_helper import LayerHelper
 from fluidnb.layers.one_op import one_op
 from fluidnb.layers.pool import Sizes
 from fluidnb.layers.windows import check_image, per_axis
+from fluidnb.op import takes
 from fluidnb.program import Variable
 from fluidnb.program import layer_calls as naming
 
@@ -16,6 +17,7 @@ __all__ = ["adaptive_pool2d", "adaptive_pool3d"]
 
 
 @naming.layer
+@takes(input="pool2d.X", pool_type=("max", "avg"))
 def adaptive_pool2d(
     input: Variable, pool_size: Sizes, pool_type: str = "max", require_index: bool = False, name: str | None = None
 ) -> Any:
@@ -50,6 +52,7 @@ def adaptive_pool2d(
 
 
 @naming.layer
+@takes(input="pool3d.X", pool_type=("max", "avg"))
 def adaptive_pool3d(
     input: Variable, pool_size: Sizes, pool_type: str = "max", require_index: bool = False, name: str | None = None
 ) -> Any:

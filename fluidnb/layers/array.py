@@ -8,6 +8,7 @@ from fluidnb.errors import FluidError, OpTypeError, OpValueError
 from fluidnb.layer_helper import LayerHelper
 from fluidnb.layers.one_op import check_variable
 from fluidnb.layers.several import several
+from fluidnb.op import takes
 from fluidnb.program import Variable
 from fluidnb.program import layer_calls as naming
 from fluidnb.values.dtypes import VarType, dtype_name
@@ -71,6 +72,7 @@ def _check_index(i: object, layer: str) -> None:
 
 
 @naming.layer
+@takes(i="write_to_array.I", array="array")
 def array_write(x: Variable, i: Variable, array: Variable | None = None) -> Variable:
     """Write a tensor into an array; the array grows as far as needed.
 
@@ -103,6 +105,7 @@ def array_write(x: Variable, i: Variable, array: Variable | None = None) -> Vari
 
 
 @naming.layer
+@takes(array="read_from_array.X", i="read_from_array.I")
 def array_read(array: Variable, i: Variable) -> Variable:
     """Read a tensor from an array.
 
@@ -132,6 +135,7 @@ def array_read(array: Variable, i: Variable) -> Variable:
 
 
 @naming.layer
+@takes(array="lod_array_length.X")
 def array_length(array: Variable) -> Variable:
     """Number of elements of an array.
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from fluidnb.initializer import Constant
 from fluidnb.layer_helper import LayerHelper
 from fluidnb.layers.one_op import check_variable
+from fluidnb.op import takes
 from fluidnb.program import Variable
 from fluidnb.program import layer_calls as naming
 
@@ -12,6 +13,7 @@ __all__ = ["auc"]
 
 
 @naming.layer
+@takes(input="auc.Predict")
 def auc(
     input: Variable,
     label: Variable,

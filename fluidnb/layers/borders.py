@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from fluidnb.layers.one_op import one_op
+from fluidnb.op import takes
 from fluidnb.program import Variable
 from fluidnb.program import layer_calls as naming
 
@@ -13,6 +14,7 @@ __all__ = ["pad2d"]
 
 
 @naming.layer
+@takes(input="float[n, c, h, w]")
 def pad2d(
     input: Variable,
     paddings: Sequence[int] | Variable = (0, 0, 0, 0),

@@ -8,6 +8,7 @@ from fluidnb.errors import OpValueError
 from fluidnb.initializer import Constant
 from fluidnb.layer_helper import LayerHelper
 from fluidnb.layers.one_op import check_variable, one_op
+from fluidnb.op import takes
 from fluidnb.param_attr import ParamAttr
 from fluidnb.program import Variable
 from fluidnb.program import layer_calls as naming
@@ -16,6 +17,7 @@ __all__ = ["continuous_value_model", "data_norm", "hash"]
 
 
 @naming.layer
+@takes(input="cvm.X", cvm="cvm.CVM")
 def continuous_value_model(input: Variable, cvm: Variable, use_cvm: bool = True) -> Variable:
     """Embeddings whose first two columns, counts of shows and clicks, become logarithms or go.
 
@@ -42,6 +44,7 @@ def continuous_value_model(input: Variable, cvm: Variable, use_cvm: bool = True)
 
 
 @naming.layer
+@takes(data_layout=("NCHW", "NHWC"))
 def data_norm(
     input: Variable,
     act: Any = None,

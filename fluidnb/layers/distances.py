@@ -10,6 +10,7 @@ from fluidnb.layers.one_op import check_variable, one_op
 from fluidnb.layers.reduce import reduce_mean, reduce_sum
 from fluidnb.layers.search import one_hot
 from fluidnb.layers.several import several
+from fluidnb.op import takes
 from fluidnb.program import Variable
 from fluidnb.program import layer_calls as naming
 
@@ -20,6 +21,7 @@ __all__ = [
 
 
 @naming.layer
+@takes(label="huber_loss.Y")
 def huber_loss(input: Variable, label: Variable, delta: float) -> Variable:
     """Half the squared difference where it is small, a line where it is large.
 
@@ -42,6 +44,12 @@ def huber_loss(input: Variable, label: Variable, delta: float) -> Variable:
 
 
 @naming.layer
+@takes(
+    x="smooth_l1_loss.X",
+    y="smooth_l1_loss.Y",
+    inside_weight="smooth_l1_loss.InsideWeight",
+    outside_weight="smooth_l1_loss.OutsideWeight",
+)
 def smooth_l1(
     x: Variable,
     y: Variable,
@@ -77,6 +85,7 @@ def smooth_l1(
 
 
 @naming.layer
+@takes(input="log_loss.Predicted", label="log_loss.Labels")
 def log_loss(input: Variable, label: Variable, epsilon: float = 0.0001, name: str | None = None) -> Variable:
     """Negative logarithm of the probability of what was the case.
 
@@ -146,6 +155,7 @@ def rank_loss(label: Variable, left: Variable, right: Variable, name: str | None
 
 
 @naming.layer
+@takes(left="margin_rank_loss.X1", right="margin_rank_loss.X2")
 def margin_rank_loss(
     label: Variable, left: Variable, right: Variable, margin: float = 0.1, name: str | None = None
 ) -> Variable:
@@ -193,6 +203,7 @@ def bpr_loss(input: Variable, label: Variable, name: str | None = None) -> Varia
 
 
 @naming.layer
+@takes(input="float[N, …, classes]", label="int64[N, …, 1]")
 def dice_loss(input: Variable, label: Variable, epsilon: float = 0.00001) -> Variable:
     """How little two sets overlap: 1 less twice what they share, over what they hold together.
 
@@ -218,6 +229,7 @@ def dice_loss(input: Variable, label: Variable, epsilon: float = 0.00001) -> Var
 
 
 @naming.layer
+@takes(label="label_smooth.X")
 def label_smooth(
     label: Variable,
     prior_dist: Variable | None = None,

@@ -8,6 +8,7 @@ from typing import Any
 from fluidnb.errors import OpValueError
 from fluidnb.layer_helper import LayerHelper
 from fluidnb.layers.one_op import check_variable
+from fluidnb.op import takes
 from fluidnb.param_attr import ParamAttrLike
 from fluidnb.program import Variable
 from fluidnb.program import layer_calls as naming
@@ -16,6 +17,7 @@ __all__ = ["embedding"]
 
 
 @naming.layer
+@takes(input="lookup_table.Ids")
 def embedding(
     input: Variable,
     size: Sequence[int],

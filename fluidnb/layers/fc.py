@@ -7,7 +7,7 @@ from typing import Any
 
 from fluidnb.errors import Operand, OpValueError
 from fluidnb.layer_helper import LayerHelper
-from fluidnb.op import product
+from fluidnb.op import product, takes
 from fluidnb.param_attr import ParamAttrLike
 from fluidnb.program import Variable
 from fluidnb.program import layer_calls as naming
@@ -20,6 +20,7 @@ def operands(variables: Sequence[Variable]) -> list[Operand]:
 
 
 @naming.layer
+@takes(input="mul.X")
 def fc(
     input: Variable | Sequence[Variable],
     size: int,
@@ -62,7 +63,7 @@ def fc(
     if int(size) <= 0:
         raise OpValueError(
             "fc needs at least one output feature.", slots=operands(helper.multiple_input()), expected="size > 0",
-            received=f"size = {size}", hint="size is the number of output features.",
+            received=f"size = {size}", hint="size is the number of output features.", argument="size",
         )  # fmt: skip
     products = []
     for x, attr in helper.iter_inputs_and_params():

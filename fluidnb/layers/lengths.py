@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from fluidnb.layers.one_op import check_variable, one_op
 from fluidnb.layers.several import several
+from fluidnb.op import takes
 from fluidnb.program import Variable
 from fluidnb.program import layer_calls as naming
 
@@ -34,6 +35,7 @@ def cos_sim(X: Variable, Y: Variable) -> Variable:
 
 
 @naming.layer
+@takes(x="float")
 def l2_normalize(x: Variable, axis: int | None, epsilon: float = 1e-12, name: str | None = None) -> Variable:
     """Vectors made to have length 1.
 

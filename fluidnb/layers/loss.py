@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from fluidnb.layers.one_op import one_op
+from fluidnb.op import takes
 from fluidnb.program import Variable
 from fluidnb.program import layer_calls as naming
 
@@ -30,6 +31,7 @@ def cross_entropy(input: Variable, label: Variable, soft_label: bool = False, ig
 
 
 @naming.layer
+@takes(input="float", label="float")
 def square_error_cost(input: Variable, label: Variable) -> Variable:
     """Squared difference of prediction and target, element by element: ``(input - label)²``.
 

@@ -17,6 +17,7 @@ from fluidnb.layers.sequence_filters import row_width
 from fluidnb.layers.several import several
 from fluidnb.layers.shape import reshape
 from fluidnb.layers.tensor import assign, cast
+from fluidnb.op import takes
 from fluidnb.program import Variable
 from fluidnb.program import layer_calls as naming
 
@@ -26,6 +27,7 @@ _SAMPLERS = {"uniform": 0, "log_uniform": 1, "custom_dist": 2}
 
 
 @naming.layer
+@takes(sampler=("uniform", "log_uniform", "custom_dist"))
 def nce(
     input: Variable,
     label: Variable,
@@ -104,6 +106,12 @@ def nce(
 
 
 @naming.layer
+@takes(
+    input="hierarchical_sigmoid.X",
+    label="hierarchical_sigmoid.Label",
+    path_table="hierarchical_sigmoid.PathTable",
+    path_code="hierarchical_sigmoid.PathCode",
+)
 def hsigmoid(
     input: Variable,
     label: Variable,
@@ -174,6 +182,12 @@ def hsigmoid(
 
 
 @naming.layer
+@takes(
+    logits="sample_logits.Logits",
+    label="sample_logits.Labels",
+    customized_samples="sample_logits.CustomizedSamples",
+    customized_probabilities="sample_logits.CustomizedProbabilities",
+)
 def sampled_softmax_with_cross_entropy(
     logits: Variable,
     label: Variable,

@@ -8,6 +8,7 @@ from typing import Any
 from fluidnb.layer_helper import LayerHelper
 from fluidnb.layers.one_op import check_variable, one_op
 from fluidnb.layers.several import several
+from fluidnb.op import takes
 from fluidnb.program import Variable
 from fluidnb.program import layer_calls as naming
 
@@ -20,6 +21,7 @@ def _given(**attrs: Any) -> dict[str, Any]:
 
 
 @naming.layer
+@takes(dist_matrix="bipartite_match.DistMat")
 def bipartite_match(
     dist_matrix: Variable, match_type: str | None = None, dist_threshold: float | None = None, name: str | None = None
 ) -> tuple[Variable, Variable]:
@@ -62,6 +64,7 @@ def bipartite_match(
 
 
 @naming.layer
+@takes(matched_indices="target_assign.MatchIndices", negative_indices="target_assign.NegIndices")
 def target_assign(
     input: Variable,
     matched_indices: Variable,
@@ -166,6 +169,7 @@ def multiclass_nms(
 
 
 @naming.layer
+@takes(ap_version=("integral", "11point"))
 def detection_map(
     detect_res: Variable,
     label: Variable,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from fluidnb.layer_helper import LayerHelper
 from fluidnb.layers.one_op import check_variable
+from fluidnb.op import takes
 from fluidnb.program import Variable
 from fluidnb.program import layer_calls as naming
 
@@ -11,6 +12,7 @@ __all__ = ["mean_iou"]
 
 
 @naming.layer
+@takes(input="mean_iou.Predictions", label="mean_iou.Labels")
 def mean_iou(input: Variable, label: Variable, num_classes: int) -> tuple[Variable, Variable, Variable]:
     """The mean over classes of intersection over union: correct elements among those of a class or taken for it.
 

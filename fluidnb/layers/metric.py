@@ -6,6 +6,7 @@ from typing import Any
 
 from fluidnb.layer_helper import LayerHelper
 from fluidnb.layers.one_op import check_variable
+from fluidnb.op import takes
 from fluidnb.program import Variable
 from fluidnb.program import layer_calls as naming
 
@@ -45,6 +46,7 @@ def _top_k(helper: LayerHelper, input: Variable, k: int | Variable) -> tuple[Var
 
 
 @naming.layer
+@takes(input="float[N, classes]", correct="int[1]", total="int[1]")
 def accuracy(
     input: Variable, label: Variable, k: int = 1, correct: Variable | None = None, total: Variable | None = None
 ) -> Variable:

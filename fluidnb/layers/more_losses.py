@@ -13,6 +13,7 @@ from fluidnb.layers.parts import expand
 from fluidnb.layers.reduce import reduce_mean, reduce_sum
 from fluidnb.layers.shape import reshape, transpose
 from fluidnb.layers.tensor import cast
+from fluidnb.op import takes
 from fluidnb.program import Variable
 from fluidnb.program import layer_calls as naming
 
@@ -46,6 +47,7 @@ def add_position_encoding(input: Variable, alpha: float, beta: float, name: str 
 
 
 @naming.layer
+@takes(x="fsp.X", y="fsp.Y")
 def fsp_matrix(x: Variable, y: Variable) -> Variable:
     """How the channels of two feature maps go together: the mean over the pixels of their products.
 
@@ -99,6 +101,7 @@ def teacher_student_sigmoid_loss(
 
 
 @naming.layer
+@takes(anchor="float[N, D]", positive="float[N, D]", labels="any[N]")
 def npair_loss(anchor: Variable, positive: Variable, labels: Variable, l2_reg: float = 0.002) -> Variable:
     """N-pair loss: cross entropy of the products of anchors and positives.
 

@@ -8,7 +8,7 @@ from fluidnb.errors import OpValueError
 from fluidnb.initializer import Constant, Normal
 from fluidnb.layer_helper import LayerHelper
 from fluidnb.layers.one_op import check_variable, one_op
-from fluidnb.op import product
+from fluidnb.op import product, takes
 from fluidnb.param_attr import ParamAttr, ParamAttrLike
 from fluidnb.program import Variable
 from fluidnb.program import layer_calls as naming
@@ -18,6 +18,7 @@ __all__ = ["batch_norm", "group_norm", "layer_norm", "spectral_norm"]
 
 
 @naming.layer
+@takes(data_layout=("NCHW", "NHWC"))
 def batch_norm(
     input: Variable,
     act: Any = None,
@@ -173,6 +174,7 @@ def layer_norm(
 
 
 @naming.layer
+@takes(data_layout=("NCHW", "NHWC"))
 def group_norm(
     input: Variable,
     groups: int,

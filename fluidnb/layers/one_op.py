@@ -95,4 +95,5 @@ def check_variable(value: object, argument: str, layer: str) -> None:
             f"{argument} of {layer} must be a Variable.", expected="a Variable",
             received=f"{value!r} ({type(value).__name__})",
             hint="layers.fill_constant() makes a variable that holds a number, layers.data() one to feed.",
+            argument=argument,
         )  # fmt: skip

@@ -10,6 +10,7 @@ from fluidnb.errors import OpValueError
 from fluidnb.layer_helper import LayerHelper
 from fluidnb.layers.one_op import check_variable, one_op
 from fluidnb.layers.tensor import fill_constant
+from fluidnb.op import takes
 from fluidnb.program import Variable
 from fluidnb.program import layer_calls as naming
 
@@ -275,6 +276,7 @@ def gather(input: Variable, index: Variable, overwrite: bool = True) -> Variable
 
 
 @naming.layer
+@takes(index="scatter.Ids")
 def scatter(
     input: Variable, index: Variable, updates: Variable, name: str | None = None, overwrite: bool = True
 ) -> Variable:
@@ -303,6 +305,7 @@ def scatter(
 
 
 @naming.layer
+@takes(index="multiplex.Ids")
 def multiplex(inputs: list[Variable] | tuple[Variable, ...], index: Variable) -> Variable:
     """Each row taken from one of several tensors.
 

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from fluidnb.errors import OpValueError, near
 from fluidnb.layers.one_op import one_op
 from fluidnb.layers.windows import check_image, check_switch, per_axis
+from fluidnb.op import takes
 from fluidnb.program import Variable
 from fluidnb.program import layer_calls as naming
 
@@ -16,6 +17,7 @@ Sizes = int | Sequence[int]
 
 
 @naming.layer
+@takes(pool_type=("max", "avg"))
 def pool2d(
     input: Variable,
     pool_size: Sizes = -1,
@@ -65,6 +67,7 @@ def pool2d(
 
 
 @naming.layer
+@takes(pool_type=("max", "avg"))
 def pool3d(
     input: Variable,
     pool_size: Sizes = -1,

@@ -12,6 +12,7 @@ from fluidnb.layers.one_op import check_variable, one_op
 from fluidnb.layers.parts import gather
 from fluidnb.layers.several import several
 from fluidnb.layers.shape import reshape
+from fluidnb.op import takes
 from fluidnb.program import Variable
 from fluidnb.program import layer_calls as naming
 
@@ -26,6 +27,12 @@ Level = Annotated[int, Rule("an int from 0 to 1,000", lambda n: 0 <= n <= 1000)]
 
 
 @naming.layer
+@takes(
+    bbox_pred="float[images, anchors, 4]",
+    cls_logits="float[images, anchors, 1]",
+    anchor_box="rpn_target_assign.Anchor",
+    anchor_var="float[anchors, 4]",
+)
 def rpn_target_assign(
     bbox_pred: Variable,
     cls_logits: Variable,
@@ -280,6 +287,7 @@ def distribute_fpn_proposals(
 
 
 @naming.layer
+@takes(multi_rois="collect_fpn_proposals.MultiLevelRois", multi_scores="collect_fpn_proposals.MultiLevelScores")
 def collect_fpn_proposals(
     multi_rois: list[Variable],
     multi_scores: list[Variable],

@@ -8,6 +8,7 @@ from typing import Any
 from fluidnb.initializer import Constant
 from fluidnb.layer_helper import LayerHelper
 from fluidnb.layers.one_op import check_variable, one_op
+from fluidnb.op import takes
 from fluidnb.program import Variable
 from fluidnb.program import layer_calls as naming
 from fluidnb.values import dtypes
@@ -75,6 +76,7 @@ def gaussian_random(
 
 
 @naming.layer
+@takes(x="float")
 def dropout(
     x: Variable,
     dropout_prob: float,
@@ -120,6 +122,7 @@ def dropout(
 
 
 @naming.layer
+@takes(x="any[batch, …]")
 def random_crop(x: Variable, shape: Sequence[int], seed: int | Variable | None = None) -> Variable:
     """A part of each instance of a batch, each from another random place.
 

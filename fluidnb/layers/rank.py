@@ -6,6 +6,7 @@ from fluidnb.errors import OpTypeError
 from fluidnb.layer_helper import LayerHelper
 from fluidnb.layers.array import check_array
 from fluidnb.layers.one_op import check_variable, one_op
+from fluidnb.op import takes
 from fluidnb.program import Variable
 from fluidnb.program import layer_calls as naming
 from fluidnb.values.dtypes import VarType
@@ -80,6 +81,7 @@ def max_sequence_len(rank_table: Variable) -> Variable:
 
 
 @naming.layer
+@takes(table="lod_tensor_to_array.RankTable")
 def lod_tensor_to_array(x: Variable, table: Variable) -> Variable:
     """A batch of sequences step by step: element t has the t-th row of every sequence longer than t.
 
@@ -110,6 +112,7 @@ def lod_tensor_to_array(x: Variable, table: Variable) -> Variable:
 
 
 @naming.layer
+@takes(table="array_to_lod_tensor.RankTable")
 def array_to_lod_tensor(x: Variable, table: Variable) -> Variable:
     """Sequences from their steps: `lod_tensor_to_array` the other way.
 
@@ -139,6 +142,7 @@ def array_to_lod_tensor(x: Variable, table: Variable) -> Variable:
 
 
 @naming.layer
+@takes(i="shrink_rnn_memory.I", table="shrink_rnn_memory.RankTable")
 def shrink_memory(x: Variable, i: Variable, table: Variable) -> Variable:
     """The rows of a memory that belong to sequences which go on at a step.
 

@@ -7,6 +7,7 @@ from typing import Any
 
 from fluidnb.errors import OpTypeError
 from fluidnb.layer_helper import LayerHelper
+from fluidnb.op import takes
 from fluidnb.program import Block, Variable, default_main_program, default_startup_program, hooks, unique_name
 from fluidnb.program import layer_calls as naming
 from fluidnb.values.dtypes import VarType
@@ -70,6 +71,7 @@ def reader_methods(reader: Variable) -> Variable:
 
 
 @naming.layer
+@takes(reader="reader")
 def double_buffer(reader: Variable, place: Any = None, name: str | None = None) -> Variable:
     """Decorates a reader so that batches are prepared ahead of the run.
 
@@ -96,6 +98,7 @@ def double_buffer(reader: Variable, place: Any = None, name: str | None = None) 
 
 
 @naming.layer
+@takes(reader="reader")
 def shuffle(reader: Variable, buffer_size: int) -> Variable:
     """Decorates a reader so that its batches come in random order.
 
@@ -121,6 +124,7 @@ def shuffle(reader: Variable, buffer_size: int) -> Variable:
 
 
 @naming.layer
+@takes(reader="reader")
 def batch(reader: Variable, batch_size: int) -> Variable:
     """Decorates a reader of instances so that several make a batch.
 
@@ -209,6 +213,7 @@ _METHODS = (
 
 
 @naming.layer
+@takes(reader="reader")
 def read_file(reader: Variable) -> Any:
     """Reads the next batch of a reader.
 

@@ -11,6 +11,7 @@ from fluidnb.layers.fc import fc, operands
 from fluidnb.layers.one_op import check_variable
 from fluidnb.layers.several import several
 from fluidnb.layers.shape import concat
+from fluidnb.op import takes
 from fluidnb.param_attr import ParamAttr, ParamAttrLike
 from fluidnb.program import Variable
 from fluidnb.program import layer_calls as naming
@@ -52,6 +53,14 @@ def _initial(h_0: Variable | None, c_0: Variable | None, layer: str) -> dict[str
 
 
 @naming.layer
+@takes(
+    input="lstm.Input",
+    h_0="lstm.H0",
+    c_0="lstm.C0",
+    gate_activation="lstm.gate_activation",
+    cell_activation="lstm.cell_activation",
+    candidate_activation="lstm.candidate_activation",
+)
 def dynamic_lstm(
     input: Variable,
     size: int,
@@ -125,6 +134,15 @@ def _lists(variables: dict[str, Variable]) -> dict[str, list[Variable]]:
 
 
 @naming.layer
+@takes(
+    input="lstmp.Input",
+    h_0="lstmp.H0",
+    c_0="lstmp.C0",
+    gate_activation="lstmp.gate_activation",
+    cell_activation="lstmp.cell_activation",
+    candidate_activation="lstmp.candidate_activation",
+    proj_activation="lstmp.proj_activation",
+)
 def dynamic_lstmp(
     input: Variable,
     size: int,
@@ -207,6 +225,7 @@ def dynamic_lstmp(
 
 
 @naming.layer
+@takes(input="gru.Input", h_0="gru.H0", gate_activation="gru.gate_activation", candidate_activation="gru.activation")
 def dynamic_gru(
     input: Variable,
     size: int,
@@ -273,6 +292,11 @@ def _gru_parameters(helper: LayerHelper, width: int, dtype: Any) -> dict[str, Va
 
 
 @naming.layer
+@takes(
+    hidden="gru_unit.HiddenPrev",
+    activation=("sigmoid", "tanh", "relu", "identity"),
+    gate_activation=("sigmoid", "tanh", "relu", "identity"),
+)
 def gru_unit(
     input: Variable,
     hidden: Variable,
@@ -329,6 +353,7 @@ def gru_unit(
 
 
 @naming.layer
+@takes(x_t="float[batch, features]", hidden_t_prev="float[batch, width]", cell_t_prev="lstm_unit.C_prev")
 def lstm_unit(
     x_t: Variable,
     hidden_t_prev: Variable,
@@ -392,6 +417,7 @@ def _require(holds: bool, message: str, arguments: dict[str, Variable]) -> None:
 
 
 @naming.layer
+@takes(init_h="cudnn_lstm.InitH", init_c="cudnn_lstm.InitC", input="cudnn_lstm.Input")
 def lstm(
     input: Variable,
     init_h: Variable,

@@ -6,11 +6,13 @@ from collections.abc import Sequence
 from typing import Any
 
 from fluidnb.layers.one_op import one_op
+from fluidnb.op import takes
 from fluidnb.program import Variable
 from fluidnb.program import layer_calls as naming
 
 
 @naming.layer
+@takes(x="float")
 def mean(x: Variable, name: str | None = None) -> Variable:
     """Mean of all elements.
 
@@ -52,6 +54,7 @@ def reduce_sum(
 
 
 @naming.layer
+@takes(input="float")
 def reduce_mean(
     input: Variable, dim: int | Sequence[int] | None = None, keep_dim: bool = False, name: str | None = None
 ) -> Variable:

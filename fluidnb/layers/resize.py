@@ -10,6 +10,7 @@ import numpy as np
 from fluidnb.errors import OpTypeError, OpValueError
 from fluidnb.layers.one_op import check_variable, one_op
 from fluidnb.layers.windows import check_image
+from fluidnb.op import takes
 from fluidnb.program import Variable
 from fluidnb.program import layer_calls as naming
 
@@ -19,6 +20,7 @@ _METHODS = {"BILINEAR": "bilinear", "NEAREST": "nearest"}
 
 
 @naming.layer
+@takes(input="bilinear_interp.X", actual_shape="bilinear_interp.OutSize", resample=("BILINEAR", "NEAREST"))
 def image_resize(
     input: Variable,
     out_shape: Sequence[int] | Variable | None = None,
@@ -68,6 +70,7 @@ def image_resize(
 
 
 @naming.layer
+@takes(input="bilinear_interp.X", actual_shape="bilinear_interp.OutSize")
 def resize_bilinear(
     input: Variable,
     out_shape: Sequence[int] | Variable | None = None,
@@ -108,6 +111,7 @@ def resize_bilinear(
 
 
 @naming.layer
+@takes(input="nearest_interp.X", actual_shape="nearest_interp.OutSize")
 def resize_nearest(
     input: Variable,
     out_shape: Sequence[int] | Variable | None = None,
@@ -145,6 +149,7 @@ def resize_nearest(
 
 
 @naming.layer
+@takes(input="bilinear_interp.X", resample=("BILINEAR", "NEAREST"))
 def image_resize_short(input: Variable, out_short_len: int, resample: str = "BILINEAR") -> Variable:
     """Images whose shorter side gets a length, and the other one what keeps their form.
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from fluidnb.layers.one_op import check_variable, one_op
 from fluidnb.layers.several import several
+from fluidnb.op import takes
 from fluidnb.program import Variable
 from fluidnb.program import layer_calls as naming
 
@@ -14,6 +15,7 @@ __all__ = [
 
 
 @naming.layer
+@takes(pool_type=("average", "sum", "sqrt", "max", "last", "first"))
 def sequence_pool(input: Variable, pool_type: str, is_test: bool = False, pad_value: float = 0.0) -> Variable:
     """One row from each sequence of the last level.
 
@@ -46,6 +48,7 @@ def sequence_pool(input: Variable, pool_type: str, is_test: bool = False, pad_va
 
 
 @naming.layer
+@takes(input="sequence_pool.X")
 def sequence_first_step(input: Variable) -> Variable:
     """The first row of each sequence.
 
@@ -68,6 +71,7 @@ def sequence_first_step(input: Variable) -> Variable:
 
 
 @naming.layer
+@takes(input="sequence_pool.X")
 def sequence_last_step(input: Variable) -> Variable:
     """The last row of each sequence.
 

@@ -9,6 +9,7 @@ from fluidnb.errors import OpTypeError
 from fluidnb.layers.one_op import check_variable, one_op
 from fluidnb.layers.several import several
 from fluidnb.layers.windows import per_axis
+from fluidnb.op import takes
 from fluidnb.program import Variable
 from fluidnb.program import layer_calls as naming
 
@@ -247,6 +248,7 @@ def sequence_enumerate(input: Variable, win_size: int, pad_value: int = 0, name:
 
 
 @naming.layer
+@takes(index="sequence_scatter.Ids")
 def sequence_scatter(input: Variable, index: Variable, updates: Variable, name: str | None = None) -> Variable:
     """A matrix with sequence i of the updates added to some elements of its row i.
 
@@ -275,6 +277,7 @@ def sequence_scatter(input: Variable, index: Variable, updates: Variable, name: 
 
 
 @naming.layer
+@takes(input_image_size="im2sequence.Y")
 def im2sequence(
     input: Variable,
     filter_size: int | Sequence[int] = 1,

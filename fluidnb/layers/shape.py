@@ -8,11 +8,13 @@ from typing import Any
 from fluidnb.layers.one_op import Inputs, check_variable, one_op
 from fluidnb.layers.several import several
 from fluidnb.layers.tensor import fill_constant
+from fluidnb.op import takes
 from fluidnb.program import Variable
 from fluidnb.program import layer_calls as naming
 
 
 @naming.layer
+@takes(actual_shape="int32")
 def reshape(
     x: Variable,
     shape: Sequence[int],

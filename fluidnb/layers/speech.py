@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from fluidnb.layers.one_op import check_variable, one_op
 from fluidnb.layers.several import several
+from fluidnb.op import takes
 from fluidnb.program import Variable
 from fluidnb.program import layer_calls as naming
 
@@ -13,6 +14,7 @@ __all__ = ["ctc_greedy_decoder", "edit_distance", "warpctc"]
 
 
 @naming.layer
+@takes(input="warpctc.Logits", input_length="warpctc.LogitsLength")
 def warpctc(
     input: Variable,
     label: Variable,
@@ -57,6 +59,7 @@ def warpctc(
 
 
 @naming.layer
+@takes(input="float[rows, classes] lod")
 def ctc_greedy_decoder(input: Variable, blank: int, name: str | None = None) -> Variable:
     """The labels of the likeliest class at each time step, with repeated ones merged and blanks left out.
 
@@ -86,6 +89,7 @@ def ctc_greedy_decoder(input: Variable, blank: int, name: str | None = None) -> 
 
 
 @naming.layer
+@takes(input="edit_distance.Hyps", label="edit_distance.Refs")
 def edit_distance(
     input: Variable, label: Variable, normalized: bool = True, ignored_tokens: Sequence[int] | None = None
 ) -> tuple[Variable, Variable]:

@@ -21,6 +21,7 @@ from fluidnb.layers.reduce import reduce_sum
 from fluidnb.layers.several import several
 from fluidnb.layers.shape import concat, flatten, reshape, transpose
 from fluidnb.layers.tensor import cast
+from fluidnb.op import takes
 from fluidnb.program import Variable
 from fluidnb.program import layer_calls as naming
 
@@ -28,6 +29,12 @@ __all__ = ["detection_output", "multi_box_head", "ssd_loss"]
 
 
 @naming.layer
+@takes(
+    loc="float[batch, priors, 4]",
+    scores="float[batch, priors, classes]",
+    prior_box="box_coder.PriorBox",
+    prior_box_var="box_coder.PriorBoxVar",
+)
 def detection_output(
     loc: Variable,
     scores: Variable,
@@ -85,6 +92,14 @@ def detection_output(
 
 
 @naming.layer
+@takes(
+    location="float[batch, priors, 4]",
+    confidence="float[batch, priors, classes]",
+    gt_box="float[objects, 4] lod",
+    gt_label="int[objects, 1] lod",
+    prior_box="box_coder.PriorBox",
+    match_type="bipartite_match.match_type",
+)
 def ssd_loss(
     location: Variable,
     confidence: Variable,
@@ -254,6 +269,7 @@ def _one_each(value: Any, argument: str, maps: int) -> Any:
 
 
 @naming.layer
+@takes(inputs="prior_box.Input", image="prior_box.Image")
 def multi_box_head(
     inputs: Sequence[Variable],
     image: Variable,

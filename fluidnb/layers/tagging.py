@@ -9,6 +9,7 @@ from fluidnb.layer_helper import LayerHelper
 from fluidnb.layers.fc import operands
 from fluidnb.layers.one_op import check_variable
 from fluidnb.layers.several import several
+from fluidnb.op import takes
 from fluidnb.param_attr import ParamAttr, ParamAttrLike
 from fluidnb.program import Variable
 from fluidnb.program import layer_calls as naming
@@ -17,6 +18,7 @@ __all__ = ["chunk_eval", "crf_decoding", "linear_chain_crf"]
 
 
 @naming.layer
+@takes(input="linear_chain_crf.Emission")
 def linear_chain_crf(
     input: Variable, label: Variable, param_attr: ParamAttrLike = None, length: Variable | None = None
 ) -> Variable:
@@ -66,6 +68,7 @@ def linear_chain_crf(
 
 
 @naming.layer
+@takes(input="crf_decoding.Emission")
 def crf_decoding(
     input: Variable, param_attr: ParamAttrLike, label: Variable | None = None, length: Variable | None = None
 ) -> Variable:
@@ -108,6 +111,7 @@ def crf_decoding(
 
 
 @naming.layer
+@takes(input="chunk_eval.Inference")
 def chunk_eval(
     input: Variable,
     label: Variable,

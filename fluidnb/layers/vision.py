@@ -9,6 +9,7 @@ from fluidnb.errors import OpTypeError, OpValueError
 from fluidnb.layers.one_op import one_op
 from fluidnb.layers.pool import Sizes
 from fluidnb.layers.windows import per_axis
+from fluidnb.op import takes
 from fluidnb.program import Variable
 from fluidnb.program import layer_calls as naming
 
@@ -19,6 +20,7 @@ __all__ = [
 
 
 @naming.layer
+@takes(data_layout=("NCHW", "NHWC"))
 def affine_channel(
     x: Variable, scale: Any = None, bias: Any = None, data_layout: str = "NCHW", name: str | None = None,
     act: Any = None,

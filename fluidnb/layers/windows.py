@@ -41,11 +41,12 @@ def per_axis(value: int | Sequence[int], rank: int, argument: str, layer: str) -
         raise OpTypeError(
             f"The {layer}'s {argument} must be whole numbers.",
             expected=f"an int, or {rank} of them", received=f"{value!r} ({type(value).__name__})",
+            argument=argument,
         )  # fmt: skip
     if len(values) != rank:
         raise OpValueError(
             f"The {layer}'s {argument} must be a list or tuple of {rank} integers.",
-            expected=f"an int, or {rank} of them", received=repr(value),
+            expected=f"an int, or {rank} of them", received=repr(value), argument=argument,
         )  # fmt: skip
     return values
 
@@ -69,7 +70,7 @@ def check_image(input: Variable, rank: int, layer: str) -> None:
     if not isinstance(input, Variable):
         raise OpTypeError(
             f"input of {layer} must be a Variable.", expected="a Variable",
-            received=f"{input!r} ({type(input).__name__})",
+            received=f"{input!r} ({type(input).__name__})", argument="input",
         )  # fmt: skip
     if len(input.shape) != rank + 2:
         axes = ", ".join(["depth", "height", "width"][-rank:])
@@ -78,6 +79,7 @@ def check_image(input: Variable, rank: int, layer: str) -> None:
             slots=[("input", input.name, dtypes.dtype_name(input.dtype), input.shape)],
             expected=f"[batch, channels, {axes}]", received=list(input.shape),
             hint='layers.data("img", [channels, height, width]) adds the batch; layers.reshape gives other shapes.',
+            argument="input",
         )  # fmt: skip
 
 

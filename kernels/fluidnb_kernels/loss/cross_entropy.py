@@ -131,8 +131,8 @@ def _infer(c: Context) -> None:
 
 @op(
     "cross_entropy",
-    inputs={"X: float[…, classes]": "probabilities",
-            "Label: int64[…, 1] | float[…, classes]": "the class of each row, or with soft_label probabilities"},
+    inputs={"X: float[N, …, classes]": "probabilities",
+            "Label: int64[N, …, 1] | float[N, …, classes]": "the class of each row, or with soft_label probabilities"},
     outputs={"Y": "the loss of each row [..., 1]"},
     attrs={
         "soft_label": Attr("bool", False, "whether Label holds a probability for each class"),

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -221,13 +220,12 @@ def _label(source: str, name: str, facts: str, named: bool) -> str:
 
 
 def _problems(draft: Draft, tried: Rehearsal | None) -> dict[str, str]:
-    """What is wrong, by field. What the dry run refuses stands below; the field that it speaks of is marked too."""
+    """Errors by field. The error of the dry run is shown below; the argument that it names is marked too."""
     found = {name: str(error) for name, error in draft.problems.items()}
     refused = None if tried is None else tried.problem
     if isinstance(refused, FluidError):
-        said = f"{refused.summary} {refused.received}"
         for argument in draft.recipe.arguments:
             text = draft.values.get(argument.name)
-            if text and (re.search(rf"\b{argument.name}\b", said) or repr(text) == refused.received):
+            if text and (argument.name == refused.argument or repr(text) == refused.received):
                 found[argument.name] = refused.summary
     return found
