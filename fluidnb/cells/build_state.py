@@ -57,7 +57,7 @@ class BuildState:
         shots: a snapshot of each program.
         counters: generator -> its counters.
         settings: the settings.
-        held: objects of layers, an IfElse for example, as they were.
+        held: objects of layers and containers of the user's, as they were.
 
     Example:
         >>> before = take(); program = Program()
@@ -75,7 +75,7 @@ def take(known: Iterable[Program] = (), values: Iterable[object] = ()) -> BuildS
 
     Args:
         known: the others.
-        values: values among which objects of layers are kept as they are.
+        values: values among which objects of layers and containers are saved.
 
     Returns:
         The world; programs that nobody asked for, an Executor's copies for example, are not in it.

@@ -16,10 +16,12 @@ from typing import Any, TypeVar
 from fluidnb.cells import bindings, delta
 from fluidnb.cells import build_state as world
 from fluidnb.cells import dependencies as reads
+from fluidnb.cells import saved_layer_objects as held
 from fluidnb.cells import unchanged as same_result
 from fluidnb.cells.build_state import BuildState
 from fluidnb.cells.cell_run import CellRun, Moment, Report, Task
 from fluidnb.cells.delta import Delta
+from fluidnb.cells.saved_layer_objects import SavedObject
 from fluidnb.errors import OpValueError, near
 from fluidnb.program import origin
 from fluidnb.program.origin import Origin, Recorder
@@ -36,6 +38,9 @@ NOTHING: Mapping[Hashable, Any] = {}
 
 #: Takes what failed out of a task: the rest, what failed as a task of its own; None where nothing would be left.
 Split = Callable[[Task, BaseException], "tuple[Task, Task] | None"]
+
+#: The shell's lists of what went in and out.
+_OF_SHELL = {"In", "Out", "_ih", "_oh", "_dh"}
 
 #: What is wrong with a cell that cannot be put back and must not run again by itself.
 _RAN = "it ran a program while building; run it again yourself"
@@ -305,7 +310,11 @@ class CellLog:
         self._settle_fates()
 
     def _world(self) -> BuildState:
-        return world.take(self._known, self._namespace.values())
+        return world.take(self._known, self._values())
+
+    def _values(self) -> list[Any]:
+        """What the user's names mean; the shell's lists of inputs and outputs change with every cell."""
+        return [value for name, value in self._namespace.items() if name not in _OF_SHELL]
 
     def _settle_fates(self) -> None:
         for fragment in self._fragments:
@@ -316,11 +325,22 @@ class CellLog:
         del self._history[: -self._depth]
 
     def _go_back(self, moment: Moment) -> None:
-        touched = {name for f in (*moment.fragments, *self._fragments) for name in f.bound}
+        fragments = (*moment.fragments, *self._fragments)
+        touched = {name for f in fragments for name in f.bound}
+        data = self._data(fragments, moment.world)
         world.restore(moment.world)
+        for container in data:
+            container.put_back()
         bindings.roll_back(self._namespace, moment.names, touched)
         self._fragments = list(moment.fragments)
         self._settle_fates()
+
+    def _data(self, fragments: Iterable[CellRun], before: BuildState) -> list[SavedObject]:
+        """Containers without pieces of programs that no cell changed: what was computed outside of cells stays."""
+        filled = {id(thing.thing) for f in fragments for thing, _ in f.held}
+        filled |= {id(thing.thing) for thing in before.held if bindings.ours(thing.state)}
+        now = held.take(self._values())
+        return [t for t in now if t.is_container and id(t.thing) not in filled and not bindings.ours(t.state)]
 
     def _take_off(self, place: int, fate: str) -> list[CellRun]:
         """Take off the fragments from a place on, the last one first."""
@@ -336,8 +356,9 @@ class CellLog:
                     if not number:
                         del generator.ids[key]
                 world.set_settings(fragment.reads.settings)
-                for before, _ in fragment.held:
-                    before.put_back()
+                for before, after in fragment.held:
+                    if after.holds() or not after.is_container:  # a container that somebody changed since is theirs
+                        before.put_back()
                 tail[i] = replace(fragment, bound=bindings.take_back(self._namespace, fragment.bound))
         del self._fragments[place:]
         return tail
@@ -467,6 +488,9 @@ class CellLog:
         fragment.origin.fate = _fate(fragment.title, why)
         if fragment.ran:  # what it computed stays, for whoever looks at it
             bindings.give_again(self._namespace, fragment.bound)
+            for before, after in fragment.held:
+                if after.is_container and before.holds() and not bindings.ours(after.state):
+                    after.put_back()
         self._fragments.append(replace(fragment, stale=why))
         if fragment.stale != why:
             report.stale[fragment.title] = why
@@ -551,7 +575,7 @@ class CellLog:
 
     def _same_ends(self, old: CellRun, new: CellRun, pairs: same_result.Pairs) -> bool:
         """Whether two runs left the same settings, and the same in objects of layers that were there before."""
-        if [b.thing for b, _ in old.held] != [b.thing for b, _ in new.held]:
+        if [id(b.thing) for b, _ in old.held] != [id(b.thing) for b, _ in new.held]:
             return False
         settings = old.settings, new.settings
         held = zip(new.held, old.held, strict=True)

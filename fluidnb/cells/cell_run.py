@@ -47,7 +47,7 @@ class CellRun:
         counters: (generator, key) -> the number after it.
         settings: the settings after it.
         bound: Python names that it bound.
-        held: objects of layers that were there and that it changed: before, after.
+        held: objects of layers and containers that were there and that it changed: before, after.
         ran: whether it ran a program.
         loose: whether it is not a cell but edits made between cells.
         stale: why it is not part of the program now; empty while it is.

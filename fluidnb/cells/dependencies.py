@@ -69,7 +69,7 @@ class Reads:
         lineages: programs of which it saw whole lists, and the runs that had made them.
         uses: Python names that it read, and their values then.
         settings: the settings under which it ran.
-        held: objects of layers that it read by name or changed, as they were then.
+        held: objects of layers and containers that it read by name or changed, as they were then.
     """
 
     lookups: list[Lookup]
@@ -98,7 +98,7 @@ class Reads:
         )
 
     def hold_in_python(self, namespace: Mapping[str, Any]) -> bool:
-        """Whether Python names, settings and objects of layers are as they were; the program is not compared.
+        """Whether Python names, settings, objects and containers are as they were; the program is not compared.
 
         Args:
             namespace: the Python names now.
@@ -146,7 +146,7 @@ def collect(
         before: the world before it.
         lineage: the runs that had made a program what it was then.
         uses: the Python names that it read.
-        changed: objects of layers that it changed, as they were.
+        changed: objects of layers and containers that it changed, as they were.
 
     Returns:
         The reads; what the run made itself does not count.
@@ -161,7 +161,7 @@ def collect(
             for name in (*op.input_arg_names(), *op.output_arg_names()):
                 if op.block is not None and name != EMPTY_VAR_NAME:
                     lookups.setdefault((op.block, name, True), op.block.find_var_recursive(name))
-    read = {id(thing.thing) for thing in (*held.take(uses.values()), *changed)}
+    read = {id(thing.thing) for thing in (*held.reached(uses.values(), before.held), *changed)}
     kept: dict[tuple[BlockDesc, str, bool], VarDesc | None] = {}
     for (block, name, around), found in lookups.items():
         if found is not None and found not in old_data:

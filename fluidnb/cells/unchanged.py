@@ -135,7 +135,7 @@ def _compared(a: Any, b: Any, pairs: Pairs, same: Callable[[Any, Any], bool]) ->
     if type(a) in (list, tuple):
         return len(a) == len(b) and all(map(same, a, b))
     if type(a) is dict:
-        return list(a) == list(b) and all(same(value, b[name]) for name, value in a.items())
+        return len(a) == len(b) and all(map(same, a, b)) and all(map(same, a.values(), b.values()))
     if type(a) is set:
         return bool(a == b)
     if isinstance(a, FunctionType):

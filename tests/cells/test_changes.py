@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -161,7 +162,7 @@ def test_what_is_held() -> None:
     it, plain = Collects(), {"names": 1}
     it.inner["other"] = Collects()
     shots = held.take([it, plain, 3, Collects, it])
-    assert {id(shot.thing) for shot in shots} == {id(it), id(it.inner["other"])}
+    assert {id(shot.thing) for shot in shots} == {id(it), id(it.inner["other"]), id(plain)}
     whole = next(shot for shot in shots if shot.thing is it)
     it.names.append("new")
     assert not whole.holds()
@@ -170,3 +171,65 @@ def test_what_is_held() -> None:
     assert whole.holds()
     it.names.append("newer")
     assert whole.state["names"] == []
+
+
+def test_containers_are_saved_with_those_inside_of_them() -> None:
+    inner: list[Any] = []
+    outer, pair, data = {"inner": inner}, (deque([1]), {2}), list(range(2_000))
+    shots = held.take([outer, pair, data, inner])
+    assert {id(shot.thing) for shot in shots} == {id(inner), id(outer), id(pair[0]), id(pair[1])}
+    assert held.reached([pair], shots) == [s for s in shots if s.thing in pair]
+    assert [s.thing for s in held.reached([outer], shots)] == [outer, inner]
+    inner.append(outer)
+    del outer["inner"]
+    pair[0].clear()
+    pair[1].add(3)
+    assert [shot.holds() for shot in shots] == [False] * 4
+    for shot in shots:
+        shot.put_back()
+    assert (inner, outer, pair) == ([], {"inner": inner}, (deque([1]), {2}))
+    assert outer["inner"] is inner
+
+
+def test_a_list_that_a_later_cell_fills() -> None:
+    ns: dict[str, Any] = {"losses": []}
+    log = CellLog(lambda task: task.source(ns), ns, uses=lambda task: task.source.reads)
+
+    def cell(*reads: str) -> Callable[[Callable[..., Any]], Any]:
+        def mark(function: Any) -> Any:
+            function.reads = reads
+            return function
+
+        return mark
+
+    @cell()
+    def make(ns: dict[str, Any]) -> None:
+        ns["sizes"] = [3]
+
+    @cell("sizes")
+    def fill(ns: dict[str, Any]) -> None:
+        ns["sizes"].append(len(ns["sizes"]) + 4)
+
+    @cell("sizes")
+    def read(ns: dict[str, Any]) -> None:
+        ns["seen"] = list(ns["sizes"])
+
+    @cell("sizes")
+    def fails(ns: dict[str, Any]) -> None:
+        ns["sizes"].append(9)
+        ns["losses"].append(0.5)
+        raise RuntimeError("a mistake")
+
+    for key, source in (("make", make), ("fill", fill), ("more", fill), ("read", read)):
+        log.run(key, source)
+    assert ns["seen"] == [3, 5, 6]
+    assert log.run("make", make).kept == ["fill", "more", "read"]
+    assert log.run("fill", fill).kept == ["more", "read"]
+    ns["losses"].append(0.75)
+    with pytest.raises(RuntimeError):
+        log.run("fails", fails)
+    assert (ns["sizes"], ns["losses"]) == ([3, 5, 6], [0.75, 0.5])
+    log.drop("fill")
+    assert ns["seen"] == ns["sizes"] == [3, 5]
+    log.undo()
+    assert (ns["seen"], ns["sizes"], ns["losses"]) == ([3, 5, 6], [3, 5, 6], [0.75, 0.5])
