@@ -187,12 +187,6 @@ _WORDS = {
     "switch": "compat.branches",
 }
 
-#: Fluid's names that are to come; `fluidnb.absent` says why, and what to use instead.
-_NOT_YET = (
-    "AsyncExecutor", "DataFeedDesc", "DatasetFactory", "DistributeTranspiler", "DistributeTranspilerConfig",
-    "distribute_transpiler", "distribute_transpiler_simple", "dygraph", "dygraph_grad_clip", "recordio_writer",
-)  # fmt: skip
-
 __all__ = sorted([*_MODULES, *_NAMES, "load_ipython_extension", "unload_ipython_extension"])
 
 
@@ -206,11 +200,12 @@ def __getattr__(name: str) -> Any:
         return __getattr__("global_scope")()
     elif name == "_switch_scope":
         value = importlib.import_module("fluidnb.runtime").switch_scope
-    elif name in _NOT_YET:
-        value = importlib.import_module("fluidnb.absent").absent(name)
     else:
+        from fluidnb.absent import MODULES, NAMES, absent
         from fluidnb.errors import near
 
+        if name in MODULES or name in NAMES:
+            return absent(name)
         raise AttributeError(f"module 'fluidnb' has no attribute '{name}'. {near(name, __all__)}".rstrip())
     globals()[name] = value
     return value

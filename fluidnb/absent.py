@@ -1,13 +1,35 @@
-"""What of ``fluid`` is still to come: a call says so, and what to use instead."""
+"""Names of Fluid and operators of Paddle that fluidnb does not have: why, and what to use instead.
+
+Each table maps a name to (why there is none, what to use instead). A call of an absent name raises `NotBuiltYet`;
+reading the name does not.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from types import ModuleType
 from typing import Any, NoReturn
 
 from fluidnb.errors import NotBuiltYet
-from fluidnb.layers.absent import refusal
-from fluidnb.transpiler.absent import ABSENT as TRANSPILERS
+
+MACHINES = (
+    "training on several machines is still to come",
+    "fluid.Executor trains the whole program in one process.",
+)
+_SOURCE = (
+    "writing a program as source code is still to come",
+    "fluid.io.save_inference_model writes what Paddle's own library runs; fluid.Executor runs it here.",
+)
+
+#: names of ``fluid.transpiler``
+TRANSPILERS = {
+    "CodeGenerator": _SOURCE,
+    "DistributeTranspiler": MACHINES,
+    "DistributeTranspilerConfig": MACHINES,
+    "HashName": MACHINES,
+    "RoundRobin": MACHINES,
+    "SimpleDistributeTranspiler": MACHINES,
+}
 
 FILES = (
     "programs that read files by themselves are not built",
@@ -18,7 +40,7 @@ EAGER = (
     "%%fluid cells and fluid.testing show the value of each line of a program as you write it.",
 )
 
-#: modules of Fluid -> (why there is none, what to use instead)
+#: modules of Fluid
 MODULES = {
     "distribute_transpiler": TRANSPILERS["DistributeTranspiler"],
     "distribute_transpiler_simple": TRANSPILERS["SimpleDistributeTranspiler"],
@@ -36,7 +58,7 @@ _SMALLER = (
 )
 _CLUSTER = ("training on several machines is still to come", "fluid.reader decorates what one process reads.")
 
-#: modules and names of ``fluid.contrib`` -> (why there is none, what to use instead)
+#: modules and names of ``fluid.contrib``
 CONTRIB = {
     **dict.fromkeys(("int8_inference", "quantize", "slim", "Calibrator", "Compressor", "QuantizeTranspiler"), _SMALLER),
     **dict.fromkeys(
@@ -54,7 +76,7 @@ CONTRIB = {
 CONTRIB["extend_with_decoupled_weight_decay"] = CONTRIB["extend_optimizer"]
 CONTRIB["summary"] = CONTRIB["model_stat"]
 
-#: names of Fluid -> (why there is none, what to use instead)
+#: names of ``fluid``
 NAMES = {
     "AsyncExecutor": FILES,
     "DataFeedDesc": FILES,
@@ -62,6 +84,119 @@ NAMES = {
     "DistributeTranspiler": TRANSPILERS["DistributeTranspiler"],
     "DistributeTranspilerConfig": TRANSPILERS["DistributeTranspilerConfig"],
 }
+
+#: (why, what to use instead) -> the layers of which it is true
+_LAYER_GROUPS = {
+    (
+        "it came with Paddle 1.5, for detectors that are not built",
+        "put it together of other layers, or define an operator with fluidnb.op.",
+    ): """deformable_conv deformable_roi_pooling retinanet_detection_output retinanet_target_assign
+        sigmoid_focal_loss""",
+    (
+        "programs do not open data files by themselves",
+        "layers.py_reader takes any Python reader; fluid.reader has map_readers for what a Preprocessor does.",
+    ): "Preprocessor open_files",
+}  # fmt: skip
+
+#: names of ``fluid.layers``
+LAYERS = {name: facts for facts, names in _LAYER_GROUPS.items() for name in names.split()}
+
+_PREDICTOR = (
+    "the predictor is Paddle's C++ library",
+    "io.load_inference_model and Executor.run compute the same.",
+)
+_PASSES = (
+    "programs are not compiled by passes of a C++ library",
+    "Executor.run binds a program once and replays it; fluid.transpiler rewrites programs.",
+)
+_QUEUE = (
+    "layers.py_reader makes the queue of a reader, and fills it",
+    "reader.decorate_paddle_reader(...) or decorate_tensor_provider(...), then reader.start().",
+)
+
+#: names of ``fluid.core``
+CORE = {
+    **dict.fromkeys(
+        ("AnalysisConfig", "NativeConfig", "PaddleBuf", "PaddleDType", "PaddleTensor", "create_paddle_predictor"),
+        _PREDICTOR,
+    ),
+    **dict.fromkeys(("Graph", "Pass", "PassBuilder", "get_pass"), _PASSES),
+    **dict.fromkeys(("LoDTensorBlockingQueue", "Reader", "init_lod_tensor_blocking_queue"), _QUEUE),
+    **dict.fromkeys(("Layer", "PyLayer", "Tracer", "VarBase"), (EAGER[0], "build a Program, and run it.")),
+}
+
+#: names of ``fluid.optimizer``
+OPTIMIZERS = {
+    "DGCMomentumOptimizer": (
+        "it leaves out gradients that would be sent between machines, and one process trains here",
+        "MomentumOptimizer takes the same steps with whole gradients.",
+    ),
+    "PipelineOptimizer": (
+        "it spreads a program over several devices, and one process trains here",
+        "minimize with its own optimizer, the first argument.",
+    ),
+}
+
+_DIST = "it moves values between processes", "one process trains: Executor, or ParallelExecutor over the same program."
+_FUSED = "it is several operators in one, which a pass of Paddle writes", "build the program of the single operators."
+_ENGINE = "it hands a part of the program to another library", "load the program before it was converted."
+_QUANT = "it rounds to a few bits", "load the program before it was quantized."
+_READER = "programs do not open data files by themselves", "layers.py_reader takes any Python reader."
+
+#: (why, what to use instead) -> the operators of which it is true
+_OP_GROUPS = {
+    _DIST: """allreduce broadcast checkpoint_notify dgc dgc_clip_by_norm fake_init fetch_barrier gen_nccl_id
+        listen_and_serv lookup_sparse_table merge_ids ncclAllReduce ncclBcast ncclInit ncclReduce prefetch recv
+        ref_by_trainer_id send send_barrier split_byref split_ids split_selected_rows sync_batch_norm""",
+    _FUSED: """alloc_continuous_space attention_lstm conv2d_fusion conv2d_inception_fusion fc fused_elemwise_activation
+        fused_embedding_fc_lstm fused_embedding_seq_pool fusion_gru fusion_lstm fusion_repeated_fc_relu
+        fusion_seqconv_eltadd_relu fusion_seqexpand_concat_fc fusion_seqpool_concat fusion_squared_mat_sub
+        fusion_transpose_flatten_concat""",
+    _ENGINE: "anakin_engine ngraph_engine tensorrt_engine",
+    _QUANT: """dequantize fake_channel_wise_dequantize_max_abs fake_channel_wise_quantize_abs_max
+        fake_dequantize_max_abs fake_quantize_abs_max fake_quantize_moving_average_abs_max
+        fake_quantize_range_abs_max quantize requantize""",
+    _READER: "create_ctr_reader create_custom_reader create_multi_pass_reader create_recordio_file_reader open_files",
+    (
+        "a program runs on one place",
+        "fluid.CPUPlace() or fluid.CUDAPlace(0), given to the Executor.",
+    ): "get_places",
+    ("programs have no threads of their own", "run two programs in two threads of Python."): "go",
+}  # fmt: skip
+
+#: operators of Paddle 1.4
+OPERATORS = {type: facts for facts, types in _OP_GROUPS.items() for type in types.split()}
+
+_TABLES = {
+    "": NAMES, "core.": CORE, "layers.": LAYERS, "optimizer.": OPTIMIZERS, "transpiler.": TRANSPILERS,
+}  # fmt: skip
+
+
+def refusal(path: str, why: str, instead: str) -> Callable[..., NoReturn]:
+    """What stands in the place of something of Fluid's that there is not.
+
+    Args:
+        path: its name from ``fluid`` on.
+        why: why there is none.
+        instead: what to use.
+
+    Returns:
+        A function that raises, whatever it is given; so does a class statement with it as base.
+
+    Example:
+        >>> refusal("fluid.nets.magic", "it does not exist", "fluid.layers.fc does.")(3)
+        Traceback (most recent call last):
+        fluidnb.errors.NotBuiltYet: fluid.nets.magic is not part of fluidnb yet: it does not exist.
+          hint:     fluid.layers.fc does.
+    """
+
+    def refuse(*args: Any, **kwargs: Any) -> NoReturn:
+        raise NotBuiltYet(f"{path} is not part of fluidnb yet: {why}.", hint=instead)
+
+    refuse.__name__ = refuse.__qualname__ = path.rpartition(".")[2]
+    refuse.__doc__ = f"Not part of fluidnb yet: {why}."
+    vars(refuse)["__mro_entries__"] = refuse
+    return refuse
 
 
 class AbsentModule(ModuleType):
@@ -103,20 +238,24 @@ class AbsentModule(ModuleType):
 
 
 def absent(name: str) -> Any:
-    """What stands in the place of something of Fluid's that there is not.
+    """The placeholder of a name of Fluid that is absent here.
 
     Args:
-        name: one of `MODULES` or `NAMES`.
+        name: its path behind ``fluid.``: one of `MODULES`, or a name of one of the tables behind its module.
 
     Returns:
-        A module or a function; a call raises, looking at the name does not.
+        A module or a function; a call raises `NotBuiltYet`.
+
+    Raises:
+        KeyError: nothing is known about the name.
 
     Example:
-        >>> fluid.DistributeTranspiler()
+        >>> absent("transpiler.DistributeTranspiler")()
         Traceback (most recent call last):
-        fluidnb.errors.NotBuiltYet: fluid.DistributeTranspiler is not part of fluidnb yet: training on several ...
+        fluidnb.errors.NotBuiltYet: fluid.transpiler.DistributeTranspiler is not part of fluidnb yet: training on ...
           ...
     """
     if name in MODULES:
         return AbsentModule(name, MODULES[name])
-    return refusal(f"fluid.{name}", *NAMES[name])
+    module, _, last = name.rpartition(".")
+    return refusal(f"fluid.{name}", *_TABLES[f"{module}." if module else ""][last])

@@ -13,8 +13,8 @@ from __future__ import annotations
 from typing import Any
 
 from fluidnb import core
+from fluidnb.absent import refusal
 from fluidnb.errors import near
-from fluidnb.layers.absent import refusal
 from fluidnb.op import get_all_op_protos, get_op, op_proto
 from fluidnb.places import cpu_places, cuda_pinned_places, cuda_places
 from fluidnb.program import (

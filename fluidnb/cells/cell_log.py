@@ -31,7 +31,7 @@ from fluidnb.proto.desc import ProgramDesc
 
 T = TypeVar("T", CellRun, Task, CellRun | Task)
 
-__all__ = ["CellRun", "CellLog", "Report", "Task"]
+__all__ = ["CellLog", "CellRun", "Report", "Task"]
 
 #: No cells.
 NOTHING: Mapping[Hashable, Any] = {}

@@ -10,8 +10,7 @@ from __future__ import annotations
 from types import ModuleType
 
 import fluidnb as fluid
-from fluidnb.absent import CONTRIB, EAGER, FILES, MODULES, AbsentModule
-from fluidnb.transpiler.absent import MACHINES
+from fluidnb.absent import CONTRIB, EAGER, FILES, MACHINES, MODULES, AbsentModule
 
 #: module of Fluid -> our module that has what it has
 SAME = {

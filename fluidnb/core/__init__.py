@@ -13,6 +13,7 @@ Source: Fluid's pybind module.
 from typing import TYPE_CHECKING, Any
 
 from fluidnb import memory
+from fluidnb.absent import CORE, absent
 from fluidnb.core.backward import backward as _backward
 from fluidnb.core.facts import (
     AttrType,
@@ -34,7 +35,6 @@ from fluidnb.core.facts import (
 )
 from fluidnb.core.flags import init_devices, init_gflags, init_glog
 from fluidnb.core.flags import set_eager_deletion_mode as _set_eager_deletion_mode  # noqa: F401
-from fluidnb.core.later import LATER, later
 from fluidnb.core.net import Net
 from fluidnb.core.operator import Operator
 from fluidnb.core.profiling import (
@@ -77,8 +77,8 @@ Operator.backward = staticmethod(_backward)
 if not TYPE_CHECKING:
 
     def __getattr__(name: str) -> Any:
-        if name in LATER:
-            return later(name)
+        if name in CORE:
+            return absent(f"core.{name}")
         raise AttributeError(f"fluid.core has no {name}. {near(name, __all__)}".rstrip())
 
 

@@ -3,9 +3,9 @@
 import sys
 from typing import TYPE_CHECKING, Any
 
+from fluidnb.absent import LAYERS, absent
 from fluidnb.errors import near
 from fluidnb.initializer import set_defaults
-from fluidnb.layers.absent import ABSENT, absent
 from fluidnb.layers.activation import relu, sigmoid, sign, softmax, sqrt, square, tanh
 from fluidnb.layers.adaptive_pool import adaptive_pool2d, adaptive_pool3d
 from fluidnb.layers.array import array_length, array_read, array_write, create_array, tensor_array_to_tensor
@@ -278,8 +278,8 @@ _MODULES = ("detection", "device", "metric_op", "nn", "ops")
 if not TYPE_CHECKING:
 
     def __getattr__(name: str) -> Any:
-        if name in ABSENT:
-            return absent(name)
+        if name in LAYERS:
+            return absent(f"layers.{name}")
         if name in _MODULES:
             return sys.modules[__name__]
         raise AttributeError(f"fluid.layers has no {name}. {near(name, __all__)}".rstrip())

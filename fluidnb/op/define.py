@@ -9,8 +9,8 @@ from dataclasses import dataclass, field
 from importlib.metadata import entry_points
 from typing import TYPE_CHECKING, Any
 
+from fluidnb.absent import OPERATORS
 from fluidnb.errors import NotFound, OpValueError, near
-from fluidnb.op import absent
 from fluidnb.op.attr import Attr
 from fluidnb.op.input_spec import InputSpec
 from fluidnb.op.kernel_type import Kernel, OpKernelType, dtype_names
@@ -406,7 +406,7 @@ def get_op(type: str) -> OpDef:
     if definition is None:
         registry.load()
         definition = registry.ops.get(type)
-    if definition is None and (why := absent.reason(type)) is not None:
+    if definition is None and (why := OPERATORS.get(type.removesuffix("_grad"))) is not None:
         raise NotFound(
             f'Operator "{type}" is not part of fluidnb: {why[0]}.', expected="a registered operator", received=type,
             hint=why[1],

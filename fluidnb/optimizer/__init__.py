@@ -2,11 +2,11 @@
 
 from typing import TYPE_CHECKING, Any
 
+from fluidnb.absent import OPTIMIZERS, absent
 from fluidnb.backward import append_backward as append_backward
 from fluidnb.clip import append_gradient_clip_ops as append_gradient_clip_ops
 from fluidnb.clip import error_clip_callback as error_clip_callback
 from fluidnb.errors import near
-from fluidnb.layers.absent import refusal
 from fluidnb.optimizer.adagrad import AdagradOptimizer, DecayedAdagradOptimizer
 from fluidnb.optimizer.adam import AdamOptimizer
 from fluidnb.optimizer.adaptive import AdadeltaOptimizer, AdamaxOptimizer, RMSPropOptimizer
@@ -39,21 +39,9 @@ __all__ = [
     "Optimizer", "RMSProp", "RMSPropOptimizer", "SGDOptimizer",
 ]  # fmt: skip
 
-#: optimizer of Fluid that there is not -> (why, what to use instead)
-_ABSENT = {
-    "DGCMomentumOptimizer": (
-        "it leaves out gradients that would be sent between machines, and one process trains here",
-        "MomentumOptimizer takes the same steps with whole gradients.",
-    ),
-    "PipelineOptimizer": (
-        "it spreads a program over several devices, and one process trains here",
-        "minimize with its own optimizer, the first argument.",
-    ),
-}
-
 if not TYPE_CHECKING:
 
     def __getattr__(name: str) -> Any:
-        if name in _ABSENT:
-            return refusal(f"fluid.optimizer.{name}", *_ABSENT[name])
+        if name in OPTIMIZERS:
+            return absent(f"optimizer.{name}")
         raise AttributeError(f"fluid.optimizer has no {name}. {near(name, __all__)}".rstrip())

@@ -14,7 +14,7 @@ ROOT = Path(__file__).parents[2]
 #: look at fluidnb as its users do, and may see all the rest.
 ROWS = [
     {"visible"},
-    {"errors", "where", "arguments", "expressions"},
+    {"errors", "where", "arguments", "expressions", "absent"},
     {"files"},
     {"proto", "memory"},
     {"values"},
@@ -34,7 +34,7 @@ FAMILIES = [
     {"layers", "backward", "optimizer", "transpiler"},
     {"runtime", "data"},
     {"layers", "data"},
-    {"errors", "where", "arguments"},
+    {"errors", "where", "arguments", "absent"},
     {"compat", "cli"},
     {"cli", "dap"},
     {"cli", "terminal"},
@@ -48,7 +48,6 @@ ANNEXES = {
     "regularizer": "layers",
     "clip": "layers",
     "nets": "layers",
-    "absent": "layers",
 }
 KERNELS_MAY_SEE = {"op", "values", "errors", "memory", "files", "visible"}
 #: Rooms of the kernels that no other one imports; they look at fluidnb as its users do.

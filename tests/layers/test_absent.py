@@ -5,12 +5,12 @@ from __future__ import annotations
 import pytest
 
 import fluidnb as fluid
+from fluidnb.absent import LAYERS
 from fluidnb.errors import NotBuiltYet
-from fluidnb.layers.absent import ABSENT
 
 
 def test_what_is_there_is_not_called_absent() -> None:
-    assert set(ABSENT).isdisjoint(fluid.layers.__all__)
+    assert set(LAYERS).isdisjoint(fluid.layers.__all__)
 
 
 @pytest.mark.parametrize("name", ["open_files", "Preprocessor"])
