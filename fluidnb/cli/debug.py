@@ -92,18 +92,18 @@ def _by_pipes(host: Host, act: Callable[[], int]) -> int:
 
 def _debugged(options: Namespace, session: Session, host: Host, ask: Callable[[Session], None] | None) -> int:
     from fluidnb.cli import script
-    from fluidnb.dap.follow import following, telling
+    from fluidnb.dap.script import attach_all, tee_output
 
     status = 1
     try:
-        with script.as_program(options.script, options.arguments, options.force), following(session, options.startup):
+        with script.as_program(options.script, options.arguments, options.force), attach_all(session, options.startup):
             if options.seed is not None:
                 from fluidnb.session import seed
 
                 seed(options.seed)
             if options.prompt or (not options.no_wait and _wants_prompt(options, host, ask is not None)):
                 session.on_stop, session.stop_at_entry = ask, True
-            with telling(host.output, silent=options.stdio):
+            with tee_output(host.output, silent=options.stdio):
                 status = _ran(options.script)
     except KeyboardInterrupt:
         status = _INTERRUPTED
@@ -125,7 +125,7 @@ def _wants_prompt(options: Namespace, host: Host, terminal: bool) -> bool:
             if select.select([sys.stdin], [], [], 0.2)[0]:
                 sys.stdin.readline()
                 pressed.set()
-                host.changed()
+                host.client_ready()
                 return
 
     listener = threading.Thread(target=listen, name="fluid-debug-enter", daemon=True)

@@ -1,4 +1,4 @@
-"""One client of a debug session that speaks the Debug Adapter Protocol, whatever carries its messages."""
+"""A debug adapter: answers the requests of one client of a debug session, whatever carries its messages."""
 
 from __future__ import annotations
 
@@ -9,68 +9,72 @@ from collections.abc import Callable, Mapping
 from concurrent.futures import Future
 from typing import Any, Protocol
 
+from fluidnb.dap.breakpoints import ClientBreakpoints
 from fluidnb.dap.capabilities import CAPABILITIES
-from fluidnb.dap.counting import shifted, shifts
-from fluidnb.dap.looking import Looking
+from fluidnb.dap.expressions import assign, evaluate, target
+from fluidnb.dap.line_numbers import shifted, shifts
 from fluidnb.dap.references import BASE, END, References
 from fluidnb.dap.requests import checked_arguments
 from fluidnb.dap.sources import Source, Sources
-from fluidnb.dap.stops import Stops
+from fluidnb.dap.values import Held, Names, Row, children, frame_scopes, variable
+from fluidnb.debug.debugger import Debugger
 from fluidnb.debug.session import Session
-from fluidnb.debug.snapshot import Snapshot
+from fluidnb.debug.snapshot import FrameSpot, OpSpot, Snapshot, spot_of
 from fluidnb.debug.stop import Direction, Stop, StopKind
-from fluidnb.debug.walker import Walker
-from fluidnb.errors import EnforceNotMet, FluidError, NotFound, OpValueError
+from fluidnb.debug.view import View
+from fluidnb.errors import EnforceNotMet, FluidError, NotFound, OpValueError, near
 
 Message = dict[str, Any]
 
 #: The one thread that clients see.
 THREAD = BASE
 
-#: request -> the command of the session
-_MOVES = {
-    "next": "next", "stepIn": "step", "stepOut": "out", "continue": "go_on", "stepBack": "back_over",
-    "reverseContinue": "back_on", "restart": "restart",
+Move = Callable[[Debugger], Snapshot]
+
+#: request -> what the debugger does
+_MOVES: dict[str, Move] = {
+    "next": Debugger.next, "stepIn": Debugger.step, "stepOut": Debugger.out, "continue": Debugger.continue_,
+    "stepBack": Debugger.step_back_over, "reverseContinue": Debugger.reverse_continue, "restart": Debugger.restart,
 }  # fmt: skip
 
 
-class Host(Protocol):
-    """What runs the program that is debugged, where that can be ended."""
+class Debuggee(Protocol):
+    """What runs the program, where a client may end it."""
 
     @property
-    def goes_on(self) -> bool:
-        """Whether it goes on by itself when a run is over."""
+    def continues(self) -> bool:
+        """Whether it continues by itself after a run, as a script does."""
 
     def terminate(self) -> None:
-        """End the run, and what asked for it."""
+        """End the run, and what called it."""
 
-    def changed(self) -> None:
-        """A client is ready."""
+    def client_ready(self) -> None:
+        """Notice that a client is ready."""
 
-    def give_up(self, error: BaseException) -> None:
-        """Let the run that stands at an operator that failed raise the error."""
+    def raise_error(self, error: BaseException) -> None:
+        """Let the run that is paused at an operator that failed raise its error."""
 
 
-class Adapter(Looking):
-    """Answers the requests of one client, and tells it what happens.
+class Adapter:
+    """Answers the requests of one client, and sends it events.
 
-    Several may serve one session: each sees every stop, and sets breakpoints of its own.
+    Several may serve one session: each reports every stop, and has its own breakpoints.
 
     Args:
-        emit: called with each event; from the session's thread too, so it should not wait.
+        emit: called with each event; also in the worker thread of the session, so it must not wait.
         session: the session.
         sources: where operators are shown.
-        host: what can end the run; None where nothing can.
+        debuggee: what a client may end; None where there is nothing.
 
     Example:
         >>> from fluidnb.dap import ScriptSources
         >>> y = fluid.layers.relu(fluid.layers.fill_constant([2], "float32", -1.0))
-        >>> d = fluid.debug(feed={}); told = []
-        >>> adapter = Adapter(told.append, d, ScriptSources(lambda: d.program))
+        >>> d = fluid.debug(feed={}); events = []
+        >>> adapter = Adapter(events.append, d, ScriptSources(lambda: d.program))
         >>> for i, command in enumerate(["initialize", "attach", "configurationDone", "next", "stepBack"]):
         ...     answer = adapter.handle({"seq": i + 1, "type": "request", "command": command})
         >>> stop = d.step()
-        >>> [event["event"] for event in told], d.snapshot.op.type
+        >>> [event["event"] for event in events], d.snapshot.op.type
         (['initialized', 'stopped', 'stopped', 'stopped', 'continued', 'stopped'], 'relu')
         >>> adapter.close(); d.close()
 
@@ -78,37 +82,38 @@ class Adapter(Looking):
     """
 
     def __init__(
-        self, emit: Callable[[Message], None], session: Session, sources: Sources, host: Host | None = None
+        self, emit: Callable[[Message], None], session: Session, sources: Sources, debuggee: Debuggee | None = None
     ) -> None:
-        self._emit, self._session, self._sources, self._host = emit, session, sources, host
+        self._emit, self._session, self._sources, self._debuggee = emit, session, sources, debuggee
         self._known = References()
-        self._stops = Stops(sources, self._say, self._around)
+        self._breakpoints = ClientBreakpoints(sources, self._log, self._around)
         self._seq, self._sending = itertools.count(1), threading.Lock()
         self._client: Mapping[str, Any] = {}
         self._shifts: dict[str, int] = {}
         self._ready = self._closed = False
-        self._seen: Snapshot | None = None  # where the client believes it stands; None while it believes it runs
+        self._writes = False  # whether this client is assigning to a variable right now
+        self._seen: Snapshot | None = None  # where the client believes it is paused; None while it believes it runs
         self._then: list[Callable[[], None]] = []
         self.stops_at_errors = True
-        session.aside(Walker.observe, self._look)
+        session.do_between_steps(Debugger.observe, self._observe)
 
     # ---- messages
 
     def handle(self, message: Message) -> Message:
-        """Answer a request; what it asks for is under way when this returns.
+        """Answer a request; what it requests has begun when this returns.
 
         Args:
             message: the request.
 
         Returns:
-            The response; of one that cannot be done, with ``success`` false and the reason.
+            The response; ``success`` is false where it cannot be done, with a message.
         """
         answers: list[Message] = []
         self.answer(message, answers.append)
         return answers[0]
 
     def answer(self, message: Message, send: Callable[[Message], None]) -> None:
-        """Answer a request, and only then do what it asks to happen, so that events follow the response.
+        """Answer a request, and only then execute it, so that events follow the response.
 
         Args:
             message: the request.
@@ -124,7 +129,7 @@ class Adapter(Looking):
                 self.output(f"{error}\n", "stderr")
 
     def owns(self, message: Message) -> bool:
-        """Whether a request speaks of our thread, frames or values, where another debugger listens too.
+        """Whether a request is about our thread, frames or values, not those of a Python debugger beside this one.
 
         Args:
             message: the request.
@@ -139,11 +144,11 @@ class Adapter(Looking):
         return any(isinstance(n, int) and BASE <= n < END for n in numbers)
 
     def event(self, name: str, body: Mapping[str, Any] | None = None) -> None:
-        """Tell the client something.
+        """Send an event.
 
         Args:
-            name: what the protocol calls it.
-            body: what there is to say.
+            name: its name in the protocol.
+            body: its body.
         """
         message: Message = {"type": "event", "event": name}
         if body is not None:
@@ -160,12 +165,12 @@ class Adapter(Looking):
         """
         self.event("output", {"category": category, "output": text})
 
-    def tell(self) -> None:
-        """Tell the client once more where the session stands, if it stands."""
-        self._session.aside(self._again)
+    def report_again(self) -> None:
+        """Send the stop of a paused session once more."""
+        self._session.do_between_steps(self._observe_again)
 
     def end(self, status: int = 0) -> None:
-        """Tell the client that what ran the program has ended.
+        """Report that the script has ended.
 
         Args:
             status: its exit status.
@@ -174,19 +179,19 @@ class Adapter(Looking):
         self.event("terminated", {})
 
     def close(self) -> None:
-        """Leave the session: it stays where it stands, without this client's breakpoints."""
+        """Leave the session as it is, without this client's breakpoints."""
         if self._closed:
             return
         self._closed = True
         if not self._session.closed:
-            self._session.aside(self._leave)
+            self._session.do_between_steps(self._leave)
 
     @property
     def ready(self) -> bool:
-        """Whether the client has said all that it wants before the program runs."""
+        """Whether the client has finished its configuration."""
         return self._ready
 
-    # ---- how requests are answered
+    # ---- life cycle
 
     def _response(self, message: Message) -> Message:
         command, seq, arguments = message.get("command"), message.get("seq"), message.get("arguments")
@@ -199,191 +204,344 @@ class Adapter(Looking):
             do = getattr(self, f"do_{command}", None)
             if do is None and command not in _MOVES:
                 raise NotFound(f"There is no request {command} here.", received=command)
-            given = shifted(checked_arguments(command, arguments or {}), self._shifts)
-            body = self._move(command, given) if do is None else do(given)
+            arguments = shifted(checked_arguments(command, arguments or {}), self._shifts)
+            body = self._move(command, arguments) if do is None else do(arguments)
             body = shifted(body, self._shifts, -1)
-            found: Message = {"success": True} if body is None else {"success": True, "body": body}
+            outcome: Message = {"success": True} if body is None else {"success": True, "body": body}
         except KeyError as error:
-            found = _refused(f"{command} needs {error}.")
+            outcome = _refused(f"{command} needs {error}.")
         except FluidError as error:
             error.where = None  # the line would be that of the run, which has nothing to do with it
-            found = _refused(str(error))
+            outcome = _refused(str(error))
         except Exception as error:
-            found = _refused(f"{type(error).__name__}: {error}")
+            outcome = _refused(f"{type(error).__name__}: {error}")
         with self._sending:
-            return {"seq": next(self._seq), **base, **found}
+            return {"seq": next(self._seq), **base, **outcome}
 
     def do_initialize(self, a: Message) -> Message:
-        """Tell what this adapter can do."""
+        """Report the capabilities."""
         self._client, self._shifts = a, shifts(a)
         self._then.append(lambda: self.event("initialized"))
         return CAPABILITIES
 
     def do_attach(self, a: Message) -> None:
-        """Join the session."""
+        """Attach to the session."""
         self._begin_with(a)
 
     def do_launch(self, a: Message) -> None:
-        """Join the session, whose program is there already."""
+        """Attach to the session, whose program exists already."""
         self._begin_with(a)
 
     def do_configurationDone(self, a: Message) -> None:
-        """The client has set its breakpoints: tell where the session stands."""
-        self._then.append(lambda: self._session.aside(self._start))
+        """Report the stop: the client has set its breakpoints."""
+        self._then.append(lambda: self._session.do_between_steps(self._start))
 
     def do_disconnect(self, a: Message) -> None:
-        """Leave, and end the run where that is wanted."""
-        if a.get("terminateDebuggee") and self._host is not None:
-            self._then.append(self._host.terminate)
+        """Leave, and end the run where that is requested."""
+        if a.get("terminateDebuggee") and self._debuggee is not None:
+            self._then.append(self._debuggee.terminate)
         self.close()
 
     def do_terminate(self, a: Message) -> None:
         """End the run."""
-        if self._host is None:
+        if self._debuggee is None:
             raise EnforceNotMet("Nothing here can be ended.", hint="disconnect leaves the session as it is.")
-        self._then.append(self._host.terminate)
+        self._then.append(self._debuggee.terminate)
 
     def do_threads(self, a: Message) -> Message:
-        """The program is the only thread."""
+        """List the program as the only thread."""
         return {"threads": [{"id": THREAD, "name": "fluid program"}]}
 
     def do_pause(self, a: Message) -> None:
-        """Stop after the operator that is under way, or where the next run begins."""
+        """Pause after the current operator, or where the next run begins."""
         self._session.pause()
         if self._session.snapshot.state in ("idle", "done"):
-            self._session.aside(self._stops.stop_soon)
+            self._session.do_between_steps(self._breakpoints.stop_at_entry)
 
     def do_setBreakpoints(self, a: Message) -> Message:
         """Set the breakpoints of a source."""
         wanted = a.get("breakpoints") or [{"line": line} for line in a.get("lines") or ()]
-        return {"breakpoints": self._session.aside(self._stops.lines, a["source"], wanted)}
+        return {"breakpoints": self._session.do_between_steps(self._breakpoints.set_lines, a["source"], wanted)}
 
     def do_setFunctionBreakpoints(self, a: Message) -> Message:
         """Stop before operators of some types."""
-        return {"breakpoints": self._session.aside(self._stops.functions, a["breakpoints"])}
+        return {"breakpoints": self._session.do_between_steps(self._breakpoints.set_functions, a["breakpoints"])}
 
     def do_setDataBreakpoints(self, a: Message) -> Message:
         """Stop after steps that write some variables."""
-        return {"breakpoints": self._session.aside(self._stops.data, a["breakpoints"])}
+        return {"breakpoints": self._session.do_between_steps(self._breakpoints.set_data, a["breakpoints"])}
 
     def do_setExceptionBreakpoints(self, a: Message) -> Message:
         """Stop at NaN, and at operators that fail."""
         filters = [{"filterId": name} for name in a.get("filters") or ()] + list(a.get("filterOptions") or ())
         self.stops_at_errors = any(row["filterId"] == "error" for row in filters)
-        return {"breakpoints": self._session.aside(self._stops.exceptions, filters)}
+        return {"breakpoints": self._session.do_between_steps(self._breakpoints.set_exceptions, filters)}
 
-    # ---- moving
+    # ---- stepping
 
     def _move(self, request: str, a: Message) -> Message | None:
-        command = _MOVES[request]
+        move = _MOVES[request]
         if request == "stepBack" and a.get("granularity") == "instruction":
-            command = "back"
-        self._must_stand()
-        error, host = self._session.snapshot.error, self._host
-        if request == "continue" and error is not None and host is not None and self._session.waited_for:
-            self._then += [lambda: self._session.aside(self._resume), lambda: host.give_up(error)]
+            move = Debugger.back
+        self._require_paused()
+        error, debuggee = self._session.snapshot.error, self._debuggee
+        if request == "continue" and error is not None and debuggee is not None and self._session.waited_for:
+            self._then += [lambda: self._session.do_between_steps(self._resume), lambda: debuggee.raise_error(error)]
         else:
-            self._then.append(lambda: self._go(command))
+            self._then.append(lambda: self._start_move(move))
         return {"allThreadsContinued": True} if request == "continue" else None
 
     def do_restartFrame(self, a: Message) -> None:
         """Go back to where a frame was entered."""
         depth = self._depth(a["frameId"])
-        self._must_stand()
-        self._then.append(lambda: self._go("call", _to_start, depth))
+        self._require_paused()
+        self._then.append(lambda: self._start_move(lambda debugger: _to_block_start(debugger, depth)))
 
-    def _go(self, command: str, *args: Any) -> None:
-        future = self._session.post("call", self._moving, command, *args)
-        future.add_done_callback(self._tell_failure)
+    def _start_move(self, move: Move) -> None:
+        self._session.post(self._move_and_forget, move).add_done_callback(self._report_failure)
 
-    def _tell_failure(self, future: Future[Any]) -> None:
+    def _report_failure(self, future: Future[Any]) -> None:
         error = future.exception()
         if error is not None:
             self.output(f"{error}\n", "stderr")
 
-    def _moving(self, walker: Walker, command: str, *args: Any) -> Any:
-        self._resume(walker)
-        return getattr(walker, command)(*args)
+    def _move_and_forget(self, debugger: Debugger, move: Move) -> Snapshot:
+        self._resume(debugger)
+        return move(debugger)
 
-    def _resume(self, walker: Walker) -> None:
-        """From here on the client believes that it runs; called in the worker's thread."""
+    def _resume(self, debugger: Debugger) -> None:
+        """Note that the client believes from now on that the program runs; called in the worker thread."""
         self._seen = None
         self._known.forget()
 
-    def _must_stand(self) -> None:
+    def _require_paused(self) -> None:
         if self._session.closed:
             raise EnforceNotMet("The session is closed.")
         if self._session.snapshot.state not in ("paused", "done"):
             raise EnforceNotMet("The program is running; pause it first.", received=self._session.snapshot.text)
 
-    # ---- what happens
+    # ---- frames and scopes
+
+    def do_stackTrace(self, a: Message) -> Message:
+        """List the blocks that are being run, innermost first, with their iterations."""
+        start, levels = max(0, a.get("startFrame") or 0), max(0, a.get("levels") or 0)
+        return self._session.do_between_steps(self._stack, start, levels)
+
+    def _stack(self, debugger: Debugger, start: int, levels: int) -> Message:
+        snapshot = _paused(debugger)
+        frames = list(enumerate(snapshot.frames))[::-1]
+        wanted = frames[start : start + levels if levels else None]
+        return {"stackFrames": [self._frame(debugger, i, f) for i, f in wanted], "totalFrames": len(frames)}
+
+    def _frame(self, debugger: Debugger, depth: int, frame: FrameSpot) -> Row:
+        stack = debugger.tape.machine.stack
+        op = frame.op or _last_op(debugger, depth)
+        where = f"block {frame.block}" + (f", iteration {frame.iteration}" if stack[depth].control is not None else "")
+        at = f"{frame.op.index} {frame.op.type}" if frame.op is not None else "the end"
+        row: Row = {"id": self._known.named(("frame", depth), depth), "name": f"{where}: {at}", "line": 0, "column": 0}
+        if op is not None:
+            source, line = self._sources.spot(op)
+            row.update(source=source, line=line, column=1 if line else 0)
+        return row
+
+    def do_scopes(self, a: Message) -> Message:
+        """List what the operator reads and writes, then each scope outwards."""
+        depth = self._depth(a["frameId"])
+
+        def read(debugger: Debugger) -> list[Row]:
+            _paused(debugger)
+            return frame_scopes(debugger, depth, self._known)
+
+        return {"scopes": self._session.do_between_steps(read)}
+
+    def do_variables(self, a: Message) -> Message:
+        """List what is in a scope or a value, or a part of it."""
+        thing = self._known.find(a["variablesReference"])
+        if not isinstance(thing, Held | Names):
+            raise NotFound("There is nothing inside.", received=a["variablesReference"])
+        kind, start, count = a.get("filter") or "", max(0, a.get("start") or 0), max(0, a.get("count") or 0)
+        pages = bool(self._client.get("supportsVariablePaging"))
+
+        def read(debugger: Debugger) -> list[Row]:
+            _paused(debugger)
+            return children(thing, self._known, kind, start, count, pages)
+
+        return {"variables": self._session.do_between_steps(read)}
+
+    def do_exceptionInfo(self, a: Message) -> Message:
+        """Report the error of the next operator."""
+        error = self._session.snapshot.error
+        if error is None:
+            raise NotFound("Nothing has failed here.", received=self._session.snapshot.reason)
+        name = type(error).__name__
+        return {
+            "exceptionId": name, "description": str(error), "breakMode": "always",
+            "details": {"message": str(error), "typeName": name},
+        }  # fmt: skip
+
+    # ---- expressions and values
+
+    def do_evaluate(self, a: Message) -> Message:
+        """Evaluate a Python expression over the program's variables."""
+        text = str(a["expression"]).strip()
+        depth = self._depth(a["frameId"]) if a.get("frameId") else -1
+
+        def read(debugger: Debugger) -> Row:
+            _paused(debugger)
+            stack = debugger.tape.machine.stack
+            value = evaluate(debugger, depth if depth >= 0 else len(stack) - 1, text, self._around())
+            return variable("result", Held(value, text), self._known)
+
+        return _result(self._session.do_between_steps(read), "result")
+
+    def do_setVariable(self, a: Message) -> Message:
+        """Assign to a variable, or to an element of one."""
+        thing, name = self._known.find(a["variablesReference"]), str(a["name"])
+        if isinstance(thing, Names):
+            return self._set(name, (), str(a["value"]))
+        if not isinstance(thing, Held) or not thing.root or not name.strip("[]").isdigit():
+            raise OpValueError("That cannot be set.", expected="a variable, or an element of one", received=name)
+        return self._set(thing.root, (*thing.index, int(name.strip("[]"))), str(a["value"]))
+
+    def do_setExpression(self, a: Message) -> Message:
+        """Assign to a variable, or to a part of one, that an expression names."""
+        name, index = target(str(a["expression"]), self._around())
+        return self._set(name, index, str(a["value"]), self._depth(a["frameId"]) if a.get("frameId") else -1)
+
+    def _set(self, name: str, index: tuple[Any, ...], text: str, depth: int = -1) -> Message:
+        def write(debugger: Debugger) -> Row:
+            _paused(debugger)
+            at = depth if depth >= 0 else len(debugger.tape.machine.stack) - 1
+            self._writes = True
+            try:
+                value = assign(debugger, at, name, index, text, self._around())
+            finally:
+                self._writes = False
+            return variable(name, Held(value), self._known)
+
+        return _result(self._session.do_between_steps(write), "value")
+
+    def do_dataBreakpointInfo(self, a: Message) -> Message:
+        """Report whether a variable can have a data breakpoint."""
+        name = str(a["name"])
+        thing = self._known.find(a["variablesReference"]) if a.get("variablesReference") else None
+        if isinstance(thing, Held):
+            name = thing.root
+        elif thing is None:
+            name = target(name, self._around())[0]
+        known = {var for block in self._session.program.desc.blocks for var in block.vars}
+        if name not in known:
+            hint = near(name, known)
+            return {"dataId": None, "description": f"{a['name']} is not a variable of the program. {hint}".strip()}
+        return {"dataId": name, "description": name, "accessTypes": ["write"], "canPersist": True}
+
+    def do_completions(self, a: Message) -> Message:
+        """List variables that complete a text."""
+        text = str(a["text"])[: max(0, a["column"] - 1)]
+        part = next((text[i:] for i in range(len(text)) if all(c.isalnum() or c in "_.@" for c in text[i:])), "")
+
+        def names(debugger: Debugger) -> list[str]:
+            return list(View(debugger.tape.machine.stack[-1].scope)) if debugger.tape.runs else []
+
+        offered = sorted(name for name in self._session.do_between_steps(names) if part in name)
+        offered.sort(key=lambda name: not name.startswith(part))
+        at = len(text) - len(part)
+        return {
+            "targets": [{"label": n, "type": "variable", "start": at, "length": len(part)} for n in offered[:200]]
+        }  # fmt: skip
+
+    # ---- sources
+
+    def do_source(self, a: Message) -> Message:
+        """Report the text of a source that is not a file."""
+        reference = (a.get("source") or {}).get("sourceReference") or a.get("sourceReference") or 0
+        return {"content": self._sources.content(reference), "mimeType": "text/plain"}
+
+    def do_loadedSources(self, a: Message) -> Message:
+        """List the sources of the program."""
+        return {"sources": self._sources.loaded()}
+
+    def do_breakpointLocations(self, a: Message) -> Message:
+        """List the lines at which the program can stop."""
+        source = a["source"]
+        path, first = source.get("path") or source.get("name") or "", a["line"]
+        last = a.get("endLine") or first
+        return {"breakpoints": [{"line": n} for n in self._sources.lines(path) if first <= n <= last]}
+
+    def _depth(self, frame: Any) -> int:
+        depth = self._known.find(frame)
+        if not isinstance(depth, int):
+            raise NotFound("That is no frame.", received=frame)
+        return depth
+
+    # ---- events
 
     def _begin_with(self, a: Message) -> None:
         if a.get("stopOnEntry"):
-            self._session.aside(self._stops.stop_soon)
+            self._session.do_between_steps(self._breakpoints.stop_at_entry)
 
-    def _start(self, walker: Walker) -> None:
+    def _start(self, debugger: Debugger) -> None:
         self._ready = True
-        self._look(walker.snapshot)
-        if self._host is not None:
-            self._host.changed()
+        self._observe(debugger.snapshot)
+        if self._debuggee is not None:
+            self._debuggee.client_ready()
 
-    def _again(self, walker: Walker) -> None:
+    def _observe_again(self, debugger: Debugger) -> None:
         self._seen = None
-        self._look(walker.snapshot)
+        self._observe(debugger.snapshot)
 
-    def _leave(self, walker: Walker) -> None:
-        walker.forget(self._look)
-        self._stops.close(walker)
+    def _leave(self, debugger: Debugger) -> None:
+        debugger.forget(self._observe)
+        self._breakpoints.close(debugger)
 
-    def _look(self, snapshot: Snapshot) -> None:
-        """Tell the client of a snapshot; called in the worker's thread."""
+    def _observe(self, snapshot: Snapshot) -> None:
+        """Report a snapshot; called in the worker thread."""
         if not self._ready or self._closed:
             return
-        for row in self._stops.look_again():
+        for row in self._breakpoints.resolve_again():
             self.event("breakpoint", {"reason": "changed", "breakpoint": row})
         if snapshot.closed:
             self.event("terminated", {})
-        elif snapshot.state == "paused" or (snapshot.state == "done" and not self._goes_on):
-            self._stands(snapshot)
+        elif snapshot.state == "paused" or (snapshot.state == "done" and not self._continues):
+            self._report_stop(snapshot)
         elif self._seen is not None:
             self._seen = None
             self._known.forget()
             self.event("continued", {"threadId": THREAD, "allThreadsContinued": True})
 
     @property
-    def _goes_on(self) -> bool:
-        """Whether what asked for the run goes on when it is over."""
-        return self._session.waited_for or (self._host is not None and self._host.goes_on)
+    def _continues(self) -> bool:
+        """Whether the caller of the run continues when it is over."""
+        return self._session.waited_for or (self._debuggee is not None and self._debuggee.continues)
 
-    def _stands(self, snapshot: Snapshot) -> None:
+    def _report_stop(self, snapshot: Snapshot) -> None:
         before, self._seen = self._seen, snapshot
         if before is not None:
             if (before.at, before.run) == (snapshot.at, snapshot.run) and before.error is snapshot.error:
                 return
             edited = before.frames == snapshot.frames and snapshot.error is None
             if edited and self._writes:
-                return  # its response says it
+                return  # the response has the new value
             if edited and self._client.get("supportsInvalidatedEvent"):
                 self.event("invalidated", {"areas": ["variables"], "threadId": THREAD})
                 return
             self._known.forget()
             self.event("continued", {"threadId": THREAD, "allThreadsContinued": True})
         body: Message = {
-            "reason": "exception" if snapshot.error is not None else self._stops.kind(snapshot.stop),
+            "reason": "exception" if snapshot.error is not None else self._breakpoints.stop_reason(snapshot.stop),
             "description": snapshot.reason, "threadId": THREAD, "allThreadsStopped": True,
         }  # fmt: skip
         if snapshot.error is not None:
             body["text"] = str(snapshot.error)
-        hit = self._stops.hit(snapshot.stop)
+        hit = self._breakpoints.ids_hit(snapshot.stop)
         if hit:
             body["hitBreakpointIds"] = hit
-        if self._stops.entry.enabled:
-            self._stops.entry.enabled = False
-            self._session.slip(self._stops.entered)
+        if self._breakpoints.entry.enabled:
+            self._breakpoints.entry.enabled = False
+            self._session.post_between_steps(self._breakpoints.clear_entry)
         self.event("stopped", body)
 
-    def _say(self, text: str, source: Source, line: int) -> None:
+    def _log(self, text: str, source: Source, line: int) -> None:
         body: Message = {"category": "console", "output": text + "\n"}
         if line:
             body.update(source=source, line=line)
@@ -394,13 +552,30 @@ class Adapter(Looking):
         return vars(sys.modules["__main__"]) if around is None else around
 
 
-def _to_start(walker: Walker, depth: int) -> Snapshot:
-    """Back to where a frame was entered."""
-    tape = walker.tape
+def _paused(debugger: Debugger) -> Snapshot:
+    """The snapshot of a paused program; refused while it runs."""
+    if debugger.snapshot.state not in ("paused", "done"):
+        raise EnforceNotMet("The program is running; pause it first.", received=debugger.snapshot.text)
+    return debugger.snapshot
+
+
+def _last_op(debugger: Debugger, depth: int) -> OpSpot | None:
+    ops = debugger.tape.machine.stack[depth].block.ops
+    return spot_of(ops[-1]) if ops else None
+
+
+def _result(row: Row, name: str) -> Message:
+    kept = ("type", "variablesReference", "indexedVariables", "namedVariables")
+    return {name: row["value"]} | {key: row[key] for key in kept if key in row}
+
+
+def _to_block_start(debugger: Debugger, depth: int) -> Snapshot:
+    """Step back to where a frame was entered."""
+    tape = debugger.tape
     scope = tape.machine.stack[depth].scope
     while tape.can_back and any(frame.scope is scope for frame in tape.last().stack):
         tape.back()
-    return walker.stand(Stop(StopKind.RESTART_BLOCK, Direction.BACKWARD))
+    return debugger.stop(Stop(StopKind.RESTART_BLOCK, Direction.BACKWARD))
 
 
 def _refused(text: str) -> Message:

@@ -9,9 +9,9 @@ from typing import BinaryIO
 from fluidnb.dap.adapter import Adapter, Message
 from fluidnb.dap.client import Client
 from fluidnb.dap.sources import ScriptSources
-from fluidnb.debug.session import Session, Stopped, unanswered
+from fluidnb.debug.debugger import Debugger
+from fluidnb.debug.session import Session, Stopped, stopped_error
 from fluidnb.debug.snapshot import Snapshot
-from fluidnb.debug.walker import Walker
 from fluidnb.errors import NotFound, OpValueError
 from fluidnb.program import hooks
 
@@ -49,7 +49,7 @@ class Host:
         self._changed = threading.Condition()
         self._taken = False  # whether an editor has joined
         self._ended = self._vanished = self._over = False
-        self._given_up: BaseException | None = None
+        self._raised: BaseException | None = None
         self._waits = False  # whether what runs the program waits here, and looks at what has changed by itself
         self._prompt = hooks.debug_prompt
         self._asker_in_place = self._asker  # one object, so that it is known again
@@ -97,7 +97,7 @@ class Host:
         return [adapter for adapter in adapters if adapter is not None and adapter.ready]
 
     @property
-    def goes_on(self) -> bool:
+    def continues(self) -> bool:
         """Whether it is a script that goes on by itself when a run is over."""
         return self._interrupt is not None
 
@@ -144,18 +144,18 @@ class Host:
         if session is not None and not session.closed:
             session.pause()
 
-    def give_up(self, error: BaseException) -> None:
+    def raise_error(self, error: BaseException) -> None:
         """Let the run that stands at an operator that failed raise the error.
 
         Args:
             error: the error.
         """
         with self._changed:
-            self._given_up = error
+            self._raised = error
             self._changed.notify_all()
 
-    def changed(self) -> None:
-        """A client is ready, or gone: those who wait look again."""
+    def client_ready(self) -> None:
+        """Notice that a client is ready, or gone."""
         with self._changed:
             self._changed.notify_all()
 
@@ -177,7 +177,7 @@ class Host:
             self._taken = self._taken and client.adapter is None
             alone = not (self.ready or self._ended or self._over)
             ends = alone and self._interrupt is not None and not self._stays
-            goes_on = alone and said and self._stays and session is not None and session.waited_for
+            continues = alone and said and self._stays and session is not None and session.waited_for
             interrupts = ends and not self._waits
             self._ended, self._vanished = self._ended or ends, not said
             self._changed.notify_all()
@@ -187,8 +187,8 @@ class Host:
             session.pause()
         if interrupts and self._interrupt is not None:
             self._interrupt()
-        if goes_on:
-            session.post("go_on")
+        if continues:
+            session.post(Debugger.continue_)
 
     # ---- a run that stands still
 
@@ -219,18 +219,18 @@ class Host:
 
         def is_over() -> bool:
             failed = session.snapshot.error
-            return over or (failed is not None and failed is self._given_up) or not (self._stays or self.ready)
+            return over or (failed is not None and failed is self._raised) or not (self._stays or self.ready)
 
         if session.snapshot.error is not None and not any(adapter.stops_at_errors for adapter in self.ready):
             return
-        session.aside(Walker.observe, look)
+        session.do_between_steps(Debugger.observe, look)
         try:
             self._wait(is_over)
         finally:
             if not session.closed:
-                session.aside(Walker.forget, look)
+                session.do_between_steps(Debugger.forget, look)
         if not over and self._vanished and not self.ready:
-            raise unanswered(session.snapshot)
+            raise stopped_error(session.snapshot)
 
     def _wait(self, over: Callable[[], bool]) -> None:
         with self._changed:

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from fluidnb.dap.references import References
-from fluidnb.debug.look import holds
-from fluidnb.debug.walker import Walker
+from fluidnb.debug.debugger import Debugger
+from fluidnb.debug.view import has_value
 from fluidnb.runtime.compile.lowering import LoweredOp
 from fluidnb.runtime.interpreter.interpreter import Frame
 from fluidnb.runtime.scope import Scope
@@ -63,18 +63,18 @@ class Names:
     extra: tuple[tuple[str, str], ...] = field(default=())
 
 
-def frame_scopes(walker: Walker, depth: int, known: References) -> list[Row]:
+def frame_scopes(debugger: Debugger, depth: int, known: References) -> list[Row]:
     """What can be seen from a frame: what its operator reads, writes and is told, then the scopes outwards.
 
     Args:
-        walker: stands still.
+        debugger: stands still.
         depth: which frame, 0 the outermost.
         known: gives numbers.
 
     Returns:
         ``Scope`` rows of the protocol.
     """
-    stack = walker.tape.machine.stack
+    stack = debugger.tape.machine.stack
     frame = stack[depth]
     rows = []
     op = frame.block.ops[frame.pc] if frame.pc < len(frame.block.ops) else None
@@ -161,7 +161,7 @@ def describe(value: Any, summary: TensorSummary | None = None) -> tuple[str, str
     """A value in one line.
 
     Args:
-        value: what a variable holds, or an expression gives.
+        value: what a variable has_value, or an expression gives.
         summary: what is known of it already, if it is a tensor.
 
     Returns:
@@ -176,7 +176,7 @@ def describe(value: Any, summary: TensorSummary | None = None) -> tuple[str, str
     if isinstance(value, np.generic) or (isinstance(value, np.ndarray) and value.ndim == 0):
         return str(value), str(value.dtype), False
     if type(value) is LoDTensor or isinstance(value, np.ndarray):
-        if not holds(value):
+        if not has_value(value):
             return "nothing yet", "LoDTensor", False
         summary = summary or read_tensor(value)
         return f"{summary.facts}  {summary.statistics}".rstrip(), summary.facts, True
@@ -215,7 +215,7 @@ def _attributes(op: LoweredOp) -> tuple[tuple[str, str], ...]:
 def _present(names: Names) -> Iterator[tuple[str, Any]]:
     if names.names is None:
         for name in sorted(names.scope.vars):
-            if holds(names.scope.vars[name].value):
+            if has_value(names.scope.vars[name].value):
                 yield name, names.scope.vars[name].value
         return
     for name in dict.fromkeys(names.names):
@@ -261,7 +261,7 @@ def _element(held: Held, i: int, known: References) -> Row:
 
 def _summary(value: Any) -> TensorSummary | None:
     is_tensor = type(value) is LoDTensor or (isinstance(value, np.ndarray) and value.ndim > 0)
-    return read_tensor(value) if is_tensor and holds(value) else None
+    return read_tensor(value) if is_tensor and has_value(value) else None
 
 
 def _facts(held: Held, known: References, summary: TensorSummary | None) -> list[Row]:

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from fluidnb.debug.look import View
+from fluidnb.debug.view import View
 from fluidnb.errors import NotFound, OpValueError
 from fluidnb.runtime.compile.lowering import LoweredOp
 from fluidnb.runtime.interpreter.interpreter import Frame, Undo
@@ -38,7 +38,7 @@ class Breakpoint:
         after: how many times to pass it before the first stop.
         test: called with a `View`, says whether it stops there; of ``when`` the default evaluates ``what``.
         enabled: whether it stops at all.
-        only_says: whether it never stops, but says something when it is reached, forwards.
+        logs_only: whether it only logs, and never stops.
         rule: called with the count of times that it was reached, says whether it stops; the default asks ``after``.
 
     Attributes:
@@ -62,7 +62,7 @@ class Breakpoint:
     enabled: bool = True
     hits: int = 0
     number: int = 0
-    only_says: bool = False
+    logs_only: bool = False
     rule: Callable[[int], bool] | None = None
 
     def __post_init__(self) -> None:
@@ -149,12 +149,8 @@ class Breakpoint:
         except (LookupError, NotFound):
             return False  # what it speaks of is not there yet
 
-    def counts(self) -> bool:
-        """Note that it was reached.
-
-        Returns:
-            Whether it stops this time.
-        """
+    def hit(self) -> bool:
+        """Count a hit; whether it stops this time."""
         self.hits += 1
         return self.hits > self.after if self.rule is None else self.rule(self.hits)
 

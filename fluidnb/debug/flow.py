@@ -8,11 +8,11 @@ from typing import Any
 
 import numpy as np
 
+from fluidnb.debug.debugger import Debugger
 from fluidnb.debug.forward import forward_of
 from fluidnb.debug.numbers import Numbers, numbers_of
 from fluidnb.debug.session import Session
 from fluidnb.debug.snapshot import OpSpot, spot_of
-from fluidnb.debug.walker import Walker
 from fluidnb.errors import NotFound
 from fluidnb.op import EMPTY, GRAD, has_grad
 from fluidnb.program import Program, default_main_program
@@ -109,23 +109,23 @@ def gradient_flow(
         )  # fmt: skip
     session = Session(program, feed or {}, scope=scope, place=place)
     try:
-        return session.do("call", flows, program)  # type: ignore[no-any-return]
+        return session.do(flows, program)
     finally:
-        session.do("restart")
+        session.do(Debugger.restart)
         session.close()
 
 
-def flows(walker: Walker, program: Program) -> list[Flow]:
+def flows(debugger: Debugger, program: Program) -> list[Flow]:
     """Walk the run under way to its end, and look at gradients on the way.
 
     Args:
-        walker: a walker at the beginning of a run.
+        debugger: a debugger at the beginning of a run.
         program: its program.
 
     Returns:
         See `gradient_flow`.
     """
-    tape = walker.tape
+    tape = debugger.tape
     scope = tape.machine.stack[0].scope
     parameters = [p for p in program.all_parameters() if p.trainable]
     weights = {p.name: numbers_of(p.name, _value(scope, p.name)) for p in parameters}

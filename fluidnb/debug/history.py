@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from fluidnb.debug.debugger import Debugger
 from fluidnb.debug.snapshot import OpSpot, spot_of
-from fluidnb.debug.walker import Walker
 from fluidnb.debug.writes import wrote
 from fluidnb.op import GRAD
 from fluidnb.program.op_roles import role_of
@@ -40,20 +40,20 @@ class Touch:
     norm: float | None
 
 
-def touches(walker: Walker, name: str) -> list[Touch]:
+def touches(debugger: Debugger, name: str) -> list[Touch]:
     """Walk the run under way again, and note each step that reads or writes a variable or a gradient of it.
 
     Args:
-        walker: a walker with a run under way; it stands where it stood afterwards.
+        debugger: a debugger with a run under way; it stands where it stood afterwards.
         name: the variable.
 
     Returns:
         The steps, in order.
     """
     found: list[Touch] = []
-    tape = walker.tape
+    tape = debugger.tape
 
-    def look(undo: Undo) -> None:
+    def visit(undo: Undo) -> None:
         frame = undo.stack[-1]
         left = frame.pc >= len(frame.block.ops)
         if left and len(undo.stack) == 1:
@@ -81,7 +81,7 @@ def touches(walker: Walker, name: str) -> list[Touch]:
                 )
             )  # fmt: skip
 
-    tape.look_again(look)
+    tape.replay(visit)
     return found
 
 

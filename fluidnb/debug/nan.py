@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from fluidnb.debug.breakpoints import Breakpoint
+from fluidnb.debug.debugger import Debugger
 from fluidnb.debug.numbers import Numbers, numbers_of
 from fluidnb.debug.session import Session
 from fluidnb.debug.snapshot import OpSpot, spot_of
 from fluidnb.debug.stop import StopKind
-from fluidnb.debug.walker import Walker
 from fluidnb.errors import EnforceNotMet
 from fluidnb.program import Program
 from fluidnb.runtime.compile.lowering import LoweredOp, LoweredProgram
@@ -95,53 +95,45 @@ def find_nan(
     """
     session = Session(program, feed or {}, scope=scope, place=place)
     try:
-        return session.do("call", hunt, "" if limit is None else str(limit))  # type: ignore[no-any-return]
+        return session.do(search_nan, "" if limit is None else str(limit))
     finally:
-        session.do("restart")
+        session.do(Debugger.restart)
         session.close()
 
 
-def hunt(walker: Walker, limit: str = "") -> Finding | None:
-    """Go on to the first bad number, and tell; the walker stands right after the operator that wrote it.
-
-    Args:
-        walker: a walker with a run under way.
-        limit: see `Breakpoint`.
-
-    Returns:
-        What was found, or None at the end of the run.
-    """
-    plan, whole = walker.tape.machine.plan, walker.tape.at == walker.tape.runs[-1].first
-    snapshot = walker.run_to(Breakpoint("nan", limit))
+def search_nan(debugger: Debugger, limit: str = "") -> Finding | None:
+    """Run to just behind the first operator that writes a bad number; None at the end of the run."""
+    plan, whole = debugger.tape.machine.plan, debugger.tape.at == debugger.tape.runs[-1].first
+    snapshot = debugger.run_to(Breakpoint("nan", limit))
     while snapshot.stop.at_breakpoint and snapshot.stop.kind is not StopKind.NAN:  # the user's own do not end it
-        snapshot = walker.run_to(Breakpoint("nan", limit))
+        snapshot = debugger.run_to(Breakpoint("nan", limit))
     if snapshot.error is not None:
         checked = isinstance(snapshot.error, EnforceNotMet) and plan.check_nan
-        op = walker.tape.machine.here
+        op = debugger.tape.machine.here
         if not checked or op is None:
             raise snapshot.error
-        return _refused(walker, op, snapshot.error)
+        return _refused(debugger, op, snapshot.error)
     if snapshot.stop.kind is not StopKind.NAN:
         return None
-    frame = walker.tape.last().stack[-1]
+    frame = debugger.tape.last().stack[-1]
     op = frame.block.ops[frame.pc]
     where = op.where()
 
     outputs = _rows(frame.scope, op.writes())
-    walker.tape.back()
+    debugger.tape.back()
     inputs = _rows(frame.scope, op.reads())
-    walker.tape.forward()
+    debugger.tape.forward()
     bad = [n.name for n in inputs if n.nan or n.inf]
     source = "" if where is None else where.source
-    return Finding(spot_of(op), _iterations(walker), inputs, outputs, source, _before(bad, plan, whole))
+    return Finding(spot_of(op), _iterations(debugger), inputs, outputs, source, _before(bad, plan, whole))
 
 
-def _refused(walker: Walker, op: LoweredOp, error: Any) -> Finding:
-    """An operator whose outputs FLAGS_check_nan_inf has refused; the walker stands before it."""
+def _refused(debugger: Debugger, op: LoweredOp, error: Any) -> Finding:
+    """An operator whose outputs FLAGS_check_nan_inf has refused; the debugger stands before it."""
     where = op.where()
-    inputs = _rows(walker.tape.machine.stack[-1].scope, op.reads())
+    inputs = _rows(debugger.tape.machine.stack[-1].scope, op.reads())
     source = "" if where is None else where.source
-    return Finding(spot_of(op), _iterations(walker), inputs, (), source, f"{error.summary} {error.received}")
+    return Finding(spot_of(op), _iterations(debugger), inputs, (), source, f"{error.summary} {error.received}")
 
 
 def _rows(scope: Scope, names: Iterable[str]) -> tuple[Numbers, ...]:
@@ -149,8 +141,8 @@ def _rows(scope: Scope, names: Iterable[str]) -> tuple[Numbers, ...]:
     return tuple(numbers_of(name, None if v is None else v.value) for name, v in found)
 
 
-def _iterations(walker: Walker) -> tuple[int, ...]:
-    return tuple(f.control.iteration(f.k) for f in walker.tape.machine.stack if f.control is not None)
+def _iterations(debugger: Debugger) -> tuple[int, ...]:
+    return tuple(f.control.iteration(f.k) for f in debugger.tape.machine.stack if f.control is not None)
 
 
 def _before(bad: list[str], plan: LoweredProgram, whole: bool) -> str:

@@ -14,12 +14,13 @@ import threading
 import weakref
 from collections.abc import Callable, Mapping
 from concurrent.futures import Future, wait
-from typing import Any
+from functools import partial
+from typing import Any, Concatenate, ParamSpec, TypeVar
 
 from fluidnb.debug.breakpoints import Breakpoint, parse
+from fluidnb.debug.debugger import Debugger
 from fluidnb.debug.history import Touch, touches
 from fluidnb.debug.snapshot import Snapshot
-from fluidnb.debug.walker import Walker
 from fluidnb.errors import EnforceNotMet, FluidError, NotFound, OpValueError
 from fluidnb.expressions import code_of
 from fluidnb.program import Program, default_main_program, hooks
@@ -32,8 +33,9 @@ from fluidnb.values.place import CPUPlace, Place
 
 #: Bytes that a journal may hold unless told otherwise.
 BUDGET = 256 << 20
-#: Commands that only look: an observer may give them, and has the answer at once.
-LOOKS = ("call", "evaluate", "marks", "matches", "names", "value")
+
+P = ParamSpec("P")
+T = TypeVar("T")
 
 #: The session that front ends speak to when none is named.
 _current: list[weakref.ref[Session]] = []
@@ -73,7 +75,7 @@ class Session:
         >>> d = fluid.debug(feed={"x": np.array([[-1.0, 2.0]], "float32")}, fetch_list=[y])
         >>> d.step().op.type, d["relu_0.tmp_0"]
         ('scale', array([[0., 2.]], dtype=float32))
-        >>> d.edit("relu_0.tmp_0", 5.0); d.go_on().state, d.results[0]
+        >>> d.edit("relu_0.tmp_0", 5.0); d.continue_().state, d.results[0]
         ('done', array([[15., 15.]], dtype=float32))
         >>> d.back(2).op.type, d["relu_0.tmp_0"]
         ('scale', array([[0., 2.]], dtype=float32))
@@ -95,10 +97,10 @@ class Session:
         self.on_stop: Callable[[Session], None] | None = None
         self.around: Mapping[str, Any] | None = None
         self.waited_for = self.stop_at_entry = False
-        self._joined: list[Program] = []
+        self._programs: list[Program] = []
         self._scope, self._place = scope, CPUPlace() if place is None else place
-        self._inbox: queue.SimpleQueue[Any] = queue.SimpleQueue()
-        self._walker = Walker(budget)
+        self._inbox: queue.SimpleQueue[_Posted | None] = queue.SimpleQueue()
+        self._debugger = Debugger(budget)
         self._finish = weakref.finalize(self, self._inbox.put, None)
         self._last: Future[Any] = Future()
         self._last.set_result(None)
@@ -114,55 +116,56 @@ class Session:
         if feed is not None:
             self.begin(feed, fetch_list)
 
-    # ---- posting
+    # ---- requests to the worker thread
 
-    def post(self, command: str, *args: Any) -> Future[Any]:
-        """Ask for a command without waiting for it; safe in any callback.
-
-        Args:
-            command: the name of a command of `Walker`.
-            args: its arguments.
-
-        Returns:
-            What it will give.
-        """
-        future: Future[Any] = Future()
-        pausing = self._walker.pausing
-        if not self._finish.alive:
-            raise EnforceNotMet("This session is closed.", hint="fluid.debug(program) begins another.")
-        with self._posting:  # what was posted last is what comes last
-            if self._last.done():
-                pausing.clear()
-            self._last = future
-            self._inbox.put((future, getattr(self._walker, command), args, pausing))
-        return future
-
-    def do(self, command: str, *args: Any) -> Any:
-        """Ask for a command and wait; Ctrl-C pauses the program, it does not stop it.
-
-        An observer is called in the middle of a command: it may look, but not walk.
+    def post(
+        self, request: Callable[Concatenate[Debugger, P], T], *args: P.args, **kwargs: P.kwargs
+    ) -> Future[T]:
+        """Post a request without waiting for it; safe in any callback.
 
         Args:
-            command: the name of a command of `Walker`.
+            request: a method of `Debugger`, or a function of one; called in the worker thread.
             args: its arguments.
+            kwargs: its arguments by name.
 
         Returns:
-            What it gives.
+            What it will return.
 
         Raises:
-            EnforceNotMet: an observer asks for more than a look.
+            EnforceNotMet: the session is closed.
+        """
+        self._require_open()
+        posted = _Posted(partial(request, self._debugger, *args, **kwargs), self._debugger.pausing)
+        with self._posting:  # what was posted last is what comes last
+            if self._last.done():
+                self._debugger.pausing.clear()
+            self._last = posted.future
+            self._inbox.put(posted)
+        return posted.future
+
+    def do(self, request: Callable[Concatenate[Debugger, P], T], *args: P.args, **kwargs: P.kwargs) -> T:
+        """Post a request and wait; Ctrl-C pauses the program, it does not stop it.
+
+        Args:
+            request: as in `post`.
+            args: its arguments.
+            kwargs: its arguments by name.
+
+        Returns:
+            What it returns.
+
+        Raises:
+            EnforceNotMet: an observer calls this: it is called in the middle of a request.
             KeyboardInterrupt: Ctrl-C came before the wait began; the program pauses all the same.
-            Exception: what it raises.
+            Exception: what the request raises.
         """
         if threading.current_thread() is self._worker:
-            if command not in LOOKS:
-                raise EnforceNotMet(
-                    "An observer only looks.", expected=", ".join(LOOKS), received=command,
-                    hint="session.post asks for it without waiting.",
-                )  # fmt: skip
-            return getattr(self._walker, command)(*args)
+            raise EnforceNotMet(
+                "An observer may only inspect the session.", expected="values, names, expressions, breakpoints",
+                received=getattr(request, "__name__", None), hint="session.post does it afterwards.",
+            )  # fmt: skip
         try:
-            future = self.post(command, *args)
+            future = self.post(request, *args, **kwargs)
             while True:
                 try:
                     return future.result(timeout=0.2)
@@ -175,42 +178,65 @@ class Session:
             self.pause()
             raise
 
-    def slip(self, function: Callable[..., Any], *args: Any) -> Future[Any]:
-        """Ask for something between two steps, without waiting; a program that runs goes on afterwards.
+    def inspect(self, request: Callable[Concatenate[Debugger, P], T], *args: P.args, **kwargs: P.kwargs) -> T:
+        """Do a request that only reads: an observer may ask for it too, and has the answer at once.
 
         Args:
-            function: called with the `Walker` and the arguments, in the worker's thread.
+            request: as in `post`.
             args: its arguments.
+            kwargs: its arguments by name.
 
         Returns:
-            What it will give.
+            What it returns.
+
+        Raises:
+            Exception: what the request raises.
+        """
+        if threading.current_thread() is self._worker:
+            return request(self._debugger, *args, **kwargs)
+        return self.do(request, *args, **kwargs)
+
+    def post_between_steps(
+        self, request: Callable[Concatenate[Debugger, P], T], *args: P.args, **kwargs: P.kwargs
+    ) -> Future[T]:
+        """Post a request that need not wait until the program pauses; one that runs continues afterwards.
+
+        Args:
+            request: as in `post`.
+            args: its arguments.
+            kwargs: its arguments by name.
+
+        Returns:
+            What it will return.
 
         Raises:
             EnforceNotMet: the session is closed.
         """
-        future: Future[Any] = Future()
-        if not self._finish.alive:
-            raise EnforceNotMet("This session is closed.", hint="fluid.debug(program) begins another.")
-        self._walker.asides.put((future, function, args))
-        self._inbox.put((Future(), self._walker.settle, (), threading.Event()))
-        return future
+        self._require_open()
+        posted = _Posted(partial(request, self._debugger, *args, **kwargs))
+        self._debugger.between_steps.put(posted.run)
+        self._inbox.put(_Posted(self._debugger.run_between_steps))
+        return posted.future
 
-    def aside(self, function: Callable[..., Any], *args: Any) -> Any:
-        """The same as `slip`, and wait: for what must not wait until the program stands, as setting a breakpoint.
+    def do_between_steps(
+        self, request: Callable[Concatenate[Debugger, P], T], *args: P.args, **kwargs: P.kwargs
+    ) -> T:
+        """The same as `post_between_steps`, and wait.
 
         Args:
-            function: called with the `Walker` and the arguments, in the worker's thread.
+            request: as in `post`.
             args: its arguments.
+            kwargs: its arguments by name.
 
         Returns:
-            What it gives.
+            What it returns.
 
         Raises:
             EnforceNotMet: the session is closed.
             KeyboardInterrupt: Ctrl-C came meanwhile; it is done all the same.
-            Exception: what it raises.
+            Exception: what the request raises.
         """
-        future = self.slip(function, *args)
+        future = self.post_between_steps(request, *args, **kwargs)
         interrupted = False
         while not future.done():
             try:
@@ -223,31 +249,35 @@ class Session:
             raise KeyboardInterrupt
         return future.result()
 
-    def pause(self) -> None:
-        """Let a running program stop after the operator that is under way; so does one that is about to run."""
-        if not self._last.done():
-            self._walker.pausing.set()
+    def _require_open(self) -> None:
+        if not self._finish.alive:
+            raise EnforceNotMet("This session is closed.", hint="fluid.debug(program) begins another.")
 
-    def observe(self, look: Callable[[Snapshot], None]) -> Callable[[Snapshot], None]:
-        """Be told of every snapshot, at most ten times a second while the program runs.
+    def pause(self) -> None:
+        """Let a running program pause after the current operator; so does one that is about to run."""
+        if not self._last.done():
+            self._debugger.pausing.set()
+
+    def observe(self, observer: Callable[[Snapshot], None]) -> Callable[[Snapshot], None]:
+        """Report every snapshot to an observer, at most ten times a second while the program runs.
 
         Args:
-            look: called in the worker's thread, now and from now on; what it raises is printed, and noted in the
+            observer: called in the worker thread, now and from now on; what it raises is printed, and noted in the
                 next snapshot.
 
         Returns:
-            ``look``.
+            The observer.
         """
-        self.do("observe", look)
-        return look
+        self.do(Debugger.observe, observer)
+        return observer
 
-    def forget(self, look: Callable[[Snapshot], None]) -> None:
-        """Tell somebody no more.
+    def forget(self, observer: Callable[[Snapshot], None]) -> None:
+        """Report to an observer no more.
 
         Args:
-            look: what was given to `observe`.
+            observer: what was given to `observe`.
         """
-        self.do("forget", look)
+        self.do(Debugger.forget, observer)
 
     # ---- runs
 
@@ -267,22 +297,22 @@ class Session:
         scope = global_scope() if self._scope is None else self._scope
         plan, values = Executor(self._place).prepare(self.program, feed, fetch_list, scope)
         start = Prepared(plan, self.program, scope, values, True)
-        return self.do("begin", start)  # type: ignore[no-any-return]
+        return self.do(Debugger.begin, start)
 
     def __enter__(self) -> Session:
-        """From now on ``exe.run`` of this program is walked by this session."""
-        self.join(self.program)
+        """From now on ``exe.run`` of this program runs in this session."""
+        self.attach(self.program)
         return self
 
     def __exit__(self, *exc: object) -> None:
-        for program in self._joined:
+        for program in self._programs:
             state = program_state(program.desc)
-            if state.attached == self._attached:
+            if state.attached == self._run:
                 state.attached = None
-        self._joined = []
+        self._programs = []
 
-    def join(self, program: Program) -> None:
-        """From now on ``exe.run`` of a program is walked by this session too; it speaks of the one that ran last.
+    def attach(self, program: Program) -> None:
+        """From now on ``exe.run`` of a program runs in this session too; `program` is the one that ran last.
 
         Args:
             program: the program.
@@ -293,34 +323,38 @@ class Session:
         state = program_state(program.desc)
         if state.attached is not None:
             raise EnforceNotMet("This program is in another debug session.", hint="close that one first.")
-        state.attached = self._attached
-        self._joined.append(program)
-        epoch.value += 1  # bound runs look again, and find this session
+        state.attached = self._run
+        self._programs.append(program)
+        epoch.value += 1  # cached runs check again, and find this session
 
-    def _attached(self, start: Prepared) -> list[Any]:
-        """A run that ``exe.run`` asks for while the session is attached."""
+    #: Earlier name.
+    join = attach
+
+    def _run(self, start: Prepared) -> list[Any]:
+        """A run of ``exe.run`` while the session is attached."""
         self.program = start.program
         self.waited_for = True
         try:
-            return self._walk(start)
+            return self._run_to_end(start)
         finally:
             self.waited_for = False
 
-    def _walk(self, start: Prepared) -> list[Any]:
-        stands, self.stop_at_entry = self.stop_at_entry, False
-        snapshot = self.do("begin", start, stands)
+    def _run_to_end(self, start: Prepared) -> list[Any]:
+        """The fetched values; at each stop, `on_stop` or the prompt decides how to continue."""
+        paused, self.stop_at_entry = self.stop_at_entry, False
+        snapshot = self.do(Debugger.begin, start, paused)
         fresh = True
         while True:
-            snapshot = snapshot if stands else self.do("go_on", fresh)
-            stands = False
+            snapshot = snapshot if paused else self.do(Debugger.continue_, fresh)
+            paused = False
             if snapshot.state == "done":
-                return self.do("fetched", start.return_numpy)  # type: ignore[no-any-return]
-            ask = self.on_stop or (hooks.debug_prompt() if hooks.debug_prompt is not None else None)
-            if ask is None:
-                raise unanswered(snapshot)
-            ask(self)
+                return self.do(Debugger.results, start.return_numpy)
+            on_stop = self.on_stop or (hooks.debug_prompt() if hooks.debug_prompt is not None else None)
+            if on_stop is None:
+                raise stopped_error(snapshot)
+            on_stop(self)
             if self.snapshot.state == "done":
-                return self.do("fetched", start.return_numpy)  # type: ignore[no-any-return]
+                return self.do(Debugger.results, start.return_numpy)
             if self.snapshot.error is not None:
                 raise self.snapshot.error
             fresh = False
@@ -328,13 +362,13 @@ class Session:
     @property
     def results(self) -> list[Any]:
         """What ``fetch_list`` names, when the run is over."""
-        return self.do("fetched", True)  # type: ignore[no-any-return]
+        return self.do(Debugger.results, True)
 
     def close(self) -> None:
         """End the session: its scopes go, its thread ends, the program runs as before."""
         self.__exit__()
         if self._finish.alive:
-            self.do("close")
+            self.do(Debugger.close)
             self._finish()
 
     # ---- walking
@@ -342,7 +376,7 @@ class Session:
     @property
     def snapshot(self) -> Snapshot:
         """How it stands."""
-        return self._walker.snapshot
+        return self._debugger.snapshot
 
     def step(self, count: int = 1) -> Snapshot:
         """Run operators, entering the blocks that they run.
@@ -350,19 +384,19 @@ class Session:
         Args:
             count: how many steps; entering a block is one, leaving one too.
         """
-        return self.do("step", count)  # type: ignore[no-any-return]
+        return self.do(Debugger.step, count)
 
     def next(self) -> Snapshot:
         """Run one operator with all that its blocks do."""
-        return self.do("next")  # type: ignore[no-any-return]
+        return self.do(Debugger.next)
 
     def out(self) -> Snapshot:
         """Run to the end of this block, and of its iterations."""
-        return self.do("out")  # type: ignore[no-any-return]
+        return self.do(Debugger.out)
 
-    def go_on(self) -> Snapshot:
+    def continue_(self) -> Snapshot:
         """Run to the next breakpoint, or to the end."""
-        return self.do("go_on")  # type: ignore[no-any-return]
+        return self.do(Debugger.continue_)
 
     def run_to(self, where: str) -> Snapshot:
         """Run to a place, once.
@@ -370,7 +404,7 @@ class Session:
         Args:
             where: as in `stop_at`.
         """
-        return self.do("run_to", parse(where))  # type: ignore[no-any-return]
+        return self.do(Debugger.run_to, parse(where))
 
     def back(self, count: int = 1) -> Snapshot:
         """Take steps back.
@@ -378,15 +412,18 @@ class Session:
         Args:
             count: how many.
         """
-        return self.do("back", count)  # type: ignore[no-any-return]
+        return self.do(Debugger.back, count)
 
-    def back_over(self) -> Snapshot:
-        """Go back over one operator with all that its blocks did."""
-        return self.do("back_over")  # type: ignore[no-any-return]
+    def step_back_over(self) -> Snapshot:
+        """Step back over one operator with the blocks that it ran."""
+        return self.do(Debugger.step_back_over)
 
-    def back_on(self) -> Snapshot:
+    def reverse_continue(self) -> Snapshot:
         """Go back to where a breakpoint would have stopped last, or to the beginning."""
-        return self.do("back_on")  # type: ignore[no-any-return]
+        return self.do(Debugger.reverse_continue)
+
+    #: Earlier names.
+    go_on, back_over, back_on = continue_, step_back_over, reverse_continue
 
     def last_write(self, name: str) -> Snapshot:
         """Go back to just before the step that gave a variable the value that it has here.
@@ -394,11 +431,11 @@ class Session:
         Args:
             name: the variable, as seen from here.
         """
-        return self.do("last_write", name)  # type: ignore[no-any-return]
+        return self.do(Debugger.last_write, name)
 
     def restart(self) -> Snapshot:
         """Go back to the beginning of this run."""
-        return self.do("restart")  # type: ignore[no-any-return]
+        return self.do(Debugger.restart)
 
     def go(self, at: int) -> Snapshot:
         """Go to a step, backwards or forwards; breakpoints do not stop it.
@@ -406,7 +443,7 @@ class Session:
         Args:
             at: the count of steps.
         """
-        return self.do("go", at)  # type: ignore[no-any-return]
+        return self.do(Debugger.go, at)
 
     # ---- looking and changing
 
@@ -416,16 +453,16 @@ class Session:
         Raises:
             NotFound: it has no value here.
         """
-        return self.do("value", name)
+        return self.inspect(Debugger.value, name)
 
     def evaluate(self, text: str) -> Any:
         """What a Python expression gives here: over the program's variables first, then over those in ``around``."""
         around = vars(sys.modules["__main__"]) if self.around is None else self.around
-        return self.do("evaluate", text, around)
+        return self.inspect(Debugger.evaluate, text, around)
 
     def names(self) -> list[str]:
         """The names of the variables that have a value here, innermost scope first."""
-        return self.do("names")  # type: ignore[no-any-return]
+        return self.inspect(Debugger.names)
 
     def history(self, name: str) -> list[Touch]:
         """A variable on its way through this run so far: forward, backward and optimizer.
@@ -436,7 +473,7 @@ class Session:
         Returns:
             The steps that read or wrote it, in order.
         """
-        return self.do("call", touches, name)  # type: ignore[no-any-return]
+        return self.inspect(touches, name)
 
     def edit(self, name: str, value: Any) -> None:
         """Give a variable other values here; going back undoes it.
@@ -445,7 +482,7 @@ class Session:
             name: the variable.
             value: a number, or an array of its shape.
         """
-        self.do("edit", name, value)
+        self.do(Debugger.edit, name, value)
 
     def change_op(self, block: int, index: int, **attrs: Any) -> None:
         """Give an operator other attributes; going back undoes it.
@@ -455,7 +492,7 @@ class Session:
             index: its index there.
             attrs: attribute -> value.
         """
-        self.do("change_op", block, index, attrs)
+        self.do(Debugger.change_op, block, index, attrs)
 
     def watch(self, text: str) -> None:
         """Show an expression in every snapshot.
@@ -467,7 +504,7 @@ class Session:
             OpValueError: it is no Python expression.
         """
         self.check_watch(text)
-        self.do("watch", text)
+        self.do(Debugger.watch, text)
 
     def check_watch(self, text: str) -> None:
         """Refuse what cannot be watched.
@@ -483,7 +520,7 @@ class Session:
 
     def unwatch(self, text: str | None = None) -> None:
         """Show it no more; None for all."""
-        self.do("unwatch", text)
+        self.do(Debugger.unwatch, text)
 
     def stop_at(self, where: str | Callable[..., Any], after: int = 0) -> Breakpoint:
         """Set a breakpoint.
@@ -498,7 +535,7 @@ class Session:
         """
         made = parse(where) if isinstance(where, str) else Breakpoint("when", where.__name__, test=where)
         made.after = after or made.after
-        self.do("add", made)
+        self.do(Debugger.add_breakpoint, made)
         return made
 
     def clear(self, number: int | None = None) -> None:
@@ -507,21 +544,21 @@ class Session:
         Args:
             number: its number; None for all.
         """
-        self.do("clear", number)
+        self.do(Debugger.clear_breakpoints, number)
 
     def marks(self) -> set[tuple[int, int]]:
         """(block, index) of the operators of the innermost block at which a breakpoint may stop."""
-        return self.do("marks")  # type: ignore[no-any-return]
+        return self.inspect(Debugger.marks)
 
     @property
     def breakpoints(self) -> tuple[Breakpoint, ...]:
         """Where it stops by itself."""
-        return tuple(self._walker.breakpoints)
+        return tuple(self._debugger.breakpoints)
 
     @property
     def watches(self) -> tuple[str, ...]:
         """The expressions that snapshots show."""
-        return tuple(self._walker.watches)
+        return tuple(self._debugger.watches)
 
     @property
     def closed(self) -> bool:
@@ -603,11 +640,11 @@ def post_mortem(budget: int = BUDGET) -> Session:
             hint="fluid.debug(program, feed=...) walks a run from its beginning.",
         )  # fmt: skip
     session = Session(program, scope=failed.scope(), place=failed.place, budget=budget)
-    session.do("post_mortem", failed)
+    session.do(Debugger.replay_failed, failed)
     return session
 
 
-def unanswered(snapshot: Snapshot) -> BaseException:
+def stopped_error(snapshot: Snapshot) -> BaseException:
     """What a run raises that stands still while nobody can be asked how to go on.
 
     Args:
@@ -618,7 +655,7 @@ def unanswered(snapshot: Snapshot) -> BaseException:
 
     Example:
         >>> from fluidnb.debug.stop import Stop, StopKind
-        >>> type(unanswered(Snapshot("paused", Stop(StopKind.PAUSE)))).__name__
+        >>> type(stopped_error(Snapshot("paused", Stop(StopKind.PAUSE)))).__name__
         'Stopped'
     """
     if snapshot.error is not None:
@@ -637,20 +674,32 @@ def _is_expression(text: str) -> bool:
     return True
 
 
-def _work(inbox: queue.SimpleQueue[Any]) -> None:
-    """What the worker does: one command after another, until the session is gone."""
-    while (item := inbox.get()) is not None:
-        future, command, args, pausing = item
-        if not future.set_running_or_notify_cancel():
-            continue
+class _Posted:
+    """A request in the worker's inbox."""
+
+    def __init__(self, call: Callable[[], Any], pausing: threading.Event | None = None) -> None:
+        self.future: Future[Any] = Future()
+        self._call, self._pausing = call, pausing
+
+    def run(self) -> None:
+        """Do it, in the worker thread, and set the future."""
+        if not self.future.set_running_or_notify_cancel():
+            return
         try:
-            result, error = command(*args), None
+            result, error = self._call(), None
         except BaseException as e:
             e.__traceback__ = None if isinstance(e, FluidError) else e.__traceback__
             result, error = None, e
-        pausing.clear()  # before the answer: a pause that comes after it is for the next command
+        if self._pausing is not None:
+            self._pausing.clear()  # before the answer: a pause that comes after it is for the next request
         if error is None:
-            future.set_result(result)
+            self.future.set_result(result)
         else:
-            future.set_exception(error)
-        del item, future, command, args, pausing, result, error  # nothing of the session is kept while waiting
+            self.future.set_exception(error)
+
+
+def _work(inbox: queue.SimpleQueue[_Posted | None]) -> None:
+    """Do one request after another, until the session is gone."""
+    while (posted := inbox.get()) is not None:
+        posted.run()
+        del posted  # nothing of the session is kept while waiting

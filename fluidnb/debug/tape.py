@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 
 from fluidnb.debug.change import Change
 from fluidnb.debug.journal import Journal
+from fluidnb.errors import EnforceNotMet
 from fluidnb.runtime.compile.lowering import LoweredProgram
 from fluidnb.runtime.executor import Executor
 from fluidnb.runtime.feed_fetch import Fed
@@ -85,7 +86,9 @@ class Tape:
 
     @property
     def machine(self) -> Interpreter:
-        """The machine under way."""
+        """The machine of the current run; raises EnforceNotMet before the first run."""
+        if not self.runs:
+            raise EnforceNotMet("No run was begun yet.", hint="begin(feed, fetch_list) begins one.")
         machine = self.runs[-1].machine
         assert machine is not None, "only runs that are over give their machine up"
         return machine
@@ -170,7 +173,7 @@ class Tape:
         if self.at == self.runs[-1].first:
             self._leave_run()
         if not len(self.journal):
-            self._walk_again(self.at)
+            self._replay(self.at)
         return self.journal[-1]
 
     def back(self) -> None:
@@ -204,17 +207,13 @@ class Tape:
             self._rewind()
             self._leave_run()
         if self.at - at > len(self.journal):
-            self._walk_again(at)
+            self._replay(at)
         while self.at > at:
             self.back()
 
-    def look_again(self, look: Callable[[Undo], None]) -> None:
-        """Walk the run under way again from its beginning up to here, and look at each step.
-
-        Args:
-            look: called after each step with what it changed.
-        """
-        self._walk_again(self.at, look)
+    def replay(self, visit: Callable[[Undo], None]) -> None:
+        """Replay the current run from its beginning up to here; ``visit`` is called after each step."""
+        self._replay(self.at, visit)
 
     def close(self) -> None:
         """Take the scopes of all runs out of the user's."""
@@ -236,7 +235,7 @@ class Tape:
         self.ahead.append(gone)
         run = self.runs[-1]
         if run.machine is None:
-            self._walk_again(self.at)
+            self._replay(self.at)
         else:
             run.scope.kids.append(run.machine.stack[0].scope)
 
@@ -254,8 +253,8 @@ class Tape:
         self.journal.clear()
         self.at = run.first
 
-    def _walk_again(self, at: int, look: Callable[[Undo], None] | None = None) -> None:
-        """Walk the run under way from its beginning to a count of steps."""
+    def _replay(self, at: int, visit: Callable[[Undo], None] | None = None) -> None:
+        """Replay the current run from its beginning to a count of steps."""
         changes = self.runs[-1].changes
         self._rewind()
         with quiet(self.runs[-1].plan):
@@ -265,8 +264,8 @@ class Tape:
                     self.forward()
                 else:
                     self.change(change)
-                if look is not None:
-                    look(self.journal[-1])
+                if visit is not None:
+                    visit(self.journal[-1])
 
     def _save_memory(self) -> None:
         """Let runs that are over drop their variables, oldest first, then whole runs, while they take too much."""

@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 
 from fluidnb.debug.breakpoints import Breakpoint
-from fluidnb.debug.nan import hunt
+from fluidnb.debug.debugger import Debugger
+from fluidnb.debug.nan import search_nan
 from fluidnb.debug.session import Session
-from fluidnb.debug.walker import Walker
 from fluidnb.errors import NotFound, OpValueError, near
 from fluidnb.expressions import tree_of
 from fluidnb.values.copies import is_on_device
@@ -190,7 +190,7 @@ def _out(session: Session, rest: str, width: int) -> list[Line]:
 @_command("continue", "c", "cont")
 def _continue(session: Session, rest: str, width: int) -> list[Line]:
     """Run to the next breakpoint, or to the end."""
-    session.go_on()
+    session.continue_()
     return view(session, width)
 
 
@@ -211,14 +211,14 @@ def _back(session: Session, rest: str, width: int) -> list[Line]:
 @_command("rnext", "rn", "reverse-next")
 def _rnext(session: Session, rest: str, width: int) -> list[Line]:
     """Go back over one operator with all that its blocks did."""
-    session.back_over()
+    session.step_back_over()
     return view(session, width)
 
 
 @_command("rcontinue", "rc", "reverse-continue")
 def _rcontinue(session: Session, rest: str, width: int) -> list[Line]:
     """Go back to where a breakpoint would have stopped last, or to the beginning."""
-    session.back_on()
+    session.reverse_continue()
     return view(session, width)
 
 
@@ -257,7 +257,7 @@ def _break(session: Session, rest: str, width: int) -> list[Line]:
 
 def _never(session: Session, made: Breakpoint) -> list[Line]:
     """A warning for a breakpoint that nothing in the program comes to."""
-    if session.do("matches", made):
+    if session.inspect(Debugger.can_reach, made):
         return []
     blocks = session.program.desc.blocks
     known = {op.optype for b in blocks for op in b.ops} if made.kind == "op" else {n for b in blocks for n in b.vars}
@@ -331,7 +331,7 @@ def _print(session: Session, rest: str, width: int) -> list[Line]:
     """Show a variable: dtype, shape, statistics, values; or what a Python expression gives (np is numpy)."""
     if not rest:
         raise OpValueError("There is nothing to show.", expected="print VARIABLE, or print EXPRESSION")
-    value = session.do("call", _on_device, rest)
+    value = session.inspect(_on_device, rest)
     value = session.evaluate(rest) if value is None else value
     if not hasattr(value, "shape") or (not isinstance(value, LoDTensor) and np.ndim(value) == 0):
         return [[(rest, "name"), (f"  {value}", "")]]
@@ -342,9 +342,9 @@ def _print(session: Session, rest: str, width: int) -> list[Line]:
     return [*tensor_lines(summary), *([("  " + row, "")] for row in rows)]
 
 
-def _on_device(walker: Walker, name: str) -> LoDTensor | None:
+def _on_device(debugger: Debugger, name: str) -> LoDTensor | None:
     """The tensor of a variable that lies on a device, from where what is shown alone is copied."""
-    variable = walker.tape.machine.stack[-1].scope.find_var(name)
+    variable = debugger.tape.machine.stack[-1].scope.find_var(name)
     value = None if variable is None else variable.value
     return value if type(value) is LoDTensor and is_on_device(value.array) else None
 
@@ -358,7 +358,7 @@ def _names(session: Session, rest: str, width: int) -> list[Line]:
 @_command("scope")
 def _scope(session: Session, rest: str, width: int) -> list[Line]:
     """Show the scopes from here outwards, with statistics of every tensor."""
-    return session.do("call", lambda w: _scope_path(w.tape.machine.stack[-1].scope, width))  # type: ignore[no-any-return]
+    return session.inspect(lambda debugger: _scope_path(debugger.tape.machine.stack[-1].scope, width))
 
 
 @_command("tree")
@@ -389,7 +389,7 @@ def _history(session: Session, rest: str, width: int) -> list[Line]:
 @_command("nan", usage="[LIMIT]")
 def _nan(session: Session, rest: str, width: int) -> list[Line]:
     """Go on to the first operator that writes NaN, infinity, or a number beyond a limit."""
-    found = session.do("call", hunt, rest)
+    found = session.do(search_nan, rest)
     return [*finding_lines(found), *view(session, width)]
 
 

@@ -192,7 +192,7 @@ def test_a_breakpoint_moves_down_to_the_next_line_that_made_an_operator(c: Direc
     rows = c.ask("setBreakpoints", source=HERE, breakpoints=[{"line": line_of("x = layers.data")}, {"line": 4000}])
     first, none = rows["breakpoints"]
     assert first["verified"] and first["line"] == line_of("layers.relu(x)")
-    assert not none["verified"] and "No operator was made" in none["message"]
+    assert not none["verified"] and "No operator was created" in none["message"]
     places = c.ask("breakpointLocations", source=HERE, line=1, endLine=line_of("total = "))["breakpoints"]
     assert [row["line"] for row in places] == [line_of(t) for t in ("layers.relu(x)", "i, n = ", "total = ")]
 

@@ -189,7 +189,7 @@ def test_a_hunt_tells_when_the_numbers_were_bad_before():
     assert "w was bad before this run" in fluid.debug.find_nan(feed={"x": ROW}).text
     d = fluid.debug(feed={"x": ROW})
     d.step(2)
-    found = d.do("call", fluid.debug.nan.hunt)
+    found = d.do(fluid.debug.nan.search_nan)
     assert "was bad before the hunt began: who" in found.text
     d.close()
 

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import fluidnb as fluid
+from fluidnb.debug.debugger import Debugger
 from fluidnb.values import LoDTensorArray
 from tests.debug.programs import held
 from tests.ops.goldens import Case, cases
@@ -50,7 +51,7 @@ def test_a_model_goes_back_over_all_its_training(name: str, budget: int) -> None
     d.go(0)
     assert held(scope) == before and not d.snapshot.can_back
     assert (d.go_on().at, held(scope)) == (at, end)
-    assert [as_bytes(v) for v in d.do("fetched", False)] == seen[-1]
+    assert [as_bytes(v) for v in d.do(Debugger.results, False)] == seen[-1]
     d.close()
 
 
@@ -62,11 +63,11 @@ def test_a_recorded_operator_goes_back_step_by_step(case: Case) -> None:
     spots = [d.snapshot.frames]
     while d.step().state != "done":
         spots.append(d.snapshot.frames)
-    first = [as_bytes(v) for v in d.do("fetched", False)]
+    first = [as_bytes(v) for v in d.do(Debugger.results, False)]
     for spot in reversed(spots):
         assert d.back().frames == spot
     d.go_on()
-    assert [as_bytes(v) for v in d.do("fetched", False)] == first
+    assert [as_bytes(v) for v in d.do(Debugger.results, False)] == first
     d.close()
 
 
@@ -84,7 +85,7 @@ def test_loops_branches_and_rnns_go_back_over_three_steps_of_training(build: Any
     assert (walked, held(scopes[0])) == (plain, held(scopes[1]))
     end, at = held(scopes[0]), d.snapshot.at
     d.back(10)
-    d.go(d.do("call", lambda walker: walker.tape.forgotten))
+    d.go(d.inspect(lambda debugger: debugger.tape.forgotten))
     assert budget == 1 or held(scopes[0]) == before
     assert (d.go_on().at, held(scopes[0])) == (at, end)
     assert d.results[0].tobytes() == plain[-1]

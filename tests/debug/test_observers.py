@@ -10,6 +10,7 @@ import pytest
 
 import fluidnb as fluid
 from fluidnb import layers
+from fluidnb.debug.debugger import Debugger
 from fluidnb.errors import EnforceNotMet
 from fluidnb.runtime.interrupt import hold
 
@@ -35,7 +36,7 @@ def test_an_observer_may_look_but_not_walk(session):
 
     session.observe(look)
     session.step()
-    assert "relu_0.tmp_0" in seen[-1] and "An observer only looks." in refused[-1]
+    assert "relu_0.tmp_0" in seen[-1] and "An observer may only inspect" in refused[-1]
     session.forget(look)
     session.step()
     assert len(seen) == 2
@@ -71,7 +72,7 @@ def test_a_breakpoint_that_raises_leaves_the_session_standing(session):
 
 
 def test_an_edit_seen_from_a_block_around(session):
-    session.do("edit", "x", 3.0, 0)
+    session.do(Debugger.edit, "x", 3.0, 0)
     assert session["x"].tolist() == [[3.0, 3.0]]
     session.back()
     assert session["x"].tolist() == [[1.0, 1.0]]

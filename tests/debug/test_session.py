@@ -14,6 +14,7 @@ import pytest
 import fluidnb as fluid
 from fluidnb import layers
 from fluidnb.debug import Session, Stopped
+from fluidnb.debug.debugger import Debugger
 from fluidnb.errors import EnforceNotMet, FluidError, NotFound, OpTypeError, OpValueError
 from tests.debug.programs import FEED, held, looping, started
 
@@ -175,7 +176,7 @@ def test_a_training_loop_is_one_tape(budget):
         losses = [exe.run(main, FEED, [loss], scope=scope)[0].item() for _ in range(5)]
         end, at = held(scope), d.snapshot.at
         assert d.snapshot.run == 4
-        middle = d.go(max(at // 2, d.do("call", lambda w: w.tape.forgotten)))
+        middle = d.go(max(at // 2, d.inspect(lambda w: w.tape.forgotten)))
         assert middle.run < 4 or budget == 3000
         assert d.go_on().state == "done"
         assert (held(scope), d.snapshot.at) == (end, at)
@@ -277,7 +278,7 @@ def test_two_sessions_do_not_disturb_each_other():
         main, startup, loss, total = looping()
         main.random_seed = 5
         sessions.append(fluid.debug(main, FEED, [loss, total], started(startup)))
-    posted = [s.post("go_on") for s in sessions]
+    posted = [s.post(Debugger.continue_) for s in sessions]
     assert [p.result(timeout=60).state for p in posted] == ["done", "done"]
     ends = [[a.tobytes() for a in s.results] for s in sessions]
     assert ends[0] == ends[1]
@@ -297,7 +298,7 @@ def test_pausing_at_random_places_changes_nothing(request):
     for _ in range(500 if request.config.getoption("--full") else 60):
         if d.snapshot.state == "done":
             d.restart()
-        going = d.post("go_on")
+        going = d.post(Debugger.continue_)
         time.sleep(dice.random() * 0.004)
         d.pause()
         going.result(timeout=60)
@@ -373,7 +374,7 @@ def test_ctrl_c_waits_until_something_done_between_steps_is_done():
         done.append(walker)
 
     with pytest.raises(KeyboardInterrupt):
-        session.aside(slow)
+        session.do_between_steps(slow)
     assert len(done) == 1
     session.close()
 
@@ -383,7 +384,7 @@ def test_a_running_program_is_told_about_and_can_be_paused():
     d = fluid.debug(feed={}, budget=1 << 20)
     seen = threading.Event()
     d.observe(lambda s: seen.set() if s.state == "running" else None)
-    going = d.post("go_on")
+    going = d.post(Debugger.continue_)
     assert seen.wait(60)
     d.pause()
     assert going.result(timeout=60).reason == "paused"
@@ -410,7 +411,7 @@ def test_what_cannot_be_is_refused_and_nothing_changes(looked):
     assert (held(scope), d.snapshot.at) == (before, at)
     idle = Session(fluid.Program())
     for bad in (idle.step, idle.back, idle.names, idle.restart):
-        with pytest.raises(EnforceNotMet, match="nothing to walk"):
+        with pytest.raises(EnforceNotMet, match="No run was begun"):
             bad()
     idle.close()
 

@@ -12,6 +12,7 @@ from fluidnb import layers
 from fluidnb.dap import ScriptSources
 from fluidnb.debug import stop as stops
 from fluidnb.debug.breakpoints import Breakpoint
+from fluidnb.debug.debugger import Debugger
 from fluidnb.debug.stop import Direction, Stop, StopKind, stop_text
 from tests.dap import programs
 from tests.dap.client import Direct
@@ -93,7 +94,7 @@ def test_an_editor_stops_at_entry_nan_and_errors_the_same(texts: None) -> None:
         def answer(session: fluid.debug.Session) -> None:
             seen.append(c.event("stopped")["reason"])
             if session.snapshot.error is None:
-                session.post("go_on").result(60)
+                session.post(Debugger.continue_).result(60)
                 seen.append(c.event("stopped")["reason"])
 
         d.on_stop = answer
@@ -111,7 +112,7 @@ def test_the_first_nan_is_found_behind_the_users_own_breakpoints(texts: None) ->
     assert fluid.debug.find_nan(feed={"x": np.ones((1, 2), "float32")}) is None
     d = fluid.debug(feed={"x": ROW})
     d.stop_at("op log")
-    found = d.do("call", fluid.debug.nan.hunt)
+    found = d.do(fluid.debug.nan.search_nan)
     assert found is not None and found.op.type == "log" and d.snapshot.stop.kind is StopKind.NAN
     d.close()
 

@@ -14,9 +14,10 @@ from fluidnb import layers
 from fluidnb.dap.references import References
 from fluidnb.dap.values import Held, children, variable
 from fluidnb.debug.breakpoints import Breakpoint
-from fluidnb.debug.look import View
+from fluidnb.debug.debugger import Debugger
 from fluidnb.debug.nan import find_nan
 from fluidnb.debug.numbers import numbers_of
+from fluidnb.debug.view import View
 from fluidnb.runtime import latest_array
 from fluidnb.runtime.compile.lowering import LoweredProgram
 from fluidnb.runtime.interpreter.checkpoint import Checkpoint
@@ -202,9 +203,9 @@ def test_a_session_steps_over_large_tensors(copied: Bytes, cuda: fluid.CUDAPlace
         debugger.watch("v['scale_0.tmp_0'].mean()")
         snapshot = copied.of(debugger.step)
         assert snapshot.watches[0][1].startswith("[[0.5 0.5 ... 0.5 0.5]") and snapshot.watches[2][1] == "0.5"
-        page = copied.of(lambda: debugger.do("call", read_window, Window()))
+        page = copied.of(lambda: debugger.inspect(read_window, Window()))
         assert [row.statistics[:10] for row in page.rows] == ["0.5 ± 0 in"]
-        opened = copied.of(lambda: debugger.do("call", read_details, "w", -1))
+        opened = copied.of(lambda: debugger.inspect(read_details, "w", -1))
         assert opened.page.cells[0][0] == "0.5" and opened.picture.startswith("data:image")
         assert copied.of(lambda: debugger.evaluate("v['w'].sum()")) == ROWS * COLUMNS / 2
         lines = copied.of(lambda: plain(run_command(debugger, "print w"))).splitlines()
@@ -234,7 +235,7 @@ class Test_breakpoints_on_numbers:
         ("when", "np.isinf(v['scale_1.tmp_0']).any()", "scale_1.tmp_0"),
     ])  # fmt: skip
     def test_stop(self, debugger: Any, copied: Bytes, kind: str, what: str, stops: str) -> None:
-        snapshot = copied.of(lambda: debugger.do("run_to", Breakpoint(kind, what)))
+        snapshot = copied.of(lambda: debugger.do(Debugger.run_to, Breakpoint(kind, what)))
         assert snapshot.reason.startswith("breakpoint") and snapshot.wrote == (stops,)
 
 

@@ -17,6 +17,7 @@ import pytest
 
 import fluidnb as fluid
 from fluidnb import viz
+from fluidnb.debug.debugger import Debugger
 from fluidnb.errors import EnforceNotMet, NotBuiltYet, OpTypeError, OpValueError
 from fluidnb.passes.lint import lint
 
@@ -423,7 +424,7 @@ def test_ctrl_c_while_a_run_waits_for_a_batch_loses_none() -> None:
 def test_a_session_that_waits_for_a_batch_can_be_paused() -> None:
     reader, loss, ready = waiting_reader()
     session = fluid.debug(fluid.default_main_program(), {}, [loss])
-    waiting = session.post("go_on")
+    waiting = session.post(Debugger.continue_)
     time.sleep(0.2)
     assert not waiting.done()
     session.pause()

@@ -142,7 +142,7 @@ def test_a_request_without_a_thread_or_frame_of_ours_means_the_program_that_is_p
         assert session["x"].tolist() == [[5.0, 5.0]]
         assert "relu" in send(debugger, "stackTrace", threadId=1)["body"]["stackFrames"][0]["name"]
         send(debugger, "next", threadId=1)
-        assert session.do("call", lambda walker: walker.snapshot.state) == "done"
+        assert session.inspect(lambda debugger: debugger.snapshot.state) == "done"
         assert send(debugger, "stackTrace", threadId=1)["body"]["stackFrames"] == []
         assert "relu" in send(debugger, "evaluate", expression="%fluid back")["body"]["result"]
         channel.python_stands = True  # then they mean Python

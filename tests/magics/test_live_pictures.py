@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import fluidnb as fluid
+from fluidnb.debug.debugger import Debugger
 from fluidnb.runtime.observers import after_run, over
 from fluidnb.values.selected_rows import SelectedRows
 from fluidnb.values.tensor import LoDTensor, LoDTensorArray
@@ -257,7 +258,7 @@ def test_a_debug_session_is_followed(trained: Session) -> None:
     trained.run("%fluid step 2")
     session = trained.bench.session
     assert session is not None and face.session is session
-    session.do("step", 1)  # as a button does: no cell runs
+    session.do(Debugger.step, 1)  # as a button does: no cell runs
     assert face.state.endswith(f"debug session paused at step {session.snapshot.at}")
     trained.run("%fluid debug off")
     assert face.outline["kids"] == [] and "debug" not in face.state

@@ -7,6 +7,7 @@ import threading
 
 import pytest
 
+from fluidnb.debug.debugger import Debugger
 from fluidnb.debug.session import Stopped, current
 from fluidnb.viz import plain
 from fluidnb_magics.widgets.ipywidgets_panel import PlainPanel
@@ -59,7 +60,7 @@ def until(true):
 
 def settled(panel):
     """The panel when its session has done all that was asked of it."""
-    panel.session.do("marks")
+    panel.session.do(Debugger.marks)
     return panel
 
 
@@ -215,7 +216,7 @@ def test_a_run_waits_for_the_panel_that_hears(panel, typed):
         for _ in range(3):
             until(lambda: waiting.waits and waiting.stand["state"] == "paused")
             waiting.do_move("continue")
-            waiting.session.do("marks")
+            waiting.session.do(Debugger.marks)
         done.append(waiting.stand["state"])
 
     threading.Thread(target=page, daemon=True).start()
@@ -246,7 +247,7 @@ def test_a_page_that_does_not_hear_is_not_waited_for(typed, monkeypatch):
 
 def test_stock_widgets_do_the_same(typed):
     stock = PlainPanel(current())
-    current().do("marks")
+    current().do(Debugger.marks)
     assert set(stock.buttons) == {move.word for move in MOVES} and stock.buttons["back"].disabled
     stock.buttons["step"].click()
     assert "step 1 " in typed.run("%fluid where") and stock.time.value == 1 and not stock.buttons["back"].disabled

@@ -6,8 +6,9 @@ from collections.abc import Callable
 from concurrent.futures import Future
 from typing import Any
 
-from fluidnb.debug.look import holds
+from fluidnb.debug.debugger import Debugger
 from fluidnb.debug.session import Session
+from fluidnb.debug.view import has_value
 from fluidnb.runtime.scope import Scope
 from fluidnb.values.tensor import LoDTensor
 from fluidnb.viz.values.model import TensorSummary
@@ -17,7 +18,7 @@ from fluidnb.viz.values.reader import read_tensor
 def last_value(
     name: str, scope: Scope, session: Session | None, tell: Callable[[TensorSummary | None, str], None]
 ) -> None:
-    """Look at the tensor that a variable holds, without waiting for it.
+    """Look at the tensor that a variable has_value, without waiting for it.
 
     Args:
         session: a session of its program, or None.
@@ -37,10 +38,13 @@ def last_value(
         if found.exception() is None:
             tell(found.result(), f"at step {session.snapshot.at} of the debug session")
 
-    session.post("call", lambda walker: _summary(name, walker.tape.machine.stack[-1].scope)).add_done_callback(answer)
+    def read(debugger: Debugger) -> TensorSummary | None:
+        return _summary(name, debugger.tape.machine.stack[-1].scope)
+
+    session.post(read).add_done_callback(answer)
 
 
 def _summary(name: str, scope: Any) -> TensorSummary | None:
     found = scope.find_var(name)
     value = None if found is None else found.value
-    return read_tensor(value, name) if type(value) is LoDTensor and holds(value) else None
+    return read_tensor(value, name) if type(value) is LoDTensor and has_value(value) else None

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from fluidnb.debug.breakpoints import Breakpoint
+from fluidnb.debug.debugger import Debugger
 from fluidnb.debug.snapshot import OpSpot, Snapshot, spot_of
-from fluidnb.debug.walker import Walker
 from fluidnb.debug.writes import wrote
 from fluidnb.program.op_roles import role_of
 from fluidnb.runtime.compile.lowering import LoweredOp, LoweredProgram
@@ -161,8 +161,8 @@ def has_changed(plan: LoweredProgram) -> bool:
 
     Example:
         >>> y = fluid.layers.fill_constant([2], "float32", 1.0)
-        >>> d = fluid.debug(feed={}); before = d.do("call", lambda w: has_changed(w.tape.machine.plan))
-        >>> z = fluid.layers.relu(y); after = d.do("call", lambda w: has_changed(w.tape.machine.plan)); d.close()
+        >>> d = fluid.debug(feed={}); before = d.inspect(lambda w: has_changed(w.tape.machine.plan))
+        >>> z = fluid.layers.relu(y); after = d.inspect(lambda w: has_changed(w.tape.machine.plan)); d.close()
         >>> before, after
         (False, True)
     """
@@ -178,16 +178,16 @@ def has_changed(plan: LoweredProgram) -> bool:
     return False
 
 
-def read_position(walker: Walker, snapshot: Snapshot) -> SessionPosition:
+def read_position(debugger: Debugger, snapshot: Snapshot) -> SessionPosition:
     """Where a session stands.
 
     Example:
         >>> y = fluid.layers.relu(fluid.layers.fill_constant([2], "float32", 1.0))
-        >>> d = fluid.debug(feed={}); at = d.step(); s = d.do("call", read_position, at); d.close()
+        >>> d = fluid.debug(feed={}); at = d.step(); s = d.inspect(read_position, at); d.close()
         >>> s.here, s.ran, s.wrote, [f.title for f in s.frames]
         ((0, 1), (0, 0), ('fill_constant_0.tmp_0',), ["user's scope", 'block 0'])
     """
-    tape = walker.tape
+    tape = debugger.tape
     told = (snapshot.state, snapshot.reason, snapshot.at, snapshot.reached, tape.forgotten)
     runs = tuple(run.first for run in (*tape.runs, *reversed(tape.ahead)))
     frames = _frames(snapshot) if tape.runs else ()
@@ -195,7 +195,7 @@ def read_position(walker: Walker, snapshot: Snapshot) -> SessionPosition:
     spot = None if here is None else (here.block, here.index)
     if snapshot.state == "running" or not tape.runs:
         return SessionPosition(*told, runs, spot, frames=frames, can_back=snapshot.can_back, device=snapshot.device)
-    ran, written = _last_step(walker)
+    ran, written = _last_step(debugger)
     machine = tape.machine
     return SessionPosition(
         *told, runs, spot, ran, written, () if machine.here is None else tuple(dict.fromkeys(machine.here.reads())),
@@ -225,9 +225,9 @@ def _breakpoint_row(b: Breakpoint, ops: list[LoweredOp]) -> BreakpointRow:
     return BreakpointRow(b.number, b.text, b.hits, None, named)
 
 
-def _last_step(walker: Walker) -> tuple[Spot | None, tuple[str, ...]]:
+def _last_step(debugger: Debugger) -> tuple[Spot | None, tuple[str, ...]]:
     """The operator that the step before here ran, and what it wrote; what the journal dropped is not walked again."""
-    tape = walker.tape
+    tape = debugger.tape
     run = tape.runs[-1]
     if not len(tape.journal) or tape.at == run.first or tape.at - 1 in run.changes:
         return None, ()

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from fluidnb.debug.debugger import Debugger
 from fluidnb.debug.session import Session
-from fluidnb.debug.walker import Walker
 from fluidnb.viz.base.curves import sparkline
 from fluidnb.viz.base.styled_text import Line, columns, plural
 from fluidnb.viz.session.panel_values import ScopePage, ValueLine, Window, read_window
@@ -35,7 +35,7 @@ def panel_lines(session: Session, width: int = 0) -> list[Line]:
 def below_lines(session: Session, width: int = 0) -> list[Line]:
     """What a panel shows beside the place where its session stands: breakpoints, and the innermost scope."""
     stands = not session.closed and session.snapshot.state in ("paused", "done")
-    scope = session.do("call", _innermost, width) if stands else []
+    scope = session.inspect(_innermost, width) if stands else []
     return [*breakpoint_lines(session.breakpoints), *scope]
 
 
@@ -46,9 +46,9 @@ def value_cells(line: ValueLine) -> list[Line]:
     return [[("  ", ""), (line.name, "name")], [(facts, "dim")], numbers]
 
 
-def _innermost(walker: Walker, width: int) -> list[Line]:
-    page: ScopePage = read_window(walker, Window(count=_MOST))
-    block = walker.tape.machine.stack[-1].block.index
+def _innermost(debugger: Debugger, width: int) -> list[Line]:
+    page: ScopePage = read_window(debugger, Window(count=_MOST))
+    block = debugger.tape.machine.stack[-1].block.index
     head: Line = [(f"scope of block {block}", "bold"), (f"  {plural(page.count, 'variable')}", "dim")]
     left = page.count - len(page.rows)
     more: list[Line] = [[(f"  … {plural(left, 'more variable')}", "dim")]] if left else []

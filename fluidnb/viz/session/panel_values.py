@@ -6,8 +6,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Any
 
-from fluidnb.debug.look import holds
-from fluidnb.debug.walker import Walker
+from fluidnb.debug.debugger import Debugger
+from fluidnb.debug.view import has_value
 from fluidnb.op import EMPTY
 from fluidnb.values.tensor import LoDTensor, array_of
 from fluidnb.viz.values.model import ScopeVariable
@@ -106,32 +106,32 @@ class VariableDetails:
     gone: bool = False
 
 
-def read_window(walker: Walker, window: Window) -> ScopePage:
+def read_window(debugger: Debugger, window: Window) -> ScopePage:
     """The variables of a scope that somebody sees.
 
     Example:
         >>> y = fluid.layers.relu(fluid.layers.fill_constant([2], "float32", 1.0))
-        >>> d = fluid.debug(feed={}); at = d.step(); page = d.do("call", read_window, Window()); d.close()
+        >>> d = fluid.debug(feed={}); at = d.step(); page = d.inspect(read_window, Window()); d.close()
         >>> page.frame, page.count, page.rows[0].facts, page.rows[0].statistics
         (1, 1, 'float32[2]', '[1, 1]')
     """
-    frame = frame_of(walker, window.frame)
-    scope = _scope(walker, frame)
+    frame = frame_of(debugger, window.frame)
+    scope = _scope(debugger, frame)
     part = window.part.lower()
-    names = [n for n, v in scope.vars.items() if holds(v.value) and part in n.lower()]
+    names = [n for n, v in scope.vars.items() if has_value(v.value) and part in n.lower()]
     first = max(0, min(window.first, len(names) - 1))
     shown = names[first : first + min(window.count, _MOST)]
     return ScopePage(frame, len(names), first, tuple(value_line(n, scope.vars[n].value) for n in shown))
 
 
-def read_lines(walker: Walker, names: Iterable[str]) -> tuple[ValueLine, ...]:
+def read_lines(debugger: Debugger, names: Iterable[str]) -> tuple[ValueLine, ...]:
     """Some variables as they are seen from where the session stands; those that hold nothing are left out."""
-    scope = walker.tape.machine.stack[-1].scope
+    scope = debugger.tape.machine.stack[-1].scope
     found = [(n, scope.find_var(n)) for n in list(dict.fromkeys(names))[:_MOST] if n != EMPTY]
-    return tuple(value_line(n, v.value) for n, v in found if v is not None and holds(v.value))
+    return tuple(value_line(n, v.value) for n, v in found if v is not None and has_value(v.value))
 
 
-def read_details(walker: Walker, name: str, frame: int, view: View | None = None) -> VariableDetails:
+def read_details(debugger: Debugger, name: str, frame: int, view: View | None = None) -> VariableDetails:
     """A variable in detail.
 
     Args:
@@ -142,14 +142,14 @@ def read_details(walker: Walker, name: str, frame: int, view: View | None = None
 
     Example:
         >>> y = fluid.layers.fill_constant([3, 4], "float32", 2.0)
-        >>> d = fluid.debug(feed={}); at = d.step(); o = d.do("call", read_details, y.name, -1); d.close()
+        >>> d = fluid.debug(feed={}); at = d.step(); o = d.inspect(read_details, y.name, -1); d.close()
         >>> o.shape, o.page.cells[0], o.picture[:10]
         ((3, 4), ('2', '2', '2', '2'), 'data:image')
     """
-    frame = frame_of(walker, frame)
-    variable = _scope(walker, frame).find_var(name)
+    frame = frame_of(debugger, frame)
+    variable = _scope(debugger, frame).find_var(name)
     value = None if variable is None else variable.value
-    if variable is None or not holds(value):
+    if variable is None or not has_value(value):
         return VariableDetails(ValueLine(name, "holds nothing here"), frame, gone=True)
     held = read_variable(name, value)
     line = _line(held)
@@ -168,22 +168,22 @@ def read_details(walker: Walker, name: str, frame: int, view: View | None = None
 
 
 def value_line(name: str, value: Any) -> ValueLine:
-    """What a variable holds, in a line."""
+    """What a variable has_value, in a line."""
     return _line(read_variable(name, value, sample=_SAMPLE))
 
 
-def frame_of(walker: Walker, frame: int) -> int:
+def frame_of(debugger: Debugger, frame: int) -> int:
     """A scope by its number, when the one that was meant may be gone.
 
     Args:
         frame: its number in `Stand`; -1 for the innermost.
     """
-    innermost = len(walker.tape.machine.stack)
+    innermost = len(debugger.tape.machine.stack)
     return frame if 0 <= frame <= innermost else innermost
 
 
-def _scope(walker: Walker, frame: int) -> Any:
-    return walker.tape.runs[-1].scope if frame == 0 else walker.tape.machine.stack[frame - 1].scope
+def _scope(debugger: Debugger, frame: int) -> Any:
+    return debugger.tape.runs[-1].scope if frame == 0 else debugger.tape.machine.stack[frame - 1].scope
 
 
 def _line(held: ScopeVariable) -> ValueLine:

@@ -6,9 +6,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from fluidnb.debug.look import holds
+from fluidnb.debug.debugger import Debugger
 from fluidnb.debug.session import Session
-from fluidnb.debug.walker import Walker
+from fluidnb.debug.view import has_value
 from fluidnb.debug.writes import wrote
 from fluidnb.op import EMPTY
 from fluidnb.values.tensor import LoDTensor
@@ -47,12 +47,11 @@ def read_values(session: Session) -> Values:
     """
     if session.closed or session.snapshot.state not in ("paused", "done"):
         return Values()
-    found: Values = session.do("call", _read)
-    return found
+    return session.inspect(_read)
 
 
-def _read(walker: Walker) -> Values:
-    tape, names = walker.tape, walker.snapshot.wrote
+def _read(debugger: Debugger) -> Values:
+    tape, names = debugger.tape, debugger.snapshot.wrote
     machine = tape.machine
     here = machine.here
     reads = _summaries(() if here is None else here.reads(), machine.stack[-1].scope)
@@ -70,6 +69,6 @@ def _summaries(names: Iterable[str], scope: Any) -> tuple[TensorSummary, ...]:
     found = []
     for name in list(dict.fromkeys(names))[:_MOST]:
         variable = None if name == EMPTY else scope.find_var(name)
-        if variable is not None and type(variable.value) is LoDTensor and holds(variable.value):
+        if variable is not None and type(variable.value) is LoDTensor and has_value(variable.value):
             found.append(read_tensor(variable.value, name))
     return tuple(found)

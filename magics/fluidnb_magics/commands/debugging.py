@@ -11,7 +11,7 @@ from IPython.core.error import UsageError
 from IPython.core.magic_arguments import argument, magic_arguments
 
 from fluidnb.debug.flow import gradient_flow
-from fluidnb.debug.nan import find_nan, hunt
+from fluidnb.debug.nan import find_nan, search_nan
 from fluidnb.debug.session import Session, current, post_mortem
 from fluidnb.errors import NotFound
 from fluidnb.memory import flags
@@ -97,7 +97,7 @@ def nan(bench: Workbench, line: str) -> None:
         return
     session = current()
     if session is not None and not args.feed and session.snapshot.state != "idle":
-        finding = session.do("call", hunt, args.what or "")
+        finding = session.do(search_nan, args.what or "")
         lines = finding_lines(finding)
         html = lines_html(lines) + session_html(session)
         show(bench.shell, [*lines, *view(session, width(bench.shell))], lambda: html)

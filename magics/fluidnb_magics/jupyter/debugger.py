@@ -17,9 +17,9 @@ from typing import Any
 
 from fluidnb.dap.adapter import THREAD, Adapter
 from fluidnb.dap.capabilities import CAPABILITIES
+from fluidnb.debug.debugger import Debugger
 from fluidnb.debug.session import Session, Stopped, current
 from fluidnb.debug.snapshot import Snapshot
-from fluidnb.debug.walker import Walker
 from fluidnb.errors import FluidError
 from fluidnb.program import Program, default_main_program, hooks
 from fluidnb.runtime.program_state import program_state
@@ -117,7 +117,7 @@ class LabDebugger:
             self._place()
             self._ask("setExceptionBreakpoints", filters=self._filters)
             self._ask("configurationDone")
-            session.slip(Walker.observe, self._look)
+            session.post_between_steps(Debugger.observe, self._look)
             return self._adapter
 
     def _drop(self) -> None:
@@ -125,7 +125,7 @@ class LabDebugger:
         with self._lock:
             if self.session is not None and self._adapter is not None and not self.session.closed:
                 self._adapter.close()
-                self.session.slip(Walker.forget, self._look)
+                self.session.post_between_steps(Debugger.forget, self._look)
             self._adapter = self.session = None
             self._ours = False
 
@@ -176,7 +176,7 @@ class LabDebugger:
         """Tell the panel once more where our thread stands, if it stands."""
         if self._stands and self._adapter is not None:
             self._say_gone_on()
-            self._adapter.tell()
+            self._adapter.report_again()
 
     @property
     def _stands(self) -> bool:
@@ -380,7 +380,7 @@ class LabDebugger:
             if snapshot.state == "done" or snapshot.closed:
                 over.put(None)
 
-        session.slip(Walker.observe, look)
+        session.post_between_steps(Debugger.observe, look)
         try:
             while self._channel.started:
                 try:
@@ -394,4 +394,4 @@ class LabDebugger:
                     session.pause()
         finally:
             if not session.closed:
-                session.slip(Walker.forget, look)
+                session.post_between_steps(Debugger.forget, look)

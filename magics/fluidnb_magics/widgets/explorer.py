@@ -11,6 +11,7 @@ from typing import Any
 
 from traitlets import Bool, Bytes, Dict, List
 
+from fluidnb.debug.debugger import Debugger
 from fluidnb.debug.session import Session, current
 from fluidnb.debug.snapshot import Snapshot
 from fluidnb.errors import EnforceNotMet, NotFound
@@ -223,12 +224,12 @@ class Explorer(Face):
             self._leave()
             self._session = session
             if session is not None:
-                session.post("observe", self._looks[2])
+                session.post(Debugger.observe, self._looks[2])
 
     def _leave(self) -> None:
         if self._session is not None:
             with suppress(EnforceNotMet):  # it is closed
-                self._session.post("forget", self._looks[2])
+                self._session.post(Debugger.forget, self._looks[2])
             self._session = None
             self.stand = {}
 

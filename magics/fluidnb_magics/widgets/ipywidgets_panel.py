@@ -7,6 +7,7 @@ from typing import Any
 
 import ipywidgets
 
+from fluidnb.debug.debugger import Debugger
 from fluidnb.debug.session import Session
 from fluidnb.debug.snapshot import Snapshot
 from fluidnb.terminal.commands import run_command
@@ -58,7 +59,7 @@ class PlainPanel(Moves, ipywidgets.VBox):  # type: ignore[misc]
         self.time.observe(self._dragged, "value")
         self.line.observe(self._typed, "value")
         if not session.closed:
-            self._post("observe", self._look)
+            self._post(Debugger.observe, self._look)
 
     def tell(self, problem: str) -> None:
         """Show a sentence.
@@ -81,7 +82,7 @@ class PlainPanel(Moves, ipywidgets.VBox):  # type: ignore[misc]
         self.where.value = html
         for move in MOVES:
             runs = snapshot.state == "running"
-            allowed = runs if move.command == "pause" else not runs and (snapshot.can_back or not move.back)
+            allowed = runs if move.action is None else not runs and (snapshot.can_back or not move.back)
             self.buttons[move.word].disabled = snapshot.closed or snapshot.state == "idle" or not allowed
         with self.time.hold_trait_notifications():
             self.time.max, self.time.value = max(snapshot.reached, snapshot.at), snapshot.at

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from time import perf_counter
 from typing import Any
 
+from fluidnb.debug.debugger import Debugger
 from fluidnb.debug.session import Session
 from fluidnb.debug.snapshot import Snapshot
 from fluidnb.program import Program
@@ -205,12 +206,12 @@ class Live(Face):
             return
         self._detach()
         self._session = weakref.ref(new)
-        new.post("observe", self._stepped)
+        new.post(Debugger.observe, self._stepped)
 
     def _detach(self) -> None:
         session, self._session = self.session, None
         if session is not None:
-            session.post("forget", self._stepped)
+            session.post(Debugger.forget, self._stepped)
 
     def _stepped(self, snapshot: Snapshot) -> None:
         """In the thread of the session."""

@@ -9,9 +9,9 @@ from typing import Any
 
 import traitlets
 
+from fluidnb.debug.debugger import Debugger
 from fluidnb.debug.session import Session
 from fluidnb.debug.snapshot import Snapshot
-from fluidnb.debug.walker import Walker
 from fluidnb.viz.base.html import lines_html
 from fluidnb.viz.base.styled_text import Line
 from fluidnb.viz.session.html import session_html
@@ -65,7 +65,7 @@ class Panel(Moves, Face):
     def __init__(self, session: Session, changes: Changes | None = None) -> None:
         super().__init__()
         self.session = session
-        self.buttons = [{**asdict(move), "tip": move.tip} for move in MOVES]
+        self.buttons = [move.data for move in MOVES]
         self._telling = threading.RLock()
         self._window, self._name, self._frame, self._view = Window(), "", -1, _VIEW
         self._pages, self._asleep = 0, False
@@ -75,7 +75,7 @@ class Panel(Moves, Face):
         self._changes = changes
         if not session.closed:
             self._waiting = Waiting.join(self, session)
-            observing = session.post("observe", self._look)
+            observing = session.post(Debugger.observe, self._look)
             if session.snapshot.state != "running":
                 observing.result()
         if changes is not None:
@@ -89,7 +89,7 @@ class Panel(Moves, Face):
         if self._waiting is not None:
             self._waiting.leave(self)
         if not self.session.closed:
-            self.session.post("forget", self._look)
+            self.session.post(Debugger.forget, self._look)
         super().close()
 
     def lines(self) -> Sequence[Line]:
@@ -201,26 +201,26 @@ class Panel(Moves, Face):
             self._tell(stand=asdict(SessionPosition(snapshot.state, snapshot.reason)))
             self._tell_settings(None)
         else:
-            self.session.do("call", self._read)
+            self.session.inspect(self._read)
 
-    def _read(self, walker: Walker) -> None:
+    def _read(self, debugger: Debugger) -> None:
         """Read what is shown, in the session's thread."""
-        snapshot = walker.snapshot
-        stand = read_position(walker, snapshot)
+        snapshot = debugger.snapshot
+        stand = read_position(debugger, snapshot)
         if snapshot.state == "running":
             self._tell(stand=asdict(stand))
             return
-        plan = walker.tape.machine.plan
+        plan = debugger.tape.machine.plan
         self._program.follow(plan)
         with self._telling, self.hold_sync():
             self._tell_program()
             self._tell_settings(plan)
-            self.scope = asdict(read_window(walker, self._window))
+            self.scope = asdict(read_window(debugger, self._window))
             self.values = {
-                "wrote": [asdict(line) for line in read_lines(walker, stand.wrote)],
-                "reads": [asdict(line) for line in read_lines(walker, stand.reads)],
+                "wrote": [asdict(line) for line in read_lines(debugger, stand.wrote)],
+                "reads": [asdict(line) for line in read_lines(debugger, stand.reads)],
             }
-            opened = read_details(walker, self._name, self._frame, self._view) if self._name else None
+            opened = read_details(debugger, self._name, self._frame, self._view) if self._name else None
             self.opened = None if opened is None else asdict(opened)
             self.stand = asdict(stand)
         self._renew_soon()
@@ -240,7 +240,7 @@ class Panel(Moves, Face):
 
     def _read_again(self) -> None:
         if not self.session.closed and self.session.snapshot.state != "idle":
-            self._post("call", self._read)
+            self._post(self._read)
 
     def _cell_ran(self) -> None:
         """Observes cells: they may have changed the program."""

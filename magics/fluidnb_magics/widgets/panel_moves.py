@@ -6,12 +6,16 @@ import threading
 from collections.abc import Callable
 from concurrent.futures import Future
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Concatenate, ParamSpec, TypeVar
 
 from fluidnb.debug.breakpoints import parse
+from fluidnb.debug.debugger import Debugger
 from fluidnb.debug.session import Session
-from fluidnb.debug.walker import Walker
+from fluidnb.debug.snapshot import Snapshot
 from fluidnb.errors import EnforceNotMet, FluidError, NotFound, OpValueError
+
+P = ParamSpec("P")
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,7 +28,7 @@ class Move:
         icon: a sign before the label.
         key: the key that presses it, as the page names it.
         help: what it does.
-        command: the command of the session.
+        action: what the debugger does; None for pause.
         back: whether it goes backwards.
     """
 
@@ -33,27 +37,41 @@ class Move:
     icon: str
     key: str
     help: str
-    command: str
+    action: Callable[[Debugger], Snapshot] | None
     back: bool = False
 
     @property
     def tip(self) -> str:
         """Its help, with its key and its word."""
-        same = "interrupting the kernel does the same" if self.command == "pause" else f"%fluid {self.word}"
+        same = "interrupting the kernel does the same" if self.action is None else f"%fluid {self.word}"
         return f"{self.help}  (key {self.key}; {same})"
+
+    @property
+    def data(self) -> dict[str, Any]:
+        """What the page is given of it."""
+        return {
+            "word": self.word, "label": self.label, "icon": self.icon, "key": self.key, "tip": self.tip,
+            "back": self.back, "pauses": self.action is None,
+        }  # fmt: skip
 
 
 #: The buttons, in the order in which they stand.
 MOVES = (
-    Move("restart", "restart", "⟲", "r", "Go back to the beginning of this run", "restart", True),
-    Move("rcontinue", "reverse", "◀◀", "C", "Go back to where a breakpoint would have stopped last", "back_on", True),
-    Move("rnext", "back over", "↶", "N", "Go back over one operator with all that its blocks did", "back_over", True),
-    Move("back", "back", "◀", "b", "Take one step back", "back", True),
-    Move("step", "step", "▶", "s", "Run one operator, entering the blocks that it runs", "step"),
-    Move("next", "next", "↷", "n", "Run one operator with all that its blocks do", "next"),
-    Move("out", "out", "↑", "o", "Run to the end of this block and of its iterations", "out"),
-    Move("continue", "continue", "▶▶", "c", "Run to the next breakpoint, or to the end", "go_on"),
-    Move("pause", "pause", "❚❚", "p", "Stop after the operator that is under way", "pause"),
+    Move("restart", "restart", "⟲", "r", "Go back to the beginning of this run", Debugger.restart, True),
+    Move(
+        "rcontinue", "reverse", "◀◀", "C", "Go back to where a breakpoint would have stopped last",
+        Debugger.reverse_continue, True,
+    ),
+    Move(
+        "rnext", "back over", "↶", "N", "Step back over one operator with the blocks that it ran",
+        Debugger.step_back_over, True,
+    ),
+    Move("back", "back", "◀", "b", "Take one step back", Debugger.back, True),
+    Move("step", "step", "▶", "s", "Run one operator, entering the blocks that it runs", Debugger.step),
+    Move("next", "next", "↷", "n", "Run one operator with the blocks that it runs", Debugger.next),
+    Move("out", "out", "↑", "o", "Run to the end of this block and of its iterations", Debugger.out),
+    Move("continue", "continue", "▶▶", "c", "Run to the next breakpoint, or to the end", Debugger.continue_),
+    Move("pause", "pause", "❚❚", "p", "Pause after the current operator", None),
 )
 _BY_WORD = {move.word: move for move in MOVES}
 
@@ -82,10 +100,10 @@ class Moves:
         move = _BY_WORD.get(word)
         if move is None:
             raise NotFound(f"The panel has no button {word}.", expected=", ".join(_BY_WORD), received=word)
-        if move.command == "pause":
+        if move.action is None:
             self.session.pause()
         else:
-            self._post(move.command)
+            self._post(move.action)
 
     def do_go(self, at: int) -> None:
         """Go to a step, backwards or forwards; of several that come while one is under way, the last one counts.
@@ -105,7 +123,7 @@ class Moves:
             block: its block.
             index: its index there.
         """
-        self._post("run_to", parse(f"at {block}:{index}"))
+        self._post(Debugger.run_to, parse(f"at {block}:{index}"))
 
     def do_mark(self, block: int, index: int) -> None:
         """Set a breakpoint at an operator, or remove the one that is there.
@@ -117,9 +135,9 @@ class Moves:
         text = f"at {block}:{index}"
         there = [b.number for b in self.session.breakpoints if b.text == text]
         for number in there:
-            self._post("clear", number)
+            self._post(Debugger.clear_breakpoints, number)
         if not there:
-            self._post("add", parse(text))
+            self._post(Debugger.add_breakpoint, parse(text))
 
     def do_break(self, text: str) -> None:
         """Set a breakpoint.
@@ -129,7 +147,7 @@ class Moves:
         """
         if not text.strip():
             raise OpValueError("There is no place to stop.", expected="op mul, var loss, when loss.mean() > 3, ...")
-        self._post("add", parse(text))
+        self._post(Debugger.add_breakpoint, parse(text))
 
     def do_clear(self, number: int) -> None:
         """Remove a breakpoint.
@@ -137,7 +155,7 @@ class Moves:
         Args:
             number: its number.
         """
-        self._post("clear", number)
+        self._post(Debugger.clear_breakpoints, number)
 
     def do_watch(self, text: str) -> None:
         """Show an expression at every stop.
@@ -147,7 +165,7 @@ class Moves:
         """
         if text.strip():
             self.session.check_watch(text.strip())
-            self._post("watch", text.strip())
+            self._post(Debugger.watch, text.strip())
 
     def do_unwatch(self, text: str) -> None:
         """Show it no more.
@@ -155,7 +173,7 @@ class Moves:
         Args:
             text: the expression.
         """
-        self._post("unwatch", text)
+        self._post(Debugger.unwatch, text)
 
     def do_edit(self, name: str, text: str, frame: int = -1) -> None:
         """Give a variable other values; going back undoes it.
@@ -169,11 +187,11 @@ class Moves:
             raise EnforceNotMet("The program runs.", hint="pause it, then give the variable other values.")
         if not text.strip():
             raise OpValueError("There is no value.", expected="a number, or an expression", received="nothing")
-        self._post("call", _edit, name, text, frame, self.session.around)
+        self._post(_edit, name, text, frame, self.session.around)
 
     def _go(self, at: int) -> None:
         try:
-            self._post("go", at).add_done_callback(lambda _: self._gone(at))
+            self._post(Debugger.go, at).add_done_callback(lambda _: self._gone(at))
         except FluidError:
             self._goal = None
             raise
@@ -186,8 +204,10 @@ class Moves:
         if goal is not None:
             self._go(goal)
 
-    def _post(self, command: str, *args: Any) -> Future[Any]:
-        future = self.session.post(command, *args)
+    def _post(
+        self, request: Callable[Concatenate[Debugger, P], T], *args: P.args, **kwargs: P.kwargs
+    ) -> Future[T]:
+        future = self.session.post(request, *args, **kwargs)
         future.add_done_callback(self._answered)
         return future
 
@@ -217,5 +237,5 @@ def in_words(error: BaseException) -> str:
     return str(error)
 
 
-def _edit(walker: Walker, name: str, text: str, frame: int, around: Any) -> None:
-    walker.edit(name, walker.evaluate(text, around), max(frame - 1, 0) if frame >= 0 else -1)
+def _edit(debugger: Debugger, name: str, text: str, frame: int, around: Any) -> None:
+    debugger.edit(name, debugger.evaluate(text, around), max(frame - 1, 0) if frame >= 0 else -1)

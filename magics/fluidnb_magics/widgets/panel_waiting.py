@@ -6,7 +6,7 @@ import threading
 from collections.abc import Callable
 from typing import Protocol
 
-from fluidnb.debug.session import Session, Stopped, unanswered
+from fluidnb.debug.session import Session, Stopped, stopped_error
 from fluidnb.program import hooks
 
 #: Seconds between two looks at Ctrl-C, and for which a page may take to say that it hears.
@@ -105,7 +105,7 @@ class Waiting:
             self._each(lambda panel: panel.say_deaf(True))
             ask = hooks.debug_prompt() if hooks.debug_prompt is not None else None
             if ask is None:
-                raise unanswered(session.snapshot)
+                raise stopped_error(session.snapshot)
             ask(session)
             return
         self._each(lambda panel: panel.say_deaf(False))

@@ -36,7 +36,7 @@ function render({ model, el }) {
   const can = (button) => {
     const { state, can_back } = stand();
     if (stopped() || !state || state === "idle") return false;
-    if (button.command === "pause") return state === "running";
+    if (button.pauses) return state === "running";
     if (state === "running") return false;
     return button.back ? can_back : state !== "done";
   };

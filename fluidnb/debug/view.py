@@ -1,4 +1,4 @@
-"""What a user sees of a paused program: variables as numpy arrays, seen from where the machine stands."""
+"""The variables of a paused program as a user sees them: numpy arrays, looked up from a scope outwards."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ class NoValue(NotFound):
     Args:
         name: the variable.
         received: what asked for it: the name, or an expression.
-        similar: a hint with names like it; empty if there is none.
+        similar: a hint with similar names; empty if there is none.
         otherwise: the hint where there is none.
     """
 
     def __init__(self, name: str, received: str, similar: str, otherwise: str) -> None:
-        expected = "a variable that holds something" if received == name else None
+        expected = "a variable that has a value" if received == name else None
         super().__init__(
             f'"{name}" has no value here.', expected=expected, received=received, hint=similar or otherwise
         )
@@ -37,7 +37,7 @@ class NoValue(NotFound):
 
 
 class View(Mapping[str, Any]):
-    """The variables that can be seen from a scope, by name: arrays that cannot be written.
+    """The variables visible from a scope, by name, as read-only arrays.
 
     Args:
         scope: the scope.
@@ -60,17 +60,17 @@ class View(Mapping[str, Any]):
         value = None if variable is None else variable.value
         if value is None or (type(value) is LoDTensor and value.array is None):
             raise NoValue(name, name, near(name, list(self)), "step until something has written it.")
-        return shown(value)
+        return as_numpy(value)
 
     def __contains__(self, name: object) -> bool:
         variable = self._scope.find_var(name) if isinstance(name, str) else None
-        return variable is not None and holds(variable.value)
+        return variable is not None and has_value(variable.value)
 
     def __iter__(self) -> Iterator[str]:
         seen: dict[str, None] = {}
         scope: Scope | None = self._scope
         while scope is not None:
-            seen.update((name, None) for name, v in scope.vars.items() if holds(v.value))
+            seen.update((name, None) for name, v in scope.vars.items() if has_value(v.value))
             scope = scope.parent
         return iter(seen)
 
@@ -78,17 +78,13 @@ class View(Mapping[str, Any]):
         return len(list(iter(self)))
 
     def among(self, around: Mapping[str, Any]) -> View:
-        """The same variables, for expressions that know other names too.
-
-        Args:
-            around: the user's own names.
-        """
+        """The same variables, for expressions that use other names too."""
         return View(self._scope, around)
 
     def evaluate(self, text: str) -> Any:
-        """What a Python expression gives over the variables; ``np`` is numpy.
+        """Evaluate a Python expression over the variables; ``np`` is numpy.
 
-        Names that are no Python names are reached as ``v["fc_0.w_0"]``.
+        Names that are no Python names are written ``v["fc_0.w_0"]``.
 
         Args:
             text: the expression, for example ``loss.mean() > 3``.
@@ -97,7 +93,7 @@ class View(Mapping[str, Any]):
             Its value.
 
         Raises:
-            NotFound: it speaks of something that is not there.
+            NotFound: it uses a name that has no value.
             Exception: whatever else the expression raises.
 
         Example:
@@ -110,7 +106,7 @@ class View(Mapping[str, Any]):
             return eval(code_of(text, "<watch>"), known, _Names(self, self._around))
         except NameError as error:
             name = error.name or text
-            otherwise = "names lists what there is; v['fc_0.w_0'] is for names with a dot."
+            otherwise = "names lists the variables; v['fc_0.w_0'] is for names with a dot."
             raise NoValue(name, text, near(name, list(self)), otherwise) from None
 
 
@@ -127,32 +123,32 @@ class _Names(dict[str, Any]):
         found = self._around[name]
         if not isinstance(found, Variable):
             return found
-        if found.name not in self._view:  # one of a program: what it holds is asked for, and it holds nothing
+        if found.name not in self._view:  # a symbolic variable stands for its value, and it has none
             raise KeyError(name)
         return self._view[found.name]
 
 
-def holds(value: Any) -> bool:
-    """Whether a variable's value is there.
+def has_value(value: Any) -> bool:
+    """Whether a runtime variable's value is set.
 
     Example:
-        >>> holds(None), holds(LoDTensor())
+        >>> has_value(None), has_value(LoDTensor())
         (False, False)
     """
     return value is not None and not (type(value) is LoDTensor and value.array is None)
 
 
-def shown(value: Any) -> Any:
-    """What a variable holds, as a user looks at it: tensors and arrays of tensors as numpy arrays that are read-only.
+def as_numpy(value: Any) -> Any:
+    """A variable's value for reading: tensors and arrays of tensors as read-only numpy arrays.
 
     Args:
         value: a LoDTensor, SelectedRows, LoDTensorArray or anything else.
 
     Returns:
-        An ndarray, a list of them, or the value itself; of a device, a `DeviceArray`, which copies what is asked of it.
+        An ndarray, a list of them, or the value itself; of a device a `DeviceArray`, which copies only what is read.
 
     Example:
-        >>> shown(LoDTensorArray())
+        >>> as_numpy(LoDTensorArray())
         []
     """
     if type(value) is LoDTensor:
@@ -162,28 +158,28 @@ def shown(value: Any) -> Any:
         array.flags.writeable = False
         return array
     if isinstance(value, LoDTensorArray):
-        return [shown(tensor) if holds(tensor) else None for tensor in value]
+        return [as_numpy(tensor) if has_value(tensor) else None for tensor in value]
     return value
 
 
-def frozen(value: Any) -> Any:
-    """The same as `shown`, copied, so that it stays as it is while the program goes on.
+def copied(value: Any) -> Any:
+    """A copy of a variable's value, which stays as it is while the program runs.
 
     Args:
-        value: what a variable holds.
+        value: a LoDTensor, SelectedRows, LoDTensorArray or anything else.
 
     Returns:
         An ndarray, a LoDTensor where there is LoD, a list, or the value.
 
     Example:
         >>> tensor = LoDTensor(); tensor.set(np.ones(2, "float32"))
-        >>> kept = frozen(tensor); tensor.set(np.zeros(2, "float32")); kept
+        >>> kept = copied(tensor); tensor.set(np.zeros(2, "float32")); kept
         array([1., 1.], dtype=float32)
     """
     if type(value) is LoDTensor:
         return value._copy() if value.lod_ else np.array(np.asarray(value), order="C")
     if isinstance(value, LoDTensorArray):
-        return [frozen(tensor) if holds(tensor) else None for tensor in value]
+        return [copied(tensor) if has_value(tensor) else None for tensor in value]
     if isinstance(value, SelectedRows):
         return SelectedRows(value.rows_, value.height_, value.value._copy())
     return value

@@ -1,4 +1,4 @@
-"""What a debugged script runs and prints: its programs are walked, its text goes to the clients too."""
+"""Debugging a whole script: its programs run in the session, its output goes to the clients too."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from fluidnb.runtime.program_state import program_state
 
 
 @contextlib.contextmanager
-def following(session: Session, startup: bool = False) -> Iterator[None]:
-    """Inside, the session walks every program that ``exe.run`` is given.
+def attach_all(session: Session, startup: bool = False) -> Iterator[None]:
+    """Inside, the session debugs every program that ``exe.run`` is given.
 
     Args:
         session: the session.
-        startup: programs that only give variables their first values too.
+        startup: also programs that only initialize variables.
 
     Yields:
         Nothing.
@@ -27,7 +27,7 @@ def following(session: Session, startup: bool = False) -> Iterator[None]:
     Example:
         >>> y = fluid.layers.relu(fluid.layers.fill_constant([1], "float32", 2.0))
         >>> session = fluid.debug(fluid.Program())
-        >>> with following(session):
+        >>> with attach_all(session):
         ...     fluid.Executor().run(fetch_list=[y])
         [array([2.], dtype=float32)]
         >>> session.snapshot.state, session.snapshot.at
@@ -36,28 +36,25 @@ def following(session: Session, startup: bool = False) -> Iterator[None]:
     """
     before = hooks.before_run
 
-    def join(program: Program, scope: Any) -> None:
+    def attach(program: Program, scope: Any) -> None:
         if before is not None:
             before(program, scope)
-        if program_state(program.desc).attached is None and (startup or not only_initialises(program)):
-            session.join(program)
+        if program_state(program.desc).attached is None and (startup or not only_initializes(program)):
+            session.attach(program)
 
-    hooks.before_run = join
+    hooks.before_run = attach
     try:
         yield
     finally:
         hooks.before_run = before
 
 
-def only_initialises(program: Program) -> bool:
-    """Whether a program does nothing but give variables that last their first values.
-
-    Args:
-        program: the program.
+def only_initializes(program: Program) -> bool:
+    """Whether a program only gives persistable variables their initial values.
 
     Example:
         >>> y = fluid.layers.fc(fluid.layers.data("x", shape=[2]), 1)
-        >>> only_initialises(fluid.default_startup_program()), only_initialises(fluid.default_main_program())
+        >>> only_initializes(fluid.default_startup_program()), only_initializes(fluid.default_main_program())
         (True, False)
     """
     block = program.desc.blocks[0]
@@ -72,32 +69,32 @@ def only_initialises(program: Program) -> bool:
     return True
 
 
-class Told(io.TextIOBase):
-    """A stream that tells somebody, line by line, what is written to another one.
+class Tee(io.TextIOBase):
+    """A stream that copies what is written to another one, line by line.
 
     Args:
-        stream: where text goes; None where nobody but those who are told sees it.
-        tell: called with what is written.
+        stream: where text goes; None for nowhere but the copy.
+        copy: called with each line.
     """
 
-    def __init__(self, stream: TextIO | None, tell: Callable[[str], None]) -> None:
-        self._stream, self._tell, self._held = stream, tell, ""
+    def __init__(self, stream: TextIO | None, copy: Callable[[str], None]) -> None:
+        self._stream, self._copy, self._unfinished = stream, copy, ""
 
     def write(self, text: str, /) -> int:
-        """Write text, and tell it."""
+        """Write text."""
         if self._stream is not None:
             self._stream.write(text)
-        whole, end, rest = (self._held + text).rpartition("\n")
+        whole, end, rest = (self._unfinished + text).rpartition("\n")
         if end:
-            self._tell(whole + end)
-        self._held = rest
+            self._copy(whole + end)
+        self._unfinished = rest
         return len(text)
 
     def flush(self) -> None:
-        """Let the stream write what it holds; tell a line that is not finished."""
-        held, self._held = self._held, ""
-        if held:
-            self._tell(held)
+        """Flush the stream, and copy an unfinished line."""
+        unfinished, self._unfinished = self._unfinished, ""
+        if unfinished:
+            self._copy(unfinished)
         if self._stream is not None:
             self._stream.flush()
 
@@ -106,7 +103,7 @@ class Told(io.TextIOBase):
         return self._stream is not None and self._stream.isatty()
 
     def fileno(self) -> int:
-        """The stream's file."""
+        """The stream's file descriptor."""
         if self._stream is None:
             raise OSError("text goes to the clients of the debugger")
         return self._stream.fileno()
@@ -122,26 +119,26 @@ class Told(io.TextIOBase):
 
 
 @contextlib.contextmanager
-def telling(tell: Callable[[str, str], None], silent: bool = False) -> Iterator[None]:
-    """Inside, what is printed is told too.
+def tee_output(copy: Callable[[str, str], None], silent: bool = False) -> Iterator[None]:
+    """Inside, what is printed is copied too.
 
     Args:
-        tell: called with the text and ``stdout`` or ``stderr``.
-        silent: whether it is only told.
+        copy: called with the text and ``stdout`` or ``stderr``.
+        silent: whether it is only copied.
 
     Yields:
         Nothing.
 
     Example:
-        >>> heard = []
-        >>> with telling(lambda text, where: heard.append((text, where)), silent=True):
+        >>> copied = []
+        >>> with tee_output(lambda text, stream: copied.append((text, stream)), silent=True):
         ...     print("hello")
-        >>> heard
+        >>> copied
         [('hello\\n', 'stdout')]
     """
     out, err = sys.stdout, sys.stderr
-    sys.stdout = Told(None if silent else out, lambda text: tell(text, "stdout"))
-    sys.stderr = Told(None if silent else err, lambda text: tell(text, "stderr"))
+    sys.stdout = Tee(None if silent else out, lambda text: copy(text, "stdout"))
+    sys.stderr = Tee(None if silent else err, lambda text: copy(text, "stderr"))
     try:
         yield
     finally:

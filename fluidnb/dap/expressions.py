@@ -1,4 +1,4 @@
-"""Giving variables, or parts of them, other values, as a client asks for it."""
+"""Expressions of a client: evaluated in a frame, or assigned to a variable or a part of one."""
 
 from __future__ import annotations
 
@@ -8,20 +8,23 @@ from typing import Any
 
 import numpy as np
 
-from fluidnb.debug.look import View, frozen, holds
-from fluidnb.debug.walker import Walker
+from fluidnb.debug.debugger import Debugger
+from fluidnb.debug.view import View, copied, has_value
 from fluidnb.errors import EnforceNotMet, NotFound, OpTypeError, OpValueError
 from fluidnb.expressions import tree_of
 from fluidnb.program import Variable
 from fluidnb.values.device_array import DeviceArray
 
+#: What follows a variable's name in brackets, outermost first.
+Index = tuple[Any, ...]
 
-def evaluate(walker: Walker, depth: int, text: str, around: Mapping[str, Any]) -> Any:
-    """What an expression gives, as seen from a frame.
+
+def evaluate(debugger: Debugger, depth: int, text: str, around: Mapping[str, Any]) -> Any:
+    """The value of an expression in a frame.
 
     Args:
-        walker: stands still.
-        depth: which frame, 0 the outermost.
+        debugger: a paused debugger.
+        depth: the frame, 0 the outermost.
         text: a variable's name, a Python name of one, or an expression.
         around: the user's own names.
 
@@ -31,14 +34,14 @@ def evaluate(walker: Walker, depth: int, text: str, around: Mapping[str, Any]) -
     Raises:
         FluidError: it cannot be evaluated.
     """
-    if depth == len(walker.tape.machine.stack) - 1:
-        return walker.evaluate(text, around)
-    scope = walker.tape.machine.stack[depth].scope
+    if depth == len(debugger.tape.machine.stack) - 1:
+        return debugger.evaluate(text, around)
+    scope = debugger.tape.machine.stack[depth].scope
     variable = scope.find_var(text)
-    if variable is not None and holds(variable.value):
-        return frozen(variable.value)
+    if variable is not None and has_value(variable.value):
+        return copied(variable.value)
     try:
-        found = View(scope, around).evaluate(text)
+        result = View(scope, around).evaluate(text)
     except NotFound:
         raise
     except Exception as error:
@@ -46,44 +49,44 @@ def evaluate(walker: Walker, depth: int, text: str, around: Mapping[str, Any]) -
             f"{text} cannot be evaluated here.", expected="a Python expression over the variables",
             received=f"{type(error).__name__}: {error}",
         ) from None  # fmt: skip
-    return found.copy() if isinstance(found, np.ndarray | DeviceArray) else found
+    return result.copy() if isinstance(result, np.ndarray | DeviceArray) else result
 
 
-def assign(walker: Walker, depth: int, name: str, index: tuple[Any, ...], text: str, around: Mapping[str, Any]) -> Any:
-    """Give a variable, or a part of it, another value; going back undoes it.
+def assign(debugger: Debugger, depth: int, name: str, index: Index, text: str, around: Mapping[str, Any]) -> Any:
+    """Assign to a variable, or to a part of it; stepping back undoes it.
 
     Args:
-        walker: stands still.
+        debugger: a paused debugger.
         depth: the frame whose variable it is.
         name: the variable.
-        index: what follows it in brackets, outermost first; empty for the whole.
+        index: the part; empty for the whole.
         text: an expression for the value.
         around: the user's own names.
 
     Returns:
-        The value that it has now.
+        The new value.
 
     Raises:
         FluidError: it cannot have this value; nothing has changed.
     """
-    stack = walker.tape.machine.stack
+    stack = debugger.tape.machine.stack
     variable = stack[depth].scope.find_var(name)
     if variable is not None and stack[-1].scope.find_var(name) is not variable:
         raise EnforceNotMet(
-            f'"{name}" of this frame is hidden by another one further in.', hint="step out of the block first."
+            f'"{name}" of this frame is hidden by a variable of an inner block.', hint="step out of the block first."
         )
-    value = evaluate(walker, depth, text, around)
+    value = evaluate(debugger, depth, text, around)
     if index:
-        value = _with(walker.value(name), index, value, name)
-    walker.edit(name, value)
-    now = walker.value(name)
+        value = _with_part(debugger.value(name), index, value, name)
+    debugger.edit(name, value)
+    now = debugger.value(name)
     for i in index:
         now = np.asarray(now)[i]
     return now
 
 
-def _with(whole: Any, index: tuple[Any, ...], value: Any, name: str) -> Any:
-    """An array with another value at a place."""
+def _with_part(whole: Any, index: Index, value: Any, name: str) -> Any:
+    """A copy of an array with another value at an index."""
     array = np.array(whole)
     if np.asarray(value).dtype.kind == "f" and array.dtype.kind in "iub":
         raise OpTypeError(
@@ -102,15 +105,15 @@ def _with(whole: Any, index: tuple[Any, ...], value: Any, name: str) -> Any:
     return array
 
 
-def target(text: str, around: Mapping[str, Any]) -> tuple[str, tuple[Any, ...]]:
-    """What an expression on the left of an assignment means.
+def target(text: str, around: Mapping[str, Any]) -> tuple[str, Index]:
+    """The target of an assignment: a variable and an index.
 
     Args:
         text: ``x``, ``fc_0.w_0``, ``x[0][1:3]`` or ``v['fc_0.w_0'][0]``.
         around: the user's own names.
 
     Returns:
-        The variable's name, and what follows in brackets.
+        The variable's name, and the index.
 
     Raises:
         OpValueError: it is something else.
