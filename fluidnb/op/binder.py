@@ -57,14 +57,15 @@ class Binder(Context):
 
     Attributes:
         calls: what the kernel has emitted.
+        kernel_place: kind of the place that the kernel computes on, ``cpu`` or ``cuda``.
         overwrites: buffers that existed before and are written.
         control: what a control operator's kernel returned.
         transforms: the data transforms around the kernel, as text.
     """
 
     __slots__ = (
-        "_inputs", "_kernel_place", "_outputs", "_post", "_same", "_target", "attrs", "calls", "control", "definition",
-        "inputs", "memory", "op",
+        "_inputs", "_outputs", "_post", "_same", "_target", "attrs", "calls", "control", "definition",
+        "inputs", "kernel_place", "memory", "op",
         "outputs", "overwrites", "runtime", "scope", "transforms", "uses_rng",
     )  # fmt: skip
 
@@ -76,7 +77,7 @@ class Binder(Context):
         self._post: list[Call] = []
         self._same: list[Array] = []  # arrays of one element that go in and out
         self._target: Any = None
-        self._kernel_place = memory.place_kind
+        self.kernel_place = memory.place_kind
         self.overwrites: list[Array] = []
         self.uses_rng = False
         self.control: Any = None
@@ -187,7 +188,7 @@ class Binder(Context):
             The object.
         """
         given = value
-        if isinstance(value, SelectedRows) and self._kernel_place != self.memory.place_kind:
+        if isinstance(value, SelectedRows) and self.kernel_place != self.memory.place_kind:
             given = SelectedRows((), value.height_, LoDTensor(value.value.array, (), self.memory.place))
             self._post.append((cross, (value, given, self.memory.place), {}))
         if self.wants(slot, i):
@@ -256,8 +257,8 @@ class Binder(Context):
         return self._workspace(tuple(shape), np.dtype(dtype), None)
 
     def _workspace(self, shape: tuple[int, ...], dtype: np.dtype[Any], order: Any) -> Array:
-        if self._kernel_place != self.memory.place_kind:
-            return self.memory.alloc_on(self._kernel_place, shape, dtype)
+        if self.kernel_place != self.memory.place_kind:
+            return self.memory.alloc_on(self.kernel_place, shape, dtype)
         return self.memory.alloc(shape, dtype, None, False, order, 0)
 
     def like(self, x: Array, dtype: Any = None) -> Array:
@@ -296,8 +297,8 @@ class Binder(Context):
         Returns:
             A copy in memory that stays where it is between runs.
         """
-        array = self.memory.alloc_on(self._kernel_place, numbers.shape, numbers.dtype)
-        (copy if isinstance(array, np.ndarray) else copy_between("cpu", self._kernel_place))(numbers, array)
+        array = self.memory.alloc_on(self.kernel_place, numbers.shape, numbers.dtype)
+        (copy if isinstance(array, np.ndarray) else copy_between("cpu", self.kernel_place))(numbers, array)
         return array
 
     def const(self, value: Any, dtype: Any) -> Array:
@@ -336,7 +337,7 @@ class Binder(Context):
             kw: its keyword arguments; write ``out=`` for ufuncs, the binder passes it by position where that is faster.
         """
         if type(function) is np.ufunc:
-            tmp = self.tmp if self._kernel_place == "cpu" else None
+            tmp = self.tmp if self.kernel_place == "cpu" else None
             self.calls += ufunc_calls(function, args, kw, self._same, tmp)
             return
         self.calls.append((function, args, kw))
@@ -460,7 +461,7 @@ class Binder(Context):
             for i, array in enumerate(outs):
                 if is_array(array):
                     outs[i] = target(array)
-        self._target, self._kernel_place = target, place
+        self._target, self.kernel_place = target, place
 
     def _steps(self, array: Array, layout: str, cast: str | None, here: str, place: str) -> list[Step]:
         """The transforms that apply to an array, from the variable inwards."""

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+from operator import itemgetter
 from typing import Any
 
 import numpy as np
 
 from fluidnb.op import Attr, Binder, Context, default_grad, grad_op, kernel, op
 from fluidnb.values import LoDTensor, LoDTensorArray
+from fluidnb_kernels import verbs
 from fluidnb_kernels.array.elements import copy_element, fill, shapes_of
 from fluidnb_kernels.array.on_cuda import put_part
 from fluidnb_kernels.emit import of_paddle2
 from fluidnb_kernels.rules import one_axis
-from fluidnb_kernels.tensor.moves import lay, move
+from fluidnb_kernels.tensor.moves import lay
 
 Array = Any
 
@@ -28,13 +30,11 @@ def _infer(c: Context) -> None:
     c.set("Out", (*x.shape[:axis], -1, *x.shape[axis + (not stack) :]), x.dtype)
 
 
-def _parts(b: Binder, whole: Array, sizes: list[int], axis: int) -> list[Array]:
-    """The part of the whole that is each element, a view."""
-    before = (slice(None),) * axis
+def _parts(b: Binder, sizes: list[int], axis: int) -> list[verbs.View]:
+    """For each element the part of the whole that it is."""
     if b.attr("use_stack"):
-        return [whole[(*before, i)] for i in range(len(sizes))]
-    ends = np.cumsum([0, *sizes]).tolist()
-    return [whole[(*before, slice(start, end))] for start, end in zip(ends, ends[1:], strict=False)]
+        return [itemgetter((*[slice(None)] * axis, i, ...)) for i in range(len(sizes))]
+    return verbs.parts_along(axis, sizes)
 
 
 def _layout(b: Binder) -> tuple[list[Array], int, list[int]]:
@@ -63,6 +63,7 @@ def _layout(b: Binder) -> tuple[list[Array], int, list[int]]:
     return elements, axis, [1 if stack else x.shape[axis] for x in elements]
 
 
+@kernel("tensor_array_to_tensor", place="cuda")
 @op(
     "tensor_array_to_tensor",
     inputs={"X: array": "tensors that differ in one size at most"},
@@ -87,10 +88,14 @@ def tensor_array_to_tensor(b: Binder) -> None:
     Source: Fluid's tensor_array_to_tensor_op.
     """
     sizes, axis, index = _outputs(b)
-    for i, part in enumerate(_parts(b, b["Out"], sizes, axis)):
-        b(copy_element, b["X"], i, part)
+    out = b["Out"]
+    for i, part in enumerate(_parts(b, sizes, axis)):
+        if verbs.on_cuda(b):
+            b(put_part, b["X"], i, part(lay(out)), out)
+        else:
+            b(copy_element, b["X"], i, part(out))
     if index is not None:
-        b(np.copyto, index, np.array(sizes, np.int32))
+        verbs.write(b, index, np.array(sizes, np.int32))
 
 
 def _outputs(b: Binder) -> tuple[list[int], int, Array]:
@@ -108,12 +113,13 @@ def _outputs(b: Binder) -> tuple[list[int], int, Array]:
     return sizes, axis, b.set("OutIndex", (len(sizes),), np.int32)
 
 
+@kernel("tensor_array_to_tensor_grad", place="cuda")
 @grad_op("tensor_array_to_tensor_grad", infer=None, guard=shapes_of)
 def tensor_array_to_tensor_grad(b: Binder) -> None:
     """dX[i] = the part of dOut that is X[i]."""
     sizes, axis, tensors = _gradients(b)
-    for tensor, part in zip(tensors, _parts(b, b["Out@GRAD"], sizes, axis), strict=True):
-        b(np.copyto, tensor.array, part)
+    for tensor, part in zip(tensors, _parts(b, sizes, axis), strict=True):
+        verbs.copy(b, tensor.array, b["Out@GRAD"], of=part)
     b(fill, b.array("X@GRAD"), tensors)
 
 
@@ -122,22 +128,3 @@ def _gradients(b: Binder) -> tuple[list[int], int, list[LoDTensor]]:
     elements, axis, sizes = _layout(b)
     pairs = zip(b["X"], elements, strict=True)
     return sizes, axis, [LoDTensor(b.keep(e.shape, e.dtype), x.lod_, b.memory.place) for x, e in pairs]
-
-
-@kernel("tensor_array_to_tensor", place="cuda")
-def tensor_array_to_tensor_on_cuda(b: Binder) -> None:
-    """Each element to its part."""
-    sizes, axis, index = _outputs(b)
-    for i, part in enumerate(_parts(b, lay(b["Out"]), sizes, axis)):
-        b(put_part, b["X"], i, part, b["Out"])
-    if index is not None:
-        move(b, index, b.table(np.array(sizes, np.int32)))
-
-
-@kernel("tensor_array_to_tensor_grad", place="cuda")
-def tensor_array_to_tensor_grad_on_cuda(b: Binder) -> None:
-    """dX[i] = the part of dOut that is X[i]."""
-    g, (sizes, axis, tensors) = b["Out@GRAD"], _gradients(b)
-    for tensor, part in zip(tensors, _parts(b, lay(g), sizes, axis), strict=True):
-        move(b, tensor.array, g, of=part)
-    b(fill, b.array("X@GRAD"), tensors)

@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Collection
 from typing import Any
-
-import numpy as np
 
 from fluidnb.op import EMPTY, GRAD, Binder, Context, OpDef, OpDesc, grad_names, kernel, op
 from fluidnb.values.copies import on_host
-from fluidnb_kernels.tensor.moves import move
+from fluidnb_kernels import verbs
 
 Array = Any
-#: ``copy(b, out, x)``: emits a copy.
-Copy = Callable[[Binder, Array, Array], None]
 
 _MASK = {"Mask": "int32 of one element: which, from 0"}
 
@@ -41,26 +37,22 @@ def _chosen(b: Binder, slot: str, ways: int) -> int:
     return which
 
 
-def _by_numpy(b: Binder, out: Array, x: Array) -> None:
-    b(np.copyto, out, x)
-
-
-def _take(b: Binder, copy: Copy) -> None:
+def _take(b: Binder) -> None:
     """Emit select_input."""
     i = _chosen(b, "X", len(b.all("X")))
     x = b.all("X")[i]
     b.require(x is not None, f"{b.name('X', i)}, which select_input chooses, has no value.", expected="a value")
     out = b.set("Out", x.shape, x.dtype, b.lod("X", i))
     if out is not None:
-        copy(b, out, x)
+        verbs.copy(b, out, x)
 
 
-def _give(b: Binder, copy: Copy) -> None:
+def _give(b: Binder) -> None:
     """Emit select_output."""
     x, i = b["X"], _chosen(b, "Out", len(b.outputs["Out"]))
     out = b.set("Out", x.shape, x.dtype, b.lod("X"), i)
     if out is not None:
-        copy(b, out, x)
+        verbs.copy(b, out, x)
 
 
 def _input_infer(c: Context) -> None:
@@ -77,6 +69,7 @@ def _input_grad(desc: OpDesc, definition: OpDef, no_grad: Collection[str]) -> li
     return [] if all(n == EMPTY for n in targets) else [OpDesc("select_output", ins, {"Out": targets})]
 
 
+@kernel("select_input", place="cuda")
 @op(
     "select_input",
     inputs={"X*": "tensors; those that are not chosen may hold nothing", **_MASK},
@@ -97,7 +90,7 @@ def select_input(b: Binder) -> None:
 
     Source: Paddle's select_input_op.
     """
-    _take(b, _by_numpy)
+    _take(b)
 
 
 def _output_infer(c: Context) -> None:
@@ -114,6 +107,7 @@ def _output_grad(desc: OpDesc, definition: OpDef, no_grad: Collection[str]) -> l
     return [] if target == EMPTY else [OpDesc("select_input", ins, {"Out": [target]})]
 
 
+@kernel("select_output", place="cuda")
 @op(
     "select_output",
     inputs={"X": "a tensor", **_MASK},
@@ -133,16 +127,4 @@ def select_output(b: Binder) -> None:
 
     Source: Paddle's select_output_op.
     """
-    _give(b, _by_numpy)
-
-
-@kernel("select_input", place="cuda")
-def select_input_on_cuda(b: Binder) -> None:
-    """A copy on the device of the one that is chosen."""
-    _take(b, move)
-
-
-@kernel("select_output", place="cuda")
-def select_output_on_cuda(b: Binder) -> None:
-    """A copy on the device to the one that is chosen."""
-    _give(b, move)
+    _give(b)

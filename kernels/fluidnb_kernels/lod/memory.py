@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import numpy as np
-
 from fluidnb.op import Attr, Binder, Context, default_grad, grad_op, kernel, op, same
 from fluidnb.op.rules import like_forward
 from fluidnb.values.copies import on_host
-from fluidnb_kernels.emit import zeros
+from fluidnb_kernels import verbs
 from fluidnb_kernels.lod.cut import cut
 from fluidnb_kernels.lod.rank_table import active
-from fluidnb_kernels.tensor.moves import fill, lay, move
 
 
 def _shrink_infer(c: Context) -> None:
@@ -44,6 +41,7 @@ def _shrunk(b: Binder) -> int:
     return len(rows)
 
 
+@kernel("shrink_rnn_memory", place="cuda")
 @op(
     "shrink_rnn_memory",
     inputs={
@@ -72,20 +70,22 @@ def shrink_rnn_memory(b: Binder) -> None:
     Source: Fluid's shrink_rnn_memory_op.
     """
     rows = _shrunk(b)
-    b(np.copyto, b["Out"], b["X"][:rows])
+    verbs.copy(b, b["Out"], b["X"], of=lambda v: v[:rows])
 
 
+@kernel("shrink_rnn_memory_grad", place="cuda")
 @grad_op("shrink_rnn_memory_grad", dtype_slot="X", unset=("Out@GRAD",))
 def shrink_rnn_memory_grad(b: Binder) -> None:
     """dX = dOut, and zeros for the sequences that were over."""
     dx, dout = b["X@GRAD"], b["Out@GRAD"]
     k = 0 if dout is None else len(dout)
-    if k:
-        b(np.copyto, dx[:k], dout)
     if k < len(dx):
-        zeros(b, dx[k:])
+        verbs.fill(b, dx[k:])
+    if k:
+        verbs.copy(b, dx, dout, to=lambda v: v[:k])
 
 
+@kernel("rnn_memory_helper", place="cuda")
 @op(
     "rnn_memory_helper",
     inputs={"X": "what is remembered"},
@@ -105,47 +105,14 @@ def rnn_memory_helper(b: Binder) -> None:
 
     Source: Fluid's rnn_memory_helper_op.
     """
-    b(np.copyto, b["Out"], b["X"])
-
-
-@grad_op("rnn_memory_helper_grad", infer=like_forward, dtype_slot="X", unset=("Out", "Out@GRAD"))
-def rnn_memory_helper_grad(b: Binder) -> None:
-    """dX = dOut, zero where there is none."""
-    dx, dout = b["X@GRAD"], b["Out@GRAD"]
-    if dout is None:
-        zeros(b, dx)
-    else:
-        b(np.copyto, dx, dout)
-
-
-@kernel("shrink_rnn_memory", place="cuda")
-def shrink_rnn_memory_on_cuda(b: Binder) -> None:
-    """The first rows."""
-    rows = _shrunk(b)
-    move(b, b["Out"], b["X"], of=lay(b["X"])[:rows])
-
-
-@kernel("shrink_rnn_memory_grad", place="cuda")
-def shrink_rnn_memory_grad_on_cuda(b: Binder) -> None:
-    """dX = dOut, and zeros for the sequences that were over."""
-    dx, dout = b["X@GRAD"], b["Out@GRAD"]
-    k = 0 if dout is None else len(dout)
-    if k < len(dx):
-        fill(b, dx)
-    if k:
-        move(b, dx, dout, to=lay(dx)[:k])
-
-
-@kernel("rnn_memory_helper", place="cuda")
-def rnn_memory_helper_on_cuda(b: Binder) -> None:
-    """Out = X."""
-    move(b, b["Out"], b["X"])
+    verbs.copy(b, b["Out"], b["X"])
 
 
 @kernel("rnn_memory_helper_grad", place="cuda")
-def rnn_memory_helper_grad_on_cuda(b: Binder) -> None:
+@grad_op("rnn_memory_helper_grad", infer=like_forward, dtype_slot="X", unset=("Out", "Out@GRAD"))
+def rnn_memory_helper_grad(b: Binder) -> None:
     """dX = dOut, zero where there is none."""
     if b["Out@GRAD"] is None:
-        fill(b, b["X@GRAD"])
+        verbs.fill(b, b["X@GRAD"])
     else:
-        move(b, b["X@GRAD"], b["Out@GRAD"])
+        verbs.copy(b, b["X@GRAD"], b["Out@GRAD"])

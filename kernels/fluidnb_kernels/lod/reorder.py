@@ -9,8 +9,8 @@ import numpy as np
 
 from fluidnb.op import EMPTY, GRAD, Binder, Context, OpDef, OpDesc, grad_names, grad_op, kernel, op
 from fluidnb.op.grad import grad_desc
+from fluidnb_kernels import verbs
 from fluidnb_kernels.lod.cut import cut, sequences
-from fluidnb_kernels.sequence import maps
 
 Array = Any
 
@@ -53,6 +53,7 @@ def _reordered(b: Binder, back: bool) -> Array:
     return rows
 
 
+@kernel("reorder_lod_tensor_by_rank", place="cuda")
 @op(
     "reorder_lod_tensor_by_rank",
     inputs=_READS,
@@ -75,25 +76,12 @@ def reorder_lod_tensor_by_rank(b: Binder) -> None:
     Source: Fluid's reorder_lod_tensor_by_rank_op.
     """
     rows = _reordered(b, back=False)
-    b(np.ndarray.take, b["X"], rows, 0, b["Out"], "clip")
+    verbs.gather(b, b["X"], rows, b["Out"])
 
 
+@kernel("reorder_lod_tensor_by_rank_grad", place="cuda")
 @grad_op("reorder_lod_tensor_by_rank_grad", infer=None, guard=ranks, dtype_slot="X")
 def reorder_lod_tensor_by_rank_grad(b: Binder) -> None:
     """Out = X with its sequences in the order that they had before; X and Out are the gradients of Out and X."""
     rows = _reordered(b, back=True)
-    b(np.ndarray.take, b["X"], rows, 0, b["Out"], "clip")
-
-
-@kernel("reorder_lod_tensor_by_rank", place="cuda")
-def reorder_lod_tensor_by_rank_on_cuda(b: Binder) -> None:
-    """Rows by a map."""
-    rows = _reordered(b, back=False)
-    maps.gather(b, b["X"], rows, b["Out"])
-
-
-@kernel("reorder_lod_tensor_by_rank_grad", place="cuda")
-def reorder_lod_tensor_by_rank_grad_on_cuda(b: Binder) -> None:
-    """Rows by a map, back."""
-    rows = _reordered(b, back=True)
-    maps.gather(b, b["X"], rows, b["Out"])
+    verbs.gather(b, b["X"], rows, b["Out"])

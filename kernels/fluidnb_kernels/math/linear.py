@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from fluidnb.op import Attr, Binder, Context, broadcast_dim, default_grad, grad_op, kernel, op
+from fluidnb_kernels import verbs
 from fluidnb_kernels.cuda import ctype
 from fluidnb_kernels.cuda.cast import of_dtype
 from fluidnb_kernels.cuda.grid import each
@@ -215,8 +216,15 @@ def _cross_infer(c: Context) -> None:
     c.set("Out", shape, c["X"].dtype, c.lod("X"))
 
 
-def _cross(b: Binder, x: Array, y: Array, out: Array, axis: int) -> None:
-    """Emit out = x × y."""
+def _cross(b: Binder, x: Array, y: Array, out: Array) -> None:
+    """Emit out = x × y, where it is wanted."""
+    if out is None:
+        return
+    axis = _cross_axis(b)
+    if verbs.on_cuda(b):
+        lines, _, inner = split(x.shape, axis)
+        each(b, products.CUDA, f"cross<{ctype(out.dtype)}>", lines, x, y, out, np.int64(inner))
+        return
 
     def part(a: Array, i: int) -> Array:
         return a[(slice(None),) * axis + (slice(i % 3, i % 3 + 1),)]
@@ -226,6 +234,7 @@ def _cross(b: Binder, x: Array, y: Array, out: Array, axis: int) -> None:
         b(np.subtract, plus, made(b, np.multiply, part(x, i + 2), part(y, i + 1)), out=part(out, i))
 
 
+@kernel("cross", place="cuda", dtypes=NUMBERS)
 @op(
     "cross",
     inputs={"X: float": "size 3 along dim", "Y": "the same shape"},
@@ -244,17 +253,16 @@ def cross(b: Binder) -> None:
 
     Source: Paddle's cross_op.
     """
-    _cross(b, b["X"], b["Y"], b["Out"], _cross_axis(b))
+    _cross(b, b["X"], b["Y"], b["Out"])
 
 
+@kernel("cross_grad", place="cuda", dtypes=FLOATS)
 @grad_op("cross_grad")
 def cross_grad(b: Binder) -> None:
     """dX = Y × dOut; dY = dOut × X."""
-    g, axis = b["Out@GRAD"], _cross_axis(b)
-    if b.wants("X@GRAD"):
-        _cross(b, b["Y"], g, b["X@GRAD"], axis)
-    if b.wants("Y@GRAD"):
-        _cross(b, g, b["X"], b["Y@GRAD"], axis)
+    g = b["Out@GRAD"]
+    _cross(b, b["Y"], g, b["X@GRAD"])
+    _cross(b, g, b["X"], b["Y@GRAD"])
 
 
 @kernel("addmm", place="cuda", dtypes=FLOATS)
@@ -322,24 +330,3 @@ def kron_grad_on_cuda(b: Binder) -> None:
     """The gradients of a product with broadcast."""
     g = b["Out@GRAD"]
     elementwise.slopes(b, "mul", (b["X"], b["Y"], g, g), (b["X@GRAD"], b["Y@GRAD"]), _kron_shapes(b))
-
-
-def _cross_on_cuda(b: Binder, x: Array, y: Array, out: Array) -> None:
-    """Emit out = x × y, where it is wanted."""
-    if out is not None:
-        lines, _, inner = split(x.shape, _cross_axis(b))
-        each(b, products.CUDA, f"cross<{ctype(out.dtype)}>", lines, x, y, out, np.int64(inner))
-
-
-@kernel("cross", place="cuda", dtypes=NUMBERS)
-def cross_on_cuda(b: Binder) -> None:
-    """A thread makes a vector."""
-    _cross_on_cuda(b, b["X"], b["Y"], b["Out"])
-
-
-@kernel("cross_grad", place="cuda", dtypes=FLOATS)
-def cross_grad_on_cuda(b: Binder) -> None:
-    """dX = Y × dOut; dY = dOut × X."""
-    g = b["Out@GRAD"]
-    _cross_on_cuda(b, b["Y"], g, b["X@GRAD"])
-    _cross_on_cuda(b, g, b["X"], b["Y@GRAD"])

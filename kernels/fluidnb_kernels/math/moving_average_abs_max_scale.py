@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from fluidnb.op import Attr, Binder, Context, default_grad, grad_op, kernel, op
+from fluidnb_kernels import verbs
 from fluidnb_kernels.cuda import ctype
 from fluidnb_kernels.cuda.cast import of_dtype
 from fluidnb_kernels.cuda.fold import fold
@@ -107,10 +108,11 @@ def _slope_infer(c: Context) -> None:
     c.set("X@GRAD", c["Out@GRAD"].shape, c["Out@GRAD"].dtype, c.lod("Out@GRAD"))
 
 
+@kernel(_SLOPE, place="cuda")
 @grad_op(_SLOPE, infer=_slope_infer)
 def straight_through(b: Binder) -> None:
     """dX = dOut."""
-    b(np.copyto, b["X@GRAD"], b["Out@GRAD"])
+    verbs.copy(b, b["X@GRAD"], b["Out@GRAD"])
 
 
 @kernel("moving_average_abs_max_scale", place="cuda", dtypes=FLOATS)
@@ -130,9 +132,3 @@ def moving_average_abs_max_scale_on_cuda(b: Binder) -> None:
     for slot, given in zip(slots, after, strict=True):
         if b.wants(slot):
             written_as(b, b[slot], given)
-
-
-@kernel(_SLOPE, place="cuda")
-def straight_through_on_cuda(b: Binder) -> None:
-    """dX = dOut."""
-    move(b, b["X@GRAD"], b["Out@GRAD"])

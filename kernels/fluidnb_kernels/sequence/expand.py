@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 
 from fluidnb.op import Attr, Binder, Context, default_grad, grad_op, kernel, op
+from fluidnb_kernels import verbs
 from fluidnb_kernels.emit import FLOATS
-from fluidnb_kernels.sequence import maps
-from fluidnb_kernels.sequences import as_level, emit_rows, emit_sum_rows, offsets_of, owners, ranges, require_lod
+from fluidnb_kernels.sequences import as_level, offsets_of, owners, ranges, require_lod
 
 Array = Any
 
@@ -55,6 +55,7 @@ def _infer(c: Context) -> None:
     return c.set("Out", (len(rows), *x.shape[1:]), x.dtype, out_lod)
 
 
+@kernel("sequence_expand", place="cuda")
 @op(
     "sequence_expand",
     inputs={"X: any[n, …]": "with sequences or without", "Y: any lod": "its LoD counts, not its values"},
@@ -76,13 +77,14 @@ def sequence_expand(b: Binder) -> None:
 
     Source: Fluid's sequence_expand_op.
     """
-    emit_rows(b, b["X"], _rows(b)[0], b["Out"])
+    verbs.gather(b, b["X"], _rows(b)[0], b["Out"])
 
 
+@kernel("sequence_expand_grad", place="cuda", dtypes=FLOATS)
 @grad_op("sequence_expand_grad", dtype_slot="Out@GRAD")
 def sequence_expand_grad(b: Binder) -> None:
     """dX = the sum of the gradients of all copies."""
-    emit_sum_rows(b, b["Out@GRAD"], _rows(b)[0], b["X@GRAD"])
+    verbs.scatter_add(b, b["Out@GRAD"], _rows(b)[0], b["X@GRAD"])
 
 
 def _as_infer(c: Context) -> None:
@@ -101,6 +103,7 @@ def _as_infer(c: Context) -> None:
     c.set("Out", (rows, *x.shape[1:]), x.dtype, lod)
 
 
+@kernel("sequence_expand_as", place="cuda")
 @op(
     "sequence_expand_as",
     inputs={"X: any[sequences, …]": "", "Y: any lod": "its LoD counts, not its values"},
@@ -119,34 +122,11 @@ def sequence_expand_as(b: Binder) -> None:
 
     Source: Fluid's sequence_expand_as_op.
     """
-    emit_rows(b, b["X"], owners(np.diff(offsets_of(b, "Y"))), b["Out"])
-
-
-@grad_op("sequence_expand_as_grad", dtype_slot="Out@GRAD")
-def sequence_expand_as_grad(b: Binder) -> None:
-    """dX = the sum of the gradients of the rows of each sequence."""
-    emit_sum_rows(b, b["Out@GRAD"], owners(np.diff(offsets_of(b, "Y"))), b["X@GRAD"])
-
-
-@kernel("sequence_expand", place="cuda")
-def sequence_expand_on_cuda(b: Binder) -> None:
-    """Rows by a map."""
-    maps.gather(b, b["X"], _rows(b)[0], b["Out"])
-
-
-@kernel("sequence_expand_grad", place="cuda", dtypes=FLOATS)
-def sequence_expand_grad_on_cuda(b: Binder) -> None:
-    """dX = the sum of the gradients of all copies."""
-    maps.add_up(b, b["Out@GRAD"], _rows(b)[0], b["X@GRAD"])
-
-
-@kernel("sequence_expand_as", place="cuda")
-def sequence_expand_as_on_cuda(b: Binder) -> None:
-    """Rows by a map."""
-    maps.gather(b, b["X"], owners(np.diff(offsets_of(b, "Y"))), b["Out"])
+    verbs.gather(b, b["X"], owners(np.diff(offsets_of(b, "Y"))), b["Out"])
 
 
 @kernel("sequence_expand_as_grad", place="cuda", dtypes=FLOATS)
-def sequence_expand_as_grad_on_cuda(b: Binder) -> None:
+@grad_op("sequence_expand_as_grad", dtype_slot="Out@GRAD")
+def sequence_expand_as_grad(b: Binder) -> None:
     """dX = the sum of the gradients of the rows of each sequence."""
-    maps.add_parts(b, b["Out@GRAD"], offsets_of(b, "Y"), b["X@GRAD"])
+    verbs.scatter_add(b, b["Out@GRAD"], owners(np.diff(offsets_of(b, "Y"))), b["X@GRAD"])

@@ -9,7 +9,7 @@ import numpy as np
 from fluidnb.op import Attr, Binder, Context, default_grad, grad_op, kernel, op, product, values_of
 from fluidnb.values import dtypes
 from fluidnb.values.copies import on_host
-from fluidnb_kernels.emit import zeros
+from fluidnb_kernels import verbs
 from fluidnb_kernels.rules import whole_numbers
 from fluidnb_kernels.sequence import maps
 from fluidnb_kernels.sequence.words import mask
@@ -17,7 +17,6 @@ from fluidnb_kernels.sequences import (
     all_given,
     as_level,
     emit_put,
-    emit_rows,
     offsets_of,
     one_dtype,
     ranges,
@@ -99,11 +98,12 @@ def sequence_pad(b: Binder) -> None:
         b(np.copyto, b["Length"], lengths)
 
 
+@kernel("sequence_pad_grad", place="cuda")
 @grad_op("sequence_pad_grad", dtype_slot="Out@GRAD")
 def sequence_pad_grad(b: Binder) -> None:
     """dX = the rows of dOut at which those of X are."""
     g = b["Out@GRAD"]
-    emit_rows(b, _flat(b, g), _cells(np.diff(offsets_of(b)), g.shape[1]), b["X@GRAD"])
+    verbs.gather(b, _flat(b, g), _cells(np.diff(offsets_of(b)), g.shape[1]), b["X@GRAD"])
 
 
 def _unpad_infer(c: Context) -> None:
@@ -130,6 +130,7 @@ def _unpad_infer(c: Context) -> None:
     return c.set("Out", (lod[-1], *_step(x)), x.dtype, (lod,))
 
 
+@kernel("sequence_unpad", place="cuda")
 @op(
     "sequence_unpad",
     inputs={"X: any[sequences, steps, …]": "", "Length: int64[sequences]": "how many steps of each are its own"},
@@ -152,16 +153,17 @@ def sequence_unpad(b: Binder) -> None:
     """
     x = b["X"]
     rows = reading(b, x, (x.shape[0] * x.shape[1], *_step(x)))
-    emit_rows(b, rows, _cells(on_host(b["Length"]).reshape(-1), x.shape[1]), b["Out"])
+    verbs.gather(b, rows, _cells(on_host(b["Length"]).reshape(-1), x.shape[1]), b["Out"])
 
 
+@kernel("sequence_unpad_grad", place="cuda")
 @grad_op("sequence_unpad_grad", dtype_slot="Out@GRAD")
 def sequence_unpad_grad(b: Binder) -> None:
     """dX = dOut where a step is a sequence's own, 0 elsewhere."""
     dx = b["X@GRAD"]
     flat = writing(b, dx, (dx.shape[0] * dx.shape[1], *_step(dx)))
-    zeros(b, flat)
-    emit_put(b, b["Out@GRAD"], _cells(np.diff(offsets_of(b, "Out@GRAD")), dx.shape[1]), flat)
+    cells = _cells(np.diff(offsets_of(b, "Out@GRAD")), dx.shape[1])
+    verbs.scatter(b, b["Out@GRAD"], cells, flat, clear=True)
     written(b, dx, flat)
 
 
@@ -234,27 +236,6 @@ def sequence_pad_on_cuda(b: Binder) -> None:
     maps.gather(b, b["X"], maps.inverse(_cells(lengths, out.shape[1]), steps), rows, b["PadValue"])
     if b.wants("Length"):
         move(b, b["Length"], maps.on_device(b, lengths))
-
-
-@kernel("sequence_pad_grad", place="cuda")
-def sequence_pad_grad_on_cuda(b: Binder) -> None:
-    """dX = the rows of dOut at which those of X are."""
-    maps.gather(b, b["Out@GRAD"], _cells(np.diff(offsets_of(b)), b["Out@GRAD"].shape[1]), b["X@GRAD"])
-
-
-@kernel("sequence_unpad", place="cuda")
-def sequence_unpad_on_cuda(b: Binder) -> None:
-    """Rows by a map."""
-    maps.gather(b, b["X"], _cells(on_host(b["Length"]).reshape(-1), b["X"].shape[1]), b["Out"])
-
-
-@kernel("sequence_unpad_grad", place="cuda")
-def sequence_unpad_grad_on_cuda(b: Binder) -> None:
-    """dX = dOut where a step is a sequence's own, 0 elsewhere."""
-    dx, lengths = b["X@GRAD"], np.diff(offsets_of(b, "Out@GRAD"))
-    steps = product(dx.shape[:2])
-    cells = maps.inverse(_cells(lengths, dx.shape[1]), steps)
-    maps.gather(b, b["Out@GRAD"], cells, dx.reshape(steps, *dx.shape[2:]))
 
 
 @kernel("sequence_mask", place="cuda")

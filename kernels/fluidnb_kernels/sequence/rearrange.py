@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from fluidnb.op import Attr, Binder, Context, OpDef, OpDesc, default_grad, grad_names, grad_op, kernel, op
-from fluidnb_kernels.sequence import maps
-from fluidnb_kernels.sequences import as_level, emit_put, emit_rows, offsets_of, ranges, require_lod
+from fluidnb_kernels import verbs
+from fluidnb_kernels.sequences import as_level, offsets_of, ranges, require_lod
 from fluidnb_kernels.tensor.moves import lay, move
 from fluidnb_kernels.views import reading
 
@@ -43,6 +43,7 @@ def _places(b: Binder) -> list[Array]:
     return [ranges(starts + lengths[:i].sum(0), mine) for i, mine in enumerate(lengths)]
 
 
+@kernel("sequence_concat", place="cuda")
 @op(
     "sequence_concat",
     inputs={"X*: any[n, …] lod": "as many sequences each"},
@@ -61,17 +62,17 @@ def sequence_concat(b: Binder) -> None:
 
     Source: Fluid's sequence_concat_op.
     """
-    for x, places in zip(b.all("X"), _places(b), strict=True):
-        emit_put(b, x, places, b["Out"])
+    for x, rows in zip(b.all("X"), _places(b), strict=True):
+        verbs.scatter(b, x, rows, b["Out"])
 
 
+@kernel("sequence_concat_grad", place="cuda")
 @grad_op("sequence_concat_grad", dtype_slot="Out@GRAD")
 def sequence_concat_grad(b: Binder) -> None:
     """dX = the rows of dOut at which those of X are."""
-    wanted = (i for i in range(len(b.all("X"))) if b.wants("X@GRAD", i))
-    places = _places(b)
-    for i in wanted:
-        emit_rows(b, b["Out@GRAD"], places[i], b.all("X@GRAD")[i])
+    for i, rows in enumerate(_places(b)):
+        if b.wants("X@GRAD", i):
+            verbs.gather(b, b["Out@GRAD"], rows, b.all("X@GRAD")[i])
 
 
 def _reshape_infer(c: Context) -> None:
@@ -94,6 +95,7 @@ def _reshape_infer(c: Context) -> None:
     c.set("Out", (rows, width), x.dtype, lod)
 
 
+@kernel("sequence_reshape", place="cuda")
 @op(
     "sequence_reshape",
     inputs={"X: float[n, width] lod": ""},
@@ -112,13 +114,14 @@ def sequence_reshape(b: Binder) -> None:
 
     Source: Fluid's sequence_reshape_op.
     """
-    b(np.copyto, b["Out"], reading(b, b["X"], b["Out"].shape))
+    verbs.copy(b, b["Out"], reading(b, b["X"], b["Out"].shape))
 
 
+@kernel("sequence_reshape_grad", place="cuda")
 @grad_op("sequence_reshape_grad", dtype_slot="Out@GRAD")
 def sequence_reshape_grad(b: Binder) -> None:
     """dX = dOut with rows of the old width."""
-    b(np.copyto, b["X@GRAD"], reading(b, b["Out@GRAD"], b["X@GRAD"].shape))
+    verbs.copy(b, b["X@GRAD"], reading(b, b["Out@GRAD"], b["X@GRAD"].shape))
 
 
 def _reverse_infer(c: Context) -> None:
@@ -135,6 +138,7 @@ def _mirrored(offsets: Array) -> Array:
     return np.repeat(offsets[:-1] + offsets[1:] - 1, np.diff(offsets)) - np.arange(offsets[-1])
 
 
+@kernel("sequence_reverse", place="cuda")
 @op(
     "sequence_reverse",
     inputs={"X: any[n, …] lod": ""},
@@ -152,41 +156,8 @@ def sequence_reverse(b: Binder) -> None:
 
     Source: Fluid's sequence_reverse_op.
     """
-    emit_rows(b, b["X"], _mirrored(offsets_of(b)), b["Y"])
-
-
-@kernel("sequence_concat", place="cuda")
-def sequence_concat_on_cuda(b: Binder) -> None:
-    """The rows of each input to their places."""
-    for x, places in zip(b.all("X"), _places(b), strict=True):
-        maps.place(b, x, maps.on_device(b, places), b["Out"])
-
-
-@kernel("sequence_concat_grad", place="cuda")
-def sequence_concat_grad_on_cuda(b: Binder) -> None:
-    """dX = the rows of dOut at which those of X are."""
-    for i, places in enumerate(_places(b)):
-        if b.wants("X@GRAD", i):
-            maps.gather(b, b["Out@GRAD"], places, b.all("X@GRAD")[i])
-
-
-@kernel("sequence_reshape", place="cuda")
-def sequence_reshape_on_cuda(b: Binder) -> None:
-    """The same elements in the same order."""
-    _copy(b, b["X"], b["Out"])
-
-
-@kernel("sequence_reshape_grad", place="cuda")
-def sequence_reshape_grad_on_cuda(b: Binder) -> None:
-    """dX = dOut with rows of the old width."""
-    _copy(b, b["Out@GRAD"], b["X@GRAD"])
+    verbs.gather(b, b["X"], _mirrored(offsets_of(b)), b["Y"])
 
 
 def _copy(b: Binder, x: Array, out: Array) -> None:
     move(b, out, x, of=lay(x, out.shape))
-
-
-@kernel("sequence_reverse", place="cuda")
-def sequence_reverse_on_cuda(b: Binder) -> None:
-    """Rows by a map."""
-    maps.gather(b, b["X"], _mirrored(offsets_of(b)), b["Y"])

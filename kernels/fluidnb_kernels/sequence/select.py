@@ -8,9 +8,9 @@ import numpy as np
 
 from fluidnb.op import Attr, Binder, Context, default_grad, grad_op, kernel, op, product, values_of
 from fluidnb.values.copies import on_host
-from fluidnb_kernels.emit import zeros
+from fluidnb_kernels import verbs
 from fluidnb_kernels.rules import whole_numbers
-from fluidnb_kernels.sequence import maps, words
+from fluidnb_kernels.sequence import words
 from fluidnb_kernels.sequences import all_given, as_level, emit_put, emit_rows, offsets_of, ranges, require_lod
 from fluidnb_kernels.views import reading
 
@@ -50,6 +50,7 @@ def _slice_infer(c: Context) -> None:
 _BY_VALUE = values_of("Offset", "Length")
 
 
+@kernel("sequence_slice", place="cuda")
 @op(
     "sequence_slice",
     inputs={
@@ -75,14 +76,14 @@ def sequence_slice(b: Binder) -> None:
 
     Source: Fluid's sequence_slice_op.
     """
-    emit_rows(b, b["X"], ranges(*_parts(b)), b["Out"])
+    verbs.gather(b, b["X"], ranges(*_parts(b)), b["Out"])
 
 
+@kernel("sequence_slice_grad", place="cuda")
 @grad_op("sequence_slice_grad", guard=_BY_VALUE, dtype_slot="Out@GRAD")
 def sequence_slice_grad(b: Binder) -> None:
     """dX = dOut in the rows of the parts, 0 elsewhere."""
-    zeros(b, b["X@GRAD"])
-    emit_put(b, b["Out@GRAD"], ranges(*_parts(b)), b["X@GRAD"])
+    verbs.scatter(b, b["Out@GRAD"], ranges(*_parts(b)), b["X@GRAD"], clear=True)
 
 
 def _words(c: Context) -> None:
@@ -185,19 +186,6 @@ def sequence_enumerate(b: Binder) -> None:
     flat = out.reshape(-1)
     emit_rows(b, reading(b, b["X"], (len(b["X"]),)), np.minimum(wanted, offsets[-1] - 1).reshape(-1), flat)
     emit_put(b, b.const(b.attr("pad_value"), out.dtype), beyond, flat)
-
-
-@kernel("sequence_slice", place="cuda")
-def sequence_slice_on_cuda(b: Binder) -> None:
-    """Rows by a map."""
-    maps.gather(b, b["X"], ranges(*_parts(b)), b["Out"])
-
-
-@kernel("sequence_slice_grad", place="cuda")
-def sequence_slice_grad_on_cuda(b: Binder) -> None:
-    """dX = dOut in the rows of the parts, 0 elsewhere."""
-    dx = b["X@GRAD"]
-    maps.gather(b, b["Out@GRAD"], maps.inverse(ranges(*_parts(b)), len(dx)), dx)
 
 
 @kernel("sequence_erase", place="cuda", dtypes=words.INDEXES)

@@ -23,6 +23,7 @@ from fluidnb.op import (
     op,
     values_of,
 )
+from fluidnb_kernels import verbs
 from fluidnb_kernels.emit import FLOATS
 from fluidnb_kernels.given import integers
 from fluidnb_kernels.rules import one_axis
@@ -55,6 +56,7 @@ def _grid_grad(desc: OpDesc, definition: OpDef, no_grad: Collection[str]) -> lis
     return [grad_desc("meshgrid_grad", desc, ins, {"X@GRAD": grad_names(desc, "X", no_grad)})]
 
 
+@kernel("meshgrid", place="cuda")
 @op(
     "meshgrid",
     inputs={"X*: any[n]": "lists"},
@@ -76,7 +78,7 @@ def meshgrid(b: Binder) -> None:
     xs = b.all("X")
     for i, x in enumerate(xs):
         if b.wants("Out", i):
-            b(np.copyto, b.all("Out")[i], _column(x, i, len(xs)))
+            verbs.copy(b, b.all("Out")[i], x, of=lambda v, i=i: _column(v, i, len(xs)))
 
 
 @grad_op("meshgrid_grad")
@@ -119,6 +121,23 @@ def rolled(x: Array, shifts: list[int], axes: list[int] | None, out: Array) -> N
     out[...] = np.roll(x, shifts, axes) if axes else np.roll(x, shifts[0])
 
 
+def _roll(b: Binder, x: Array, shifts: list[int], axes: list[int] | None, out: Array) -> None:
+    """Emit ``out`` = the elements of ``x`` moved; on a GPU a copy for each part that stays in one piece."""
+    if not verbs.on_cuda(b):
+        return b(rolled, x, shifts, axes, out)
+    shape = (x.size,) if axes is None else x.shape
+    ways = [[(slice(None), slice(None))]] * len(shape)
+    for axis in {*(axes or [0])}:
+        n = shape[axis]
+        far = sum(s for s, a in zip(shifts, axes or [0], strict=True) if a == axis) % max(n, 1)
+        ways[axis] = [(slice(0, n - far), slice(far, n)), (slice(n - far, n), slice(0, far))]
+    for parts in product(*ways):
+        of, to = tuple(p[0] for p in parts), tuple(p[1] for p in parts)
+        move(b, out, x, lay(out, shape)[to], lay(x, shape)[of])
+    return None
+
+
+@kernel("roll", place="cuda")
 @op(
     "roll",
     inputs={"X": "any shape", "ShiftsTensor?": "the shifts as a variable"},
@@ -142,14 +161,15 @@ def roll(b: Binder) -> None:
 
     Source: Paddle's roll_op.
     """
-    b(rolled, b["X"], *_shifts(b), b["Out"])
+    _roll(b, b["X"], *_shifts(b), b["Out"])
 
 
+@kernel("roll_grad", place="cuda")
 @grad_op("roll_grad", guard=values_of("ShiftsTensor"), dtype_slot="X")
 def roll_grad(b: Binder) -> None:
     """dX = dOut moved back."""
     shifts, axes = _shifts(b)
-    b(rolled, b["Out@GRAD"], [-n for n in shifts], axes, b["X@GRAD"])
+    _roll(b, b["Out@GRAD"], [-n for n in shifts], axes, b["X@GRAD"])
 
 
 def _unbind_infer(c: Context) -> None:
@@ -169,6 +189,7 @@ def _unbind_grad(desc: OpDesc, definition: OpDef, no_grad: Collection[str]) -> l
     return [grad_desc("stack", desc, {"X": parts}, {"Y": grad_names(desc, "X", no_grad)})]
 
 
+@kernel("unbind", place="cuda")
 @op(
     "unbind",
     inputs={"X": "at least one dimension"},
@@ -191,25 +212,7 @@ def unbind(b: Binder) -> None:
     at = (slice(None),) * (b.attr("axis") % x.ndim)
     for i, out in enumerate(b.all("Out")):
         if out is not None:
-            b(np.copyto, out, x[(*at, i, ...)])
-
-
-@kernel("unbind", place="cuda")
-def _unbind_on_cuda(b: Binder) -> None:
-    x = b["X"]
-    at = (slice(None),) * (b.attr("axis") % x.ndim)
-    for i, out in enumerate(b.all("Out")):
-        if out is not None:
-            whole = lay(x)[(*at, i, ...)]
-            move(b, out, x, lay(out, whole.shape), whole)
-
-
-@kernel("meshgrid", place="cuda")
-def _grid_on_cuda(b: Binder) -> None:
-    xs = b.all("X")
-    for i, x in enumerate(xs):
-        if b.wants("Out", i):
-            move(b, b.all("Out")[i], x, of=_column(lay(x), i, len(xs)))
+            verbs.copy(b, out, x, of=lambda v, i=i: v[(*at, i, ...)])
 
 
 @kernel("meshgrid_grad", place="cuda", dtypes=FLOATS)
@@ -217,27 +220,3 @@ def _grid_grad_on_cuda(b: Binder) -> None:
     for i, g in enumerate(b.all("outputs@GRAD")):
         if b.wants("X@GRAD", i):
             fold(b, g, b.all("X@GRAD")[i], g.shape, [j for j in range(g.ndim) if j != i])
-
-
-def _rolled_on_cuda(b: Binder, x: Array, shifts: list[int], axes: list[int] | None, out: Array) -> None:
-    """Emit ``out`` = the elements of ``x`` moved: a move for each part that stays in one piece."""
-    shape = (x.size,) if axes is None else x.shape
-    ways = [[(slice(None), slice(None))]] * len(shape)
-    for axis in {*(axes or [0])}:
-        n = shape[axis]
-        far = sum(s for s, a in zip(shifts, axes or [0], strict=True) if a == axis) % max(n, 1)
-        ways[axis] = [(slice(0, n - far), slice(far, n)), (slice(n - far, n), slice(0, far))]
-    for parts in product(*ways):
-        of, to = tuple(p[0] for p in parts), tuple(p[1] for p in parts)
-        move(b, out, x, lay(out, shape)[to], lay(x, shape)[of])
-
-
-@kernel("roll", place="cuda")
-def _roll_on_cuda(b: Binder) -> None:
-    _rolled_on_cuda(b, b["X"], *_shifts(b), b["Out"])
-
-
-@kernel("roll_grad", place="cuda")
-def _roll_grad_on_cuda(b: Binder) -> None:
-    shifts, axes = _shifts(b)
-    _rolled_on_cuda(b, b["Out@GRAD"], [-n for n in shifts], axes, b["X@GRAD"])

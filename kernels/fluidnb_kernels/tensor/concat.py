@@ -20,6 +20,7 @@ from fluidnb.op import (
     second_grad,
     values_of,
 )
+from fluidnb_kernels import verbs
 from fluidnb_kernels.emit import zeros
 from fluidnb_kernels.given import integer
 from fluidnb_kernels.tensor.moves import fill, lay, move
@@ -58,16 +59,13 @@ def _infer(c: Context, out: str = "Out") -> None:
     return c.set(out, shape, xs[0].dtype, c.lod("X") if axis else ())
 
 
-def _parts(b: Binder, whole: np.ndarray) -> list[np.ndarray]:
-    """The part of the whole that is each X."""
-    axis, start, parts = _axis(b), 0, []
-    for x in b.all("X"):
-        end = start + x.shape[axis]
-        parts.append(whole[(slice(None),) * axis + (slice(start, end),)])
-        start = end
-    return parts
+def _parts(b: Binder) -> list[verbs.View]:
+    """For each X the part of the whole that it is."""
+    axis = _axis(b)
+    return verbs.parts_along(axis, [x.shape[axis] for x in b.all("X")])
 
 
+@kernel("concat", place="cuda")
 @op(
     "concat",
     inputs={"X*": "tensors that differ in one size at most", "AxisTensor?": "the axis as a variable of one element"},
@@ -88,8 +86,8 @@ def concat(b: Binder) -> None:
 
     Source: Fluid's concat_op.
     """
-    for x, part in zip(b.all("X"), _parts(b, b["Out"]), strict=True):
-        b(np.copyto, part, x)
+    for x, part in zip(b.all("X"), _parts(b), strict=True):
+        verbs.copy(b, b["Out"], x, to=part)
 
 
 def _again(desc: OpDesc, definition: OpDef, no_grad: Collection[str]) -> list[OpDesc]:
@@ -118,36 +116,24 @@ def _again_infer(c: Context) -> None:
         )  # fmt: skip
 
 
+@kernel("concat_grad", place="cuda")
 @grad_op("concat_grad", guard=values_of("AxisTensor"), dtype_slot="X", grad=_again)
 def concat_grad(b: Binder) -> None:
     """dX = the part of dOut that is X."""
-    for i, part in enumerate(_parts(b, b["Out@GRAD"])):
+    for i, part in enumerate(_parts(b)):
         if b.wants("X@GRAD", i):
-            b(np.copyto, b.all("X@GRAD")[i], part)
+            verbs.copy(b, b.all("X@GRAD")[i], b["Out@GRAD"], of=part)
 
 
 @grad_op("concat_grad_grad", infer=_again_infer, guard=values_of("AxisTensor"), dtype_slot="X")
 def concat_grad_grad(b: Binder) -> None:
     """DDOut = the DDX one after another, in the places of the X that ``given`` names; 0 in those of others."""
     arrived = dict(zip(b.attr("given", []), b.all("DDX"), strict=True))
-    for i, part in enumerate(_parts(b, b["DDOut"])):
+    for i, part in enumerate(_parts(b)):
         if i in arrived:
             b(np.copyto, part, arrived[i])
         else:
             zeros(b, part)
-
-
-@kernel("concat", place="cuda")
-def _concat_on_cuda(b: Binder) -> None:
-    for x, part in zip(b.all("X"), _parts(b, lay(b["Out"])), strict=True):
-        move(b, b["Out"], x, to=part)
-
-
-@kernel("concat_grad", place="cuda")
-def _concat_grad_on_cuda(b: Binder) -> None:
-    for i, part in enumerate(_parts(b, lay(b["Out@GRAD"]))):
-        if b.wants("X@GRAD", i):
-            move(b, b.all("X@GRAD")[i], b["Out@GRAD"], of=part)
 
 
 @kernel("concat_grad_grad", place="cuda")

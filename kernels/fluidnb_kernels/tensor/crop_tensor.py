@@ -4,12 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
 from fluidnb.op import Attr, Binder, Context, default_grad, grad_op, kernel, op, values_of
-from fluidnb_kernels.emit import zeros
 from fluidnb_kernels.given import integers
-from fluidnb_kernels.tensor.pad import put_on_cuda, take_on_cuda, window
+from fluidnb_kernels.tensor.pad import put_window, take_window
 
 Array = Any
 
@@ -43,6 +40,7 @@ def _infer(c: Context) -> None:
     c.set("Out", _piece(c)[1], c["X"].dtype)
 
 
+@kernel("crop_tensor", place="cuda")
 @op(
     "crop_tensor",
     inputs={
@@ -72,27 +70,15 @@ def crop_tensor(b: Binder) -> None:
 
     Source: Paddle's crop_tensor_op.
     """
-    b(np.copyto, b["Out"], b["X"][window(*_piece(b))])
+    take_window(b, b["X"], _piece(b)[0], b["Out"])
 
 
+@kernel("crop_tensor_grad", place="cuda")
 @grad_op("crop_tensor_grad", guard=values_of(*_VARIABLES[2:]), dtype_slot="X")
 def crop_tensor_grad(b: Binder) -> None:
     """dX = dOut where the piece was, 0 elsewhere."""
-    dx, g = b["X@GRAD"], b["Out@GRAD"]
-    zeros(b, dx)
-    b(np.copyto, dx[window(_offsets(b, dx.ndim), g.shape)], g)
+    put_window(b, b["X@GRAD"], _offsets(b, b["X@GRAD"].ndim), b["Out@GRAD"])
 
 
 def _offsets(b: Binder, rank: int) -> list[int]:
     return integers(b, "offsets", "Offsets", "OffsetsTensor") or [0] * rank
-
-
-@kernel("crop_tensor", place="cuda")
-def _on_cuda(b: Binder) -> None:
-    take_on_cuda(b, b["X"], _piece(b)[0], b["Out"])
-
-
-@kernel("crop_tensor_grad", place="cuda")
-def _grad_on_cuda(b: Binder) -> None:
-    dx = b["X@GRAD"]
-    put_on_cuda(b, dx, _offsets(b, dx.ndim), b["Out@GRAD"])

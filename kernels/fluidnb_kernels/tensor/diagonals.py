@@ -2,16 +2,32 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 
-from fluidnb.op import Attr, Binder, Context, default_grad, grad_op, op
+from fluidnb.op import Attr, Binder, Context, default_grad, grad_op, kernel, op
 from fluidnb.values import dtypes
-from fluidnb_kernels.emit import zeros
+from fluidnb_kernels import verbs
+from fluidnb_kernels.cuda import Source
+from fluidnb_kernels.cuda.fold import fold
+from fluidnb_kernels.cuda.rows import by_rows
+from fluidnb_kernels.reduce.folds import CUDA as REDUCE
+from fluidnb_kernels.reduce.folds import NUMBERS, TOTAL
 from fluidnb_kernels.rules import one_axis
+from fluidnb_kernels.tensor.moves import WORDS, lay
+from fluidnb_kernels.tensor.picks import word
 
 Array = Any
+
+
+def _kernels() -> Iterator[str]:
+    yield from (f"triangle<{word}>" for size, word in WORDS.items() if size <= 8)
+
+
+CUDA = Source(__file__, "diagonals.cu", _kernels)
 
 _OFFSET = Attr("int", 0, "which diagonal: 0 the main one, positive ones above it, negative ones below")
 
@@ -52,11 +68,29 @@ def _keep(b: Binder, x: Array, out: Array) -> None:
     """Emit ``out = x`` in a triangle, 0 elsewhere."""
     lower, k = b.attr("lower", False), b.attr("diagonal", 0)
     rows, columns = x.shape[-2:]
+    if verbs.on_cuda(b):
+        numbers = np.int64(rows), np.int64(columns), np.int64(k), np.int32(lower)
+        return by_rows(b, CUDA, f"triangle<{word(x)}>", x.size // max(columns, 1), columns, x, out, *numbers)
     mask = np.tri(rows, columns, k if lower else k - 1, dtype=bool)
-    zeros(b, out)
-    b(np.copyto, out, x, where=np.broadcast_to(mask if lower else ~mask, x.shape))
+    verbs.fill(b, out)
+    return b(np.copyto, out, x, where=np.broadcast_to(mask if lower else ~mask, x.shape))
 
 
+def _take(b: Binder, x: Array, out: Array, at: tuple[int, ...]) -> None:
+    """Emit ``out`` = a diagonal of ``x``; ``at`` is what `diagonal_view` takes beside an array."""
+    verbs.copy(b, out, x, of=lambda v: diagonal_view(v, *at))
+
+
+def _put(b: Binder, x: Array, out: Array, at: tuple[int, ...], beside: float = 0.0) -> None:
+    """Emit ``x`` on diagonals of ``out``, one element for all of a diagonal or one each, and a number beside them."""
+    verbs.fill(b, out, np.asarray(beside).astype(out.dtype).item())
+    *others, length = diagonal_view(lay(out), *at).shape
+    if length and all(others):
+        x = x.reshape(*others, x.size // math.prod(others))
+        verbs.copy(b, out, x, to=lambda v: diagonal_view(v, *at))
+
+
+@kernel("tril_triu", place="cuda")
 @op(
     "tril_triu",
     inputs={"X: any[…, m, n]": ""},
@@ -82,6 +116,7 @@ def tril_triu(b: Binder) -> None:
     _keep(b, b["X"], b["Out"])
 
 
+@kernel("tril_triu_grad", place="cuda")
 @grad_op("tril_triu_grad")
 def tril_triu_grad(b: Binder) -> None:
     """dX = dOut in the triangle, 0 elsewhere."""
@@ -100,6 +135,7 @@ def _diag_infer(c: Context) -> None:
     return c.set("Out", (_length(x.shape[0], x.shape[1], offset),), x.dtype)
 
 
+@kernel("diag_v2", place="cuda")
 @op(
     "diag_v2",
     inputs={"X: any[n] | any[m, n]": "a diagonal, or a matrix"},
@@ -119,21 +155,18 @@ def diag_v2(b: Binder) -> None:
 
     Source: Paddle's diag_v2_op.
     """
-    x, out, offset = b["X"], b["Out"], b.attr("offset")
+    x, out, at = b["X"], b["Out"], (b.attr("offset"),)
     if x.ndim == 2:
-        return b(np.copyto, out, diagonal_view(x, offset))
-    b(np.copyto, out, b.const(np.asarray(b.attr("padding_value")).astype(out.dtype).item(), out.dtype))
-    return b(np.copyto, diagonal_view(out, offset), x)
+        return _take(b, x, out, at)
+    return _put(b, x, out, at, b.attr("padding_value"))
 
 
+@kernel("diag_v2_grad", place="cuda")
 @grad_op("diag_v2_grad")
 def diag_v2_grad(b: Binder) -> None:
     """dX = the diagonal of dOut, or a matrix with dOut on the diagonal and 0 elsewhere."""
-    g, dx, offset = b["Out@GRAD"], b["X@GRAD"], b.attr("offset", 0)
-    if dx.ndim == 1:
-        return b(np.copyto, dx, diagonal_view(g, offset))
-    zeros(b, dx)
-    return b(np.copyto, diagonal_view(dx, offset), g)
+    g, dx = b["Out@GRAD"], b["X@GRAD"]
+    (_take if dx.ndim == 1 else _put)(b, g, dx, (b.attr("offset", 0),))
 
 
 def _embed_infer(c: Context) -> None:
@@ -147,6 +180,11 @@ def _embed_infer(c: Context) -> None:
     c.set("Out", [n if i in (first, second) else next(rest) for i in range(rank)], x.dtype)
 
 
+def _embedded(b: Binder) -> tuple[int, ...]:
+    return b.attr("offset", 0), b.attr("dim1", -2), b.attr("dim2", -1)
+
+
+@kernel("diag_embed", place="cuda")
 @op(
     "diag_embed",
     inputs={"Input: any[…, n]": ""},
@@ -170,9 +208,7 @@ def diag_embed(b: Binder) -> None:
 
     Source: Paddle's diag_embed_op.
     """
-    out = b["Out"]
-    zeros(b, out)
-    b(np.copyto, diagonal_view(out, b.attr("offset"), b.attr("dim1"), b.attr("dim2")), b["Input"])
+    _put(b, b["Input"], b["Out"], _embedded(b))
 
 
 def _embed_grad_infer(c: Context) -> None:
@@ -183,11 +219,11 @@ def _embed_grad_infer(c: Context) -> None:
     c.set("Input@GRAD", [*shape, n if n < 0 else n - abs(offset)], g.dtype)
 
 
+@kernel("diag_embed_grad", place="cuda")
 @grad_op("diag_embed_grad", infer=_embed_grad_infer)
 def diag_embed_grad(b: Binder) -> None:
     """dInput = the diagonals of dOut."""
-    view = diagonal_view(b["Out@GRAD"], b.attr("offset", 0), b.attr("dim1", -2), b.attr("dim2", -1))
-    b(np.copyto, b["Input@GRAD"], view)
+    _take(b, b["Out@GRAD"], b["Input@GRAD"], _embedded(b))
 
 
 def trace_axes(c: Context) -> tuple[int, int]:
@@ -209,10 +245,6 @@ def trace_axes(c: Context) -> tuple[int, int]:
 def _trace_infer(c: Context) -> None:
     x, gone = c["Input"], trace_axes(c)
     c.set("Out", [n for i, n in enumerate(x.shape) if i not in gone] or [1], x.dtype)
-
-
-def _trace_view(b: Binder, x: Array) -> Array:
-    return diagonal_view(x, b.attr("offset", 0), *trace_axes(b))
 
 
 @op(
@@ -237,17 +269,23 @@ def trace(b: Binder) -> None:
 
     Source: Paddle's trace_op.
     """
-    view = _trace_view(b, b["Input"])
+    view = diagonal_view(b["Input"], b.attr("offset", 0), *trace_axes(b))
     b(np.add.reduce, view, -1, None, b["Out"].reshape(view.shape[:-1]))
 
 
+@kernel("trace", place="cuda", dtypes=NUMBERS)
+def _trace_on_cuda(b: Binder) -> None:
+    x, at = b["Input"], (b.attr("offset", 0), *trace_axes(b))
+    line = b.tmp(diagonal_view(lay(x), *at).shape, x.dtype)
+    _take(b, x, line, at)
+    fold(b, REDUCE, TOTAL, line, [line.ndim - 1], b["Out"])
+
+
+@kernel("trace_grad", place="cuda")
 @grad_op("trace_grad")
 def trace_grad(b: Binder) -> None:
     """dInput = dOut on the diagonals, 0 elsewhere."""
-    dx = b["Input@GRAD"]
-    zeros(b, dx)
-    view = _trace_view(b, dx)
-    b(np.copyto, view, b["Out@GRAD"].reshape(*view.shape[:-1], 1))
+    _put(b, b["Out@GRAD"], b["Input@GRAD"], (b.attr("offset", 0), *trace_axes(b)))
 
 
 def _eye_infer(c: Context) -> None:
@@ -255,6 +293,7 @@ def _eye_infer(c: Context) -> None:
     c.set("Out", (rows, rows if columns == -1 else columns), dtypes.np_dtype(c.attr("dtype")))
 
 
+@kernel("eye", place="cuda")
 @op(
     "eye",
     outputs={"Out": "[num_rows, num_columns]"},
@@ -277,5 +316,5 @@ def eye(b: Binder) -> None:
     Source: Paddle's eye_op.
     """
     out = b["Out"]
-    zeros(b, out)
-    b(np.copyto, diagonal_view(out), b.const(1, out.dtype))
+    one = np.ones(1, out.dtype)
+    _put(b, b.table(one) if verbs.on_cuda(b) else one, out, (0,))

@@ -9,9 +9,10 @@ from typing import Any
 import numpy as np
 
 from fluidnb.op import Attr, Binder, Context, default_grad, grad_op, kernel, linear_grad, op, values_of
+from fluidnb_kernels import verbs
 from fluidnb_kernels.emit import FLOATS
 from fluidnb_kernels.given import integers
-from fluidnb_kernels.tensor.moves import fold, lay, move
+from fluidnb_kernels.tensor.moves import fold
 from fluidnb_kernels.views import reading, writing, written
 
 #: The size of X along each dimension of Out, and how often it is repeated there.
@@ -151,6 +152,7 @@ def _define(type: str, row: Row) -> None:
         g = b["Out@GRAD"]
         return [m for n, size in zip(g.shape, _filled(b, g.ndim), strict=True) for m in (n // max(size, 1), size)]
 
+    @kernel(type, place="cuda")
     @op(
         type,
         inputs={"X": "any shape", **row.slots},
@@ -168,7 +170,7 @@ def _define(type: str, row: Row) -> None:
     def repeated(b: Binder) -> None:
         whole, part = apart(b)
         out: Any = writing(b, b["Out"], whole)
-        b(np.copyto, out, reading(b, b["X"], part))
+        verbs.copy(b, out, reading(b, b["X"], part))
         written(b, b["Out"], out)
 
     @grad_op(
@@ -182,11 +184,6 @@ def _define(type: str, row: Row) -> None:
         dx = writing(b, b["X@GRAD"], [1 if d % 2 == 0 else size for d, size in enumerate(whole)])
         b(np.add.reduce, reading(b, g, whole), tuple(range(0, len(whole), 2)), None, dx, True)
         written(b, b["X@GRAD"], dx)
-
-    @kernel(type, place="cuda")
-    def repeated_on_cuda(b: Binder) -> None:
-        whole, part = apart(b)
-        move(b, b["Out"], b["X"], lay(b["Out"], whole), lay(b["X"], part))
 
     @kernel(type + "_grad", place="cuda", dtypes=FLOATS)
     def repeated_grad_on_cuda(b: Binder) -> None:

@@ -9,10 +9,11 @@ import numpy as np
 
 from fluidnb.op import Binder, Context, kernel, op
 from fluidnb.op.rules import Rule
+from fluidnb_kernels import verbs
 from fluidnb_kernels.cuda import Source, ctype, elements, vector, widths
 from fluidnb_kernels.cuda.grid import each
 from fluidnb_kernels.emit import FLOATS, made
-from fluidnb_kernels.tensor.moves import fill, move
+from fluidnb_kernels.tensor.moves import fill
 
 Array = Any
 
@@ -38,6 +39,7 @@ def _shape_infer(c: Context) -> None:
     c.set("Out", (c["Input"].ndim,), np.int32)
 
 
+@kernel("shape", place="cuda")
 @op("shape", inputs={"Input": "any shape"}, outputs={"Out": "int32 [rank]: its sizes"}, infer=_shape_infer)
 def shape(b: Binder) -> None:
     """Out = the sizes of Input.
@@ -49,9 +51,10 @@ def shape(b: Binder) -> None:
 
     Source: Fluid's shape_op.
     """
-    b(np.copyto, b["Out"], np.array(b["Input"].shape, np.int32))
+    verbs.write(b, b["Out"], np.array(b["Input"].shape, np.int32))
 
 
+@kernel("size", place="cuda")
 @op(
     "size",
     inputs={"Input": "any shape"},
@@ -68,9 +71,10 @@ def size(b: Binder) -> None:
 
     Source: Paddle's size_op.
     """
-    b(np.copyto, b["Out"], b.const(b["Input"].size, np.int64))
+    verbs.fill(b, b["Out"], b["Input"].size)
 
 
+@kernel("is_empty", place="cuda")
 @op("is_empty", inputs={"X": "any shape"}, outputs={"Out": "bool [1]: whether it has no elements"}, infer=_number(bool))
 def is_empty(b: Binder) -> None:
     """Out = whether X has no elements.
@@ -82,7 +86,7 @@ def is_empty(b: Binder) -> None:
 
     Source: Fluid's is_empty_op.
     """
-    b(np.copyto, b["Out"], b.const(b["X"].size == 0, bool))
+    verbs.fill(b, b["Out"], b["X"].size == 0)
 
 
 def _define(type: str, ufunc: np.ufunc, join: np.ufunc | None, formula: str, result: str) -> None:
@@ -128,21 +132,6 @@ def _define_on_cuda(type: str, name: str, each_one: bool, of_whole: bool) -> Non
             else:
                 sought = "odd" if of_whole else name
                 each(b, CUDA, f"met<f::{sought}, {types}", x.size, x, out, np.bool_(not of_whole), per_thread=wide)
-
-
-@kernel("shape", place="cuda")
-def _shape_on_cuda(b: Binder) -> None:
-    move(b, b["Out"], b.table(np.array(b["Input"].shape, np.int32)))
-
-
-@kernel("size", place="cuda")
-def _size_on_cuda(b: Binder) -> None:
-    fill(b, b["Out"], b["Input"].size)
-
-
-@kernel("is_empty", place="cuda")
-def _is_empty_on_cuda(b: Binder) -> None:
-    fill(b, b["Out"], b["X"].size == 0)
 
 
 def _each(c: Context) -> None:

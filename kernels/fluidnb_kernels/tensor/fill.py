@@ -8,6 +8,7 @@ import numpy as np
 
 from fluidnb.op import Attr, Binder, Context, kernel, no_slope, op, same, values_of
 from fluidnb.values import dtypes
+from fluidnb_kernels import verbs
 from fluidnb_kernels.cuda.cast import of_dtype
 from fluidnb_kernels.given import SHAPE_SLOTS, integers
 from fluidnb_kernels.rows.values import put_whole, values_of_output
@@ -109,6 +110,7 @@ def batch_size_like(c: Context) -> None:
     c.set("Out", shape, dtypes.np_dtype(c.attr("dtype", 5)))
 
 
+@kernel("fill_constant_batch_size_like", place="cuda")
 @op(
     "fill_constant_batch_size_like",
     inputs={"Input": "what has the batch size; with a LoD, its number of sequences counts"},
@@ -133,7 +135,7 @@ def fill_constant_batch_size_like(b: Binder) -> None:
 
     Source: Fluid's fill_constant_batch_size_like_op.
     """
-    b(np.copyto, b["Out"], filling(b, b["Out"].dtype))
+    verbs.fill(b, b["Out"], filling(b, b["Out"].dtype))
 
 
 def _any_like(c: Context) -> None:
@@ -141,6 +143,7 @@ def _any_like(c: Context) -> None:
     c.set("Out", c["X"].shape, c["X"].dtype if number < 0 else dtypes.np_dtype(number), c.lod("X"))
 
 
+@kernel("fill_zeros_like", place="cuda")
 @op(
     "fill_zeros_like",
     inputs={"X": "any shape"},
@@ -158,9 +161,10 @@ def fill_zeros_like(b: Binder) -> None:
 
     Source: Fluid's fill_zeros_like_op.
     """
-    b(np.copyto, b["Out"], b.const(0, b["Out"].dtype))
+    verbs.fill(b, b["Out"])
 
 
+@kernel("fill_zeros_like2", place="cuda")
 @op(
     "fill_zeros_like2",
     inputs={"X": "any shape"},
@@ -179,9 +183,10 @@ def fill_zeros_like2(b: Binder) -> None:
 
     Source: Fluid's fill_zeros_like_op.
     """
-    b(np.copyto, b["Out"], b.const(0, b["Out"].dtype))
+    verbs.fill(b, b["Out"])
 
 
+@kernel("fill_any_like", place="cuda")
 @op(
     "fill_any_like",
     inputs={"X": "any shape"},
@@ -200,13 +205,14 @@ def fill_any_like(b: Binder) -> None:
 
     Source: Paddle's fill_any_like_op.
     """
-    b(np.copyto, b["Out"], filling(b, b["Out"].dtype))
+    verbs.fill(b, b["Out"], filling(b, b["Out"].dtype))
 
 
 #: The attributes of assign_value of which one holds the values.
 _VALUES = ("bool_values", "fp32_values", "fp64_values", "int32_values", "int64_values")
 
 
+@kernel("assign_value", place="cuda")
 @op(
     "assign_value",
     outputs={"Out": "of the shape of the attribute"},
@@ -231,10 +237,10 @@ def assign_value(b: Binder) -> None:
 
     Source: Fluid's assign_value_op.
     """
-    b(np.copyto, b["Out"], _list(b, _given(b)))
+    verbs.write(b, b["Out"], _list(b, _values(b)))
 
 
-def _given(b: Binder) -> list[Any]:
+def _values(b: Binder) -> list[Any]:
     """The values of the attribute that holds some."""
     return next((b.attr(name) for name in _VALUES if b.attr(name)), [])
 
@@ -249,6 +255,7 @@ def _list(b: Binder, values: list[Any]) -> Any:
     return np.array(values).astype(out.dtype).reshape(out.shape)
 
 
+@kernel("fill", place="cuda")
 @op(
     "fill",
     outputs={"Out": "of the shape of the attribute"},
@@ -271,7 +278,7 @@ def fill(b: Binder) -> None:
 
     Source: Fluid's fill_op.
     """
-    b(np.copyto, b["Out"], _list(b, b.attr("value")))
+    verbs.write(b, b["Out"], _list(b, b.attr("value")))
 
 
 @kernel("fill_constant", place="cuda")
@@ -282,29 +289,3 @@ def fill_constant_on_cuda(b: Binder) -> None:
         return moves.fill(b, out, filling(b, out.dtype))
     value = of_dtype(b, b["ValueTensor"], out.dtype)
     return moves.move(b, out, value, of=moves.lay(value, ()))
-
-
-@kernel("fill_constant_batch_size_like", place="cuda")
-@kernel("fill_any_like", place="cuda")
-def fill_like_on_cuda(b: Binder) -> None:
-    """Out = value everywhere."""
-    moves.fill(b, b["Out"], filling(b, b["Out"].dtype))
-
-
-@kernel("fill_zeros_like", place="cuda")
-@kernel("fill_zeros_like2", place="cuda")
-def zeros_like_on_cuda(b: Binder) -> None:
-    """Out = 0 everywhere."""
-    moves.fill(b, b["Out"])
-
-
-@kernel("assign_value", place="cuda")
-def assign_value_on_cuda(b: Binder) -> None:
-    """Out = the values of the attribute that holds some."""
-    moves.move(b, b["Out"], b.table(_list(b, _given(b))))
-
-
-@kernel("fill", place="cuda")
-def fill_on_cuda(b: Binder) -> None:
-    """Out = the values of the attribute."""
-    moves.move(b, b["Out"], b.table(_list(b, b.attr("value"))))

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from operator import itemgetter
 from typing import Any
 
-import numpy as np
-
 from fluidnb.op import Attr, Binder, Context, default_grad, grad_op, kernel, op, values_of
-from fluidnb_kernels.emit import zeros
+from fluidnb_kernels import verbs
 from fluidnb_kernels.given import integers
-from fluidnb_kernels.tensor.moves import fill, lay, move
 
 Array = Any
 
@@ -31,6 +29,27 @@ def window(starts: Sequence[int], shape: Sequence[int]) -> tuple[slice, ...]:
     return tuple(slice(s, s + n) for s, n in zip(starts, shape, strict=True))
 
 
+def put_window(b: Binder, out: Array, starts: Sequence[int], x: Array, value: float = 0.0) -> None:
+    """Emit a tensor with a border around it, or a gradient where a piece was taken.
+
+    Args:
+        starts: where the tensor begins in each dimension.
+        value: the border.
+    """
+    if out.shape != x.shape:
+        verbs.fill(b, out, value)
+    verbs.copy(b, out, x, to=itemgetter(window(starts, x.shape)))
+
+
+def take_window(b: Binder, x: Array, starts: Sequence[int], out: Array) -> None:
+    """Emit a piece of a tensor.
+
+    Args:
+        starts: where the piece begins in each dimension.
+    """
+    verbs.copy(b, out, x, of=itemgetter(window(starts, out.shape)))
+
+
 def _pad_infer(c: Context) -> None:
     x, paddings = c["X"], c.attr("paddings")
     c.require(
@@ -41,6 +60,7 @@ def _pad_infer(c: Context) -> None:
     c.set("Out", shape, x.dtype, () if paddings and any(paddings[:2]) else c.lod("X"))
 
 
+@kernel("pad", place="cuda")
 @op(
     "pad",
     inputs={"X": "any shape"},
@@ -62,9 +82,7 @@ def pad(b: Binder) -> None:
 
     Source: Fluid's pad_op.
     """
-    x, out = b["X"], b["Out"]
-    b(np.copyto, out, b.const(b.attr("pad_value"), x.dtype))
-    b(np.copyto, out[window(b.attr("paddings")[::2], x.shape)], x)
+    put_window(b, b["Out"], b.attr("paddings")[::2], b["X"], b.attr("pad_value"))
 
 
 def _pad_grad_infer(c: Context) -> None:
@@ -73,11 +91,11 @@ def _pad_grad_infer(c: Context) -> None:
     c.set("X@GRAD", shape, g.dtype, () if any(paddings[:2]) else c.lod("Out@GRAD"))
 
 
+@kernel("pad_grad", place="cuda")
 @grad_op("pad_grad", infer=_pad_grad_infer)
 def pad_grad(b: Binder) -> None:
     """dX = dOut without its border."""
-    dx = b["X@GRAD"]
-    b(np.copyto, dx, b["Out@GRAD"][window(b.attr("paddings")[::2], dx.shape)])
+    take_window(b, b["Out@GRAD"], b.attr("paddings")[::2], b["X@GRAD"])
 
 
 def _like_infer(c: Context) -> None:
@@ -90,6 +108,7 @@ def _like_infer(c: Context) -> None:
     c.set("Out", x.shape, y.dtype, c.lod("X"))
 
 
+@kernel("pad_constant_like", place="cuda")
 @op(
     "pad_constant_like",
     inputs={"X": "says the shape", "Y": "what is filled up, no larger in any dimension"},
@@ -109,16 +128,14 @@ def pad_constant_like(b: Binder) -> None:
 
     Source: Fluid's pad_constant_like_op.
     """
-    y, out = b["Y"], b["Out"]
-    b(np.copyto, out, b.const(b.attr("pad_value"), y.dtype))
-    b(np.copyto, out[window([0] * y.ndim, y.shape)], y)
+    put_window(b, b["Out"], [0] * b["Y"].ndim, b["Y"], b.attr("pad_value"))
 
 
+@kernel("pad_constant_like_grad", place="cuda")
 @grad_op("pad_constant_like_grad", dtype_slot="Y")
 def pad_constant_like_grad(b: Binder) -> None:
     """dY = dOut where Y was put."""
-    dy = b["Y@GRAD"]
-    b(np.copyto, dy, b["Out@GRAD"][window([0] * dy.ndim, dy.shape)])
+    take_window(b, b["Out@GRAD"], [0] * b["Y@GRAD"].ndim, b["Y@GRAD"])
 
 
 def _crop_shape(c: Context) -> tuple[int, ...]:
@@ -150,10 +167,7 @@ def _crop_infer(c: Context) -> None:
     c.set("Out", shape, x.dtype, c.lod("Y") if c.has("Y") else ())
 
 
-def _piece(b: Binder, whole: Array) -> Array:
-    return whole[window(_offsets(b), _crop_shape(b))]
-
-
+@kernel("crop", place="cuda")
 @op(
     "crop",
     inputs={"X": "any shape", "Y?": "says the shape of the piece", "Offsets?": "the offsets as a variable"},
@@ -177,62 +191,11 @@ def crop(b: Binder) -> None:
 
     Source: Fluid's crop_op.
     """
-    b(np.copyto, b["Out"], _piece(b, b["X"]))
-
-
-@grad_op("crop_grad", guard=values_of("Offsets"), dtype_slot="X")
-def crop_grad(b: Binder) -> None:
-    """dX = dOut where the piece was, 0 elsewhere."""
-    dx = b["X@GRAD"]
-    zeros(b, dx)
-    b(np.copyto, _piece(b, dx), b["Out@GRAD"])
-
-
-def put_on_cuda(b: Binder, out: Array, starts: Sequence[int], x: Array, value: Any = 0) -> None:
-    """Emit a tensor with a border around it, or a gradient where a piece was taken.
-
-    Args:
-        starts: where the tensor begins in each dimension.
-    """
-    if out.shape != x.shape:
-        fill(b, out, value)
-    move(b, out, x, to=lay(out)[window(starts, x.shape)])
-
-
-def take_on_cuda(b: Binder, x: Array, starts: Sequence[int], out: Array) -> None:
-    """Emit a piece of a tensor.
-
-    Args:
-        starts: where the piece begins in each dimension.
-    """
-    move(b, out, x, of=lay(x)[window(starts, out.shape)])
-
-
-@kernel("pad", place="cuda")
-def _pad_on_cuda(b: Binder) -> None:
-    put_on_cuda(b, b["Out"], b.attr("paddings")[::2], b["X"], b.attr("pad_value"))
-
-
-@kernel("pad_grad", place="cuda")
-def _pad_grad_on_cuda(b: Binder) -> None:
-    take_on_cuda(b, b["Out@GRAD"], b.attr("paddings")[::2], b["X@GRAD"])
-
-
-@kernel("pad_constant_like", place="cuda")
-def _like_on_cuda(b: Binder) -> None:
-    put_on_cuda(b, b["Out"], [0] * b["Y"].ndim, b["Y"], b.attr("pad_value"))
-
-
-@kernel("pad_constant_like_grad", place="cuda")
-def _like_grad_on_cuda(b: Binder) -> None:
-    take_on_cuda(b, b["Out@GRAD"], [0] * b["Y@GRAD"].ndim, b["Y@GRAD"])
-
-
-@kernel("crop", place="cuda")
-def _crop_on_cuda(b: Binder) -> None:
-    take_on_cuda(b, b["X"], _offsets(b), b["Out"])
+    take_window(b, b["X"], _offsets(b), b["Out"])
 
 
 @kernel("crop_grad", place="cuda")
-def _crop_grad_on_cuda(b: Binder) -> None:
-    put_on_cuda(b, b["X@GRAD"], _offsets(b), b["Out@GRAD"])
+@grad_op("crop_grad", guard=values_of("Offsets"), dtype_slot="X")
+def crop_grad(b: Binder) -> None:
+    """dX = dOut where the piece was, 0 elsewhere."""
+    put_window(b, b["X@GRAD"], _offsets(b), b["Out@GRAD"])

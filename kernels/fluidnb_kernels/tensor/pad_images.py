@@ -16,7 +16,7 @@ from fluidnb_kernels.emit import FLOATS, zeros
 from fluidnb_kernels.given import integers
 from fluidnb_kernels.tensor.gather import add_rows
 from fluidnb_kernels.tensor.moves import WORDS
-from fluidnb_kernels.tensor.pad import put_on_cuda, take_on_cuda, window
+from fluidnb_kernels.tensor.pad import put_window, take_window, window
 
 Array = Any
 
@@ -190,7 +190,7 @@ def _define(type: str, row: Row) -> None:
     def pad_on_cuda(b: Binder) -> None:
         x, out = b["X"], b["Out"]
         if b.attr("mode") == "constant":
-            return put_on_cuda(b, out, [s.start for s in inside(b, x.shape)], x, b.attr(row.value))
+            return put_window(b, out, [s.start for s in inside(b, x.shape)], x, b.attr(row.value))
         return on_cuda(b, f"bordered<{WORDS[x.dtype.itemsize]}>", x, out, x, out)
 
     @kernel(type + "_grad", place="cuda", dtypes=FLOATS)
@@ -198,7 +198,7 @@ def _define(type: str, row: Row) -> None:
         g, dx = b["Out@GRAD"], b["X@GRAD"]
         require_fit(b, g, dx)
         if b.attr("mode", "constant") == "constant":
-            return take_on_cuda(b, g, [s.start for s in inside(b, dx.shape)], dx)
+            return take_window(b, g, [s.start for s in inside(b, dx.shape)], dx)
         return on_cuda(b, f"bordered_grad<{ctype(dx.dtype)}>", g, dx, dx, dx)
 
 

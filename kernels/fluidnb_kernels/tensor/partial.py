@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
+from operator import itemgetter
 from typing import Any
 
 import numpy as np
 
 from fluidnb.op import Attr, Binder, Context, default_grad, grad_op, kernel, op
+from fluidnb_kernels import verbs
 from fluidnb_kernels.cuda.fold import fold as reduced
-from fluidnb_kernels.emit import zeros
 from fluidnb_kernels.reduce.folds import CUDA as REDUCE
 from fluidnb_kernels.reduce.folds import NUMBERS, TOTAL
 from fluidnb_kernels.rules import agree
-from fluidnb_kernels.tensor.moves import fill, lay, move
 
 Array = Any
 
@@ -54,10 +54,11 @@ def _sum_infer(c: Context) -> None:
     c.set("Out", (x.shape[0], count), x.dtype)
 
 
-def _part(x: Array, first: int, count: int) -> Array:
-    return x[:, first : first + count]
+def _part(first: int, count: int) -> verbs.View:
+    return itemgetter((slice(None), slice(first, first + count)))
 
 
+@kernel("partial_concat", place="cuda")
 @op(
     "partial_concat",
     inputs={"X*: float[n, d]": "matrices of one shape"},
@@ -78,7 +79,7 @@ def partial_concat(b: Binder) -> None:
     """
     first, count = _columns(b)
     for i, x in enumerate(b.all("X")):
-        b(np.copyto, _part(b["Out"], i * count, count), _part(x, first, count))
+        verbs.copy(b, b["Out"], x, _part(i * count, count), _part(first, count))
 
 
 @op(
@@ -99,11 +100,11 @@ def partial_sum(b: Binder) -> None:
 
     Source: Paddle's partial_sum_op.
     """
-    first, count = _columns(b)
+    part = _part(*_columns(b))
     head, *rest = b.all("X")
-    b(np.copyto, b["Out"], _part(head, first, count))
+    b(np.copyto, b["Out"], part(head))
     for x in rest:
-        b(np.add, b["Out"], _part(x, first, count), out=b["Out"])
+        b(np.add, b["Out"], part(x), out=b["Out"])
 
 
 def _give_back(b: Binder, shared: bool) -> None:
@@ -112,55 +113,29 @@ def _give_back(b: Binder, shared: bool) -> None:
     for i in range(len(b.all("X"))):
         if b.wants("X@GRAD", i):
             dx = b.all("X@GRAD")[i]
-            zeros(b, dx)
-            b(np.copyto, _part(dx, first, count), _part(b["Out@GRAD"], 0 if shared else i * count, count))
+            verbs.fill(b, dx)
+            verbs.copy(b, dx, b["Out@GRAD"], _part(first, count), _part(0 if shared else i * count, count))
 
 
+@kernel("partial_concat_grad", place="cuda")
 @grad_op("partial_concat_grad")
 def partial_concat_grad(b: Binder) -> None:
     """dX[i] = its columns of dOut, 0 elsewhere."""
     _give_back(b, False)
 
 
+@kernel("partial_sum_grad", place="cuda")
 @grad_op("partial_sum_grad")
 def partial_sum_grad(b: Binder) -> None:
     """dX[i] = dOut in the columns that were added, 0 elsewhere."""
     _give_back(b, True)
 
 
-@kernel("partial_concat", place="cuda")
-def _concat_on_cuda(b: Binder) -> None:
-    first, count = _columns(b)
-    for i, x in enumerate(b.all("X")):
-        move(b, b["Out"], x, _part(lay(b["Out"]), i * count, count), _part(lay(x), first, count))
-
-
-def _give_back_on_cuda(b: Binder, shared: bool) -> None:
-    """Emit the gradient of each X, as `_give_back` does."""
-    first, count = _columns(b)
-    g = b["Out@GRAD"]
-    for i in range(len(b.all("X"))):
-        if b.wants("X@GRAD", i):
-            dx = b.all("X@GRAD")[i]
-            fill(b, dx)
-            move(b, dx, g, _part(lay(dx), first, count), _part(lay(g), 0 if shared else i * count, count))
-
-
-@kernel("partial_concat_grad", place="cuda")
-def _concat_grad_on_cuda(b: Binder) -> None:
-    _give_back_on_cuda(b, False)
-
-
-@kernel("partial_sum_grad", place="cuda")
-def _sum_grad_on_cuda(b: Binder) -> None:
-    _give_back_on_cuda(b, True)
-
-
 @kernel("partial_sum", place="cuda", dtypes=NUMBERS)
 def _sum_on_cuda(b: Binder) -> None:
-    first, count = _columns(b)
+    part = _part(*_columns(b))
     xs, out = b.all("X"), b["Out"]
     terms = b.tmp((len(xs), *out.shape), out.dtype)
     for i, x in enumerate(xs):
-        move(b, terms, x, lay(terms)[i], _part(lay(x), first, count))
+        verbs.copy(b, terms, x, itemgetter(i), part)
     reduced(b, REDUCE, TOTAL, terms, [0], out)

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Collection
+from functools import partial
 
 import numpy as np
 
 from fluidnb.op import GRAD, Attr, Binder, Context, OpDef, OpDesc, grad_desc, grad_names, kernel, op, same
+from fluidnb_kernels import verbs
 from fluidnb_kernels.rules import one_axis
-from fluidnb_kernels.tensor.moves import lay, move
 
 
 def _infer(c: Context) -> None:
@@ -22,13 +23,14 @@ def _grad(desc: OpDesc, definition: OpDef, no_grad: Collection[str]) -> list[OpD
     return [grad_desc(desc.optype, desc, {"X": g}, {"Out": grad_names(desc, "X", no_grad)})]
 
 
-def _turned(b: Binder, x: np.ndarray) -> np.ndarray:
+def _reversed(b: Binder, x: np.ndarray) -> np.ndarray:
     """A tensor with dimensions the other way round, a view."""
     axes = {a % x.ndim for a in b.attr("axis")}
     return x[tuple(slice(None, None, -1 if i in axes else 1) for i in range(x.ndim))]
 
 
 def _define(type: str, source: str) -> None:
+    @kernel(type, place="cuda")
     @op(
         type,
         inputs={"X": "at least one dimension"},
@@ -47,11 +49,7 @@ def _define(type: str, source: str) -> None:
     """,
     )
     def turn(b: Binder) -> None:
-        b(np.copyto, b["Out"], _turned(b, b["X"]))
-
-    @kernel(type, place="cuda")
-    def turn_on_cuda(b: Binder) -> None:
-        move(b, b["Out"], b["X"], of=_turned(b, lay(b["X"])))
+        verbs.copy(b, b["Out"], b["X"], of=partial(_reversed, b))
 
 
 _define("reverse", "Fluid")

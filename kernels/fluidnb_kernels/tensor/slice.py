@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
-import numpy as np
-
 from fluidnb.op import Attr, Binder, Context, default_grad, grad_op, kernel, linear_grad, op, values_of
-from fluidnb_kernels.emit import zeros
+from fluidnb_kernels import verbs
 from fluidnb_kernels.given import integers
 from fluidnb_kernels.rules import one_axis
-from fluidnb_kernels.tensor.moves import fill, lay, move
 
 Array = Any
 
@@ -76,6 +74,7 @@ def _undropped(b: Binder, out: Array) -> Array:
 def _define(type: str, formula: str, slots: dict[str, str], attrs: dict[str, Attr], example: tuple[str, str]) -> None:
     variables = [slot.rstrip("*?") for slot in slots]
 
+    @kernel(type, place="cuda")
     @op(
         type,
         inputs={"Input": "at least one dimension", **slots},
@@ -103,26 +102,16 @@ def _define(type: str, formula: str, slots: dict[str, str], attrs: dict[str, Att
     """,
     )
     def take(b: Binder) -> None:
-        b(np.copyto, _undropped(b, b["Out"]), _part(b, b["Input"]))
+        verbs.copy(b, b["Out"], b["Input"], partial(_undropped, b), partial(_part, b))
 
+    @kernel(type + "_grad", place="cuda")
     @grad_op(
         type + "_grad", guard=values_of(*variables), dtype_slot="Input", grad=linear_grad(type, "Input", variables)
     )
     def give_back(b: Binder) -> None:
         """dInput = dOut where it was taken from, 0 elsewhere."""
-        dx = b["Input@GRAD"]
-        zeros(b, dx)
-        b(np.copyto, _part(b, dx), _undropped(b, b["Out@GRAD"]))
-
-    @kernel(type, place="cuda")
-    def take_on_cuda(b: Binder) -> None:
-        move(b, b["Out"], b["Input"], _undropped(b, lay(b["Out"])), _part(b, lay(b["Input"])))
-
-    @kernel(type + "_grad", place="cuda")
-    def give_back_on_cuda(b: Binder) -> None:
-        dx, g = b["Input@GRAD"], b["Out@GRAD"]
-        fill(b, dx)
-        move(b, dx, g, _part(b, lay(dx)), _undropped(b, lay(g)))
+        verbs.fill(b, b["Input@GRAD"])
+        verbs.copy(b, b["Input@GRAD"], b["Out@GRAD"], partial(_part, b), partial(_undropped, b))
 
 
 _AS_VARIABLES = {

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
-import numpy as np
-
 from fluidnb.op import GRAD, Attr, Binder, Context, OpDef, OpDesc, grad_desc, grad_names, kernel, op, values_of
+from fluidnb_kernels import verbs
 from fluidnb_kernels.given import integer, integers
 from fluidnb_kernels.rules import one_axis
-from fluidnb_kernels.tensor.moves import lay, move
 
 
 def _sections(c: Context) -> tuple[int, list[int]]:
@@ -60,15 +58,9 @@ def _grad(desc: OpDesc, definition: OpDef, no_grad: Collection[str]) -> list[OpD
     return [grad_desc("concat", desc, {"X": parts, **axis}, {"Out": grad_names(desc, "X", no_grad)})]
 
 
-def _parts(b: Binder, whole: np.ndarray) -> list[np.ndarray]:
-    """The part of the whole that is each Out."""
-    (axis, sections), start, parts = _sections(b), 0, []
-    for n in sections:
-        parts.append(whole[(slice(None),) * axis + (slice(start, start + n),)])
-        start += n
-    return parts
 
 
+@kernel("split", place="cuda")
 @op(
     "split",
     inputs={
@@ -99,13 +91,6 @@ def split(b: Binder) -> None:
 
     Source: Fluid's split_op.
     """
-    for i, part in enumerate(_parts(b, b["X"])):
+    for i, part in enumerate(verbs.parts_along(*_sections(b))):
         if b.wants("Out", i):
-            b(np.copyto, b.all("Out")[i], part)
-
-
-@kernel("split", place="cuda")
-def _split_on_cuda(b: Binder) -> None:
-    for i, part in enumerate(_parts(b, lay(b["X"]))):
-        if b.wants("Out", i):
-            move(b, b.all("Out")[i], b["X"], of=part)
+            verbs.copy(b, b.all("Out")[i], b["X"], of=part)

@@ -2,18 +2,31 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-import numpy as np
+from operator import itemgetter
 
 from fluidnb.op import Attr, Binder, Context, default_grad, grad_op, kernel, op
+from fluidnb_kernels import verbs
 from fluidnb_kernels.rules import agree, joint, one_axis
-from fluidnb_kernels.tensor.moves import lay, move
 
 
-def _layer(whole: Any, axis: int, i: int) -> Any:
-    """The i-th layer of a tensor along a dimension, a view."""
-    return whole[(slice(None),) * axis + (i,)]
+def _layer(b: Binder, rank: int, i: int) -> verbs.View:
+    """The i-th layer of a tensor along ``axis``."""
+    return itemgetter((*[slice(None)] * (b.attr("axis", 0) % rank), i, ...))
+
+
+def _join(b: Binder, whole: str, parts: str) -> None:
+    """Emit a copy of each part into its layer of the whole."""
+    y = b[whole]
+    for i, x in enumerate(b.all(parts)):
+        verbs.copy(b, y, x, to=_layer(b, y.ndim, i))
+
+
+def _part(b: Binder, whole: str, parts: str, count: int) -> None:
+    """Emit a copy of each layer that is wanted out of the whole."""
+    x = b[whole]
+    for i in range(count):
+        if b.wants(parts, i):
+            verbs.copy(b, b.all(parts)[i], x, of=_layer(b, x.ndim, i))
 
 
 def _stack_infer(c: Context) -> None:
@@ -29,6 +42,7 @@ def _stack_infer(c: Context) -> None:
     c.set("Y", (*shape[:axis], len(xs), *shape[axis:]), dtype)
 
 
+@kernel("stack", place="cuda")
 @op(
     "stack",
     inputs={"X*": "tensors of one shape"},
@@ -48,18 +62,14 @@ def stack(b: Binder) -> None:
 
     Source: Fluid's stack_op.
     """
-    y = b["Y"]
-    for i, x in enumerate(b.all("X")):
-        b(np.copyto, _layer(y, b.attr("axis") % y.ndim, i), x)
+    _join(b, "Y", "X")
 
 
+@kernel("stack_grad", place="cuda")
 @grad_op("stack_grad")
 def stack_grad(b: Binder) -> None:
     """dX[i] = the i-th layer of dY."""
-    g = b["Y@GRAD"]
-    for i in range(len(b.all("X"))):
-        if b.wants("X@GRAD", i):
-            b(np.copyto, b.all("X@GRAD")[i], _layer(g, b.attr("axis", 0) % g.ndim, i))
+    _part(b, "Y@GRAD", "X@GRAD", len(b.all("X")))
 
 
 def _unstack_infer(c: Context) -> None:
@@ -75,6 +85,7 @@ def _unstack_infer(c: Context) -> None:
         c.set("Y", (*x.shape[:axis], *x.shape[axis + 1 :]), x.dtype, (), i)
 
 
+@kernel("unstack", place="cuda")
 @op(
     "unstack",
     inputs={"X": "at least one dimension"},
@@ -96,10 +107,7 @@ def unstack(b: Binder) -> None:
 
     Source: Fluid's unstack_op.
     """
-    x = b["X"]
-    for i in range(b.attr("num")):
-        if b.wants("Y", i):
-            b(np.copyto, b.all("Y")[i], _layer(x, b.attr("axis") % x.ndim, i))
+    _part(b, "X", "Y", b.attr("num"))
 
 
 def _unstack_grad_infer(c: Context) -> None:
@@ -109,44 +117,8 @@ def _unstack_grad_infer(c: Context) -> None:
     c.set("X@GRAD", (*shape[:axis], len(gs), *shape[axis:]), gs[0].dtype)
 
 
+@kernel("unstack_grad", place="cuda")
 @grad_op("unstack_grad", infer=_unstack_grad_infer)
 def unstack_grad(b: Binder) -> None:
     """dX = the dY as its layers."""
-    dx = b["X@GRAD"]
-    for i, g in enumerate(b.all("Y@GRAD")):
-        b(np.copyto, _layer(dx, b.attr("axis", 0) % dx.ndim, i), g)
-
-
-def _joined_on_cuda(b: Binder, whole: str, parts: str) -> None:
-    """Emit one copy for each layer into the whole."""
-    y = b[whole]
-    for i, x in enumerate(b.all(parts)):
-        move(b, y, x, to=_layer(lay(y), b.attr("axis", 0) % y.ndim, i))
-
-
-def _parted_on_cuda(b: Binder, whole: str, parts: str, count: int) -> None:
-    """Emit one copy for each layer that is wanted out of the whole."""
-    x = b[whole]
-    for i in range(count):
-        if b.wants(parts, i):
-            move(b, b.all(parts)[i], x, of=_layer(lay(x), b.attr("axis", 0) % x.ndim, i))
-
-
-@kernel("stack", place="cuda")
-def _stack_on_cuda(b: Binder) -> None:
-    _joined_on_cuda(b, "Y", "X")
-
-
-@kernel("stack_grad", place="cuda")
-def _stack_grad_on_cuda(b: Binder) -> None:
-    _parted_on_cuda(b, "Y@GRAD", "X@GRAD", len(b.all("X")))
-
-
-@kernel("unstack", place="cuda")
-def _unstack_on_cuda(b: Binder) -> None:
-    _parted_on_cuda(b, "X", "Y", b.attr("num"))
-
-
-@kernel("unstack_grad", place="cuda")
-def _unstack_grad_on_cuda(b: Binder) -> None:
-    _joined_on_cuda(b, "X@GRAD", "Y@GRAD")
+    _join(b, "X@GRAD", "Y@GRAD")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from fluidnb.op import Attr, Binder, Context, default_grad, grad_op, kernel, linear_grad, op
-from fluidnb_kernels.tensor.moves import lay, move
+from fluidnb_kernels import verbs
 
 _ATTRS = {
     "axis": Attr("ints", doc="a permutation of the dimensions of X"),
@@ -28,6 +28,7 @@ def _infer(c: Context) -> None:
     c.set("XShape", (0, *x.shape), x.dtype, c.lod("X"))
 
 
+@kernel("transpose", place="cuda")
 @op(
     "transpose",
     inputs={"X": "any shape"},
@@ -46,13 +47,7 @@ def transpose(b: Binder) -> None:
 
     Source: Fluid's transpose_op.
     """
-    b(np.copyto, b["Out"], b["X"].transpose(b.attr("axis")))
-
-
-def _back(b: Binder) -> None:
-    """dX = dOut with the dimensions back in their order."""
-    g, axis = b["Out@GRAD"], b.attr("axis")
-    b(np.copyto, b["X@GRAD"], g.transpose(_inverse(axis)))
+    verbs.copy(b, b["Out"], b["X"], of=lambda v: v.transpose(b.attr("axis")))
 
 
 def _inverse(axis: list[int]) -> list[int]:
@@ -60,9 +55,9 @@ def _inverse(axis: list[int]) -> list[int]:
     return [int(d) for d in np.argsort([a % len(axis) for a in axis])]
 
 
-grad_op("transpose_grad", grad=linear_grad("transpose"))(_back)
 
 
+@kernel("transpose2", place="cuda")
 @op(
     "transpose2",
     inputs={"X": "any shape"},
@@ -88,18 +83,10 @@ def _as_before(c: Context) -> None:
     c.set("X@GRAD", c["XShape"].shape[1:], c["Out@GRAD"].dtype, c.lod("XShape"))
 
 
-grad_op("transpose2_grad", infer=_as_before, grad=linear_grad("transpose"))(_back)
-
-
-def _on_cuda(b: Binder) -> None:
-    move(b, b["Out"], b["X"], of=lay(b["X"]).transpose(b.attr("axis")))
-
-
-def _back_on_cuda(b: Binder) -> None:
-    g = b["Out@GRAD"]
-    move(b, b["X@GRAD"], g, of=lay(g).transpose(_inverse(b.attr("axis"))))
-
-
-for _type in ("transpose", "transpose2"):
-    kernel(_type, place="cuda")(_on_cuda)
-    kernel(_type + "_grad", place="cuda")(_back_on_cuda)
+@kernel("transpose_grad", place="cuda")
+@kernel("transpose2_grad", place="cuda")
+@grad_op("transpose_grad", grad=linear_grad("transpose"))
+@grad_op("transpose2_grad", infer=_as_before, grad=linear_grad("transpose"))
+def transpose_grad(b: Binder) -> None:
+    """dX = dOut with the dimensions back in their order."""
+    verbs.copy(b, b["X@GRAD"], b["Out@GRAD"], of=lambda v: v.transpose(_inverse(b.attr("axis"))))

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from fluidnb.op import Attr, Binder, Context, default_grad, grad_op, kernel, op
+from fluidnb_kernels import verbs
 from fluidnb_kernels.cuda import vector
 from fluidnb_kernels.cuda.rows import by_rows
 from fluidnb_kernels.tensor.moves import WORDS
@@ -36,8 +37,26 @@ def _moved(b: Binder, channels: int) -> tuple[int, int]:
     return int(np.float32(channels) * ratio), int(np.float32(channels) * np.float32(2) * ratio)
 
 
+def _launch_shift(b: Binder, x: Array, out: Array, step: int) -> None:
+    """Emit what `_emit_shift` does on a GPU, in one launch over the rows of images."""
+    n, last = len(x), b.attr("data_format", "NCHW") == "NHWC"
+    if last:
+        image, width = x.shape[1] * x.shape[2], x.shape[3]
+    else:
+        image, width = x.shape[1], x.shape[2] * x.shape[3]
+    at_once = vector(x, out)
+    if last or width % at_once:
+        word, words = WORDS[x.dtype.itemsize], width
+    else:
+        word, words = WORDS[x.dtype.itemsize * at_once], width // at_once
+    sizes = map(np.int64, (image, b.attr("seg_num"), *_moved(b, width if last else image), words))
+    by_rows(b, CUDA, f"shifted<{word}>", n * image, words, x, out, *sizes, np.int32(step), np.int32(last))
+
+
 def _emit_shift(b: Binder, x: Array, out: Array, step: int) -> None:
     """Emit the first channels moved by a step in time, the second ones against it, the others as they are."""
+    if verbs.on_cuda(b):
+        return _launch_shift(b, x, out, step)
     layout, steps = b.attr("data_format", "NCHW"), b.attr("seg_num")
     shape = (len(x) // steps, steps, *x.shape[1:])
     view = writing(b, out, shape)
@@ -60,6 +79,7 @@ def _emit_shift(b: Binder, x: Array, out: Array, step: int) -> None:
     written(b, out, view)
 
 
+@kernel("temporal_shift", place="cuda")
 @op(
     "temporal_shift",
     inputs={"X: float[videos · seg_num, c, h, w]": "the images of each video in order"},
@@ -91,33 +111,9 @@ def temporal_shift(b: Binder) -> None:
     _emit_shift(b, b["X"], b["Out"], 1)
 
 
+@kernel("temporal_shift_grad", place="cuda")
 @grad_op("temporal_shift_grad")
 def temporal_shift_grad(b: Binder) -> None:
     """dX = dOut with the channels moved the other way."""
     _emit_shift(b, b["Out@GRAD"], b["X@GRAD"], -1)
 
-
-def _emit_shift_on_cuda(b: Binder, x: Array, out: Array, step: int) -> None:
-    """Emit the same in one launch over the rows of images."""
-    n, last = len(x), b.attr("data_format", "NCHW") == "NHWC"
-    if last:
-        image, width = x.shape[1] * x.shape[2], x.shape[3]
-    else:
-        image, width = x.shape[1], x.shape[2] * x.shape[3]
-    at_once = vector(x, out)
-    if last or width % at_once:
-        word, words = WORDS[x.dtype.itemsize], width
-    else:
-        word, words = WORDS[x.dtype.itemsize * at_once], width // at_once
-    sizes = map(np.int64, (image, b.attr("seg_num"), *_moved(b, width if last else image), words))
-    by_rows(b, CUDA, f"shifted<{word}>", n * image, words, x, out, *sizes, np.int32(step), np.int32(last))
-
-
-@kernel("temporal_shift", place="cuda")
-def _on_cuda(b: Binder) -> None:
-    _emit_shift_on_cuda(b, b["X"], b["Out"], 1)
-
-
-@kernel("temporal_shift_grad", place="cuda")
-def _grad_on_cuda(b: Binder) -> None:
-    _emit_shift_on_cuda(b, b["Out@GRAD"], b["X@GRAD"], -1)
