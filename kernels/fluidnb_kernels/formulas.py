@@ -13,7 +13,7 @@ from fluidnb.op import Binder
 from fluidnb_kernels.cuda.cast import cast, of_dtype
 from fluidnb_kernels.cuda.gemm import gemm
 from fluidnb_kernels.cuda.wide import wide_dtype
-from fluidnb_kernels.elementwise.on_cuda import CUDA, binary
+from fluidnb_kernels.elementwise.launch import CUDA, binary
 from fluidnb_kernels.tensor import moves
 from fluidnb_kernels.views import reading
 

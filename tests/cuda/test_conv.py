@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from fluidnb_kernels import emulator
-from fluidnb_kernels.conv import on_cuda
+from fluidnb_kernels.conv import device_products
 from fluidnb_kernels.cuda import grid
 from fluidnb_kernels.sliding import slide
 from tests.cuda.operands import numbers, twins
@@ -49,9 +49,9 @@ def test_every_dtype(dtype: Any, layout: str) -> None:
 @pytest.mark.parametrize("images", [1, 2])
 def test_columns_of_a_few_images_at_a_time(images: int, dtype: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     one = 2 * 9 * 16 * np.dtype(dtype).itemsize
-    monkeypatch.setattr(on_cuda, "COLUMNS", images * one)
+    monkeypatch.setattr(device_products, "COLUMNS", images * one)
     x, w = pair((3, 2, 4, 4), (3, 2, 3, 3), dtype)
-    assert len(on_cuda._parts(x, slide([4, 4], [3, 3], [1, 1], [1, 1]))) == -(-3 // images)
+    assert len(device_products._parts(x, slide([4, 4], [3, 3], [1, 1], [1, 1]))) == -(-3 // images)
     both_ways("conv2d", x, w, paddings=[1, 1])
     both_ways("conv2d_transpose", *pair((3, 3, 4, 4), (3, 2, 3, 3), dtype), paddings=[1, 1])
 

@@ -16,8 +16,7 @@ from fluidnb.values import LoDTensor
 from fluidnb.values.dtypes import np_dtype
 from fluidnb_kernels import emulator
 from fluidnb_kernels.random.crop import later
-from fluidnb_kernels.random.on_cuda import CUDA
-from fluidnb_kernels.random.words import launch
+from fluidnb_kernels.random.launch import CUDA, launch
 from tests.cuda.devices import OnDevice
 from tests.cuda.operands import emulated, numbers, twins
 

@@ -10,7 +10,7 @@ import pytest
 
 from fluidnb.testing import run_op
 from fluidnb_kernels import emulator
-from fluidnb_kernels.norm.on_cuda import Channels
+from fluidnb_kernels.norm.launch import Channels
 from tests.cuda.operands import emulated, numbers, twins
 
 pytestmark = pytest.mark.skipif(bool(emulator.missing()), reason=emulator.missing())

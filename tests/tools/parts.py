@@ -16,7 +16,7 @@ MORE: dict[str, str] = {
     "kernels/fluidnb_kernels/emulator": "g++",
     "kernels/fluidnb_kernels/loss/sampled.py": "g++",
     "kernels/fluidnb_kernels/math/norms.py": "g++",
-    "kernels/fluidnb_kernels/optimizer/on_cuda.py": "g++",
+    "kernels/fluidnb_kernels/optimizer/launch.py": "g++",
     "kernels/fluidnb_kernels/optimizer/trust.py": "g++",
     "kernels/fluidnb_kernels/random/dropout.py": "g++",
     "kernels/fluidnb_kernels/rows": "g++",

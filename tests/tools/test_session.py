@@ -175,7 +175,7 @@ def test_each_test_runs_in_its_part(tmp_path: Path, part: str, names: list[str],
 
 def test_what_the_table_of_parts_names_is_there() -> None:
     assert [row for row in [*MORE, *BOTH] if not (ROOT / row).exists()] == []
-    assert parts("kernels/fluidnb_kernels/rows/on_cuda.py") == parts("tests/dap/test_server.py") == ("more",)
+    assert parts("kernels/fluidnb_kernels/rows/device_rows.py") == parts("tests/dap/test_server.py") == ("more",)
 
 
 SAMPLED = """

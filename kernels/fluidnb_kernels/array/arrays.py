@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Collection
 from typing import Any
 
 import numpy as np
@@ -11,11 +11,9 @@ from fluidnb.errors import EnforceNotMet
 from fluidnb.op import Binder, Context, OpDef, OpDesc, grad_names, kernel, op
 from fluidnb.values import CPUPlace, LoDTensor, LoDTensorArray, Place
 from fluidnb.values.copies import on_host
-from fluidnb_kernels.array.elements import array_now, beside, copied
-from fluidnb_kernels.array.on_cuda import add_to
-from fluidnb_kernels.emit import zeros
+from fluidnb_kernels import verbs
+from fluidnb_kernels.array.elements import add_to, array_now, beside, copied
 from fluidnb_kernels.rules import whole_numbers
-from fluidnb_kernels.tensor.moves import fill
 
 Array = Any
 
@@ -70,6 +68,7 @@ def _write_grad(desc: OpDesc, definition: OpDef, no_grad: Collection[str]) -> li
     return [] if target == "@EMPTY@" else [OpDesc("read_from_array", ins, {"Out": [target]})]
 
 
+@kernel("write_to_array", place="cuda")  # an element has memory of the place of X
 @op(
     "write_to_array",
     inputs={"X": "a tensor", "I: int64[1]": "the index, from 0"},
@@ -149,6 +148,7 @@ def _read_grad(desc: OpDesc, definition: OpDef, no_grad: Collection[str]) -> lis
     return [] if target == "@EMPTY@" else [OpDesc("write_to_array", ins, {"Out": [target]})]
 
 
+@kernel("read_from_array", place="cuda")
 @op(
     "read_from_array",
     inputs={"X: array": "the array", "I: int64[1]": "the index, from 0", "X_W?": "stands for an element never written"},
@@ -171,11 +171,6 @@ def read_from_array(b: Binder) -> None:
 
     Source: Fluid's read_from_array_op.
     """
-    return _read(b, zeros)
-
-
-def _read(b: Binder, clear: Callable[[Binder, Array], None]) -> None:
-    """Emit a read; ``clear`` emits zeros."""
     found = _element(b)
     if found is not None:
         shape, dtype, lod = found
@@ -191,16 +186,7 @@ def _read(b: Binder, clear: Callable[[Binder, Array], None]) -> None:
             expected=f"0 to {len(b['X'] or ()) - 1}", received=on_host(b["I"]).item(),
             hint="array_write fills it; indices start at 0.",
         )  # fmt: skip
-    return clear(b, b.set("Out", like.shape, like.dtype, b.lod("X_W")))
-
-
-@kernel("read_from_array", place="cuda")
-def read_from_array_on_cuda(b: Binder) -> None:
-    """A copy on the device."""
-    _read(b, fill)
-
-
-kernel("write_to_array", place="cuda")(write_to_array)  # an element has memory of the place of X
+    return verbs.fill(b, b.set("Out", like.shape, like.dtype, b.lod("X_W")))
 
 
 def measure(array: LoDTensorArray, out: Array) -> None:

@@ -10,8 +10,7 @@ import numpy as np
 from fluidnb.op import Attr, Binder, Context, default_grad, grad_op, kernel, op
 from fluidnb.values import LoDTensor, LoDTensorArray
 from fluidnb_kernels import verbs
-from fluidnb_kernels.array.elements import copy_element, fill, shapes_of
-from fluidnb_kernels.array.on_cuda import put_part
+from fluidnb_kernels.array.elements import copy_element, fill, put_part, shapes_of
 from fluidnb_kernels.emit import of_paddle2
 from fluidnb_kernels.rules import one_axis
 from fluidnb_kernels.tensor.moves import lay

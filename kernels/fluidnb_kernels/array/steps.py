@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Collection, Sequence
 from typing import Any
 
 import numpy as np
@@ -10,20 +10,14 @@ import numpy as np
 from fluidnb.op import EMPTY, GRAD, Binder, Context, OpDef, OpDesc, grad_names, kernel, op
 from fluidnb.values import LoDTensor, LoDTensorArray
 from fluidnb.values.rank_table import LoDRankTable
-from fluidnb_kernels.array import on_cuda
-from fluidnb_kernels.array.elements import fill, shapes_of
-from fluidnb_kernels.emit import zeros
+from fluidnb_kernels import verbs
+from fluidnb_kernels.array.elements import fill, put_rows, shapes_of
 from fluidnb_kernels.lod.cut import Offsets, cut, offsets
 from fluidnb_kernels.lod.rank_table import steps
 from fluidnb_kernels.lod.reorder import ranks
 from fluidnb_kernels.sequence import maps
-from fluidnb_kernels.sequences import emit_rows
-from fluidnb_kernels.tensor import moves
 
 Array = Any
-
-#: ``put(b, array, step, rows, out)``: an element's rows where they belong.
-Put = Callable[[Binder, LoDTensorArray, int, Array, Array], None]
 
 _TABLE = {"RankTable": "a table that lod_rank_table made"}
 
@@ -60,6 +54,7 @@ def _to_array_infer(c: Context) -> None:
         c.set("Out", (-1, *x.shape[1:]), x.dtype, c.lod("X")[1:])
 
 
+@kernel("lod_tensor_to_array", place="cuda")
 @op(
     "lod_tensor_to_array",
     inputs={"X: any lod": "sequences", **_TABLE},
@@ -85,11 +80,6 @@ def lod_tensor_to_array(b: Binder) -> None:
 
     Source: Fluid's lod_tensor_to_array_op.
     """
-    _to_array(b, emit_rows)
-
-
-def _to_array(b: Binder, take: Callable[[Binder, Array, Array, Array], None]) -> None:
-    """Emit the steps; ``take(b, x, rows, out)`` emits rows by their numbers."""
     x, table, lod = b["X"], b["RankTable"], b.lod("X")
     lengths = [length for _, length in sorted(table.items())]
     starts = offsets(lengths)
@@ -103,7 +93,7 @@ def _to_array(b: Binder, take: Callable[[Binder, Array, Array, Array], None]) ->
     for t in range(steps(table)):
         inner, rows = cut(below, at_step(table, starts, t))
         tensor = LoDTensor(b.keep((len(rows), *x.shape[1:]), x.dtype), inner, b.memory.place)
-        take(b, x, rows, tensor.array)
+        verbs.gather(b, x, rows, tensor.array)
         tensors.append(tensor)
     b(fill, b.array("Out"), tensors)
 
@@ -144,21 +134,28 @@ def _from_array_infer(c: Context) -> None:
         c.set("Out", (-1, *x.shape[1:]), x.dtype, (None, *c.lod("X")))
 
 
-def _gradient(
-    b: Binder, array: LoDTensorArray, table: LoDRankTable, put: Put, clear: Callable[[Binder, Array], None]
-) -> None:
+def _put(b: Binder, array: LoDTensorArray, step: int, rows: Array, out: Array) -> None:
+    """Emit an element's rows to where they belong."""
+    if verbs.on_cuda(b):
+        b(put_rows, array, step, maps.on_device(b, rows), out)
+    else:
+        b(place, array, step, rows, out)
+
+
+def _gradient(b: Binder, array: LoDTensorArray, table: LoDRankTable) -> None:
     """Out like X_W, zero in the steps of which the array has nothing: those that the network never read."""
     like, lod = b["X_W"], b.lod("X_W")
     starts, below = lod[table.level], lod[table.level + 1 :]
     out = b.set("Out", like.shape, like.dtype, lod)
     there = [t for t, tensor in enumerate(array) if tensor.array is not None]
     if len(there) < steps(table):
-        clear(b, out)
+        verbs.fill(b, out)
     for t in there:
         _, rows = cut(below, at_step(table, starts, t))
-        put(b, array, t, rows, out)
+        _put(b, array, t, rows, out)
 
 
+@kernel("array_to_lod_tensor", place="cuda")
 @op(
     "array_to_lod_tensor",
     inputs={
@@ -184,14 +181,9 @@ def array_to_lod_tensor(b: Binder) -> None:
 
     Source: Fluid's array_to_lod_tensor_op.
     """
-    return _from_array(b, lambda b, *args: b(place, *args), zeros)
-
-
-def _from_array(b: Binder, put: Put, clear: Callable[[Binder, Array], None]) -> None:
-    """Emit the rows of each element to their places; ``clear`` emits zeros."""
     array, table = b["X"] or LoDTensorArray(), b["RankTable"]
     if b.has("X_W"):
-        return _gradient(b, array, table, put, clear)
+        return _gradient(b, array, table)
     b.require(len(array) > 0, "There's no element in the input array.", expected="an element for each step")
     first = _checked(b, array, table)
     starts = offsets(length for _, length in sorted(table.items()))
@@ -199,7 +191,7 @@ def _from_array(b: Binder, put: Put, clear: Callable[[Binder, Array], None]) -> 
     below, dest = _inside(array, where)
     out = b.set("Out", (sum(map(len, array)), *first.shape[1:]), first.dtype, (*table.coarse_lod, starts, *below))
     for t, rows in enumerate(dest):
-        put(b, array, t, rows, out)
+        _put(b, array, t, rows, out)
     return None
 
 
@@ -249,19 +241,3 @@ def _inside(array: LoDTensorArray, where: list[list[int]]) -> tuple[Offsets, lis
     dest = np.argsort(source)
     ends = offsets(map(len, array))
     return below, [dest[a:b] for a, b in zip(ends, ends[1:], strict=False)]
-
-
-@kernel("lod_tensor_to_array", place="cuda")
-def lod_tensor_to_array_on_cuda(b: Binder) -> None:
-    """Rows by a map for each step."""
-    _to_array(b, maps.gather)
-
-
-def _put_on_cuda(b: Binder, array: LoDTensorArray, step: int, rows: Array, out: Array) -> None:
-    b(on_cuda.put_rows, array, step, maps.on_device(b, rows), out)
-
-
-@kernel("array_to_lod_tensor", place="cuda")
-def array_to_lod_tensor_on_cuda(b: Binder) -> None:
-    """The rows of each step to their places."""
-    _from_array(b, _put_on_cuda, moves.fill)

@@ -7,7 +7,10 @@ from typing import Any
 import numpy as np
 
 from fluidnb.op import Binder, Context, kernel, op
-from fluidnb_kernels.beam import on_cuda
+from fluidnb_kernels.beam.search import CUDA
+from fluidnb_kernels.cuda import ctype
+from fluidnb_kernels.cuda.cast import of_dtype
+from fluidnb_kernels.cuda.grid import each
 from fluidnb_kernels.rules import same_shape, whole_numbers
 
 Array = Any
@@ -66,4 +69,10 @@ def gather_tree(b: Binder) -> None:
     b(follow, b["Ids"], b["Parents"], b["Out"])
 
 
-kernel("gather_tree", place="cuda", dtypes=("int32", "int64"))(on_cuda.gather_tree)
+@kernel("gather_tree", place="cuda", dtypes=("int32", "int64"))
+def gather_tree_on_cuda(b: Binder) -> None:
+    """Emit whole sentences."""
+    ids, (steps, batch, beams) = b["Ids"], b["Ids"].shape
+    sizes = np.int64(steps), np.int64(beams)
+    parents = of_dtype(b, b["Parents"], ids.dtype)
+    each(b, CUDA, f"gather_tree<{ctype(ids.dtype)}>", batch * beams if steps else 0, ids, parents, b["Out"], *sizes)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from fluidnb.op import Binder, Context, kernel, op, same
-from fluidnb_kernels.compare.on_cuda import holds, opposite
+from fluidnb_kernels.compare.compare import holds, opposite
 from fluidnb_kernels.cuda import CTYPES
 from fluidnb_kernels.elementwise.broadcast import joined, operands
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from fluidnb.op import Binder, default_grad, grad_op, op
-from fluidnb_kernels.conv.emit import convolve, filter_gradient, image_gradient
+from fluidnb.op import Binder, default_grad, grad_op, kernel, op
+from fluidnb_kernels.conv.products import products
 from fluidnb_kernels.conv.rules import conv_attrs, conv_axes, conv_infer, layout_of
 from fluidnb_kernels.conv.second import second_maker
-from fluidnb_kernels.sliding import channel_first
+from fluidnb_kernels.emit import FLOATS
 
 #: type -> (axes of the image, default layout, what is special)
 ROWS = {
@@ -33,6 +33,7 @@ _DOC = """Output[n, f, …] = sum of Input · Filter[f] over the channels and el
 def _define(type: str, rank: int, layout: str, special: str) -> None:
     sizes = ", ".join("dhw"[-rank:])
 
+    @kernel(type, place="cuda", dtypes=FLOATS)
     @op(
         type,
         inputs={
@@ -48,20 +49,24 @@ def _define(type: str, rank: int, layout: str, special: str) -> None:
         ),
     )
     def conv(b: Binder) -> None:
-        x, w, layout = b["Input"], b["Filter"], layout_of(b)
-        x, out = channel_first(x, layout), channel_first(b["Output"], layout)
-        convolve(b, x, w, out, conv_axes(b, x.shape[2:], w.shape[2:]), b.attr("groups", 1) or 1)
+        on, w, layout = products(b), b["Filter"], layout_of(b)
+        x, out = on.read(b, b["Input"], layout), on.write(b, b["Output"], layout)
+        on.convolve(b, x, w, out, conv_axes(b, x.shape[2:], w.shape[2:]), b.attr("groups", 1) or 1)
+        on.written(b, b["Output"], out)
 
+    @kernel(type + "_grad", place="cuda", dtypes=FLOATS)
     @grad_op(type + "_grad", grad=second_maker(type))
     def conv_grad(b: Binder) -> None:
         """dInput = dOutput spread over the windows by Filter; dFilter = dOutput · Input summed over all windows."""
-        w, layout, groups = b["Filter"], layout_of(b), b.attr("groups", 1) or 1
-        x, g = channel_first(b["Input"], layout), channel_first(b["Output@GRAD"], layout)
+        on, w, layout, groups = products(b), b["Filter"], layout_of(b), b.attr("groups", 1) or 1
+        x, g = on.read(b, b["Input"], layout), on.read(b, b["Output@GRAD"], layout)
         axes = conv_axes(b, x.shape[2:], w.shape[2:])
         if b.wants("Filter@GRAD"):
-            filter_gradient(b, x, g, b["Filter@GRAD"], axes, groups)
+            on.filter_gradient(b, x, g, b["Filter@GRAD"], axes, groups)
         if b.wants("Input@GRAD"):
-            image_gradient(b, g, w, channel_first(b["Input@GRAD"], layout), axes, groups)
+            dx = on.write(b, b["Input@GRAD"], layout)
+            on.image_gradient(b, g, w, dx, axes, groups)
+            on.written(b, b["Input@GRAD"], dx)
 
 
 for _type, (_rank, _layout, _special) in ROWS.items():

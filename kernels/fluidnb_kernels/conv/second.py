@@ -6,53 +6,23 @@ already, of a gradient that arrives and one of the operands.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
-
-from fluidnb.op import Binder, aliases, grad_op, second_grad
+from fluidnb.op import Binder, aliases, grad_op, kernel, second_grad
 from fluidnb.op.grad import GradMaker
-from fluidnb_kernels.conv.emit import convolve, filter_gradient, image_gradient
+from fluidnb_kernels import verbs
+from fluidnb_kernels.conv.products import Product, products
 from fluidnb_kernels.conv.rules import conv_axes, layout_of, transposed_axes
-from fluidnb_kernels.emit import zeros
-from fluidnb_kernels.sliding import Axis, channel_first
+from fluidnb_kernels.emit import FLOATS
 
 Array = Any
-#: ``product(b, one, other, out, axes, groups)`` emits one of the three products of a convolution.
-Product = Callable[[Binder, Array, Array, Array, Sequence[Axis], int], None]
 
 #: type -> whether it is a transposed convolution
 ROWS = {
     "conv2d": False, "depthwise_conv2d": False, "conv3d": False,
     "conv2d_transpose": True, "depthwise_conv2d_transpose": True, "conv3d_transpose": True,
 }  # fmt: skip
-
-
-@dataclass(frozen=True, slots=True)
-class Products:
-    """The products of a convolution on one kind of place, and how images get there.
-
-    Args:
-        convolve: images with a filter.
-        image_gradient: a gradient with a filter.
-        filter_gradient: images with a gradient.
-        read: gives images as [n, c, …].
-        write: gives what is written for images as [n, c, …].
-        written: brings that back.
-        add: adds one array to another of its shape.
-        zeros: writes 0.
-    """
-
-    convolve: Product
-    image_gradient: Product
-    filter_gradient: Product
-    read: Callable[[Binder, Array, str], Array]
-    write: Callable[[Binder, Array, str], Array]
-    written: Callable[[Binder, Array, Array], None]
-    add: Callable[[Binder, Array, Array], None]
-    zeros: Callable[[Binder, Array], None]
 
 
 def second_maker(type: str) -> GradMaker:
@@ -63,12 +33,13 @@ def second_maker(type: str) -> GradMaker:
     return second_grad(type + "_grad_grad", reads, arriving, gives)
 
 
-def second_gradient(b: Binder, on: Products, transposed: bool) -> None:
+def _second_gradient(b: Binder, transposed: bool) -> None:
     """Emit the gradients of a convolution's gradient.
 
     Args:
         transposed: whether it is a transposed convolution.
     """
+    on = products(b)
     layout, groups = layout_of(b), b.attr("groups", 1) or 1
     x, g = on.read(b, b["Input"], layout), on.read(b, b["grad_out"], layout)
     w, ddw = b["Filter"], b["grad_filter@GRAD"]
@@ -81,7 +52,7 @@ def second_gradient(b: Binder, on: Products, transposed: bool) -> None:
     def total(product: Product, pairs: Sequence[tuple[Array | None, Array | None]], out: Array) -> None:
         given = [pair for pair in pairs if pair[0] is not None and pair[1] is not None]
         if not given:
-            on.zeros(b, out)
+            verbs.fill(b, out)
         for i, (one, other) in enumerate(given):
             target = b.like(out) if i else out
             product(b, one, other, target, axes, groups)
@@ -100,23 +71,14 @@ def second_gradient(b: Binder, on: Products, transposed: bool) -> None:
         total(on.filter_gradient, [(g, ddx) if transposed else (ddx, g)], b["Filter@GRAD"])
 
 
-ON_HOST = Products(
-    convolve, image_gradient, filter_gradient,
-    read=lambda b, x, layout: channel_first(x, layout),
-    write=lambda b, out, layout: channel_first(out, layout),
-    written=lambda b, out, given: None,
-    add=lambda b, out, more: b(np.add, out, more, out=out),
-    zeros=zeros,
-)  # fmt: skip
-
-
 def _define(type: str, transposed: bool) -> None:
     pairs = {"grad_out@GRAD": "grad_out", "Input@GRAD": "Input", "Filter@GRAD": "Filter"}
 
+    @kernel(type + "_grad_grad", place="cuda", dtypes=FLOATS)
     @grad_op(type + "_grad_grad", infer=aliases(pairs), dtype_slot="Input")
     def conv_grad_grad(b: Binder) -> None:
         """d(dOutput) = ddInput with Filter + Input with ddFilter; dInput is of ddFilter, and dFilter of ddInput."""
-        second_gradient(b, ON_HOST, transposed)
+        _second_gradient(b, transposed)
 
 
 for _type, _transposed in ROWS.items():

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from fluidnb.op import Attr, Binder, default_grad, grad_op, op
-from fluidnb_kernels.conv.emit import convolve, filter_gradient, image_gradient
+from fluidnb.op import Attr, Binder, default_grad, grad_op, kernel, op
+from fluidnb_kernels.conv.products import products
 from fluidnb_kernels.conv.rules import conv_attrs, layout_of, transposed_axes, transposed_infer
 from fluidnb_kernels.conv.second import second_maker
-from fluidnb_kernels.sliding import channel_first
+from fluidnb_kernels.emit import FLOATS
 
 #: type -> (axes of the image, default layout)
 ROWS = {
@@ -35,6 +35,7 @@ def _define(type: str, rank: int, layout: str) -> None:
     sizes = ", ".join("dhw"[-rank:])
     image, window = (1, 1) + (2,) * rank, (1, 1) + (3,) * rank
 
+    @kernel(type, place="cuda", dtypes=FLOATS)
     @op(
         type,
         inputs={
@@ -53,20 +54,24 @@ def _define(type: str, rank: int, layout: str) -> None:
         doc=_DOC.format(type=type, image=image, filter=window, shape=(1, 1) + (4,) * rank, sum=6**rank),
     )
     def transposed(b: Binder) -> None:
-        w, layout = b["Filter"], layout_of(b)
-        x, out = channel_first(b["Input"], layout), channel_first(b["Output"], layout)
-        image_gradient(b, x, w, out, transposed_axes(b, x.shape[2:], w.shape[2:]), b.attr("groups", 1) or 1)
+        on, w, layout = products(b), b["Filter"], layout_of(b)
+        x, out = on.read(b, b["Input"], layout), on.write(b, b["Output"], layout)
+        on.image_gradient(b, x, w, out, transposed_axes(b, x.shape[2:], w.shape[2:]), b.attr("groups", 1) or 1)
+        on.written(b, b["Output"], out)
 
+    @kernel(type + "_grad", place="cuda", dtypes=FLOATS)
     @grad_op(type + "_grad", grad=second_maker(type))
     def transposed_grad(b: Binder) -> None:
         """dInput = the convolution of dOutput with Filter; dFilter = Input · dOutput summed over all windows."""
-        w, layout, groups = b["Filter"], layout_of(b), b.attr("groups", 1) or 1
-        x, g = channel_first(b["Input"], layout), channel_first(b["Output@GRAD"], layout)
+        on, w, layout, groups = products(b), b["Filter"], layout_of(b), b.attr("groups", 1) or 1
+        x, g = on.read(b, b["Input"], layout), on.read(b, b["Output@GRAD"], layout)
         axes = transposed_axes(b, x.shape[2:], w.shape[2:])
         if b.wants("Filter@GRAD"):
-            filter_gradient(b, g, x, b["Filter@GRAD"], axes, groups)
+            on.filter_gradient(b, g, x, b["Filter@GRAD"], axes, groups)
         if b.wants("Input@GRAD"):
-            convolve(b, g, w, channel_first(b["Input@GRAD"], layout), axes, groups)
+            dx = on.write(b, b["Input@GRAD"], layout)
+            on.convolve(b, g, w, dx, axes, groups)
+            on.written(b, b["Input@GRAD"], dx)
 
 
 for _type, (_rank, _layout) in ROWS.items():

@@ -12,8 +12,7 @@ from fluidnb.op import Attr, Binder, Context, default_grad, grad_op, kernel, op
 from fluidnb_kernels.cuda import CTYPES, Source, ctype
 from fluidnb_kernels.cuda.rows import by_rows
 from fluidnb_kernels.cuda.wide import wide_dtype, writing_as, written_as
-from fluidnb_kernels.detection.regions import ATTRS, REGIONS, check_regions, counts_of, images_of
-from fluidnb_kernels.detection.regions_on_cuda import boxes, owners
+from fluidnb_kernels.detection.regions import ATTRS, REGIONS, boxes, check_regions, counts_of, images_of, owners
 from fluidnb_kernels.emit import FLOATS
 from fluidnb_kernels.tensor.moves import fill
 

@@ -10,8 +10,7 @@ import numpy as np
 
 from fluidnb.op import Attr, Binder, Context, default_grad, grad_op, kernel, op
 from fluidnb_kernels.cuda.wide import wide_dtype, writing_as, written_as
-from fluidnb_kernels.detection.regions import ATTRS, INPUTS, counts_of, images_of, region_infer
-from fluidnb_kernels.detection.regions_on_cuda import boxes, launch, owners
+from fluidnb_kernels.detection.regions import ATTRS, INPUTS, boxes, counts_of, images_of, launch, owners, region_infer
 from fluidnb_kernels.emit import FLOATS
 from fluidnb_kernels.tensor.moves import fill
 

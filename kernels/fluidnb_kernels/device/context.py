@@ -14,11 +14,11 @@ import numpy as np
 from fluidnb.errors import OpValueError
 from fluidnb.memory import Block, flags, pool
 from fluidnb.values import CUDAPlace, DeviceContext, SelectedRows, dtypes
-from fluidnb_kernels.array.on_cuda import add_to
+from fluidnb_kernels.array.elements import add_to
 from fluidnb_kernels.cuda import backend
 from fluidnb_kernels.device import allocator, graph
 from fluidnb_kernels.device.lane import Lane
-from fluidnb_kernels.rows.on_cuda import add_on_device
+from fluidnb_kernels.rows.device_rows import add_on_device
 
 #: An address that no machine uses, aligned as memory of a pool is.
 _NOWHERE = 1 << 60

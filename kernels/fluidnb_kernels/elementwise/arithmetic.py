@@ -12,9 +12,9 @@ from fluidnb.op import Binder, default_grad, grad_op, kernel, op, second_grad
 from fluidnb_kernels.cuda.cast import of_dtype
 from fluidnb_kernels.cuda.wide import wide_dtype
 from fluidnb_kernels.elementwise.broadcast import AXIS, Shape, broadcast, joined, operands, summed
-from fluidnb_kernels.elementwise.on_cuda import CUDA, NUMBERS, binary, slopes
+from fluidnb_kernels.elementwise.launch import CUDA, NUMBERS, binary, slopes
 from fluidnb_kernels.emit import FLOATS
-from fluidnb_kernels.rows.on_cuda import on_rows_on_cuda, scale_values
+from fluidnb_kernels.rows.device_rows import on_rows_on_cuda, scale_values
 from fluidnb_kernels.rows.values import as_x, dtype_of, on_rows, or_rows
 
 Array = Any

@@ -9,7 +9,7 @@ import numpy as np
 from fluidnb.errors import OpValueError
 from fluidnb.op import Binder, aliases, grad_op, kernel
 from fluidnb_kernels.elementwise.broadcast import Shape, aligned, joined, operands, summed
-from fluidnb_kernels.elementwise.on_cuda import CUDA, binary, slopes
+from fluidnb_kernels.elementwise.launch import CUDA, binary, slopes
 from fluidnb_kernels.emit import FLOATS, made, zeros
 from fluidnb_kernels.formulas import formulas
 from fluidnb_kernels.tensor import moves

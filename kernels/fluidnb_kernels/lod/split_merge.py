@@ -2,22 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Collection
 from typing import Any
 
 import numpy as np
 
-from fluidnb.op import EMPTY, GRAD, Attr, Binder, Context, OpDef, OpDesc, grad_names, op
+from fluidnb.op import EMPTY, GRAD, Attr, Binder, Context, OpDef, OpDesc, grad_names, kernel, op, product
 from fluidnb.op.grad import grad_desc
 from fluidnb.values.copies import on_host
+from fluidnb_kernels import verbs
+from fluidnb_kernels.compare.compare import CUDA
+from fluidnb_kernels.cuda import vector
+from fluidnb_kernels.cuda.grid import each
 from fluidnb_kernels.lod.cut import Offsets, cut, level_of, sequences, stacked
 from fluidnb_kernels.rules import agree
-from fluidnb_kernels.sequences import emit_put, emit_rows
+from fluidnb_kernels.sequence import maps
+from fluidnb_kernels.tensor import picks
 
 Array = Any
-#: ``move(b, x, rows, out)``: rows by constant numbers; ``move(b, x, mask, wanted, out)``: those that a mask marks.
-ByNumbers = Callable[[Binder, Array, Array, Array], None]
-ByMask = Callable[[Binder, Array, Array, bool, Array], None]
 
 _LEVEL = {"level": Attr("int", 0, "the level whose sequences the mask tells apart", ge=0)}
 
@@ -85,21 +87,28 @@ def put_marked(x: Array, mask: Array, wanted: bool, out: Array) -> None:
     out[mask.reshape(-1) == wanted] = x
 
 
-def split(b: Binder, by_numbers: ByNumbers, by_mask: ByMask) -> None:
-    """Emit what split_lod_tensor does."""
-    x, mask, lod = b["X"], b["Mask"], level_of(b, b.lod("X"))
-    _check_length(b, lod, len(x), "X")
-    marks = on_host(mask).reshape(-1)
-    for slot, wanted in (("OutTrue", True), ("OutFalse", False)):
-        if not b.wants(slot):
-            continue
-        marked = marks == wanted
-        if lod:
-            levels, rows = cut(lod, np.flatnonzero(marked).tolist())
-            by_numbers(b, x, rows, b.set(slot, (len(rows), *x.shape[1:]), x.dtype, levels))
-        else:
-            out = b.set(slot, (int(np.count_nonzero(marked)), *x.shape[1:]), x.dtype)
-            by_mask(b, x, mask, wanted, out)
+def _places(b: Binder, mask: Array, wanted: bool, count: int) -> Array:
+    """The rows that a mask marks, ``count`` of them; the mask alone says which, since the guard sees only how many."""
+    if not wanted:
+        opposite = b.tmp(mask.shape, bool)
+        width = vector(mask, opposite)
+        each(b, CUDA, f"logical_not<{width}>", mask.size, mask, opposite, per_thread=width)
+        mask = opposite
+    return picks.places(b, mask, count)
+
+
+def _take_marked(b: Binder, x: Array, mask: Array, wanted: bool, out: Array) -> None:
+    """Emit the rows that a mask marks."""
+    if not verbs.on_cuda(b):
+        return b(take_marked, x, mask, wanted, out)
+    return picks.take(b, x, _places(b, mask, wanted, len(out)), out, (1, len(x), product(x.shape[1:])))
+
+
+def _put_marked(b: Binder, x: Array, mask: Array, wanted: bool, out: Array) -> None:
+    """Emit rows to where a mask has marks."""
+    if not verbs.on_cuda(b):
+        return b(put_marked, x, mask, wanted, out)
+    return maps.place(b, x, _places(b, mask, wanted, len(x)), out)
 
 
 def _split_infer(c: Context) -> None:
@@ -117,6 +126,7 @@ def _split_grad(desc: OpDesc, definition: OpDef, no_grad: Collection[str]) -> li
     return [] if target == EMPTY else [grad_desc("merge_lod_tensor", desc, ins, {"Out": [target]})]
 
 
+@kernel("split_lod_tensor", place="cuda")
 @op(
     "split_lod_tensor",
     inputs={"X": "rows, or sequences", "Mask: bool[N] | bool[N, 1]": "one for each row or sequence"},
@@ -140,7 +150,19 @@ def split_lod_tensor(b: Binder) -> None:
 
     Source: Fluid's split_lod_tensor_op.
     """
-    split(b, emit_rows, lambda b, *args: b(take_marked, *args))
+    x, mask, lod = b["X"], b["Mask"], level_of(b, b.lod("X"))
+    _check_length(b, lod, len(x), "X")
+    marks = on_host(mask).reshape(-1)
+    for slot, wanted in (("OutTrue", True), ("OutFalse", False)):
+        if not b.wants(slot):
+            continue
+        marked = marks == wanted
+        if lod:
+            levels, rows = cut(lod, np.flatnonzero(marked).tolist())
+            verbs.gather(b, x, rows, b.set(slot, (len(rows), *x.shape[1:]), x.dtype, levels))
+        else:
+            out = b.set(slot, (int(np.count_nonzero(marked)), *x.shape[1:]), x.dtype)
+            _take_marked(b, x, mask, wanted, out)
 
 
 def _merge_infer(c: Context) -> None:
@@ -188,13 +210,8 @@ def _sides(b: Binder) -> tuple[list[Array], list[Offsets]]:
     return values, lods
 
 
-def merge(b: Binder, by_numbers: ByNumbers, by_mask: ByMask) -> None:
-    """Emit what merge_lod_tensor does.
-
-    Args:
-        by_numbers: puts the rows of sequences into places.
-        by_mask: puts rows where marks are.
-    """
+def _merge(b: Binder) -> None:
+    """Emit what merge_lod_tensor does."""
     mask = b["Mask"]
     values, lods = _sides(b)
     true, false = values
@@ -216,16 +233,12 @@ def merge(b: Binder, by_numbers: ByNumbers, by_mask: ByMask) -> None:
     if not lods[0]:
         out = b.set("Out", shape, true.dtype, above)
         for value, wanted in ((true, True), (false, False)):
-            by_mask(b, value, mask, wanted, out)
+            _put_marked(b, value, mask, wanted, out)
         return
     levels, rows = cut(stacked(*lods), np.argsort(picks[0] + picks[1]).tolist())
     out = b.set("Out", shape, true.dtype, (*above, *levels))
     for value, places in ((true, rows < len(true)), (false, rows >= len(true))):
-        by_numbers(b, value, np.flatnonzero(places), out)
-
-
-def _merge(b: Binder) -> None:
-    merge(b, emit_put, lambda b, *args: b(put_marked, *args))
+        verbs.scatter(b, value, np.flatnonzero(places), out)
 
 
 for _type, _doc in (
@@ -258,3 +271,4 @@ for _type, _doc in (
     Source: Fluid's {_type}_op.
     """,
     )(_merge)
+    kernel(_type, place="cuda")(_merge)

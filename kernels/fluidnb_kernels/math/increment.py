@@ -7,7 +7,7 @@ from collections.abc import Collection
 import numpy as np
 
 from fluidnb.op import Attr, Binder, Context, OpDef, OpDesc, kernel, op
-from fluidnb_kernels.elementwise.on_cuda import NUMBERS
+from fluidnb_kernels.elementwise.launch import NUMBERS
 from fluidnb_kernels.math.plain import scaled
 
 

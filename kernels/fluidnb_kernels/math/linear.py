@@ -13,7 +13,7 @@ from fluidnb_kernels.cuda.cast import of_dtype
 from fluidnb_kernels.cuda.grid import each
 from fluidnb_kernels.cuda.lines import split
 from fluidnb_kernels.cuda.wide import wide_dtype, writing_as, written_as
-from fluidnb_kernels.elementwise import on_cuda as elementwise
+from fluidnb_kernels.elementwise import launch as elementwise
 from fluidnb_kernels.elementwise.broadcast import aligned, summed
 from fluidnb_kernels.emit import FLOATS, made
 from fluidnb_kernels.math import products

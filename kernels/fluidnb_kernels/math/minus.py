@@ -7,7 +7,7 @@ from collections.abc import Collection
 import numpy as np
 
 from fluidnb.op import EMPTY, GRAD, Binder, Context, OpDef, OpDesc, grad_names, kernel, op
-from fluidnb_kernels.elementwise.on_cuda import CUDA, NUMBERS, binary
+from fluidnb_kernels.elementwise.launch import CUDA, NUMBERS, binary
 from fluidnb_kernels.math.scale import scale_desc
 from fluidnb_kernels.rules import same_shape
 

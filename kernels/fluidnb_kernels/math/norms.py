@@ -19,7 +19,7 @@ from fluidnb_kernels.cuda.wide import wide_dtype
 from fluidnb_kernels.emit import FLOATS, made
 from fluidnb_kernels.reduce.folds import CUDA as FOLDS
 from fluidnb_kernels.reduce.folds import SIZES, SQUARES
-from fluidnb_kernels.rows.on_cuda import merge_on_device
+from fluidnb_kernels.rows.device_rows import merge_on_device
 from fluidnb_kernels.rows.values import as_x, dtype_of, held, on_rows, or_rows, put_rows, shape_of
 from fluidnb_kernels.rules import one_axis
 from fluidnb_kernels.views import reading

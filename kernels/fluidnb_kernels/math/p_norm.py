@@ -9,7 +9,7 @@ import numpy as np
 
 from fluidnb.op import Attr, Binder, Context, broadcast_dim, default_grad, grad_op, kernel, op
 from fluidnb_kernels.cuda.fold import Fold, fold, spread
-from fluidnb_kernels.elementwise import on_cuda as elementwise
+from fluidnb_kernels.elementwise import launch as elementwise
 from fluidnb_kernels.elementwise.broadcast import aligned, summed
 from fluidnb_kernels.emit import FLOATS, made, zeros
 from fluidnb_kernels.reduce import folds

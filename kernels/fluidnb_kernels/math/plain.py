@@ -13,7 +13,7 @@ from fluidnb_kernels.cuda.cast import of_dtype
 from fluidnb_kernels.cuda.grid import each
 from fluidnb_kernels.cuda.types import vector
 from fluidnb_kernels.cuda.wide import wide_dtype
-from fluidnb_kernels.elementwise.on_cuda import NUMBERS
+from fluidnb_kernels.elementwise.launch import NUMBERS
 from fluidnb_kernels.emit import FLOATS
 
 Array = Any

@@ -8,11 +8,11 @@ import numpy as np
 
 from fluidnb.op import Binder, Context, OpDef, OpDesc, kernel, op
 from fluidnb.values import LoDTensor, LoDTensorArray, SelectedRows
-from fluidnb_kernels.array.on_cuda import add_arrays_on_cuda
-from fluidnb_kernels.elementwise.on_cuda import NUMBERS
+from fluidnb_kernels.array.elements import add_arrays_on_cuda
+from fluidnb_kernels.elementwise.launch import NUMBERS
 from fluidnb_kernels.math.plain import added
 from fluidnb_kernels.math.scale import scaled_gradients
-from fluidnb_kernels.rows.on_cuda import emit_sum_on_cuda
+from fluidnb_kernels.rows.device_rows import emit_sum_on_cuda
 from fluidnb_kernels.rows.sums import emit_sum
 from fluidnb_kernels.rows.values import as_x, dtype_of, or_rows, shape_of
 from fluidnb_kernels.rules import agree, joint

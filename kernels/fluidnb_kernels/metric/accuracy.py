@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from fluidnb.op import Binder, Context, kernel, op
-from fluidnb_kernels.metric.on_cuda import count_right
+from fluidnb_kernels.metric.counts import count_right
 
 Array = Any
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from fluidnb.errors import EnforceNotMet
 from fluidnb.op import Attr, Binder, Context, kernel, op
-from fluidnb_kernels.metric.on_cuda import CLASSES, count_classes
+from fluidnb_kernels.metric.counts import CLASSES, count_classes
 from fluidnb_kernels.rules import agree, whole_numbers
 
 Array = Any

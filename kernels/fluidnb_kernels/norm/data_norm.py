@@ -14,7 +14,7 @@ from fluidnb_kernels.cuda.lines import TEAM
 from fluidnb_kernels.cuda.rows import by_rows
 from fluidnb_kernels.cuda.wide import wide_dtype
 from fluidnb_kernels.emit import FLOATS
-from fluidnb_kernels.norm.on_cuda import room, settle, vector
+from fluidnb_kernels.norm.launch import room, settle, vector
 from fluidnb_kernels.rules import agree
 
 Array = Any

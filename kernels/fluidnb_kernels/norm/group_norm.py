@@ -9,7 +9,7 @@ import numpy as np
 from fluidnb.op import Attr, Binder, Context, default_grad, grad_op, kernel, op, product
 from fluidnb_kernels.emit import FLOATS
 from fluidnb_kernels.norm.emit import Axes, emit_affine, emit_inverse, emit_moments, emit_norm_grad
-from fluidnb_kernels.norm.on_cuda import Lines, inverses, vector
+from fluidnb_kernels.norm.launch import Lines, inverses, vector
 from fluidnb_kernels.sliding import CHANNEL_LAST, channel_first, split_shape
 
 Array = Any

@@ -10,7 +10,7 @@ from fluidnb.op import Attr, Binder, kernel, op
 from fluidnb.values import SelectedRows
 from fluidnb_kernels.emit import FLOATS, of_paddle2
 from fluidnb_kernels.optimizer.common import gradient, scalar, updates
-from fluidnb_kernels.optimizer.on_cuda import (
+from fluidnb_kernels.optimizer.launch import (
     advance,
     beta_powers,
     copied,

@@ -7,7 +7,7 @@ import numpy as np
 from fluidnb.op import Attr, Binder, kernel, op
 from fluidnb_kernels.emit import FLOATS, made
 from fluidnb_kernels.optimizer.common import gradient, scalar, updates
-from fluidnb_kernels.optimizer.on_cuda import emit_update, one_number
+from fluidnb_kernels.optimizer.launch import emit_update, one_number
 
 _UPDATES = {"ParamOut": "Param", "MomentOut": "Moment", "InfNormOut": "InfNorm"}
 

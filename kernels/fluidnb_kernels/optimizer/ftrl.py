@@ -10,7 +10,7 @@ from fluidnb.op import Attr, Binder, kernel, op
 from fluidnb.values import SelectedRows
 from fluidnb_kernels.emit import FLOATS, made
 from fluidnb_kernels.optimizer.common import scalar, updates
-from fluidnb_kernels.optimizer.on_cuda import copied, emit_sparse_update, emit_update
+from fluidnb_kernels.optimizer.launch import copied, emit_sparse_update, emit_update
 from fluidnb_kernels.rows.values import held, merged
 
 Array = Any

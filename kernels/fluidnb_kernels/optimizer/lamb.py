@@ -8,8 +8,8 @@ import numpy as np
 
 from fluidnb.op import Attr, Binder, kernel, op
 from fluidnb_kernels.emit import FLOATS, made
-from fluidnb_kernels.optimizer import on_cuda
 from fluidnb_kernels.optimizer.common import gradient, scalar, updates
+from fluidnb_kernels.optimizer.launch import advance, beta_powers
 from fluidnb_kernels.optimizer.trust import emit_lamb
 
 Array = Any
@@ -113,6 +113,6 @@ def _mean(b: Binder, slot: str, value: Array, beta: float) -> None:
 @kernel("lamb", place="cuda", dtypes=FLOATS)
 def lamb_on_cuda(b: Binder) -> None:
     """Two launches, and one of a single thread that advances the powers."""
-    powers, betas = on_cuda.beta_powers(b), (b.attr("beta1"), b.attr("beta2"))
+    powers, betas = beta_powers(b), (b.attr("beta1"), b.attr("beta2"))
     emit_lamb(b, powers, betas, b.attr("epsilon"), b.attr("weight_decay"))
-    on_cuda.advance(b, powers, betas)
+    advance(b, powers, betas)

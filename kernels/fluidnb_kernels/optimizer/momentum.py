@@ -7,7 +7,7 @@ import numpy as np
 from fluidnb.op import Attr, Binder, kernel, op
 from fluidnb_kernels.emit import FLOATS
 from fluidnb_kernels.optimizer.common import gradient, scalar, updates
-from fluidnb_kernels.optimizer.on_cuda import emit_update
+from fluidnb_kernels.optimizer.launch import emit_update
 
 
 @op(

@@ -13,7 +13,7 @@ from fluidnb_kernels.cuda.cast import of_dtype
 from fluidnb_kernels.cuda.grid import THREADS
 from fluidnb_kernels.cuda.wide import wide_dtype, writing_as, written_as
 from fluidnb_kernels.emit import FLOATS
-from fluidnb_kernels.optimizer.on_cuda import gradient, one_number
+from fluidnb_kernels.optimizer.launch import gradient, one_number
 
 Array = Any
 

@@ -6,10 +6,16 @@ from typing import Any
 
 import numpy as np
 
-from fluidnb.op import Attr, Binder, Context, Stream, no_slope, normal, op, uniform
+from fluidnb.op import Attr, Binder, Context, Stream, kernel, no_slope, op, uniform
+from fluidnb_kernels.cuda import ctype
+from fluidnb_kernels.cuda.grid import BLOCKS
+from fluidnb_kernels.emit import FLOATS
+from fluidnb_kernels.random.launch import CUDA, launch, normal_numbers, uniform_numbers
 from fluidnb_kernels.tensor.fill import batch_size_like
 
 Array = Any
+#: Rows, and threads above each other, of a block that chooses classes.
+_SIDE, _ABOVE = 32, 8
 
 _ATTRS = {
     "shape": Attr("ints", doc="sizes; the one that is copied may be -1"),
@@ -21,6 +27,7 @@ _ATTRS = {
 _INPUT = {"Input": "what has the batch size; with a LoD, its number of sequences counts"}
 
 
+@kernel("uniform_random_batch_size_like", place="cuda")
 @op(
     "uniform_random_batch_size_like",
     inputs=_INPUT,
@@ -48,9 +55,10 @@ def uniform_random_batch_size_like(b: Binder) -> None:
 
     Source: Fluid's uniform_random_batch_size_like_op.
     """
-    b(uniform, b.rng, b["Out"], b.attr("min"), b.attr("max"))
+    uniform_numbers(b, b["Out"], b.attr("min"), b.attr("max"))
 
 
+@kernel("gaussian_random_batch_size_like", place="cuda")
 @op(
     "gaussian_random_batch_size_like",
     inputs=_INPUT,
@@ -70,7 +78,7 @@ def gaussian_random_batch_size_like(b: Binder) -> None:
 
     Source: Fluid's gaussian_random_batch_size_like_op.
     """
-    b(normal, b.rng, b["Out"], b.attr("mean"), b.attr("std"))
+    normal_numbers(b, b["Out"], b.attr("mean"), b.attr("std"))
 
 
 def draw(stream: Stream, x: Array, low: float, high: float, out: Array) -> None:
@@ -125,3 +133,13 @@ def sampling_id(b: Binder) -> None:
     Source: Fluid's sampling_id_op.
     """
     b(draw, b.rng, b["X"], b.attr("min"), b.attr("max"), b["Out"])
+
+
+@kernel("sampling_id", place="cuda", dtypes=FLOATS)
+def sampling_id_on_cuda(b: Binder) -> None:
+    x, low, high = b["X"], b.attr("min"), b.attr("max")
+    rows, count = x.shape
+    if rows:
+        blocks, numbers = min(BLOCKS, -(-rows // _SIDE)), (np.float64(high - low), np.float64(low))
+        function = CUDA[f"classes<{ctype(x.dtype)}>"]
+        b(launch, function, b.rng, blocks, (_SIDE, _ABOVE), x, b["Out"], *numbers, np.int64(count), np.int64(rows))

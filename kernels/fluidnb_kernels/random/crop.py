@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
 
-from fluidnb.op import Attr, Binder, Context, op
+from fluidnb.op import Attr, Binder, Context, kernel, op
+from fluidnb_kernels.cuda import Source
+from fluidnb_kernels.cuda.cast import of_dtype
+from fluidnb_kernels.cuda.grid import each
+from fluidnb_kernels.cuda.rows import by_rows
 from fluidnb_kernels.rules import whole_numbers
+from fluidnb_kernels.tensor.moves import WORDS, lay
+from fluidnb_kernels.tensor.picks import word
 from fluidnb_kernels.views import reading, writing, written
 
 Array = Any
@@ -165,3 +172,33 @@ def random_crop(b: Binder) -> None:
         b(cut, instances, seed, startup, parts, after)
     if out is not None:
         written(b, out, parts)
+
+
+def _kernels() -> Iterator[str]:
+    yield from ("begins", "next_seed")
+    yield from (f"parts<{word}>" for size, word in WORDS.items() if size <= 8)
+
+
+CUDA = Source(__file__, "crop.cu", _kernels)
+
+
+@kernel("random_crop", place="cuda")
+def _on_cuda(b: Binder) -> None:
+    x, out, after, rank = b["X"], b["Out"], b["SeedOut"], len(b.attr("shape"))
+    count, whole = math.prod(x.shape[:-rank]), x.shape[-rank:]
+    seed, begun = b["Seed"], None
+    if seed is not None:
+        seed = of_dtype(b, seed, np.dtype(np.int64))
+    elif b.inputs["Seed"] == b.outputs.get("SeedOut"):
+        seed, begun = after, b.keep((1,), bool)
+    start = seed, begun, np.int64(b.attr("startup_seed"))
+    if out is not None and out.size:
+        part = out.shape[-rank:]
+        room, sizes = (b.table(np.array(n, np.int64)) for n in (np.subtract(whole, part), part))
+        steps = b.table(np.array(lay(x).strides[-rank:], np.int64))
+        begin, tall = b.tmp((count,), np.int64), math.prod(part[:-1])
+        each(b, CUDA, "begins", count, *start, room, steps, begin, np.int64(rank), np.int64(math.prod(whole)))
+        numbers = (np.int64(n) for n in (rank - 1, tall, part[-1]))
+        by_rows(b, CUDA, f"parts<{word(x)}>", count * tall, part[-1], x, out, begin, sizes, steps, *numbers)
+    if after is not None:
+        b(CUDA["next_seed"], (1,), (1,), 0, *start, after, np.int64(count * rank + 1))

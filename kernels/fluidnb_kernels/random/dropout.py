@@ -11,7 +11,7 @@ from fluidnb.op import Attr, Binder, Context, Stream, default_grad, grad_op, ker
 from fluidnb_kernels.cuda import Function, Source, address_of, ctype, elements, vector, widths
 from fluidnb_kernels.cuda.grid import BLOCKS, THREADS, each
 from fluidnb_kernels.emit import FLOATS
-from fluidnb_kernels.random.words import words_of
+from fluidnb_kernels.random.launch import words_of
 
 Array = Any
 

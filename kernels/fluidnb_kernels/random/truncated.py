@@ -6,7 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from fluidnb.op import Attr, Binder, Stream, op
+from fluidnb.op import Attr, Binder, Stream, kernel, op
+from fluidnb_kernels.random.launch import host_numbers
 from fluidnb_kernels.tensor.fill import fixed_shape
 
 Array = Any
@@ -38,6 +39,7 @@ def truncated_normal(stream: Stream, out: Array, mean: float, std: float) -> Non
     np.copyto(out, (mean + std * x).reshape(out.shape), casting="unsafe")
 
 
+@kernel("truncated_gaussian_random", place="cuda")
 @op(
     "truncated_gaussian_random",
     outputs={"Out": "normal numbers"},
@@ -62,4 +64,4 @@ def truncated_gaussian_random(b: Binder) -> None:
 
     Source: Fluid's truncated_gaussian_random_op.
     """
-    b(truncated_normal, b.rng, b["Out"], b.attr("mean"), b.attr("std"))
+    host_numbers(b, truncated_normal, b["Out"], b.attr("mean"), b.attr("std"))

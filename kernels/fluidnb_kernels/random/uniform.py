@@ -4,10 +4,15 @@ from __future__ import annotations
 
 from typing import Any
 
-from fluidnb.op import Attr, Binder, normal, op, uniform, values_of
+import numpy as np
+
+from fluidnb.op import Attr, Binder, kernel, op, values_of
+from fluidnb_kernels import verbs
 from fluidnb_kernels.given import SHAPE_SLOTS
+from fluidnb_kernels.random.launch import normal_numbers, uniform_numbers
 from fluidnb_kernels.rows.values import values_of_output
 from fluidnb_kernels.tensor.fill import fixed_shape, fixed_shape_or_rows
+from fluidnb_kernels.tensor.moves import lay, move
 
 _ATTRS = {
     "shape": Attr("longs", [], "sizes"),
@@ -50,6 +55,7 @@ def diagonal_of(b: Binder) -> tuple[int, int]:
     return number, step
 
 
+@kernel("uniform_random", place="cuda")
 @op(
     "uniform_random",
     inputs=SHAPE_SLOTS,
@@ -79,11 +85,17 @@ def uniform_random(b: Binder) -> None:
     Source: Fluid's uniform_random_op.
     """
     out, (number, step) = values_of_output(b), diagonal_of(b)
-    b(uniform, b.rng, out, b.attr("min"), b.attr("max"))
-    if number:
+    uniform_numbers(b, out, b.attr("min"), b.attr("max"))
+    if not number:
+        return
+    if verbs.on_cuda(b):
+        value = b.table(np.array([b.attr("diag_val")]).astype(out.dtype))
+        move(b, out, value, lay(out, (out.size,))[:: out.shape[1] + 1 + step][:number])
+    else:
         b(set_diagonal, out, number, step, b.attr("diag_val"))
 
 
+@kernel("gaussian_random", place="cuda")
 @op(
     "gaussian_random",
     inputs=SHAPE_SLOTS,
@@ -104,4 +116,4 @@ def gaussian_random(b: Binder) -> None:
 
     Source: Fluid's gaussian_random_op.
     """
-    b(normal, b.rng, b["Out"], b.attr("mean"), b.attr("std"))
+    normal_numbers(b, b["Out"], b.attr("mean"), b.attr("std"))

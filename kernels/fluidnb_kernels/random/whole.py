@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from fluidnb.op import Attr, Binder, Context, Stream, op, values_of
+from fluidnb.op import Attr, Binder, Context, Stream, kernel, op, values_of
 from fluidnb.values import dtypes
 from fluidnb_kernels.given import SHAPE_SLOTS
+from fluidnb_kernels.random.launch import host_numbers
 from fluidnb_kernels.tensor.fill import fixed_shape
 
 Array = Any
@@ -25,6 +26,7 @@ def whole(stream: Stream, out: Array, low: int, high: int) -> None:
     out[...] = stream.rewind().integers(low, high, out.shape)
 
 
+@kernel("randint", place="cuda")
 @op(
     "randint",
     inputs=SHAPE_SLOTS,
@@ -52,7 +54,7 @@ def randint(b: Binder) -> None:
 
     Source: Paddle's randint_op.
     """
-    b(whole, b.rng, b["Out"], b.attr("low"), b.attr("high"))
+    host_numbers(b, whole, b["Out"], b.attr("low"), b.attr("high"))
 
 
 def _order_infer(c: Context) -> None:
@@ -73,6 +75,7 @@ def order(stream: Stream, out: Array) -> None:
     out[...] = stream.rewind().permutation(out.size)
 
 
+@kernel("randperm", place="cuda")
 @op(
     "randperm",
     outputs={"Out": "[n]: 0 … n - 1 in random order"},
@@ -94,4 +97,4 @@ def randperm(b: Binder) -> None:
 
     Source: Paddle's randperm_op.
     """
-    b(order, b.rng, b["Out"])
+    host_numbers(b, order, b["Out"])

@@ -8,11 +8,16 @@ from typing import Any
 import numpy as np
 
 from fluidnb.op import Attr, Binder, Context, default_grad, grad_op, kernel, op
+from fluidnb_kernels.cuda import ctype
+from fluidnb_kernels.cuda.cast import of_dtype
+from fluidnb_kernels.cuda.gemm import gemm
+from fluidnb_kernels.cuda.rows import by_rows
+from fluidnb_kernels.cuda.wide import wide_dtype
 from fluidnb_kernels.emit import FLOATS
-from fluidnb_kernels.rnn import gru_cuda
 from fluidnb_kernels.rnn.activations import ACTIVATIONS, BY_NUMBER
 from fluidnb_kernels.rnn.batches import Batches, Blocks
-from fluidnb_kernels.rnn.gru_steps import Gru, backward, backward_views, forward, forward_views, weight_grad
+from fluidnb_kernels.rnn.gru_steps import Gru, backward, backward_views, forward, forward_views, halves, weight_grad
+from fluidnb_kernels.rnn.launch import CUDA, KINDS, Order, bias_grad, gather, over_rows, settle, wide_out
 from fluidnb_kernels.rnn.step_views import StepViews
 from fluidnb_kernels.rules import agree
 from fluidnb_kernels.sequences import offsets_of, one_dtype, require_lod
@@ -287,19 +292,84 @@ def gru_unit_grad(b: Binder) -> None:
 @kernel("gru", place="cuda", dtypes=FLOATS)
 def _on_cuda(b: Binder) -> None:
     slots = "BatchGate", "BatchResetHiddenPrev", "BatchHidden"
-    gru_cuda.emit(b, _network(b), slots, "H0", "Hidden")
+    _emit_on_cuda(b, _network(b), slots, "H0", "Hidden")
 
 
 @kernel("gru_grad", place="cuda", dtypes=FLOATS)
 def _grad_on_cuda(b: Binder) -> None:
-    gru_cuda.emit_back(b, _network(b), (b["BatchGate"], b["BatchResetHiddenPrev"], b["BatchHidden"]), "H0")
+    _emit_back_on_cuda(b, _network(b), (b["BatchGate"], b["BatchResetHiddenPrev"], b["BatchHidden"]), "H0")
 
 
 @kernel("gru_unit", place="cuda", dtypes=FLOATS)
 def _unit_on_cuda(b: Binder) -> None:
-    gru_cuda.emit(b, _unit_network(b), ("Gate", "ResetHiddenPrev", "Hidden"), "HiddenPrev", "")
+    _emit_on_cuda(b, _unit_network(b), ("Gate", "ResetHiddenPrev", "Hidden"), "HiddenPrev", "")
 
 
 @kernel("gru_unit_grad", place="cuda", dtypes=FLOATS)
 def _unit_grad_on_cuda(b: Binder) -> None:
-    gru_cuda.emit_back(b, _unit_network(b), (b["Gate"], b["ResetHiddenPrev"], b["HiddenPrev"]), "HiddenPrev")
+    _emit_back_on_cuda(b, _unit_network(b), (b["Gate"], b["ResetHiddenPrev"], b["HiddenPrev"]), "HiddenPrev")
+
+
+def _emit_on_cuda(b: Binder, net: Gru, slots: tuple[str, str, str], first: str, out: str) -> None:
+    """Emit the run of a GRU.
+
+    Args:
+        slots: those of the packed gates, of reset, and of the packed states.
+        out: that of the states in the order of the input; empty where the packed ones are in it.
+    """
+    x, order, width = b["Input"], Order(b, net.batches), b["Weight"].shape[0]
+    dtype, n = wide_dtype(x.dtype), len(x)
+    to_gates, to_candidate = halves(of_dtype(b, b["Weight"], dtype).reshape(-1))
+    shapes = (n, 3 * width), (n, width), (n, width)
+    gates, reset, states = (wide_out(b, slot, shape, dtype) for slot, shape in zip(slots, shapes, strict=True))
+    gather(b, x, order.rows, gates, bias=b["Bias"])
+    initial = None
+    if b.has(first):
+        initial = b.tmp((net.batches.first, width), dtype)
+        gather(b, b[first], order.firsts, initial)
+    name, w, origin = ctype(dtype), np.int64(width), np.int32(net.origin)
+    for now, before in net.batches:
+        old, z, rows = initial if before is None else states[before], gates[now], now.stop - now.start
+        if old is not None:
+            gemm(b, old, to_gates, z[:, : 2 * width], beta=1.0)
+        by_rows(b, CUDA, f"gru_gates<{name}>", rows, width, z, old, reset[now], KINDS[net.gate], w)
+        if old is not None:
+            gemm(b, reset[now], to_candidate, z[:, 2 * width :], beta=1.0)
+        by_rows(b, CUDA, f"gru_state<{name}>", rows, width, z, old, states[now], KINDS[net.candidate], origin, w)
+    if out and b.wants(out):
+        gather(b, states, order.places, b[out])
+    for slot, given in zip(slots, (gates, reset, states), strict=True):
+        settle(b, slot, given)
+
+
+def _emit_back_on_cuda(b: Binder, net: Gru, values: tuple[Array, Array, Array], first: str) -> None:
+    """Emit the gradients of a GRU."""
+    order, (n, width), dtype = Order(b, net.batches), values[1].shape, wide_dtype(values[1].dtype)
+    to_gates, to_candidate = halves(of_dtype(b, b["Weight"], dtype).reshape(-1))
+    gates, reset = (of_dtype(b, value, dtype) for value in values[:2])
+    old, dstates, dgates = b.tmp((n, width), dtype), b.tmp((n, width), dtype), b.tmp((n, 3 * width), dtype)
+    gather(b, values[2], order.packed_before, old, initial=b[first])
+    gather(b, b["Hidden@GRAD"], order.rows, dstates)
+    dfirst, room = (b.tmp((net.batches.first, width), dtype) for _ in range(2))
+    name, w, origin = ctype(dtype), np.int64(width), np.int32(net.origin)
+    kinds = KINDS[net.gate], KINDS[net.candidate]
+    for now, before, _ in net.batches.backwards():
+        rows, d, begins = now.stop - now.start, dgates[now], np.int32(before is None)
+        dreset, dold = room[:rows], dfirst if before is None else dstates[before]
+        read = gates[now], old[now], dstates[now]
+        by_rows(b, CUDA, f"gru_back<{name}>", rows, width, *read, d, *kinds, origin, w)
+        gemm(b, d[:, 2 * width :], to_candidate, dreset, ty=True)
+        settings = KINDS[net.gate], origin, begins, w
+        by_rows(b, CUDA, f"gru_reset_back<{name}>", rows, width, *read, dreset, d, dold, *settings)
+        gemm(b, d[:, : 2 * width], to_gates, dold, ty=True, beta=1.0)
+    if b.wants("Input@GRAD"):
+        gather(b, dgates, order.places, b["Input@GRAD"])
+    if b.wants("Weight@GRAD"):
+        dweight = wide_out(b, "Weight@GRAD", (), dtype)
+        dto_gates, dto_candidate = halves(dweight.reshape(-1))
+        over_rows(b, old, dgates[:, : 2 * width], dto_gates)
+        over_rows(b, reset, dgates[:, 2 * width :], dto_candidate)
+        settle(b, "Weight@GRAD", dweight)
+    bias_grad(b, dgates, None)
+    if b.wants(first + "@GRAD"):
+        gather(b, dfirst, order.of_firsts, b[first + "@GRAD"])

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from fluidnb.op import Attr, Binder, Context, default_grad, grad_op, kernel, op
 from fluidnb_kernels.emit import FLOATS
-from fluidnb_kernels.rnn import lstm_cuda
 from fluidnb_kernels.rnn.activations import ACTIVATIONS
-from fluidnb_kernels.rnn.lstm_run import emit, emit_back, network
+from fluidnb_kernels.rnn.lstm_run import emit, emit_back, emit_back_on_cuda, emit_on_cuda, network
 from fluidnb_kernels.rules import agree
 from fluidnb_kernels.sequences import one_dtype, require_lod
 
@@ -139,9 +138,9 @@ def lstm_grad(b: Binder) -> None:
 
 @kernel("lstm", place="cuda", dtypes=FLOATS)
 def _on_cuda(b: Binder) -> None:
-    lstm_cuda.emit(b, network(b), "Hidden")
+    emit_on_cuda(b, network(b), "Hidden")
 
 
 @kernel("lstm_grad", place="cuda", dtypes=FLOATS)
 def _grad_on_cuda(b: Binder) -> None:
-    lstm_cuda.emit_back(b, network(b), "Hidden")
+    emit_back_on_cuda(b, network(b), "Hidden")

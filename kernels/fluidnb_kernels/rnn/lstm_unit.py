@@ -11,7 +11,7 @@ from fluidnb_kernels.activation.smooth import logistic
 from fluidnb_kernels.cuda import ctype
 from fluidnb_kernels.cuda.rows import by_rows
 from fluidnb_kernels.emit import FLOATS, made, zeros
-from fluidnb_kernels.rnn.on_cuda import CUDA
+from fluidnb_kernels.rnn.launch import CUDA
 from fluidnb_kernels.rules import agree
 from fluidnb_kernels.sequences import one_dtype
 

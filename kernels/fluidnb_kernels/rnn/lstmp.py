@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from fluidnb.op import Attr, Binder, Context, default_grad, grad_op, kernel, op
 from fluidnb_kernels.emit import FLOATS
-from fluidnb_kernels.rnn import lstm_cuda
 from fluidnb_kernels.rnn.activations import ACTIVATIONS
 from fluidnb_kernels.rnn.lstm import ATTRS, check
-from fluidnb_kernels.rnn.lstm_run import emit, emit_back, network
+from fluidnb_kernels.rnn.lstm_run import emit, emit_back, emit_back_on_cuda, emit_on_cuda, network
 from fluidnb_kernels.rnn.lstm_steps import Lstm
 from fluidnb_kernels.rules import agree
 
@@ -90,9 +89,9 @@ def lstmp_grad(b: Binder) -> None:
 
 @kernel("lstmp", place="cuda", dtypes=FLOATS)
 def _on_cuda(b: Binder) -> None:
-    lstm_cuda.emit(b, _network(b), "Projection")
+    emit_on_cuda(b, _network(b), "Projection")
 
 
 @kernel("lstmp_grad", place="cuda", dtypes=FLOATS)
 def _grad_on_cuda(b: Binder) -> None:
-    lstm_cuda.emit_back(b, _network(b), "Projection")
+    emit_back_on_cuda(b, _network(b), "Projection")

@@ -11,7 +11,7 @@ from fluidnb.values import SelectedRows
 from fluidnb.values.copies import copy_between, on_host
 from fluidnb_kernels.cuda import ctype
 from fluidnb_kernels.cuda.grid import BLOCKS, THREADS
-from fluidnb_kernels.rows.on_cuda import CUDA, merge_on_device
+from fluidnb_kernels.rows.device_rows import CUDA, merge_on_device
 from fluidnb_kernels.rows.values import as_x, dtype_of, fill, held, merged, put_rows, shape_of
 
 Array = Any

@@ -10,7 +10,6 @@ import numpy as np
 from fluidnb.op import Attr, Binder, Context, OpDef, OpDesc, default_grad, grad_names, grad_op, kernel, op
 from fluidnb_kernels import verbs
 from fluidnb_kernels.sequences import as_level, offsets_of, ranges, require_lod
-from fluidnb_kernels.tensor.moves import lay, move
 from fluidnb_kernels.views import reading
 
 Array = Any
@@ -157,7 +156,3 @@ def sequence_reverse(b: Binder) -> None:
     Source: Fluid's sequence_reverse_op.
     """
     verbs.gather(b, b["X"], _mirrored(offsets_of(b)), b["Y"])
-
-
-def _copy(b: Binder, x: Array, out: Array) -> None:
-    move(b, out, x, of=lay(x, out.shape))

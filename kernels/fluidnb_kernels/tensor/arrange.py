@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Collection
+from functools import partial
 from itertools import product
+from operator import itemgetter
 from typing import Any
 
 import numpy as np
@@ -78,7 +80,7 @@ def meshgrid(b: Binder) -> None:
     xs = b.all("X")
     for i, x in enumerate(xs):
         if b.wants("Out", i):
-            verbs.copy(b, b.all("Out")[i], x, of=lambda v, i=i: _column(v, i, len(xs)))
+            verbs.copy(b, b.all("Out")[i], x, of=partial(_column, i=i, rank=len(xs)))
 
 
 @grad_op("meshgrid_grad")
@@ -212,7 +214,7 @@ def unbind(b: Binder) -> None:
     at = (slice(None),) * (b.attr("axis") % x.ndim)
     for i, out in enumerate(b.all("Out")):
         if out is not None:
-            verbs.copy(b, out, x, of=lambda v, i=i: v[(*at, i, ...)])
+            verbs.copy(b, out, x, of=itemgetter((*at, i, ...)))
 
 
 @kernel("meshgrid_grad", place="cuda", dtypes=FLOATS)

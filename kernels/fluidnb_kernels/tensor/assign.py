@@ -8,7 +8,7 @@ import numpy as np
 
 from fluidnb.op import Attr, Binder, Context, OpDef, OpDesc, grad_names, kernel, op
 from fluidnb.values import LoDTensor, LoDTensorArray, dtypes
-from fluidnb_kernels.array.on_cuda import copy_array_on_cuda
+from fluidnb_kernels.array.elements import copy_array_on_cuda
 from fluidnb_kernels.cuda import CTYPES
 from fluidnb_kernels.cuda import cast as casts
 from fluidnb_kernels.tensor.moves import move

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
-import numpy as np
-
 from fluidnb.op import (
     EMPTY,
     Attr,
@@ -21,9 +19,7 @@ from fluidnb.op import (
     values_of,
 )
 from fluidnb_kernels import verbs
-from fluidnb_kernels.emit import zeros
 from fluidnb_kernels.given import integer
-from fluidnb_kernels.tensor.moves import fill, lay, move
 
 
 def _axis(c: Context) -> int:
@@ -125,20 +121,12 @@ def concat_grad(b: Binder) -> None:
             verbs.copy(b, b.all("X@GRAD")[i], b["Out@GRAD"], of=part)
 
 
+@kernel("concat_grad_grad", place="cuda")
 @grad_op("concat_grad_grad", infer=_again_infer, guard=values_of("AxisTensor"), dtype_slot="X")
 def concat_grad_grad(b: Binder) -> None:
     """DDOut = the DDX one after another, in the places of the X that ``given`` names; 0 in those of others."""
-    arrived = dict(zip(b.attr("given", []), b.all("DDX"), strict=True))
-    for i, part in enumerate(_parts(b)):
-        if i in arrived:
-            b(np.copyto, part, arrived[i])
-        else:
-            zeros(b, part)
-
-
-@kernel("concat_grad_grad", place="cuda")
-def _concat_grad_grad_on_cuda(b: Binder) -> None:
-    fill(b, b["DDOut"])
-    parts = _parts(b, lay(b["DDOut"]))
-    for i, arrived in zip(b.attr("given", []), b.all("DDX"), strict=True):
-        move(b, b["DDOut"], arrived, to=parts[i])
+    out, parts, named = b["DDOut"], _parts(b), b.attr("given", [])
+    if len(named) < len(parts):
+        verbs.fill(b, out)
+    for i, x in zip(named, b.all("DDX"), strict=True):
+        verbs.copy(b, out, x, to=parts[i])

@@ -12,7 +12,7 @@ from fluidnb_kernels.cuda import ctype
 from fluidnb_kernels.cuda.rows import by_rows
 from fluidnb_kernels.cuda.wide import wide_dtype
 from fluidnb_kernels.emit import FLOATS
-from fluidnb_kernels.norm.on_cuda import Channels, vector
+from fluidnb_kernels.norm.launch import Channels, vector
 from fluidnb_kernels.sliding import CHANNEL_LAST, channel_first
 from fluidnb_kernels.tensor.moves import fill
 from fluidnb_kernels.vision.launch import CUDA

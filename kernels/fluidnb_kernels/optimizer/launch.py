@@ -15,7 +15,7 @@ from fluidnb_kernels.cuda.cast import of_dtype
 from fluidnb_kernels.cuda.grid import each
 from fluidnb_kernels.cuda.wide import wide_dtype, writing_as, written_as
 from fluidnb_kernels.emit import FLOATS
-from fluidnb_kernels.rows.on_cuda import over_rows
+from fluidnb_kernels.rows.device_rows import over_rows
 from fluidnb_kernels.rows.values import dtype_of, held, places_of
 
 Array = Any

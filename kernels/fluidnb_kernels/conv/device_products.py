@@ -12,17 +12,14 @@ from typing import Any
 
 import numpy as np
 
-from fluidnb.op import Binder, kernel
-from fluidnb_kernels.conv import conv, second, transposed
+from fluidnb.op import Binder
 from fluidnb_kernels.conv.depthwise import convolve_apart, filter_apart, images_apart
-from fluidnb_kernels.conv.rules import conv_axes, layout_of, transposed_axes
 from fluidnb_kernels.conv.windows import depth_of, to_columns, to_images
 from fluidnb_kernels.cuda.cast import of_dtype
 from fluidnb_kernels.cuda.gemm import gemm
 from fluidnb_kernels.cuda.wide import wide_dtype, writing_as, written_as
-from fluidnb_kernels.elementwise.on_cuda import CUDA as ELEMENTWISE
-from fluidnb_kernels.elementwise.on_cuda import binary
-from fluidnb_kernels.emit import FLOATS
+from fluidnb_kernels.elementwise.launch import CUDA as ELEMENTWISE
+from fluidnb_kernels.elementwise.launch import binary
 from fluidnb_kernels.sliding import CHANNEL_LAST, Axis
 from fluidnb_kernels.tensor.moves import fill, lay, move
 
@@ -32,21 +29,21 @@ Array = Any
 COLUMNS = 1 << 28
 
 
-def _reading(b: Binder, x: Array, layout: str) -> Array:
+def reading(b: Binder, x: Array, layout: str) -> Array:
     """Images as [n, c, …]: themselves, or a workspace into which they are brought."""
     if layout not in CHANNEL_LAST:
         return x
-    first = _writing(b, x, layout)
+    first = writing(b, x, layout)
     move(b, first, x, of=np.moveaxis(lay(x), -1, 1))
     return first
 
 
-def _writing(b: Binder, out: Array, layout: str) -> Array:
-    """What is written for images of a layout: themselves, or a workspace [n, c, …] that `_written` brings back."""
+def writing(b: Binder, out: Array, layout: str) -> Array:
+    """What is written for images of a layout: themselves, or a workspace [n, c, …] that `written` brings back."""
     return b.tmp((len(out), out.shape[-1], *out.shape[1:-1]), out.dtype) if layout in CHANNEL_LAST else out
 
 
-def _written(b: Binder, out: Array, given: Array) -> None:
+def written(b: Binder, out: Array, given: Array) -> None:
     if given is not out:
         move(b, out, given, of=np.moveaxis(lay(given), 1, -1))
 
@@ -165,65 +162,6 @@ def _side_by_side(
         yield k, columns, slopes
 
 
-def _define(type: str) -> None:
-    @kernel(type, place="cuda", dtypes=FLOATS)
-    def on_cuda(b: Binder) -> None:
-        w, layout = b["Filter"], layout_of(b)
-        x, out = _reading(b, b["Input"], layout), _writing(b, b["Output"], layout)
-        convolve(b, x, w, out, conv_axes(b, x.shape[2:], w.shape[2:]), b.attr("groups", 1) or 1)
-        _written(b, b["Output"], out)
-
-    @kernel(type + "_grad", place="cuda", dtypes=FLOATS)
-    def grad_on_cuda(b: Binder) -> None:
-        w, layout, groups = b["Filter"], layout_of(b), b.attr("groups", 1) or 1
-        x, g = (_reading(b, b[slot], layout) for slot in ("Input", "Output@GRAD"))
-        axes = conv_axes(b, x.shape[2:], w.shape[2:])
-        if b.wants("Filter@GRAD"):
-            filter_gradient(b, x, g, b["Filter@GRAD"], axes, groups)
-        if b.wants("Input@GRAD"):
-            dx = _writing(b, b["Input@GRAD"], layout)
-            image_gradient(b, g, w, dx, axes, groups)
-            _written(b, b["Input@GRAD"], dx)
-
-
-def _define_transposed(type: str) -> None:
-    @kernel(type, place="cuda", dtypes=FLOATS)
-    def on_cuda(b: Binder) -> None:
-        w, layout = b["Filter"], layout_of(b)
-        x, out = _reading(b, b["Input"], layout), _writing(b, b["Output"], layout)
-        image_gradient(b, x, w, out, transposed_axes(b, x.shape[2:], w.shape[2:]), b.attr("groups", 1) or 1)
-        _written(b, b["Output"], out)
-
-    @kernel(type + "_grad", place="cuda", dtypes=FLOATS)
-    def grad_on_cuda(b: Binder) -> None:
-        w, layout, groups = b["Filter"], layout_of(b), b.attr("groups", 1) or 1
-        x, g = (_reading(b, b[slot], layout) for slot in ("Input", "Output@GRAD"))
-        axes = transposed_axes(b, x.shape[2:], w.shape[2:])
-        if b.wants("Filter@GRAD"):
-            filter_gradient(b, g, x, b["Filter@GRAD"], axes, groups)
-        if b.wants("Input@GRAD"):
-            dx = _writing(b, b["Input@GRAD"], layout)
-            convolve(b, g, w, dx, axes, groups)
-            _written(b, b["Input@GRAD"], dx)
-
-
-def _add(b: Binder, out: Array, more: Array) -> None:
+def add(b: Binder, out: Array, more: Array) -> None:
     shape = tuple(out.shape)
     binary(b, ELEMENTWISE, "f::add", out, more, out, (shape, shape, shape))
-
-
-_PRODUCTS = second.Products(convolve, image_gradient, filter_gradient, _reading, _writing, _written, _add, fill)
-
-
-def _define_second(type: str, is_transposed: bool) -> None:
-    @kernel(type + "_grad_grad", place="cuda", dtypes=FLOATS)
-    def on_cuda(b: Binder) -> None:
-        second.second_gradient(b, _PRODUCTS, is_transposed)
-
-
-for _type in conv.ROWS:
-    _define(_type)
-for _type in transposed.ROWS:
-    _define_transposed(_type)
-for _type, _transposed in second.ROWS.items():
-    _define_second(_type, _transposed)

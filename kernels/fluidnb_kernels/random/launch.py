@@ -1,0 +1,90 @@
+"""Random numbers on a GPU: what a kernel needs to draw those of the host, and numbers that only the host can draw."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+
+from fluidnb.op import Binder, Stream, normal, uniform
+from fluidnb_kernels import verbs
+from fluidnb_kernels.cuda import CTYPES, Source, ctype
+from fluidnb_kernels.cuda.grid import BLOCKS, THREADS
+from fluidnb_kernels.cuda.source import Function
+from fluidnb_kernels.cuda.upload import upload
+from fluidnb_kernels.cuda.wide import wide_dtype
+from fluidnb_kernels.emit import FLOATS
+
+Array = Any
+
+
+def words_of(stream: Stream) -> tuple[np.uint64, ...]:
+    """The numbers of this run as ``philox.cuh`` takes them.
+
+    Args:
+        stream: where they come from.
+
+    Returns:
+        The two words of the key and three of the counter; kernels count in its first word.
+
+    Example:
+        >>> from fluidnb.op import Clock
+        >>> len(words_of(Stream("x", Clock(1))))
+        5
+    """
+    state: Any = stream.rewind().bit_generator.state["state"]
+    return *state["key"], *state["counter"][1:]
+
+
+def launch(function: Function, stream: Stream, grid: int, block: tuple[int, ...], *args: Any) -> None:
+    """Launch a kernel whose first arguments are the numbers of this run.
+
+    Args:
+        stream: where the numbers come from.
+    """
+    function((grid,), block, 0, *words_of(stream), *args)
+
+
+def host_numbers(b: Binder, draw: Callable[..., None], out: Array, *args: Any) -> None:
+    """Emit numbers that the host draws, and a copy to a GPU: each depends on how many were rejected before it.
+
+    Args:
+        draw: ``draw(stream, out, *args)`` fills an array of the host.
+    """
+    if not verbs.on_cuda(b):
+        return b(draw, b.rng, out, *args)
+    numbers = b.memory.alloc_on("cpu", out.shape, out.dtype)
+    b(draw, b.rng, numbers, *args)
+    return b(upload, numbers, out)
+
+
+def _kernels() -> Iterator[str]:
+    for name in ("uniform", "normal", "classes"):
+        yield from (f"{name}<{CTYPES[dtype]}>" for dtype in FLOATS)
+
+
+CUDA = Source(__file__, "random.cu", _kernels)
+
+
+def _draw(b: Binder, name: str, out: Array, per_thread: int, *numbers: float) -> None:
+    """Emit a launch in which a thread makes some numbers at once."""
+    if out.size:
+        blocks = min(BLOCKS, -(-out.size // (per_thread * THREADS)))
+        function = CUDA[f"{name}<{ctype(out.dtype)}>"]
+        b(launch, function, b.rng, blocks, (THREADS,), out, *map(np.float64, numbers), np.int64(out.size))
+
+
+def uniform_numbers(b: Binder, out: Array, low: float, high: float) -> None:
+    """Emit ``out`` = numbers from [low, high)."""
+    if not verbs.on_cuda(b) or out.dtype.name not in FLOATS:
+        return host_numbers(b, uniform, out, low, high)
+    width, start = (float(out.dtype.type(number)) for number in (high - low, low))  # rounded as the host does
+    return _draw(b, "uniform", out, 32 // wide_dtype(out.dtype).itemsize, width, start)
+
+
+def normal_numbers(b: Binder, out: Array, mean: float, deviation: float) -> None:
+    """Emit ``out`` = normal numbers."""
+    if not verbs.on_cuda(b) or out.dtype.name not in FLOATS:
+        return host_numbers(b, normal, out, mean, deviation)
+    return _draw(b, "normal", out, 8, mean, deviation)
