@@ -7,7 +7,7 @@ import pytest
 from fluidnb.op import RuleError
 from fluidnb.testing import OpTest, run_op
 from fluidnb.values import dtypes
-from fluidnb_kernels.conv import emit
+from fluidnb_kernels.conv import host_products
 from tests.ops.cases import Differentiable, family, values
 from tests.ops.images import conv, last, transposed
 
@@ -115,7 +115,7 @@ def test_half_precision_is_summed_in_single_precision(dtype, layout):
 @pytest.mark.parametrize("op", ["conv2d", "conv2d_transpose"])
 def test_columns_may_be_made_in_parts(monkeypatch, op, columns):
     """Parts of a few images, and parts of a few rows of one image."""
-    monkeypatch.setattr(emit, "COLUMNS", columns)
+    monkeypatch.setattr(host_products, "COLUMNS", columns)
     test = OpTest()
     test.op_type = op
     test.inputs = {"Input": G, "Filter": V if op == "conv2d" else values(4, 2, 2, 3)}
