@@ -43,9 +43,10 @@ def writing(b: Binder, out: Array, layout: str) -> Array:
     return b.tmp((len(out), out.shape[-1], *out.shape[1:-1]), out.dtype) if layout in CHANNEL_LAST else out
 
 
-def written(b: Binder, out: Array, given: Array) -> None:
-    if given is not out:
-        move(b, out, given, of=np.moveaxis(lay(given), 1, -1))
+def written(b: Binder, out: Array, view: Array) -> None:
+    """Bring back what `writing` gave, where it is a workspace."""
+    if view is not out:
+        move(b, out, view, of=np.moveaxis(lay(view), 1, -1))
 
 
 def _is_image(axes: Sequence[Axis]) -> bool:
@@ -163,5 +164,6 @@ def _side_by_side(
 
 
 def add(b: Binder, out: Array, more: Array) -> None:
+    """Emit ``out += more``, of the same shape."""
     shape = tuple(out.shape)
     binary(b, ELEMENTWISE, "f::add", out, more, out, (shape, shape, shape))

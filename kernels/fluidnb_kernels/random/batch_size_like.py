@@ -137,6 +137,7 @@ def sampling_id(b: Binder) -> None:
 
 @kernel("sampling_id", place="cuda", dtypes=FLOATS)
 def sampling_id_on_cuda(b: Binder) -> None:
+    """Draws a class for each row, with the numbers of the host."""
     x, low, high = b["X"], b.attr("min"), b.attr("max")
     rows, count = x.shape
     if rows:
