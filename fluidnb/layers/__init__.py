@@ -18,6 +18,17 @@ from fluidnb.layers.click_models import continuous_value_model, data_norm, hash
 from fluidnb.layers.compare import equal, greater_than, less_equal, less_than
 from fluidnb.layers.control_flow import ConditionalBlock, DynamicRNN, IfElse, StaticRNN, Switch, While
 from fluidnb.layers.conv import conv2d, conv2d_transpose, conv3d, conv3d_transpose
+from fluidnb.layers.creation import (
+    assign,
+    cast,
+    create_global_var,
+    create_parameter,
+    create_tensor,
+    fill_constant,
+    fill_constant_batch_size_like,
+    ones,
+    zeros,
+)
 from fluidnb.layers.cross_entropy import sigmoid_cross_entropy_with_logits, softmax_with_cross_entropy
 from fluidnb.layers.distances import (
     bpr_loss,
@@ -203,17 +214,6 @@ from fluidnb.layers.speech import ctc_greedy_decoder, edit_distance, warpctc
 from fluidnb.layers.split_merge import merge_lod_tensor, split_lod_tensor
 from fluidnb.layers.ssd import detection_output, multi_box_head, ssd_loss
 from fluidnb.layers.tagging import chunk_eval, crf_decoding, linear_chain_crf
-from fluidnb.layers.tensor import (
-    assign,
-    cast,
-    create_global_var,
-    create_parameter,
-    create_tensor,
-    fill_constant,
-    fill_constant_batch_size_like,
-    ones,
-    zeros,
-)
 from fluidnb.layers.trees import tree_conv
 from fluidnb.layers.vision import (
     affine_channel,
@@ -273,7 +273,7 @@ __all__ = [
 ]  # fmt: skip
 
 #: Fluid's modules of layers; all layers are in each of them here, as scripts write ``layers.nn.fc`` for ``layers.fc``.
-_MODULES = ("detection", "device", "metric_op", "nn", "ops")
+_MODULES = ("detection", "device", "metric_op", "nn", "ops", "tensor")
 
 if not TYPE_CHECKING:
 

@@ -16,7 +16,7 @@ from fluidnb.arguments import checked
 from fluidnb.errors import OpTypeError, OpValueError
 from fluidnb.initializer import Constant
 from fluidnb.layer_helper import LayerHelper
-from fluidnb.layers import tensor
+from fluidnb.layers import creation as tensor
 from fluidnb.layers.activation import sqrt, square
 from fluidnb.layers.control_flow.switch import Switch
 from fluidnb.layers.elementwise import elementwise_max, elementwise_min

@@ -8,6 +8,7 @@ import numpy as np
 
 from fluidnb.errors import OpTypeError, OpValueError
 from fluidnb.layer_helper import LayerHelper
+from fluidnb.layers.creation import assign, cast
 from fluidnb.layers.cross_entropy import softmax_with_cross_entropy
 from fluidnb.layers.math import scale
 from fluidnb.layers.one_op import check_variable
@@ -16,7 +17,6 @@ from fluidnb.layers.search import one_hot
 from fluidnb.layers.sequence_filters import row_width
 from fluidnb.layers.several import several
 from fluidnb.layers.shape import reshape
-from fluidnb.layers.tensor import assign, cast
 from fluidnb.op import takes
 from fluidnb.program import Variable
 from fluidnb.program import layer_calls as naming

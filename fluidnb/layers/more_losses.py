@@ -5,6 +5,7 @@ from __future__ import annotations
 from fluidnb.errors import OpValueError
 from fluidnb.layers.activation import square
 from fluidnb.layers.compare import equal
+from fluidnb.layers.creation import cast
 from fluidnb.layers.cross_entropy import softmax_with_cross_entropy
 from fluidnb.layers.elementwise import elementwise_add, elementwise_div, elementwise_mul
 from fluidnb.layers.math import matmul, scale
@@ -12,7 +13,6 @@ from fluidnb.layers.one_op import check_variable, one_op
 from fluidnb.layers.parts import expand
 from fluidnb.layers.reduce import reduce_mean, reduce_sum
 from fluidnb.layers.shape import reshape, transpose
-from fluidnb.layers.tensor import cast
 from fluidnb.op import takes
 from fluidnb.program import Variable
 from fluidnb.program import layer_calls as naming

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from fluidnb.layers.creation import assign, fill_constant
 from fluidnb.layers.one_op import one_op
-from fluidnb.layers.tensor import assign, fill_constant
 from fluidnb.program import Variable
 from fluidnb.program import layer_calls as naming
 from fluidnb.values import dtypes

@@ -8,8 +8,8 @@ from typing import Any
 from fluidnb.arguments import Count
 from fluidnb.errors import OpValueError
 from fluidnb.layer_helper import LayerHelper
+from fluidnb.layers.creation import fill_constant
 from fluidnb.layers.one_op import check_variable, one_op
-from fluidnb.layers.tensor import fill_constant
 from fluidnb.op import takes
 from fluidnb.program import Variable
 from fluidnb.program import layer_calls as naming

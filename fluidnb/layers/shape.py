@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from fluidnb.layers.creation import fill_constant
 from fluidnb.layers.one_op import Inputs, check_variable, one_op
 from fluidnb.layers.several import several
-from fluidnb.layers.tensor import fill_constant
 from fluidnb.op import takes
 from fluidnb.program import Variable
 from fluidnb.program import layer_calls as naming

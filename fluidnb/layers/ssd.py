@@ -10,6 +10,7 @@ from fluidnb.errors import OpValueError
 from fluidnb.layers.activation import softmax
 from fluidnb.layers.boxes import box_coder, iou_similarity
 from fluidnb.layers.conv import Sizes, conv2d
+from fluidnb.layers.creation import cast
 from fluidnb.layers.cross_entropy import softmax_with_cross_entropy
 from fluidnb.layers.distances import smooth_l1
 from fluidnb.layers.elementwise import elementwise_div
@@ -20,7 +21,6 @@ from fluidnb.layers.priors import prior_box
 from fluidnb.layers.reduce import reduce_sum
 from fluidnb.layers.several import several
 from fluidnb.layers.shape import concat, flatten, reshape, transpose
-from fluidnb.layers.tensor import cast
 from fluidnb.op import takes
 from fluidnb.program import Variable
 from fluidnb.program import layer_calls as naming

@@ -7,10 +7,10 @@ from typing import Any
 
 from fluidnb.errors import OpValueError
 from fluidnb.layers.activation import sqrt, square
+from fluidnb.layers.creation import assign
 from fluidnb.layers.elementwise import elementwise_div, elementwise_mul
 from fluidnb.layers.reduce import reduce_sum
 from fluidnb.layers.shape import reshape
-from fluidnb.layers.tensor import assign
 from fluidnb.param_attr import ParamAttr, WeightNormParamAttr
 from fluidnb.program import Block, Parameter, Variable, program_guard
 

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import importlib
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from importlib.metadata import entry_points
 from typing import TYPE_CHECKING, Any
 
 from fluidnb.absent import OPERATORS
@@ -15,6 +13,7 @@ from fluidnb.op.attr import Attr
 from fluidnb.op.input_spec import InputSpec
 from fluidnb.op.kernel_type import Kernel, OpKernelType, dtype_names
 from fluidnb.op.rules import Rule, like_forward
+from fluidnb.values import kernel_packages
 from fluidnb.where import warn
 
 if TYPE_CHECKING:
@@ -141,21 +140,7 @@ class _Registry:
     def __init__(self) -> None:
         self.ops: dict[str, OpDef] = {}
         self.version = 0
-        self.loaded = False
         self.preferences: dict[str, dict[str, str]] = {}
-
-    def load(self) -> None:
-        """Import our own kernels by name, then other people's by entry point; at the first look-up, never at import."""
-        if not self.loaded:
-            self.loaded = True  # before the import: a kernel may look up an operator while it is defined
-            try:
-                importlib.import_module("fluidnb_kernels")
-                for point in entry_points(group="fluidnb.kernels"):
-                    if point.value.partition(":")[0] != "fluidnb_kernels":
-                        point.load()
-            except BaseException:
-                self.loaded = False  # the next look-up fails as loudly, instead of finding half of the operators
-                raise
 
 
 registry = _Registry()
@@ -382,7 +367,7 @@ def has_op(type: str) -> bool:
         >>> has_op("relu"), has_op("rleu")
         (True, False)
     """
-    registry.load()
+    kernel_packages.load()
     return type in registry.ops
 
 
@@ -404,7 +389,7 @@ def get_op(type: str) -> OpDef:
     """
     definition = registry.ops.get(type)
     if definition is None:
-        registry.load()
+        kernel_packages.load()
         definition = registry.ops.get(type)
     if definition is None and (why := OPERATORS.get(type.removesuffix("_grad"))) is not None:
         raise NotFound(
@@ -444,7 +429,7 @@ def all_ops() -> Iterator[OpDef]:
         >>> "relu" in [d.type for d in all_ops()]
         True
     """
-    registry.load()
+    kernel_packages.load()
     for name in sorted(registry.ops):
         yield registry.ops[name]
 

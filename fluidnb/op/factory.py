@@ -22,6 +22,7 @@ from fluidnb.op.define import registry
 from fluidnb.op.proto import get_all_op_protos
 from fluidnb.proto.attr_values import encode
 from fluidnb.proto.framework_pb2 import FLOATS, INTS, LONGS, OpDesc, OpProto
+from fluidnb.values import kernel_packages
 from fluidnb.where import capture, warn
 
 
@@ -175,7 +176,7 @@ class OperatorFactory:
     @property
     def op_methods(self) -> dict[str, OpInfo]:
         """Type -> what the factory knows of it; it follows when operators are defined or removed."""
-        registry.load()
+        kernel_packages.load()
         if self._version != registry.version:
             self._methods = {proto.type: create_op_creation_method(proto) for proto in get_all_op_protos()}
             self._version = registry.version

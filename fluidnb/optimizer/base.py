@@ -15,7 +15,7 @@ from fluidnb.clip import BaseGradientClipAttr, append_gradient_clip_ops, error_c
 from fluidnb.errors import FluidError, OpTypeError, OpValueError, near
 from fluidnb.initializer import Constant
 from fluidnb.layer_helper import LayerHelper
-from fluidnb.layers.tensor import create_global_var
+from fluidnb.layers.creation import create_global_var
 from fluidnb.program import (
     Block,
     Operator,

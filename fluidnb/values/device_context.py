@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import importlib
 from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager, nullcontext, suppress
 from time import perf_counter_ns
 from typing import Any
 
@@ -12,6 +11,7 @@ import numpy as np
 
 from fluidnb import memory
 from fluidnb.errors import EnforceNotMet, OpTypeError
+from fluidnb.values import kernel_packages
 from fluidnb.values.copies import copy_between, is_on_device, on_host
 from fluidnb.values.dtypes import np_dtype
 from fluidnb.values.place import CPUPlace, CUDAPinnedPlace, CUDAPlace, Place
@@ -326,16 +326,16 @@ def copy_of(array: Any) -> Any:
 
 
 def _cuda(place: CUDAPlace) -> DeviceContext:
-    """The context of a CUDA device, by name: what runs there lies above."""
-    try:
-        device = importlib.import_module("fluidnb_kernels.device.context")
-    except ImportError:
+    """The context of a CUDA device: the kernel packages, which register it in place of this function, are loaded."""
+    with suppress(ImportError):
+        kernel_packages.load()
+    factory = _factories[CUDAPlace]
+    if factory is _cuda:
         raise EnforceNotMet(
             f"Cannot run operator on place {place}: no CUDA kernels are installed.",
             expected="a place that can be used here: CPUPlace", received=str(place), hint="use fluid.CPUPlace().",
-        ) from None  # fmt: skip
-    made: DeviceContext = device.CUDADeviceContext(place)
-    return made
+        )  # fmt: skip
+    return factory(place)
 
 
 register_place(CPUPlace, DeviceContext)

@@ -31,12 +31,6 @@ def python(code: str) -> str:
     return done.stdout
 
 
-def cpu_seconds(code: str) -> float:
-    """CPU time of some code in a new interpreter that has numpy, the least of five."""
-    watch = f"import time, numpy; start = time.process_time()\n{code}\nprint(time.process_time() - start)"
-    return min(float(python(watch)) for _ in range(5))
-
-
 def test_the_core_trains_without_the_faces() -> None:
     blocked = f"import sys; sys.modules.update(dict.fromkeys({FACES!r}))\n"  # None: importing it fails
     python(blocked + TRAINING)
@@ -49,6 +43,8 @@ def test_nothing_but_numpy_and_protobuf_is_imported() -> None:
     assert {name for name in others if not name.startswith(("_", "sitecustomize"))} <= allowed
 
 
-@pytest.mark.parametrize(("code", "most"), [("import fluidnb", 0.05), ("import fluidnb; fluidnb.Executor", 0.2)])
-def test_import_costs_little_over_numpy(code: str, most: float) -> None:
-    assert cpu_seconds(code) < most
+@pytest.mark.parametrize(("code", "most"), [("import fluidnb", 3), ("import fluidnb; fluidnb.Executor", 140)])
+def test_few_modules_are_imported_before_they_are_needed(code: str, most: int) -> None:
+    """Python takes about a millisecond for each module; tests/benchmarks has the time."""
+    count = f"{code}; import sys; print(sum(name.startswith('fluidnb') for name in sys.modules))"
+    assert int(python(count)) <= most

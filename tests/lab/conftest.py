@@ -9,12 +9,13 @@ import pytest
 from fluidnb.op import registry
 from fluidnb.op.define import OpDef
 from fluidnb.op.kernel_type import Kernel
+from fluidnb.values import kernel_packages
 from fluidnb_kernels.lab import written, written_ops
 
 
 def registered() -> dict[str, tuple[OpDef, list[Kernel]]]:
     """All operators with their kernels."""
-    registry.load()
+    kernel_packages.load()
     return {type: (d, list(d.kernels)) for type, d in registry.ops.items()}
 
 

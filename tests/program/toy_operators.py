@@ -6,8 +6,9 @@ from collections.abc import Iterator
 
 import pytest
 
-from fluidnb.op import Attr, default_grad, op, registry, remove_op, same
+from fluidnb.op import Attr, default_grad, op, remove_op, same
 from fluidnb.program import Program, fresh_programs
+from fluidnb.values import kernel_packages
 
 
 def _nothing(b: object) -> None:
@@ -23,7 +24,7 @@ def _rows(c: object) -> None:
 @pytest.fixture(scope="module", autouse=True)
 def operators() -> Iterator[None]:
     """``t_same``, ``t_product``, ``t_sum``, ``t_source``, ``t_test``, ``t_loop``."""
-    registry.load()
+    kernel_packages.load()
     op("t_same", inputs={"X": "any"}, outputs={"Out": "the same"}, infer=same(), grad=default_grad(),
        attrs={"factor": Attr("float", 1.0)})(_nothing)  # fmt: skip
     op("t_product", inputs={"X": "left", "Y": "right"}, outputs={"Out": "product"}, infer=_rows)(_nothing)

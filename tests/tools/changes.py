@@ -45,8 +45,9 @@ def operators() -> frozenset[str]:
     if not any(path.is_relative_to(ROOT / "kernels") for path in files()):
         return frozenset()
     from fluidnb.op import registry
+    from fluidnb.values import kernel_packages
 
-    registry.load()
+    kernel_packages.load()
     found = set()
     for type, definition in registry.ops.items():
         modules = {definition.module, *(kernel.function.__module__ for kernel in definition.kernels)}

@@ -12,6 +12,7 @@ from fluidnb.layers.beam import beam_search, beam_search_decode
 from fluidnb.layers.compare import less_than
 from fluidnb.layers.control_flow import DynamicRNN, Switch, While
 from fluidnb.layers.control_flow.checks import check_is_variable
+from fluidnb.layers.creation import fill_constant, fill_constant_batch_size_like
 from fluidnb.layers.elementwise import elementwise_add
 from fluidnb.layers.embedding import embedding
 from fluidnb.layers.fc import fc
@@ -22,7 +23,6 @@ from fluidnb.layers.math import increment
 from fluidnb.layers.metric import topk
 from fluidnb.layers.sequence import sequence_expand
 from fluidnb.layers.shape import reshape
-from fluidnb.layers.tensor import fill_constant, fill_constant_batch_size_like
 from fluidnb.program import Variable
 
 __all__ = ["BeamSearchDecoder", "InitState", "StateCell", "TrainingDecoder"]

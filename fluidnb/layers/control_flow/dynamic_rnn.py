@@ -14,9 +14,9 @@ from fluidnb.layers.compare import less_than
 from fluidnb.layers.control_flow.body import BodyGuard, inside
 from fluidnb.layers.control_flow.checks import check_is_variable, check_keeps_shape, check_made_outside, operand
 from fluidnb.layers.control_flow.while_loop import While
+from fluidnb.layers.creation import fill_constant
 from fluidnb.layers.math import increment
 from fluidnb.layers.rank import array_to_lod_tensor, shrink_memory
-from fluidnb.layers.tensor import fill_constant
 from fluidnb.program import Block, Variable, unique_name
 from fluidnb.values.dtypes import VarType, var_type
 

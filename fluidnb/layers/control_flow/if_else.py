@@ -13,10 +13,10 @@ from fluidnb.layers.control_flow import rows
 from fluidnb.layers.control_flow.body import BodyGuard, inside, reads_and_writes
 from fluidnb.layers.control_flow.checks import Condition, check_is_variable, check_made_outside, operand
 from fluidnb.layers.control_flow.conditional import append_branch
+from fluidnb.layers.creation import assign
 from fluidnb.layers.logic import logical_not
 from fluidnb.layers.one_op import check_variable
 from fluidnb.layers.split_merge import merge_lod_tensor
-from fluidnb.layers.tensor import assign
 from fluidnb.program import Block, Variable, unique_name
 from fluidnb.program import layer_calls as naming
 from fluidnb.values.dtypes import dtype_name

@@ -6,9 +6,9 @@ from collections.abc import Iterator
 
 from fluidnb.errors import OpTypeError, OpValueError
 from fluidnb.layers.control_flow.checks import operand
+from fluidnb.layers.creation import cast, fill_constant_batch_size_like
 from fluidnb.layers.elementwise import elementwise_mul
 from fluidnb.layers.shape import unsqueeze
-from fluidnb.layers.tensor import cast, fill_constant_batch_size_like
 from fluidnb.op import get_op, infer_compile
 from fluidnb.program import Block, Parameter, Variable
 from fluidnb.values.dtypes import VarType, dtype_name

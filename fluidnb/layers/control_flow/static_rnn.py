@@ -12,9 +12,9 @@ from fluidnb.initializer.constants import number_attrs
 from fluidnb.layer_helper import LayerHelper
 from fluidnb.layers.control_flow.body import BodyGuard, reads_and_writes, step_scopes
 from fluidnb.layers.control_flow.checks import check_is_variable, check_keeps_shape, check_made_outside, operand
+from fluidnb.layers.creation import assign
 from fluidnb.layers.parts import slice as part_of
 from fluidnb.layers.shape import squeeze
-from fluidnb.layers.tensor import assign
 from fluidnb.program import Block, Program, Variable, program_guard, unique_name
 from fluidnb.program import layer_calls as naming
 

@@ -13,7 +13,7 @@ import numpy as np
 
 from fluidnb.errors import OpValueError
 from fluidnb.memory import Block, flags, pool
-from fluidnb.values import CUDAPlace, DeviceContext, SelectedRows, dtypes
+from fluidnb.values import CUDAPlace, DeviceContext, SelectedRows, dtypes, register_place
 from fluidnb_kernels.array.elements import add_to
 from fluidnb_kernels.cuda import backend
 from fluidnb_kernels.device import allocator, graph
@@ -211,3 +211,6 @@ class CUDADeviceContext(DeviceContext):
     def wait(self) -> None:
         """Return when everything asked of the device is done."""
         self._device.synchronize()
+
+
+register_place(CUDAPlace, CUDADeviceContext)

@@ -15,6 +15,7 @@ from fluidnb.errors import NotFound, near
 from fluidnb.op import OpDef, get_op, kernel, registry
 from fluidnb.op.kernel_type import Kernel
 from fluidnb.testing import OpTest
+from fluidnb.values import kernel_packages
 from fluidnb.viz import lines_html, plain
 from fluidnb_kernels.lab.cases import Case, cases
 from fluidnb_kernels.lab.checks import Slopes, hold_slopes
@@ -125,7 +126,7 @@ class _Before:
     """The registry as it is now."""
 
     def __init__(self) -> None:
-        registry.load()
+        kernel_packages.load()
         self._ops = dict(registry.ops)
         self._kernels = {type: list(d.kernels) for type, d in self._ops.items()}
 

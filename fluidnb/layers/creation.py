@@ -1,10 +1,9 @@
-"""Variables made from nothing or from one another: parameters, constants, casts, copies."""
+"""Layers that create variables: parameters, constants, casts, copies."""
 
 from __future__ import annotations
 
-import importlib
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -243,13 +242,3 @@ def zeros(shape: Sequence[int], dtype: Any, force_cpu: bool = False) -> Variable
         0.0
     """
     return fill_constant(shape, dtype, 0.0, force_cpu)
-
-
-if not TYPE_CHECKING:
-
-    def __getattr__(name: str) -> Any:
-        # Fluid's module of this name has layers that live elsewhere here: layers.tensor.concat.
-        layers = importlib.import_module("fluidnb.layers")
-        if name in vars(layers).get("__all__", ()):
-            return getattr(layers, name)
-        raise AttributeError(f"fluid.layers.tensor has no {name}.")

@@ -1,0 +1,31 @@
+"""Imports the packages that bring kernels: fluidnb's own, then those of other people by entry point.
+
+The only place where this package imports one that stands above it: by name, at the first use, never at import.
+"""
+
+from __future__ import annotations
+
+import importlib
+from importlib.metadata import entry_points
+
+_loaded = False
+
+
+def load() -> None:
+    """Import all kernel packages, once.
+
+    Raises:
+        ImportError: fluidnb's own package is missing or broken.
+    """
+    global _loaded
+    if _loaded:
+        return
+    _loaded = True  # before the import: a kernel may look up an operator while it is defined
+    try:
+        importlib.import_module("fluidnb_kernels")
+        for point in entry_points(group="fluidnb.kernels"):
+            if point.value.partition(":")[0] != "fluidnb_kernels":
+                point.load()
+    except BaseException:
+        _loaded = False  # the next call fails as loudly, instead of finding half of the operators
+        raise
