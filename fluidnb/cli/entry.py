@@ -7,13 +7,14 @@ import sys
 from argparse import ArgumentParser, RawDescriptionHelpFormatter
 from collections.abc import Sequence
 
-from fluidnb.cli import bench, debug, demo, lab, run, show, test, version
+from fluidnb.cli import bench, cost, debug, demo, lab, run, show, test, version
 from fluidnb.cli.command import Command
 from fluidnb.errors import FluidError, near
 
 #: word -> what it does
 COMMANDS: dict[str, Command] = {
     "show": show.COMMAND,
+    "cost": cost.COMMAND,
     "run": run.COMMAND,
     "debug": debug.COMMAND,
     "test": test.COMMAND,

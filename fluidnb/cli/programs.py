@@ -17,25 +17,30 @@ if TYPE_CHECKING:
 
 
 def open_programs(options: Namespace) -> list[ProgramPicture]:
-    """What a command line names, as pictures.
+    """What a command line names, as pictures; see `named_programs`."""
+    from fluidnb.viz import read_program
+
+    return [read_program(program, title) for title, program in named_programs(options).items()]
+
+
+def named_programs(options: Namespace) -> dict[str, Program]:
+    """The programs that a command line names.
 
     Args:
         options: ``what``, and for a script ``program``, ``startup``, ``run`` and ``force``.
 
     Returns:
-        One picture for a saved model; for a script one for each program that has operators.
+        title -> program: one of a saved model; of a script each that has operators.
 
     Raises:
         FluidError: there is no such file, it holds no program, or the script builds none.
     """
-    from fluidnb.viz import read_program
-
     what: Path = options.what
     if what.suffix in (".py", ".ipynb"):
-        return [read_program(program, title) for title, program in _chosen(options).items()]
+        return _chosen(options)
     if options.startup or options.program or options.run:
         raise FluidError(f"{what} is a saved model, which is one program.", hint="only scripts have several.")
-    return [read_program(_saved(_model_file(what)), str(what))]
+    return {str(what): _saved(_model_file(what))}
 
 
 def _model_file(path: Path) -> Path:

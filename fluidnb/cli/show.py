@@ -54,7 +54,7 @@ def run(options: Namespace) -> int:
     if options.svg or options.dot:
         return 0
     for i, picture in enumerate(pictures):
-        _print([[("", "")]] * (i > 0) + _lines(picture, options))
+        print_lines([[("", "")]] * (i > 0) + _lines(picture, options))
     return 0
 
 
@@ -117,7 +117,8 @@ def _write(text: str, file: Path) -> None:
     print(f"{file}: {len(text) / 1024:.1f} KB")
 
 
-def _print(lines: list[Line]) -> None:
+def print_lines(lines: list[Line]) -> None:
+    """Print styled lines, with colours on a terminal."""
     from fluidnb.viz import ansi, plain
 
     print(ansi(lines, _width()) if _width() else plain(lines))

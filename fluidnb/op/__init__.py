@@ -6,6 +6,7 @@ from fluidnb.op.check import SlotError, check_desc, check_loaded
 from fluidnb.op.compile_context import CompileContext, Spec, infer_compile
 from fluidnb.op.context import EMPTY, GRAD, Context, RuleError
 from fluidnb.op.control import Backward, Branch, Control, Loop, sums_of
+from fluidnb.op.cost import Cost, cost_of
 from fluidnb.op.define import (
     OpDef,
     Slot,
@@ -54,6 +55,7 @@ __all__ = [
     "CondOp",
     "Context",
     "Control",
+    "Cost",
     "DynamicRecurrentOp",
     "InputSpec",
     "Kernel",
@@ -77,6 +79,7 @@ __all__ = [
     "broadcast_dim",
     "check_desc",
     "check_loaded",
+    "cost_of",
     "create_op_creation_method",
     "default_grad",
     "get_all_op_protos",

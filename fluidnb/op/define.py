@@ -18,9 +18,12 @@ from fluidnb.where import warn
 
 if TYPE_CHECKING:
     from fluidnb.op.context import Context
+    from fluidnb.op.cost import Cost
     from fluidnb.op.grad import GradMaker
 
 KernelFunction = Callable[[Any], Any]
+#: Multiply-adds of an operator: a formula, or a function of a context; see `fluidnb.op.cost`.
+CostRule = str | Callable[[Any], "int | Cost"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,6 +107,7 @@ class OpDef:
         kernels: its kernels; a later one wins over an earlier one with the same key.
         rows: ``rows(context)`` says while building which outputs are SelectedRows: all (True), those of some slots, or
             none (False or no slot); None for never any.
+        cost: multiply-adds, see `fluidnb.op.cost`; None where it computes nothing, or for a gradient operator.
     """
 
     type: str
@@ -128,6 +132,7 @@ class OpDef:
     module: str = ""
     kernels: list[Kernel] = field(default_factory=list)
     rows: Callable[[Context], bool | Collection[str]] | None = None
+    cost: CostRule | None = None
 
 
 #: Decimal digits that short floating dtypes keep.
@@ -167,6 +172,7 @@ def op(
     dtype_slot: str = "",
     dtypes: Sequence[str] | None = None,
     rows: Callable[[Context], bool | Collection[str]] | None = None,
+    cost: CostRule | None = None,
     replace: bool = False,
     doc: str = "",
 ) -> Callable[[KernelFunction], KernelFunction]:
@@ -193,6 +199,7 @@ def op(
         dtype_slot: see `OpDef`.
         dtypes: dtypes that the kernel takes; None for all.
         rows: see `OpDef`.
+        cost: see `OpDef`.
         replace: whether it may take the place of an operator that is registered already.
         doc: documentation, where the kernel's docstring does not serve (tables of operators).
 
@@ -221,7 +228,7 @@ def op(
             type, _slots(inputs or {}), _slots(outputs or {}), dict(attrs or {}), infer, grad, check, guard, inplace,
             dict(alias or {}), tuple(unset), side_effect, random, host_only, data_shape, control, False, dtype_slot,
             doc or function.__doc__ or "", function.__module__, [Kernel(function, dtypes=dtype_names(dtypes))],
-            rows,
+            rows, cost,
         )  # fmt: skip
         registry.version += 1
         return function

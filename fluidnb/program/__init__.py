@@ -29,6 +29,7 @@ from fluidnb.program.parameter import Parameter
 from fluidnb.program.program import Program
 from fluidnb.program.prune import prune, prune_desc
 from fluidnb.program.prune_block import prune_block
+from fluidnb.program.shapes import infer_shapes
 from fluidnb.program.stale_handles import ReplacedError, ensure_live
 from fluidnb.program.symbol_table import SymbolTable
 from fluidnb.program.unique_name import name_scope
@@ -57,6 +58,7 @@ __all__ = [
     "get_var",
     "grad_var_name",
     "hooks",
+    "infer_shapes",
     "layer",
     "name_scope",
     "naming",

@@ -10,6 +10,7 @@ from fluidnb.errors import OpTypeError
 from fluidnb.op import has_op, kernels_of
 from fluidnb.program import hooks, origin
 from fluidnb.program.stale_handles import gone, op_lives
+from fluidnb.program.sub_blocks import forward_op
 from fluidnb.proto.desc import BlockDesc, OpDesc
 from fluidnb.where import Where, capture
 
@@ -128,6 +129,23 @@ class Operator:
     def fragment(self) -> Any:
         """The key of the cell that made it, or None."""
         return origin.fragment_key(self.origin)
+
+    def forward_op(self) -> Operator | None:
+        """The operator whose gradient this one computes.
+
+        Returns:
+            The operator; None when this is no gradient operator, or when its forward operator is not in the program.
+
+        Example:
+            >>> loss = fluid.layers.mean(fluid.layers.fc(fluid.layers.data("x", [4]), 3))
+            >>> added = fluid.backward.append_backward(loss)
+            >>> [op.forward_op().type for op in loss.block.ops if op.type.endswith("_grad")]
+            ['mean', 'elementwise_add', 'mul']
+        """
+        found = forward_op(self._seen())
+        if found is None or found.block is None:
+            return None
+        return Operator.over(self.block.program.block(found.block.idx), found)
 
     def input(self, name: str) -> list[str]:
         """The names of the variables in an input slot."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import weakref
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, SupportsIndex
 
@@ -13,14 +13,17 @@ from fluidnb.program import hooks, origin
 from fluidnb.program import layer_calls as naming
 from fluidnb.program.block import Block
 from fluidnb.program.constants import OpRole
+from fluidnb.program.operator import Operator
 from fluidnb.program.parameter import Parameter
 from fluidnb.program.printing import proto_text
 from fluidnb.program.pseudo_code import program_lines
+from fluidnb.program.sub_blocks import each_op
 from fluidnb.program.variable import Variable
 from fluidnb.proto.desc import ProgramDesc
 from fluidnb.where import capture
 
 if TYPE_CHECKING:
+    from fluidnb.program.cost import ProgramCost
     from fluidnb.program.snapshot import Snapshot
 
 #: Every program that is alive.
@@ -206,6 +209,46 @@ class Program:
         """The variables of all blocks, one by one."""
         for block in self.blocks:
             yield from list(block.vars.values())
+
+    def each_op(self) -> Iterator[tuple[Block, int, Operator]]:
+        """The operators that a run of the program meets, each followed by those of the blocks that it runs.
+
+        Yields:
+            (block, index in the block, operator).
+
+        Example:
+            >>> x = fluid.layers.data("x", [4])
+            >>> h = fluid.layers.fc(x, 3, act="relu")
+            >>> [(block.idx, index, op.type) for block, index, op in fluid.default_main_program().each_op()]
+            [(0, 0, 'mul'), (0, 1, 'elementwise_add'), (0, 2, 'relu')]
+        """
+        origin.saw_list(self)
+        for home, index, op in each_op(self.desc):
+            block = Block.over(self, home)
+            yield block, index, Operator.over(block, op)
+
+    def cost(self, feed_shapes: Mapping[str, Sequence[int]] | None = None) -> ProgramCost:
+        """Multiply-adds and bytes of each operator, for given feeds.
+
+        Args:
+            feed_shapes: name of a data variable -> its sizes, batch included; a batch of one without.
+
+        Returns:
+            The costs; they print as a table and sum up by operator type, layer and cell.
+
+        Raises:
+            NotFound: the program has no such variable.
+            RuleError: the shapes do not fit an operator.
+
+        Example:
+            >>> x = fluid.layers.data("x", [4])
+            >>> h = fluid.layers.fc(x, 3)
+            >>> fluid.default_main_program().cost({"x": (32, 4)}).multiply_adds
+            480
+        """
+        from fluidnb.program.cost import program_cost
+
+        return program_cost(self, feed_shapes)
 
     def all_parameters(self) -> list[Parameter]:
         """The parameters of the program."""

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
+from fluidnb.op import EMPTY, GRAD, get_op, has_op
 from fluidnb.proto.desc import BlockDesc, OpDesc, ProgramDesc
 from fluidnb.proto.framework_pb2 import AttrType
 
@@ -29,6 +32,64 @@ def own_blocks(op: OpDesc) -> list[int]:
         elif kind == _BLOCKS:
             found += op.attrs[name]
     return found
+
+
+def each_op(desc: ProgramDesc, block: int = 0) -> Iterator[tuple[BlockDesc, int, OpDesc]]:
+    """The operators that a block runs, each followed by those of the blocks that it runs.
+
+    Args:
+        desc: the program.
+        block: index of the outermost block.
+
+    Yields:
+        (block, index in it, operator).
+    """
+    home = desc.blocks[block]
+    for index, op in enumerate(home.ops):
+        yield home, index, op
+        for inner in own_blocks(op):
+            yield from each_op(desc, inner)
+
+
+def forward_op(grad: OpDesc) -> OpDesc | None:
+    """The operator whose gradient an operator computes.
+
+    Args:
+        grad: an operator of a program.
+
+    Returns:
+        The last operator before it with the same operands; None when it is no gradient operator, or when the forward
+        operator is not in the program.
+    """
+    block = grad.block
+    if block is None or block.program is None or not has_op(grad.optype) or not get_op(grad.optype).is_grad:
+        return None
+    type = grad.optype.removesuffix("_grad")
+    found = None
+    for home in block.program.blocks:
+        for op in home.ops:
+            if op is grad and home is block:
+                break
+            if op.optype == type and _is_gradient_of(grad, op):
+                found = op
+    return found
+
+
+def _is_gradient_of(grad: OpDesc, op: OpDesc) -> bool:
+    """Whether the operands of a gradient operator are those of an operator, and their gradients."""
+    met = False
+    for slot, names in (*op.ins.items(), *op.outs.items()):
+        if slot in grad.ins:
+            if grad.ins[slot] != names:
+                return False
+            met = True
+        for given in (grad.ins.get(slot + GRAD), grad.outs.get(slot + GRAD)):
+            for name, base in zip(given or (), names, strict=False):
+                if name != EMPTY and GRAD in name:
+                    if name.partition(GRAD)[0] != base:
+                        return False
+                    met = True
+    return met
 
 
 def inner_blocks(desc: ProgramDesc, op: OpDesc) -> list[int]:

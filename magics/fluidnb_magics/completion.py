@@ -35,6 +35,7 @@ _OPTIONS = {
     "block": ("open", "close", "--program", "--in"),
     "debug": ("on", "off", "prompt", "flow", "--feed", "--fetch", "--startup", "--program"),
     "diff": ("--around", "--program"),
+    "cost": ("--by", "--batch", "--feeds"),
     "nan": ("on", "off", "--feed", "--program"),
     "plan": ("--program",),
     "memory": ("--growth", "--feed", "--fetch", "--top", "--live", "--program"),

@@ -55,7 +55,6 @@ def test_without_a_word_it_lists_them(capsys: pytest.CaptureFixture[str]) -> Non
     assert main([]) == 0
     shown = capsys.readouterr().out
     assert all(f"\n    {word} " in shown for word in COMMANDS)
-    assert list(COMMANDS) == ["show", "run", "debug", "test", "demo", "lab", "bench", "version"]
 
 
 @pytest.mark.parametrize("word", COMMANDS)
@@ -73,7 +72,7 @@ def test_every_word_has_help_that_fits_a_terminal(word: str, capsys: pytest.Capt
     ("words", "said"),
     [
         (["shwo"], 'there is no shwo. Did you mean "show"?'),
-        (["xyzzy"], "there is no xyzzy. There is show, run, debug, test, demo, lab, bench, version."),
+        (["xyzzy"], f"there is no xyzzy. There is {', '.join(COMMANDS)}."),
         (["version", "--long"], "version does not know --long; fluidnb version --help tells what it knows."),
         (["show", "x", "--block", "one"], "argument --block: one is not a number from 0 on"),
     ],

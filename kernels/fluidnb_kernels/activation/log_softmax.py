@@ -52,6 +52,7 @@ def _infer(c: Context) -> None:
     inputs={"X: float[…, classes]": "logits"},
     outputs={"Out": "logarithms of probabilities, of the shape of X"},
     attrs={"axis": Attr("int", -1, "the dimension along which probabilities sum to one")},
+    cost="5 * X",
     infer=_infer,
     grad=default_grad("Out", "Out@GRAD"),
     dtypes=FLOATS,

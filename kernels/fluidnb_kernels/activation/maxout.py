@@ -52,6 +52,7 @@ def _apart(b: Binder) -> tuple[tuple[int, ...], tuple[int, ...], int]:
         "groups": Attr("int", doc="how many channels become one", gt=1),
         "axis": Attr("int", 1, "the dimension that holds the channels"),
     },
+    cost="X",
     infer=_infer,
     grad=default_grad("X", "Out", "Out@GRAD"),
     dtypes=FLOATS,

@@ -23,6 +23,7 @@ Array = Any
     inputs={"X": "any shape", "FactorTensor?": "the power as a variable of one element, instead of the attribute"},
     outputs={"Out": "X to the power of factor"},
     attrs={"factor": Attr("float", 1.0, "the power")},
+    cost="X",
     infer=same(),
     grad=default_grad("X", "FactorTensor", "Out@GRAD", wrt=["X"]),
     inplace=True,

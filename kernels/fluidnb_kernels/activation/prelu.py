@@ -64,6 +64,7 @@ def _slopes(b: Binder) -> Array:
         "data_format": Attr("string", "NCHW", "where the channels are", enum=("NCHW", "NHWC", "AnyLayout")),
         "is_test": Attr("bool", False, "ignored (compatibility)"),
     },
+    cost="X",
     infer=_infer,
     grad=default_grad("X", "Alpha", "Out@GRAD"),
     dtypes=FLOATS,

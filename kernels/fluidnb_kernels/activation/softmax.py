@@ -79,6 +79,7 @@ def _infer(c: Context) -> None:
         "data_format": Attr("string", "AnyLayout", "ignored (compatibility); the axis decides"),
         "is_test": Attr("bool", False, "ignored (compatibility)"),
     },
+    cost="5 * X",
     infer=_infer,
     grad=default_grad("Out", "Out@GRAD"),
 )

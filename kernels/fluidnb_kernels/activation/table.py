@@ -123,6 +123,7 @@ def define(type: str, row: Row) -> None:
         inputs={"X: float": "any shape"},
         outputs={"Out": row.formula},
         attrs=row.attrs,
+        cost="X",
         infer=same(),
         grad=default_grad(*row.needs, "Out@GRAD"),
         inplace=True,

@@ -45,6 +45,7 @@ def _define(type: str, formula: str, ufunc: np.ufunc, result: str) -> None:
         inputs={"X": "first operand", "Y": "second operand, a slice of X from dimension axis on"},
         outputs={"Out": f"bool: {formula}"},
         attrs={"axis": AXIS, "force_cpu": Attr("bool", False, "keep the result on the CPU, as a condition of a loop")},
+        cost="Out",
         infer=_infer,
         doc=_DOC.format(type=type, formula=formula, result=result),
     )

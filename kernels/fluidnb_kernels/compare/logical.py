@@ -36,6 +36,7 @@ def _define(type: str, formula: str, ufunc: np.ufunc, result: str) -> None:
         type,
         inputs={"X: bool": "any shape", "Y: bool": "any shape"},
         outputs={"Out": f"bool: {formula}"},
+        cost="Out",
         infer=_infer,
         inplace=True,
         doc=_DOC.format(type=type, formula=formula, result=result),
@@ -53,7 +54,14 @@ for _type, _row in ROWS.items():
     _define(_type, *_row)
 
 
-@op("logical_not", inputs={"X: bool": "any shape"}, outputs={"Out": "bool: not X"}, infer=same(), inplace=True)
+@op(
+    "logical_not",
+    inputs={"X: bool": "any shape"},
+    outputs={"Out": "bool: not X"},
+    cost="Out",
+    infer=same(),
+    inplace=True,
+)
 def logical_not(b: Binder) -> None:
     """Out = not X, element by element; Out inherits X's LoD.
 

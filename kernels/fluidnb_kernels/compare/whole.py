@@ -75,6 +75,7 @@ def _number(text: str) -> str | None:
         "atol": Attr("string", "1e-8", "the absolute tolerance as text", check=_number),
         "equal_nan": Attr("bool", False, "whether what is not a number is close to its like"),
     },
+    cost="Input",
     infer=_close_infer,
     dtype_slot="Input",
 )
@@ -115,6 +116,7 @@ def equal(x: Array, y: Array, out: Array) -> None:
     "equal_all",
     inputs={"X": "any shape", "Y": "any shape"},
     outputs={"Out": "bool [1]"},
+    cost="X",
     infer=_equal_infer,
 )
 def equal_all(b: Binder) -> None:

@@ -42,6 +42,7 @@ def _define(type: str, rank: int, layout: str, special: str) -> None:
         },
         outputs={"Output": "[n, f, …], in the layout of Input"},
         attrs=conv_attrs(rank, layout),
+        cost="Output * Filter[1:]",
         infer=conv_infer,
         grad=default_grad("Input", "Filter", "Output@GRAD"),
         doc=_DOC.format(

@@ -49,6 +49,7 @@ def _define(type: str, rank: int, layout: str) -> None:
             "output_size": Attr("ints", [], "sizes of Output where several are possible"),
             "output_padding": Attr("ints", [], "how much larger than the smallest Output is along each axis", ge=0),
         },
+        cost="Input * Filter[1:]",
         infer=transposed_infer,
         grad=default_grad("Input", "Filter", "Output@GRAD", wrt=["Input", "Filter"]),
         doc=_DOC.format(type=type, image=image, filter=window, shape=(1, 1) + (4,) * rank, sum=6**rank),

@@ -82,6 +82,7 @@ def _iou_infer(c: Context) -> None:
     inputs={"X: float[n, 4]": "boxes: left, top, right, bottom", "Y: float[m, 4]": "boxes"},
     outputs={"Out": "[n, m]"},
     attrs={"box_normalized": Attr("bool", True, "whether boxes end at right and bottom, or behind the pixel there")},
+    cost="8 * Out",
     infer=_iou_infer,
     dtypes=FLOATS,
 )
@@ -273,6 +274,7 @@ def decode(prior: Array, spread: Array | None, target: Array, more: float, axis:
         "axis": Attr("int", 0, "decoding: 1 where the priors go with the first dimension of TargetBox", enum=(0, 1)),
         "variance": Attr("floats", [], "variances of all priors, instead of PriorBoxVar"),
     },
+    cost="8 * OutputBox",
     infer=_coder_infer,
     dtypes=FLOATS,
 )  # fmt: skip

@@ -153,6 +153,7 @@ def _head(c: Context) -> Head:
         "iou_aware": Attr("bool", False, "whether X starts with a predicted overlap for each anchor"),
         "iou_aware_factor": Attr("float", 0.5, "the power of that overlap in the confidence"),
     },
+    cost="X",
     infer=_infer,
     dtypes=FLOATS,
     dtype_slot="X",

@@ -159,6 +159,7 @@ def _task(b: Binder) -> Task:
         "use_label_smooth": Attr("bool", True, "whether min(1 / class_num, 1 / 40) of a label goes to the others"),
         "scale_x_y": Attr("float", 1.0, "how far a middle may be from its place"),
     },
+    cost="8 * X",
     infer=_infer,
     grad=default_grad("X", "GTBox", "GTLabel", "GTScore", "ObjectnessMask", "GTMatchMask", "Loss@GRAD",
                       wrt=["X", "GTBox", "GTScore"]),

@@ -162,6 +162,7 @@ def _define(name: str, row: Row) -> None:
         inputs={"X": "first operand", "Y": "second operand, a slice of X from dimension axis on"},
         outputs={"Out": row.formula},
         attrs={"axis": AXIS},
+        cost="Out",
         infer=or_rows(broadcast),
         grad=_grad_maker(name, row),
         inplace=True,

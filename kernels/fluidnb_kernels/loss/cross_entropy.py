@@ -138,6 +138,7 @@ def _infer(c: Context) -> None:
         "soft_label": Attr("bool", False, "whether Label holds a probability for each class"),
         "ignore_index": Attr("int", -100, "label of rows whose loss is 0"),
     },
+    cost="Y",
     infer=_infer,
     grad=default_grad("X", "Label", "Y@GRAD", wrt=["X"]),
     dtype_slot="X",

@@ -39,6 +39,7 @@ def _labels(b: Binder, n: int, classes: int) -> tuple[Array, Array]:
         "MatchX~": "the probability of each row's label",
     },
     attrs={"ignore_index": Attr("int", -100, "label of rows whose loss is 0")},
+    cost="Y",
     infer=_infer,
     grad=default_grad("Label", "MatchX", "XShape", "Y@GRAD", wrt=["X"], type="cross_entropy_grad2"),
     dtypes=FLOATS,

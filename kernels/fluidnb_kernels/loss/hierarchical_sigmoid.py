@@ -141,6 +141,7 @@ def walk(x: Array, w: Array, bias: Array | None, ways: tuple[Any, ...], pre: Arr
         "is_sparse": Attr("bool", False, "whether the gradient of W is SelectedRows"),
     },
     check=lambda a: None if a["num_classes"] >= 2 else "num_classes should be at least 2.",
+    cost="PreOut * X[1:] + 3 * PreOut",
     infer=_infer,
     grad=default_grad("X", "W", "Label", "PathTable", "PathCode", "Bias", "PreOut", "Out@GRAD", wrt=["X", "W", "Bias"]),
     dtypes=FLOATS,

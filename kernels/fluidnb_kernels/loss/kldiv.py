@@ -38,6 +38,7 @@ def _divisor(b: Binder, x: Array) -> int:
     attrs={
         "reduction": Attr("string", "mean", "none, sum, mean over elements, or batchmean over rows", enum=REDUCTIONS)
     },
+    cost="4 * X",
     infer=_infer,
     grad=default_grad("X", "Target", "Loss@GRAD", wrt=["X"]),
     dtypes=FLOATS,

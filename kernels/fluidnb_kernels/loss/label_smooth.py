@@ -36,6 +36,7 @@ def _infer(c: Context) -> None:
     },
     outputs={"Out": "the mixtures, of its shape"},
     attrs={"epsilon": Attr("float", 0.0, "the share of the prior distribution")},
+    cost="2 * X",
     infer=_infer,
     grad=default_grad("Out@GRAD", wrt=["X"]),
     inplace=True,

@@ -182,6 +182,7 @@ def _sampler(b: Binder) -> tuple[Any, ...]:
         "is_test": Attr("bool", False, "accepted, without effect"),
     },
     check=lambda a: None if a["num_neg_samples"] > 0 < a["num_total_classes"] else "nce needs classes and samples.",
+    cost="SampleLogits * Input[1:] + 3 * SampleLogits",
     infer=_infer,
     grad=default_grad(
         "Input", "Label", "Weight", "Bias", "SampleWeight", "CustomDistProbs", "CustomDistAlias",

@@ -170,6 +170,7 @@ def gather(logits: Array, samples: Array, chance: Array, true: int, remove: bool
         "num_samples": Attr("int", doc="S, how many classes are drawn", gt=0),
         "seed": Attr("int", 0, "0 for the program's"),
     },
+    cost="2 * SampledLogits",
     infer=_infer,
     grad=default_grad("LogitsDim", "LabelsDim", "Samples", "SampledLogits@GRAD", wrt=["Logits"]),
     random=True,

@@ -126,6 +126,7 @@ def _labels(b: Binder, shape: tuple[int, int, int]) -> tuple[Array, Array]:
         "use_softmax": Attr("bool", True, "Paddle 2: whether Logits are logits; nothing else is done here"),
     },
     check=lambda a: None if a["use_softmax"] else "use_softmax=False is the operator cross_entropy.",
+    cost="6 * Logits",
     infer=_infer,
     grad=default_grad("Softmax", "Label", "Loss@GRAD", wrt=["Logits"]),
     dtypes=FLOATS,

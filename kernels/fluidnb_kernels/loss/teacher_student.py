@@ -77,6 +77,7 @@ def slopes(x: Array, label: Array, grad: Array, low: float, high: float, out: Ar
         "soft_max_up_bound": Attr("float", 15.0, "from here on there is no gradient"),
         "soft_max_lower_bound": Attr("float", -15.0, "below there is no gradient"),
     },
+    cost="6 * X",
     infer=_infer,
     grad=default_grad("X", "Label", "Y@GRAD", wrt=["X"]),
     dtypes=FLOATS,

@@ -61,6 +61,7 @@ def _halves(b: Binder, table: Array) -> Array:
     "bilinear_tensor_product",
     inputs={"X: float[n, d]": "", "Y: float[n, e]": "", "Weight: float[size, d, e]": "", "Bias?: float[1, size]": ""},
     outputs={"Out": "[n, size]"},
+    cost="X[:1] * Weight + Out * Y[1:]",
     infer=_infer,
     grad=default_grad("X", "Y", "Weight", "Out@GRAD"),
 )

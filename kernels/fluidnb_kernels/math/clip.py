@@ -35,6 +35,7 @@ def _check(attrs: Mapping[str, Any]) -> str | None:
     outputs={"Out": "X limited to [min, max]"},
     attrs={"min": Attr("float", doc="lower bound"), "max": Attr("float", doc="upper bound")},
     check=_check,
+    cost="2 * X",
     infer=or_rows(same()),
     grad=default_grad("X", "Min", "Max", "Out@GRAD", wrt=["X"]),
     inplace=True,

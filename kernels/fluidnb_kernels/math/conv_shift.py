@@ -48,6 +48,7 @@ def _sum(b: Binder, around: Array, weights: Array, out: Array) -> None:
     "conv_shift",
     inputs={"X: float[n, m]": "", "Y: float[n, k]": "k odd and not larger than m"},
     outputs={"Out": "[n, m]"},
+    cost="X * Y[1:]",
     infer=_infer,
     grad=default_grad("X", "Y", "Out@GRAD"),
 )

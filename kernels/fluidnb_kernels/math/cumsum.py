@@ -58,6 +58,7 @@ def _emit(b: Binder, x: Array, axis: int, exclusive: bool, reverse: bool, out: A
         "exclusive": Attr("bool", False, "leave each element out of its own sum"),
         "reverse": Attr("bool", False, "sum from the end"),
     },
+    cost="X",
     infer=_infer,
     grad=default_grad("X", "Out@GRAD"),
 )

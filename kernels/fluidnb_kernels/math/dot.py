@@ -48,6 +48,7 @@ def _dot_infer(c: Context) -> None:
     "dot",
     inputs={"X: float[N] | float[M, N]": "vectors", "Y": "same shape"},
     outputs={"Out": "[1] or [M]: the products of rows"},
+    cost="X",
     infer=_dot_infer,
     grad=default_grad("X", "Y", "Out@GRAD"),
 )
@@ -120,6 +121,7 @@ def _down(b: Binder, t: Array, out: Array) -> None:
     "cos_sim",
     inputs={"X: float[N, D]": "", "Y: float[N, D]": "1 row for all"},
     outputs={"Out": "[N, 1]: cosines", "XNorm~": "[N, 1]: lengths of the rows of X", "YNorm~": "lengths of those of Y"},
+    cost="3 * X",
     infer=_cos_infer,
     grad=default_grad("X", "Y", "XNorm", "YNorm", "Out", "Out@GRAD"),
     dtypes=FLOATS,
@@ -170,6 +172,7 @@ def _distance_infer(c: Context) -> None:
     "squared_l2_distance",
     inputs={"X: float[N, D]": "", "Y: float[N, D]": "1 row for all"},
     outputs={"sub_result~": "X - Y, a row for each of X", "Out": "[N, 1]: squares of distances"},
+    cost="2 * X",
     infer=_distance_infer,
     grad=default_grad("X", "Y", "sub_result", "Out@GRAD"),
     dtypes=FLOATS,

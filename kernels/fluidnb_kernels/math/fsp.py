@@ -49,6 +49,7 @@ def products(left: Array, right: Array, turned: bool, out: Array) -> None:
     "fsp",
     inputs={"X: float[N, C1, H, W]": "features", "Y: float[N, C2, H, W]": "features"},
     outputs={"Out": "[N, C1, C2]"},
+    cost="X * Y[1:2]",
     infer=_infer,
     grad=default_grad("X", "Y", "Out@GRAD"),
     dtypes=FLOATS,

@@ -56,6 +56,7 @@ def count(x: Array, low: float, high: float, out: Array) -> None:
         "max": Attr("int", 0, "where the last one ends; equal to min, both come from the elements"),
     },
     check=lambda a: "max must not be less than min." if a["max"] < a["min"] else None,
+    cost="X",
     infer=_infer,
 )
 def histogram(b: Binder) -> None:

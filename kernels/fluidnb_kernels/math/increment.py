@@ -31,6 +31,7 @@ def _back(desc: OpDesc, definition: OpDef, no_grad: Collection[str]) -> list[OpD
     inputs={"X: any[1]": "one element"},
     outputs={"Out": "X + step; often X itself"},
     attrs={"step": Attr("float", 1.0, "what is added")},
+    cost="X",
     infer=_infer,
     grad=_back,
     inplace=True,

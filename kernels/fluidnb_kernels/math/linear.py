@@ -68,6 +68,7 @@ def _times(b: Binder, name: str, x: Array) -> Array:
     inputs={"Input: float[m, n]": "sizes of 1 are repeated", "X: float[m, k]": "", "Y: float[k, n]": ""},
     outputs={"Out": "[m, n]"},
     attrs={"Alpha": Attr("float", 1.0, "factor of the product"), "Beta": Attr("float", 1.0, "factor of Input")},
+    cost="Out * X[1:] + 2 * Out",
     infer=_addmm_infer,
     grad=default_grad("Input", "X", "Y", "Out@GRAD"),
     dtype_slot="X",
@@ -118,6 +119,7 @@ def _mv_infer(c: Context) -> None:
     "mv",
     inputs={"X: float[m, n]": "", "Vec: any[n]": ""},
     outputs={"Out": "[m]"},
+    cost="X",
     infer=_mv_infer,
     grad=default_grad("X", "Vec", "Out@GRAD"),
 )
@@ -162,6 +164,7 @@ def _kron_infer(c: Context) -> None:
     "kron",
     inputs={"X": "at least one dimension", "Y": "at least one dimension"},
     outputs={"Out": "the sizes of X times those of Y, aligned at the last one"},
+    cost="Out",
     infer=_kron_infer,
     grad=default_grad("X", "Y", "Out@GRAD"),
 )
@@ -240,6 +243,7 @@ def _cross(b: Binder, x: Array, y: Array, out: Array) -> None:
     inputs={"X: float": "size 3 along dim", "Y": "the same shape"},
     outputs={"Out": "the same shape"},
     attrs={"dim": Attr("int", 9, "the dimension along which vectors lie; 9 takes the first one of size 3")},
+    cost="2 * Out",
     infer=_cross_infer,
     grad=default_grad("X", "Y", "Out@GRAD"),
 )

@@ -107,6 +107,12 @@ def _scaled(b: Binder, out: Any) -> None:
         b(np.multiply, out, b.const(alpha, out.dtype), out=out)
 
 
+def _products(c: Context) -> int:
+    """Multiply-adds: the elements of Out times the length of the sums."""
+    x = c["X"]
+    return math.prod(c["Out"].shape) * int(x.shape[-2 if x.ndim > 1 and _transposed(c, "X") else -1])
+
+
 _INPUTS = {slot: "a vector, a matrix or a batch of matrices" for slot in ("X: float", "Y: float")}
 _OUTPUTS = {"Out": "their product; [1] for two vectors"}
 _GRAD = default_grad("X", "Y", "Out@GRAD")
@@ -136,6 +142,7 @@ _BMM_DOC = """Out[i] = X[i] · Y[i], for each i of the batch.
     "bmm",
     inputs={"X: float[n, rows, k]": "", "Y: float[n, k, columns]": ""},
     outputs={"Out": "[n, rows, columns]"},
+    cost="Out * X[2:]",
     infer=_batches_infer,
     grad=_GRAD,
     doc=_BMM_DOC,
@@ -148,6 +155,7 @@ _BMM_DOC = """Out[i] = X[i] · Y[i], for each i of the batch.
         "trans_x": Attr("bool", False, "swap the last two dimensions of X"),
         "trans_y": Attr("bool", False, "swap the last two dimensions of Y"),
     },
+    cost=_products,
     infer=_infer,
     grad=_GRAD,
     doc=_V2_DOC,
@@ -162,6 +170,7 @@ _BMM_DOC = """Out[i] = X[i] · Y[i], for each i of the batch.
         "alpha": Attr("float", 1.0, "factor of the product"),
         "head_number": Attr("int", 1, "only 1: splitting X into heads is not done", enum=(1,)),
     },
+    cost=_products,
     infer=_infer,
     grad=_GRAD,
 )

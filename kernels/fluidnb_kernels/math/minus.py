@@ -27,6 +27,7 @@ def _grad(desc: OpDesc, definition: OpDef, no_grad: Collection[str]) -> list[OpD
     "minus",
     inputs={"X": "any shape", "Y": "same shape"},
     outputs={"Out": "X - Y"},
+    cost="Out",
     infer=_infer,
     grad=_grad,
     inplace=True,

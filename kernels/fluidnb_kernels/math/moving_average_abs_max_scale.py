@@ -77,6 +77,7 @@ def average(
         "moving_rate": Attr("float", 0.9, "exponential decay rate of the average"),
         "is_test": Attr("bool", False, "leave the average as it is"),
     },
+    cost="X",
     infer=_infer,
     grad=default_grad("Out@GRAD", wrt=["X"], type=_SLOPE),
     dtypes=FLOATS,

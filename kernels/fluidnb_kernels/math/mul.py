@@ -84,6 +84,7 @@ def _infer(c: Context) -> None:
         "x_num_col_dims": Attr("int", 1, "how many dimensions of X make the height of its matrix", ge=1),
         "y_num_col_dims": Attr("int", 1, "how many dimensions of Y make the height of its matrix", ge=1),
     },
+    cost="Out * X[x_num_col_dims:]",
     infer=_infer,
     grad=default_grad("X", "Y", "Out@GRAD"),
 )

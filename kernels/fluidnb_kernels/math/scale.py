@@ -52,6 +52,7 @@ def _grad(desc: OpDesc, definition: OpDef, no_grad: Collection[str]) -> list[OpD
         "bias": Attr("float", 0.0, "what is added"),
         "bias_after_scale": Attr("bool", True, "add it after multiplying, not before"),
     },
+    cost="X",
     infer=or_rows(same()),
     grad=_grad,
     inplace=True,

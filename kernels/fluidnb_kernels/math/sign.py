@@ -16,7 +16,7 @@ def _grad(desc: OpDesc, definition: OpDef, no_grad: Collection[str]) -> list[OpD
     return scaled_gradients(desc, 0.0, no_grad)
 
 
-@op("sign", inputs={"X": "any shape"}, outputs={"Out": "-1, 0 or 1"}, infer=same(), grad=_grad, inplace=True)
+@op("sign", inputs={"X": "any shape"}, outputs={"Out": "-1, 0 or 1"}, cost="X", infer=same(), grad=_grad, inplace=True)
 def sign(b: Binder) -> None:
     """Out = -1 where X < 0, 0 where X is 0, 1 where X > 0. The gradient is zero.
 

@@ -19,6 +19,7 @@ def _infer(c: Context) -> None:
     "squared_l2_norm",
     inputs={"X": "any shape"},
     outputs={"Out": "the sum of their squares, shape [1]"},
+    cost="X",
     infer=_infer,
     grad=default_grad("X", "Out@GRAD"),
 )

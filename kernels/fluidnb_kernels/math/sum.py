@@ -70,6 +70,7 @@ def add_arrays(out: LoDTensorArray, arrays: list[LoDTensorArray]) -> None:
     "sum",
     inputs={"X*: any | rows | array": "tensors of one shape, SelectedRows, or arrays of tensors"},
     outputs={"Out": "their sum"},
+    cost="X",
     infer=or_rows(_infer),
     grad=_grad,
     inplace=True,

@@ -56,6 +56,7 @@ def count(hits: Array, share: Array | None, correct: Array | None, total: Array 
             "Label: int64[N, 1]": "the right place"},
     outputs={"Accuracy": "float32 [1]: the share of right rows", "Correct": "int32 [1]: how many they are",
              "Total": "int32 [1]: how many rows there are"},
+    cost="Indices",
     infer=_infer,
     dtype_slot="Out",
 )  # fmt: skip

@@ -134,6 +134,7 @@ def _infer(c: Context) -> None:
         "num_thresholds": Attr("int", (2 << 12) - 1, "how many buckets there are, less one", gt=0),
         "slide_steps": Attr("int", 1, "how many batches count; 0 for all so far", ge=0),
     },
+    cost="Predict",
     infer=_infer,
     alias={"StatPosOut": "StatPos", "StatNegOut": "StatNeg"},
     inplace=True,

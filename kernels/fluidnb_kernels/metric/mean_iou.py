@@ -99,6 +99,7 @@ def _infer(c: Context) -> None:
         "OutCorrect": "int32 [num_classes]: elements of a class that were taken for it",
     },
     attrs={"num_classes": Attr("int", doc="how many classes there are", gt=0)},
+    cost="2 * Predictions",
     infer=_infer,
     dtype_slot="Predictions",
 )

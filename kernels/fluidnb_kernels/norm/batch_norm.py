@@ -92,6 +92,7 @@ def _check_epsilon(value: float) -> str | None:
         "fuse_with_relu": Attr("bool", False, "ignored (compatibility); must be False"),
     },
     check=lambda a: "batch_norm does not apply relu: fuse_with_relu must be False." if a["fuse_with_relu"] else None,
+    cost="4 * X",
     infer=_infer,
     grad=default_grad(
         "X", "Scale", "Bias", "MeanOut", "VarianceOut", "SavedMean", "SavedVariance", "ReserveSpace", "Y@GRAD",

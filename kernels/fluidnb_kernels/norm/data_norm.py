@@ -158,6 +158,7 @@ def _grad(desc: OpDesc, definition: OpDef, no_grad: Collection[str]) -> list[OpD
         "data_layout": Attr("string", "NCHW", "ignored (compatibility)"),
         "sync_stats": Attr("bool", False, "kept for programs on GPUs; it changes nothing"),
     },
+    cost="2 * X",
     infer=_infer,
     grad=_grad,
     dtypes=FLOATS,

@@ -86,6 +86,7 @@ class _Parts:
         ),
         "data_layout": Attr("string", "NCHW", "where the channels are"),
     },
+    cost="4 * X",
     infer=_infer,
     grad=default_grad("X", "Scale", "Bias", "Y", "Mean", "Variance", "Y@GRAD"),
 )  # fmt: skip

@@ -62,6 +62,7 @@ def _moment(b: Binder, slot: str, x: Array) -> Array:
         "SavedVariance~": "[n · c]: 1 / sqrt(biased variance + epsilon)",
     },
     attrs={"epsilon": Attr("float", 1e-5, "keeps the divisor from zero", ge=0)},
+    cost="4 * X",
     infer=_infer,
     grad=default_grad("X", "Scale", "SavedMean", "SavedVariance", "Y@GRAD", wrt=["X", "Scale", "Bias"]),
 )

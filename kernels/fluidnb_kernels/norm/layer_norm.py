@@ -59,6 +59,7 @@ def _check_epsilon(value: float) -> str | None:
         "begin_norm_axis": Attr("int", 1, "the dimensions before this one make rows, the others are normalised", gt=0),
         "is_test": Attr("bool", False, "ignored (compatibility)"),
     },
+    cost="4 * X",
     infer=_infer,
     grad=default_grad("X", "Scale", "Bias", "Mean", "Variance", "Y@GRAD"),
 )  # fmt: skip

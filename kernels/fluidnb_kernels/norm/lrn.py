@@ -56,6 +56,7 @@ def _window(c: Context) -> tuple[int, int]:
         "data_format": Attr("string", "AnyLayout", "NHWC where the channels come last; else they are second"),
         "is_test": Attr("bool", False, "ignored (compatibility)"),
     },
+    cost="X * n + 3 * X",
     infer=_infer,
     grad=default_grad("X", "Out", "MidOut", "Out@GRAD"),
     dtypes=FLOATS,

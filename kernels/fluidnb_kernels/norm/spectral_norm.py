@@ -114,6 +114,7 @@ def _how(b: Binder) -> tuple[int, float, int]:
         "power_iters": Attr("int", 1, "steps of power iteration, from U", ge=0),
         "eps": Attr("float", 1e-12, "keeps the divisors from zero"),
     },
+    cost="2 * power_iters * Weight + 2 * Weight",
     infer=_infer,
     grad=default_grad("Weight", "U", "V", "Out@GRAD", wrt=["Weight"]),
 )

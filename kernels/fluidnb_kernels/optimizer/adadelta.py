@@ -41,6 +41,7 @@ _UPDATES = {
         "epsilon": Attr("float", 1e-6, "keeps the divisor from zero"),
         "multi_precision": Attr("bool", False, "whether MasterParam is used"),
     },
+    cost="8 * Param",
     infer=updates(_UPDATES),
     alias=_UPDATES,
     inplace=True,

@@ -88,6 +88,7 @@ def step_lazily(
         "multi_precision": Attr("bool", False, "whether MasterParam is used"),
         "use_global_beta_pow": Attr("bool", False, "whether others advance the powers"),
     },
+    cost="8 * Param",
     infer=updates(_UPDATES),
     alias=_UPDATES,
     inplace=True,

@@ -35,6 +35,7 @@ _UPDATES = {"ParamOut": "Param", "MomentOut": "Moment", "InfNormOut": "InfNorm"}
         "epsilon": Attr("float", 1e-8, "keeps the divisor from zero"),
         "multi_precision": Attr("bool", False, "whether MasterParam is used"),
     },
+    cost="6 * Param",
     infer=updates(_UPDATES),
     alias=_UPDATES,
     inplace=True,

@@ -22,6 +22,7 @@ _ADAM = get_op("adam")
         "coeff": Attr("float", 0.01, "weight decay"),
         "with_decay": Attr("bool", False, "whether there is weight decay"),
     },
+    cost="9 * Param",
     infer=_ADAM.infer,
     alias=_ADAM.alias,
     inplace=True,

@@ -76,6 +76,7 @@ def accumulate(
         "max_average_window": Attr("long", doc="the most values to hold"),
         "min_average_window": Attr("long", 10000, "the fewest values to hold before they are put aside"),
     },
+    cost="param",
     infer=_infer,
     alias={f"out_{name}": f"in_{name}" for name in (*_SUMS, *_COUNTS)},
     dtype_slot="param",

@@ -48,6 +48,7 @@ def step(param: Array, grad: Array, rate: Array, stream: Stream, clip: float, no
         "sigma": Attr("float", 1.0, "standard deviation of the noise for one sample"),
         "seed": Attr("int", 0, "0 for the program's"),
     },
+    cost="4 * Param",
     infer=updates(_UPDATES),
     alias=_UPDATES,
     random=True,

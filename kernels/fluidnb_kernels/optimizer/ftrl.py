@@ -70,6 +70,7 @@ def step_rows(
         "l2": Attr("float", 0.0, "weight of the sum of squares; it counts twice"),
         "lr_power": Attr("float", -0.5, "how the learning rate falls with the squares"),
     },
+    cost="9 * Param",
     infer=updates(_UPDATES),
     alias=_UPDATES,
     inplace=True,

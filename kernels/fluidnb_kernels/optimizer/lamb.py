@@ -66,6 +66,7 @@ def trust(param: Array, direction: Array, out: Array) -> None:
         "always_adapt": Attr("bool", False, "ignored (compatibility); always on"),
         "multi_precision": Attr("bool", False, "whether MasterParam is used"),
     },
+    cost="12 * Param",
     infer=updates(_UPDATES),
     alias=_UPDATES,
     inplace=True,

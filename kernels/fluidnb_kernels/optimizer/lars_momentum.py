@@ -62,6 +62,7 @@ def local_rate(param: Array, grad: Array, rate: Array, coeff: float, decay: floa
         "rescale_grad": Attr("float", 1.0, "factor of the gradient"),
         "multi_precision": Attr("bool", False, "whether MasterParam is used"),
     },
+    cost="5 * Param",
     infer=_infer,
     alias={"ParamOut": "Param", "VelocityOut": "Velocity"},
     inplace=True,

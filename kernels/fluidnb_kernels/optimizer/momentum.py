@@ -32,6 +32,7 @@ from fluidnb_kernels.optimizer.launch import emit_update
         "multi_precision": Attr("bool", False, "whether MasterParam is used"),
         "rescale_grad": Attr("float", 1.0, "factor of the gradient"),
     },
+    cost="2 * Param",
     infer=updates({"ParamOut": "Param", "VelocityOut": "Velocity"}),
     alias={"ParamOut": "Param", "VelocityOut": "Velocity"},
     inplace=True,

@@ -41,6 +41,7 @@ def shrink(b: Binder, point: Array, rate: Array) -> None:
         "l1": Attr("float", 0.0, "weight of the sum of absolute values"),
         "l2": Attr("float", 0.0, "that of squares"),
     },
+    cost="4 * Param",
     infer=updates({"ParamOut": "Param"}),
     alias={"ParamOut": "Param"},
     inplace=True,

@@ -52,6 +52,7 @@ def _infer(c: Context) -> None:
         "centered": Attr("bool", False, "divide by the deviation from the mean gradient, not by its size"),
         "multi_precision": Attr("bool", False, "whether MasterParam is used"),
     },
+    cost="7 * Param",
     infer=_infer,
     alias={**_UPDATES, "MeanGradOut": "MeanGrad"},
     inplace=True,

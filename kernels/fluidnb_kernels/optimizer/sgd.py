@@ -75,6 +75,7 @@ def _infer(c: Context) -> None:
     },
     outputs={"ParamOut": "the parameter after the step", "MasterParamOut?": "its float32 copy after the step"},
     attrs={"multi_precision": Attr("bool", False, "whether MasterParam is used")},
+    cost="Param",
     infer=_infer,
     alias={"ParamOut": "Param"},
     inplace=True,

@@ -20,7 +20,7 @@ from fluidnb_kernels.pool.emit import (
     pool_bins_taken,
 )  # fmt: skip
 from fluidnb_kernels.pool.launch import ALWAYS, EXCLUSIVE, largest, largest_grad, mean, mean_grad, shared, taken
-from fluidnb_kernels.pool.rules import adaptive_bins, pool_attrs, pool_axes, pool_infer, shares_out
+from fluidnb_kernels.pool.rules import adaptive_bins, pool_attrs, pool_axes, pool_cost, pool_infer, shares_out
 from fluidnb_kernels.sliding import CHANNEL_LAST, Axis, channel_first, split_shape
 
 Array = Any
@@ -58,6 +58,7 @@ def _define(type: str, rank: int, layout: str) -> None:
         inputs={f"X: float[n, c, {sizes}]": f"images; [n, {sizes}, c] with channels last"},
         outputs={"Out": "the pooled images, in the layout of X"},
         attrs=pool_attrs(rank, layout),
+        cost=pool_cost,
         infer=pool_infer,
         grad=default_grad("X", "Out", "Out@GRAD"),
         doc=_DOC.format(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -171,3 +172,10 @@ def pool_infer(c: Context) -> None:
         received=f"an image {list(sizes)} with windows {list(c.attr('ksize'))}",
     )  # fmt: skip
     c.set("Out", shape_in(layout, n, channels, out), x.dtype, c.lod("X"))
+
+
+def pool_cost(c: Context) -> int:
+    """Multiply-adds: the elements of all windows."""
+    if c.attr("global_pooling", False) or c.attr("adaptive", False):
+        return prod(c["X"].shape)
+    return prod(c["Out"].shape) * prod(c.attr("ksize"))

@@ -58,6 +58,7 @@ def _levels(b: Binder, x: Array) -> Iterator[tuple[slice, tuple[int, ...], tuple
         "pyramid_height": Attr("int", doc="how many levels there are", gt=0),
         "pooling_type": Attr("string", doc="max or avg", enum=("max", "avg")),
     },
+    cost="X * pyramid_height",
     infer=_infer,
     grad=default_grad("X", "Out", "Out@GRAD"),
 )

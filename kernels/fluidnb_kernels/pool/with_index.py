@@ -14,7 +14,7 @@ from fluidnb.op import Attr, Binder, Context, default_grad, grad_op, kernel, op,
 from fluidnb_kernels.cuda.cast import of_dtype
 from fluidnb_kernels.emit import FLOATS
 from fluidnb_kernels.pool import launch
-from fluidnb_kernels.pool.rules import adaptive_bins, clipped_bins, lowest, pool_axes
+from fluidnb_kernels.pool.rules import adaptive_bins, clipped_bins, lowest, pool_axes, pool_cost
 from fluidnb_kernels.sliding import Axis
 
 Array = Any
@@ -178,6 +178,7 @@ def _define(type: str, rank: int) -> None:
             "global_pooling": Attr("bool", False, "one window that is the whole image"),
             "adaptive": Attr("bool", False, "windows that share out the image, as many as ksize says"),
         },
+        cost=pool_cost,
         infer=_infer,
         grad=default_grad("X", "Mask", "Out@GRAD"),
         doc=_DOC.format(

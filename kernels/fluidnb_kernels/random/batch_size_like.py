@@ -41,6 +41,7 @@ _INPUT = {"Input": "what has the batch size; with a LoD, its number of sequences
         "diag_val": Attr("float", 1.0, "not used here"),
     },
     check=lambda a: "max must not be less than min." if a["max"] < a["min"] else None,
+    cost="Out",
     infer=batch_size_like,
     grad=no_slope,
     random=True,
@@ -64,6 +65,7 @@ def uniform_random_batch_size_like(b: Binder) -> None:
     inputs=_INPUT,
     outputs={"Out": "normal numbers"},
     attrs={**_ATTRS, "mean": Attr("float", 0.0, "their mean"), "std": Attr("float", 1.0, "their standard deviation")},
+    cost="Out",
     infer=batch_size_like,
     grad=no_slope,
     random=True,
@@ -119,6 +121,7 @@ def _sampling_infer(c: Context) -> None:
         "seed": Attr("int", 0, "0 for other classes in every run; else the same in every run"),
     },
     check=lambda a: "max must be greater than min." if a["max"] <= a["min"] else None,
+    cost="X",
     infer=_sampling_infer,
     random=True,
 )

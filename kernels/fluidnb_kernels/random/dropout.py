@@ -48,6 +48,7 @@ def check_rate(value: float) -> str | None:
             "string", DOWNGRADE, "whether the test scales down or training scales up", check=_check_implementation
         ),
     },
+    cost="X",
     infer=_infer,
     grad=default_grad("Mask", "Out@GRAD"),
     random=True,

@@ -50,6 +50,7 @@ def truncated_normal(stream: Stream, out: Array, mean: float, std: float) -> Non
         "std": Attr("float", 1.0, "the standard deviation before the far ones are left out"),
         "seed": Attr("int", 0, "0 for other numbers in every run; else the same in every run"),
     },
+    cost="Out",
     infer=fixed_shape,
     random=True,
 )

@@ -39,6 +39,7 @@ def whole(stream: Stream, out: Array, low: int, high: int) -> None:
         "seed": _SEED,
     },
     check=lambda a: "randint's low must be less than high." if a["high"] <= a["low"] else None,
+    cost="Out",
     infer=fixed_shape,
     guard=values_of("ShapeTensor", "ShapeTensorList"),
     random=True,
@@ -84,6 +85,7 @@ def order(stream: Stream, out: Array) -> None:
         "dtype": Attr("dtype", "int64", "dtype of Out"),
         "seed": _SEED,
     },
+    cost="Out",
     infer=_order_infer,
     random=True,
 )

@@ -18,6 +18,7 @@ def _infer(c: Context) -> None:
     "mean",
     inputs={"X": "any shape"},
     outputs={"Out": "their mean, shape [1]"},
+    cost="X",
     infer=_infer,
     grad=default_grad("X", "Out@GRAD"),
 )

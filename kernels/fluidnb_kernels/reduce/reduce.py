@@ -109,6 +109,7 @@ def _define(type: str, row: Row) -> None:
             "in_dtype": Attr("int", -1, "the VarType of X, -1 for not said; it changes nothing"),
             "out_dtype": Attr("int", -1, "the VarType of Out; -1 for that of X"),
         },
+        cost="X",
         infer=_infer,
         grad=None if row.needs is None else default_grad(*row.needs, "Out@GRAD"),
         doc=_DOC.format(

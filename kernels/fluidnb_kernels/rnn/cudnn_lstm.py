@@ -309,6 +309,7 @@ def _backward(b: Binder, on_cuda: bool) -> None:
         "is_test": Attr("bool", False, "leave nothing out"),
         "seed": Attr("int", 0, "of dropout; 0 and below draw new numbers in every run"),
     },
+    cost="Input[:2] * W",
     infer=_infer,
     grad=default_grad(
         "Input", "InitH", "InitC", "W", "Reserve", "Out@GRAD", "last_h@GRAD", "last_c@GRAD",

@@ -191,6 +191,7 @@ def _network(b: Binder) -> Gru:
         "is_test": Attr("bool", False, "ignored (compatibility)"),
         "origin_mode": Attr("bool", False, "whether the update gate is the share of the old state"),
     },
+    cost="Input * Weight[:1] + 3 * Input",
     infer=_infer,
     dtypes=FLOATS,
     grad=default_grad(
@@ -262,6 +263,7 @@ def _unit_network(b: Binder) -> Gru:
         "gate_activation": Attr("int", 1, "of the two gates, alike", enum=(0, 1, 2, 3)),
         "origin_mode": Attr("bool", False, "whether the update gate is the share of the old state"),
     },
+    cost="Input * Weight[:1] + 3 * Input",
     infer=_unit_infer,
     dtypes=FLOATS,
     grad=default_grad("Input", "HiddenPrev", "Weight", "Bias", "Gate", "ResetHiddenPrev", "Hidden@GRAD"),

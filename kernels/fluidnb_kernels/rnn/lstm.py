@@ -96,6 +96,7 @@ def _infer(c: Context) -> None:
         "BatchCellPreAct~": "[n, width]: the activated cells, step by step",
     },
     attrs=ATTRS,
+    cost="Input * Weight[:1] + 2 * Input",
     infer=_infer,
     dtypes=FLOATS,
     grad=default_grad(

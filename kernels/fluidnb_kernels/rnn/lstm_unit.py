@@ -52,6 +52,7 @@ def _gates(b: Binder) -> tuple[Array, Array, Array, Array]:
     },
     outputs={"C": "[batch, width]: the new cell", "H": "[batch, width]: the new hidden state"},
     attrs={"forget_bias": Attr("float", 0.0, "added to the forget gate")},
+    cost="2 * X",
     infer=_infer,
     dtypes=FLOATS,
     grad=default_grad("X", "C_prev", "C", "H", "C@GRAD", "H@GRAD"),

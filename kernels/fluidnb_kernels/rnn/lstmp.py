@@ -56,6 +56,7 @@ def _network(b: Binder) -> Lstm:
         "proj_clip": Attr("float", 0.0, "bound of the projection's values; 0 for none", ge=0),
         "proj_activation": Attr("string", "tanh", "of the projection", enum=tuple(ACTIVATIONS)),
     },
+    cost="Input * Weight[:1] + Input[:1] * ProjWeight + 2 * Input",
     infer=_infer,
     dtypes=FLOATS,
     grad=default_grad(

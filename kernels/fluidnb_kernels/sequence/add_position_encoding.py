@@ -66,6 +66,7 @@ def _places(b: Binder) -> Array:
     inputs={"X: float[N, T, D] | float[T, D] lod": "D even"},
     outputs={"Out": "shape of X"},
     attrs={"alpha": Attr("float", 1.0, "factor of X"), "beta": Attr("float", 1.0, "factor of the encoding")},
+    cost="2 * X",
     infer=_infer,
     grad=default_grad("Out@GRAD"),
     dtypes=FLOATS,

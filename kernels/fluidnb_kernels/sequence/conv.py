@@ -64,6 +64,7 @@ def _neighbours(b: Binder) -> Neighbours:
         "contextStride": Attr("int", 1, "from row to row; only 1", enum=(1,)),
         "paddingTrainable": Attr("bool", False, "whether PaddingData stands outside a sequence"),
     },
+    cost="X[:1] * Filter",
     infer=_infer,
     dtypes=FLOATS,
     grad=default_grad("X", "PaddingData", "Filter", "Out@GRAD"),

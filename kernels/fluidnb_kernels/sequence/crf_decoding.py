@@ -57,6 +57,7 @@ def decode(tagged: Tagged, x: Array, transition: Array, label: Array | None, pat
         "Length?: int64[batch, 1]": "how many steps are a sequence's own",
     },
     outputs={"ViterbiPath": "int64 [n, 1], or [batch, steps]: the tags; with Label whether each is right, 1 or 0"},
+    cost="Emission * Emission[-1:]",
     infer=_infer,
     dtypes=FLOATS,
     guard=values_of("Length"),

@@ -70,6 +70,7 @@ def slopes(g: Array, counts: Array, lengths: Array, dx: Array) -> None:
     },
     outputs={"Y": "the shape of X, or two columns less"},
     attrs={"use_cvm": Attr("bool", True, "whether the counts stay")},
+    cost="2 * X[:1]",
     infer=_infer,
     grad=_grad,
     host_only="has a kernel for the CPU alone, as in Fluid",

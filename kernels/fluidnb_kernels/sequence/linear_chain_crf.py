@@ -151,6 +151,7 @@ _BY_LENGTH = values_of("Length")
         "TransitionExps~": "exp(Transition)",
         "LogLikelihood": "[sequences, 1]: the negative logarithm of the likelihood",
     },
+    cost="Emission * Emission[-1:]",
     infer=_infer,
     dtypes=FLOATS,
     dtype_slot="Emission",

@@ -43,6 +43,7 @@ def _neighbours(b: Binder) -> Neighbours:
     "row_conv",
     inputs={"X: float[n, width] lod": "", "Filter: float[future context + 1, width]": ""},
     outputs={"Out": "like X"},
+    cost="X * Filter[:1]",
     infer=_infer,
     dtypes=FLOATS,
     grad=default_grad("X", "Filter", "Out@GRAD"),

@@ -94,6 +94,7 @@ def _flat(b: Binder, slot: str) -> Array:
         "Updates: float[k, 1] lod": "with the LoD of Ids",
     },
     outputs={"Out": "like X"},
+    cost="Updates",
     infer=_infer,
     grad=default_grad("Ids", "Updates", "Out@GRAD", wrt=["X", "Updates"]),
     dtype_slot="X",

@@ -45,6 +45,7 @@ def _to_rows(b: Binder, ufunc: np.ufunc, x: Array) -> Array:
     inputs={"X: float[n, 1] lod | float[n] lod": "logits"},
     outputs={"Out": "probabilities, like X"},
     attrs={"data_format": Attr("string", "AnyLayout", "ignored (compatibility)")},
+    cost="5 * X",
     infer=_infer,
     dtypes=FLOATS,
     grad=default_grad("X", "Out", "Out@GRAD"),

@@ -125,6 +125,7 @@ def _infer(c: Context) -> None:
     },
     outputs={"Out": "[batch, nodes, size, filters]"},
     attrs={"max_depth": Attr("int", 2, "levels of a patch, its root included", gt=0)},
+    cost="NodesVector[:2] * Filter",
     infer=_infer,
     grad=default_grad("NodesVector", "EdgeSet", "Filter", "Out@GRAD", wrt=["NodesVector", "Filter"]),
     dtypes=("float32", "float64"),

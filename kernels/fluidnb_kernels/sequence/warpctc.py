@@ -239,6 +239,7 @@ _BY_LENGTH = values_of("LogitsLength", "LabelLength")
         "blank": Attr("int", 0, "the class that means no label"),
         "norm_by_times": Attr("bool", False, "whether gradients are divided by the number of time steps"),
     },
+    cost="6 * Logits",
     infer=_infer,
     dtypes=FLOATS,
     dtype_slot="Logits",

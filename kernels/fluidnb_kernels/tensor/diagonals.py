@@ -256,6 +256,7 @@ def _trace_infer(c: Context) -> None:
         "axis1": Attr("int", 0, "one dimension of the matrices; the first of both is that of the rows"),
         "axis2": Attr("int", 1, "their other dimension"),
     },
+    cost="Input",
     infer=_trace_infer,
     grad=default_grad("Input", "Out@GRAD"),
 )

@@ -96,6 +96,7 @@ def _define(type: str, ufunc: np.ufunc, join: np.ufunc | None, formula: str, res
         type,
         inputs={"X": "any shape"},
         outputs={"Out": f"bool: {formula}"},
+        cost="X",
         infer=_each if join is None else _number(bool),
         doc=f"""Out = {formula}.
 

@@ -131,6 +131,7 @@ def _add_infer(c: Context) -> None:
         "Updates: any[…]": "[…, the other dimensions of X]: the summands",
     },
     outputs={"Out": "the shape of X"},
+    cost="Updates",
     infer=_add_infer,
     grad=default_grad("Index", "Updates", "Out@GRAD", wrt=["X", "Updates"]),
     dtype_slot="X",

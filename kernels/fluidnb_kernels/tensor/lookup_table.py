@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
 
 from fluidnb.errors import EnforceNotMet
-from fluidnb.op import Attr, Binder, Context, default_grad, grad_op, kernel, op
+from fluidnb.op import Attr, Binder, Context, Cost, default_grad, grad_op, kernel, op
 from fluidnb.values import SelectedRows
 from fluidnb_kernels.emit import FLOATS, zeros
 from fluidnb_kernels.rows.operators import take_gradient_on_device
@@ -117,6 +118,12 @@ def spread_gradient(total: Array, ids: Array, g: Array, padding: int) -> None:
         total[padding] = 0
 
 
+def _cost(c: Context) -> Cost:
+    """Nothing is computed; only the rows that are looked up are read."""
+    ids, out = c["Ids"], c["Out"]
+    return Cost(0, read=math.prod(ids.shape) * ids.dtype.itemsize + math.prod(out.shape) * out.dtype.itemsize)
+
+
 def _infer(c: Context) -> None:
     w, ids, name = c["W"], c["Ids"], c.definition.type
     whole_numbers(c, "Ids")
@@ -176,6 +183,7 @@ def _define(type: str, ids: str, example: str) -> None:
         },
         outputs={"Out": "the rows […, width]"},
         attrs=_ATTRS | (_OLD if type == "lookup_table" else {}),
+        cost=_cost,
         infer=_infer,
         grad=default_grad("W", "Ids", "Out@GRAD", wrt=["W"]),
         dtypes=FLOATS,

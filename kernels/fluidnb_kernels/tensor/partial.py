@@ -87,6 +87,7 @@ def partial_concat(b: Binder) -> None:
     inputs={"X*: float[n, d]": "matrices of one shape"},
     outputs={"Out": "[n, length]"},
     attrs=_ATTRS,
+    cost="X",
     infer=_sum_infer,
     grad=default_grad("X", "Out@GRAD"),
 )

@@ -60,6 +60,7 @@ def _vector(x: Array, v: Array) -> Array:
     },
     outputs={"Out": "the shape of X"},
     attrs={"data_layout": Attr("string", "AnyLayout", "NHWC where the channels come last; else they are second")},
+    cost="X",
     infer=_infer,
     grad=default_grad("X", "Scale", "Out@GRAD", wrt=["X", "Scale", "Bias"]),
     dtypes=FLOATS,

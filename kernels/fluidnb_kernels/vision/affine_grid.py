@@ -57,6 +57,7 @@ def _points(c: Context, sizes: tuple[int, ...], dtype: Any) -> Array:
         "align_corners": Attr("bool", True, "whether -1 and 1 are the middles of the outer elements, or their edges"),
         "use_cudnn": Attr("bool", True, "chooses a library where one is registered"),
     },
+    cost="3 * Output",
     infer=_infer,
     grad=default_grad("Theta", "OutputShape", "Output@GRAD", wrt=["Theta"]),
     guard=values_of("OutputShape"),

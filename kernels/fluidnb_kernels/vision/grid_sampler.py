@@ -163,6 +163,7 @@ def _how(b: Binder) -> tuple[str, str, bool]:
         "align_corners": Attr("bool", True, "whether -1 and 1 are the middles of the outer elements, or their edges"),
         "use_cudnn": Attr("bool", True, "chooses a library where one is registered"),
     },
+    cost="4 * Output",
     infer=_infer,
     grad=default_grad("X", "Grid", "Output@GRAD"),
     dtypes=FLOATS,

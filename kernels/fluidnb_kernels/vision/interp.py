@@ -247,6 +247,7 @@ def _define(type: str, what: str, result: str) -> None:
             "align_corners": Attr("bool", True, "whether the corners stay where they are"),
             "align_mode": Attr("int", 1, "without align_corners: 0 for places of middles, 1 for those of edges"),
         },
+        cost="4 * Out" if type == "bilinear_interp" else None,
         infer=_infer,
         grad=default_grad("X", "OutSize", "SizeTensor", "Scale", "Out@GRAD", wrt=["X"]),
         guard=_VARIABLES,

@@ -72,6 +72,7 @@ def focus(x: Array, axis: int, indexes: Sequence[int], out: Array) -> None:
         "axis": Attr("int", doc="the dimension that is cut into slices", enum=(1, 2, 3)),
         "indexes": Attr("ints", doc="which slices"),
     },
+    cost="X",
     infer=_infer,
     host_only="searches step by step: each step depends on the one before",
     dtypes=("float32", "float64"),

@@ -8,6 +8,7 @@ from typing import Any
 from fluidnb_magics.commands.blocks import block
 from fluidnb_magics.commands.build import add, build
 from fluidnb_magics.commands.cells import cells, drop, reset, undo
+from fluidnb_magics.commands.cost import cost
 from fluidnb_magics.commands.debugging import SESSION_COMMANDS, debug, nan
 from fluidnb_magics.commands.diff import diff
 from fluidnb_magics.commands.explore import graph, tree, uses
@@ -53,6 +54,7 @@ COMMANDS: dict[str, Command] = {
     "seed": seed,
     "set": set_value,
     "diff": diff,
+    "cost": cost,
     "place": place,
     "plan": plan,
     "memory": memory,

@@ -1,0 +1,35 @@
+"""The cost of a program as a table."""
+
+from __future__ import annotations
+
+from fluidnb.program.cost import ProgramCost
+from fluidnb.viz.base.styled_text import Line, columns
+
+
+def cost_lines(cost: ProgramCost, group: str = "op", title: str = "program") -> list[Line]:
+    """The cost of a program, summed up by operator type, layer, cell or role.
+
+    Args:
+        cost: the cost.
+        group: ``op``, ``layer``, ``cell`` or ``role``.
+        title: the program.
+
+    Example:
+        >>> from fluidnb.program.cost import CostRow
+        >>> from fluidnb.viz import plain
+        >>> print(plain(cost_lines(ProgramCost((CostRow("mul", 4096, 512, 512),)))))
+        program  4,096 multiply-adds
+        op     calls  multiply-adds   read        written     op/byte
+        mul    1              4,096   512 bytes   512 bytes      8.00
+        total  1              4,096   512 bytes   512 bytes      8.00
+    """
+    table = cost.table(group)
+    widths = [max(map(len, column)) for column in zip(*table, strict=True)]
+    roles = {row.name or "-": row.role for row in cost.by(group)}
+    rows: list[list[Line]] = []
+    for i, texts in enumerate(table):
+        style = "dim" if i == 0 else "bold" if i == len(table) - 1 else roles.get(texts[0], "")
+        numbers = (text.rjust(width) for text, width in zip(texts[1:-1], widths[1:], strict=False))
+        cells = [texts[0], *numbers, texts[-1]]
+        rows.append([[(text, style if j == 0 or i == 0 else "")] for j, text in enumerate(cells)])
+    return [[(title, "bold"), (f"  {cost.multiply_adds:,} multiply-adds", "dim")], *columns(rows)]
