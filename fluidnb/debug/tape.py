@@ -10,6 +10,7 @@ import contextlib
 import io
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from typing import TypeVar
 
 from fluidnb.debug.change import Change
 from fluidnb.debug.journal import Journal
@@ -22,6 +23,8 @@ from fluidnb.runtime.interpreter.interpreter import Interpreter, Undo
 from fluidnb.runtime.scope import Scope
 from fluidnb.values.device_context import copy_of
 from fluidnb.values.tensor import LoDTensor
+
+T = TypeVar("T")
 
 
 @dataclass(slots=True)
@@ -136,8 +139,7 @@ class Tape:
             FluidError: the operator failed; nothing has changed.
         """
         if self.machine.done:
-            later = self.ahead.pop()
-            self.begin(later.plan, later.scope, later.feeds, later.number, self.ahead)
+            self._enter_run()
         self.machine.step()
         self.at += 1
         return self.journal[-1]
@@ -215,6 +217,39 @@ class Tape:
         """Replay the current run from its beginning up to here; ``visit`` is called after each step."""
         self._replay(self.at, visit)
 
+    def visit(self, at: int, function: Callable[[], T]) -> T:
+        """Call a function at another step, and return here; edits between there and here are made again.
+
+        Args:
+            at: the count of steps; where the program ends before it, the function is called at the end.
+            function: what is called.
+
+        Returns:
+            What the function returns.
+
+        Raises:
+            IndexError: the tape does not begin that early.
+            FluidError: an operator on the way failed; the tape stands before it.
+        """
+        here, first = self.at, self.runs[-1].first
+        edits = {step: change for run in self.runs for step, change in run.changes.items() if step >= at}
+        with quiet(self.runs[-1].plan):
+            if at < here:
+                self.go(at)
+            while self.at < at and not self.done:
+                self.forward()
+            try:
+                return function()
+            finally:
+                if self.at > here:
+                    self.go(here)
+                while self.at < here:
+                    self.change(edits[self.at]) if self.at in edits else self.forward()
+                if self.runs[-1].first < first:  # from the end of a run to the beginning of the next
+                    self._enter_run()
+                elif self.runs[-1].first > first:
+                    self._leave_run()
+
     def close(self) -> None:
         """Take the scopes of all runs out of the user's."""
         for run in self.runs:
@@ -226,6 +261,11 @@ class Tape:
         machine = Executor.machine(plan, scope, feeds, number)
         machine.journal, machine.check = self.journal, self.check
         return machine
+
+    def _enter_run(self) -> None:
+        """From the end of a run to the beginning of the one after it."""
+        later = self.ahead.pop()
+        self.begin(later.plan, later.scope, later.feeds, later.number, self.ahead)
 
     def _leave_run(self) -> None:
         """From the beginning of a run to the end of the one before it."""

@@ -14,6 +14,7 @@ from fluidnb.debug.breakpoints import Breakpoint
 from fluidnb.debug.debugger import Debugger
 from fluidnb.debug.nan import search_nan
 from fluidnb.debug.session import Session
+from fluidnb.debug.view import has_value
 from fluidnb.errors import NotFound, OpValueError, near
 from fluidnb.expressions import tree_of
 from fluidnb.values.copies import is_on_device
@@ -25,6 +26,8 @@ from fluidnb.viz.program.graph_level import level, part
 from fluidnb.viz.program.graph_text import graph_lines
 from fluidnb.viz.program.reader import read_program
 from fluidnb.viz.program.uses import uses_lines, uses_of
+from fluidnb.viz.session.difference import Difference, difference, difference_lines, value_at
+from fluidnb.viz.session.panel_values import find_value
 from fluidnb.viz.session.text import breakpoint_lines, finding_lines, history_lines, session_lines
 from fluidnb.viz.session.values import read_values
 from fluidnb.viz.values.reader import read_scope, read_tensor
@@ -326,9 +329,15 @@ def _where(session: Session, rest: str, width: int) -> list[Line]:
     return view(session, width, around=12)
 
 
-@_command("print", "p", usage="VARIABLE or EXPRESSION", offers="vars")
+@_command("print", "p", usage="VARIABLE [--against STEP] or EXPRESSION", offers="vars")
 def _print(session: Session, rest: str, width: int) -> list[Line]:
-    """Show a variable: dtype, shape, statistics, values; or what a Python expression gives (np is numpy)."""
+    """Show a variable: dtype, shape, statistics, values, or its difference from its value at another step; or what a
+    Python expression gives (np is numpy)."""
+    name, option, step = (part.strip() for part in rest.partition("--against"))
+    if option and name:
+        if not step.isdigit():
+            raise OpValueError("A step is a number.", expected=f"print {name} --against 12", received=step or "nothing")
+        return difference_lines(name, session.inspect(_difference, name, int(step)), width)
     if not rest:
         raise OpValueError("There is nothing to show.", expected="print VARIABLE, or print EXPRESSION")
     value = session.inspect(_on_device, rest)
@@ -340,6 +349,15 @@ def _print(session: Session, rest: str, width: int) -> list[Line]:
         shown = printed(value.array) if isinstance(value, LoDTensor) else np.asarray(value)
         rows = [] if summary.values else str(shown).splitlines()
     return [*tensor_lines(summary), *([("  " + row, "")] for row in rows)]
+
+
+def _difference(debugger: Debugger, name: str, step: int) -> Difference:
+    """A variable's value, compared with that at another step."""
+    value = find_value(debugger, name, -1)
+    if type(value) is not LoDTensor or not has_value(value):
+        debugger.value(name)  # raises where it has no value
+        raise OpValueError("Only tensors are compared.", expected="a tensor", received=type(value).__name__)
+    return difference(value.array, value_at(debugger, name, -1, step), step)
 
 
 def _on_device(debugger: Debugger, name: str) -> LoDTensor | None:

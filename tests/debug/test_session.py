@@ -15,6 +15,7 @@ import fluidnb as fluid
 from fluidnb import layers
 from fluidnb.debug import Session, Stopped
 from fluidnb.debug.debugger import Debugger
+from fluidnb.debug.view import View
 from fluidnb.errors import EnforceNotMet, FluidError, NotFound, OpTypeError, OpValueError
 from tests.debug.programs import FEED, held, looping, started
 
@@ -368,10 +369,10 @@ def test_ctrl_c_waits_until_something_done_between_steps_is_done():
     session = fluid.debug(feed={})
     done = []
 
-    def slow(walker):
+    def slow(debugger):
         interrupt_main()
         time.sleep(0.1)
-        done.append(walker)
+        done.append(debugger)
 
     with pytest.raises(KeyboardInterrupt):
         session.do_between_steps(slow)
@@ -435,3 +436,45 @@ def test_closing_leaves_no_thread_and_no_scope():
     d = fluid.debug(main, FEED, [loss], scope)
     del d
     assert not left()
+
+
+@pytest.mark.parametrize("budget", [1 << 30, 30_000])
+def test_a_visit_to_another_step_returns_with_runs_and_edits(budget):
+    main, startup, loss, _ = looping()
+    scope, exe = started(startup), fluid.Executor()
+    with fluid.debug(main, budget=budget) as d:
+        for _ in range(3):
+            exe.run(main, FEED, [loss], scope=scope)
+
+    def state(debugger):
+        tape = debugger.tape
+        view = View(tape.machine.stack[-1].scope)
+        values = {name: np.asarray(view[name]).tobytes() for name in view if hasattr(view[name], "tobytes")}
+        return tape.at, tape.runs[-1].first, tape.machine.done, values
+
+    def visit(at):
+        return d.inspect(lambda debugger: debugger.tape.visit(at, lambda: state(debugger)))
+
+    last, first = d.snapshot.at, d.inspect(lambda w: w.tape.forgotten)
+    begins = d.inspect(lambda w: [run.first for run in w.tape.runs])
+    seen = {}
+    for at in range(last, first - 1, -1):
+        d.go(at)
+        seen[at] = d.inspect(state)
+    middle = begins[-1] + 8
+    d.go(middle)
+    d.edit(main.all_parameters()[0].name, 100.0)
+    d.step(2)
+    here = d.inspect(state)
+    for at in {first, first + 3, *begins, begins[-1] + 1, middle}:
+        assert visit(at) == seen[at]
+        assert d.inspect(state) == here
+    assert visit(middle + 6)[0] == middle + 6 and d.inspect(state) == here
+    for at in begins[1:]:  # the end of a run and the beginning of the next are one step
+        for moves in ((at,), (at + 1, at)):
+            for to in moves:
+                d.go(to)
+            here = d.inspect(state)
+            assert visit(at - 1) == seen[at - 1] and visit(at + 1)[0] == at + 1
+            assert d.inspect(state) == here
+    d.close()

@@ -97,3 +97,31 @@ def test_the_operator_is_never_cut(width: int) -> None:
             d.step()
     finally:
         d.close()
+
+
+def test_the_difference_from_another_step():
+    x = fluid.layers.data("x", [2])
+    with fluid.unique_name.guard():
+        y = fluid.layers.fc(x, 2, param_attr="w", bias_attr=False)
+    loss = fluid.layers.mean(y)
+    fluid.optimizer.SGD(0.5).minimize(loss)
+    fluid.Executor().run(fluid.default_startup_program())
+    fluid.global_scope().var("w").get_tensor().set(np.array([[0.0, 1.0], [2.0, np.nan]], "float32"))
+    d = fluid.debug(feed={"x": np.array([[1.0, 0.0]], "float32")})
+    d.go_on()
+    text = plain(run_command(d, "p w --against 0"))
+    assert text.splitlines() == [
+        "w  2 of 4 elements differ from step 0, by 0.125 on average",
+        "  index   old  new    absolute  relative",
+        "  [0, 0]  0    -0.25  -0.25     inf",
+        "  [0, 1]  1    0.75   -0.25     0.25",
+    ]
+    assert plain(run_command(d, "p x --against 3")) == "x  no element differs from step 3"
+    assert plain(run_command(d, f"p {y.name} --against 0")) == f"{y.name}  it had no value at step 0"
+    end = d.snapshot.at
+    d.go(1)
+    assert "differ from step" in plain(run_command(d, f"print w --against {end}")) and d.snapshot.at == 1
+    for wrong in ("p w --against", "p w --against later", "p w --against 999", "p nothing --against 1"):
+        with pytest.raises(FluidError):
+            run_command(d, wrong)
+    d.close()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import linecache
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -16,6 +17,9 @@ from fluidnb.viz.base.styled_text import Line, Span
 from fluidnb.viz.program.model import OpRow, ProgramPicture
 from fluidnb.viz.program.reader import read_program
 from fluidnb.viz.session.text import error_lines
+
+#: Lines of the user's code before and after the one that appended an operator.
+_SOURCE_LINES = 12
 
 #: (block, index) of an operator.
 Spot = tuple[int, int]
@@ -75,6 +79,21 @@ class FrameLine:
 
 
 @dataclass(frozen=True, slots=True)
+class SourceLines:
+    """The user's code around the line that appended an operator.
+
+    Args:
+        first: number of the first line.
+        lines: the lines.
+        line: number of the line that appended it.
+    """
+
+    first: int
+    lines: tuple[str, ...]
+    line: int
+
+
+@dataclass(frozen=True, slots=True)
 class SessionPosition:
     """Where a session stands.
 
@@ -94,6 +113,7 @@ class SessionPosition:
         error: what went wrong in the operator that comes next.
         can_back: whether there is a step to take back.
         device: the device on which it runs, with its name; empty on the host.
+        source: the user's code that appended the operator that comes next; None where it cannot be read.
     """
 
     state: str = "idle"
@@ -111,6 +131,7 @@ class SessionPosition:
     error: tuple[Line, ...] = ()
     can_back: bool = False
     device: str = ""
+    source: SourceLines | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -199,7 +220,7 @@ def read_position(debugger: Debugger, snapshot: Snapshot) -> SessionPosition:
     machine = tape.machine
     return SessionPosition(
         *told, runs, spot, ran, written, () if machine.here is None else tuple(dict.fromkeys(machine.here.reads())),
-        frames, _words(here), tuple(error_lines(snapshot)), snapshot.can_back, snapshot.device,
+        frames, _words(here), tuple(error_lines(snapshot)), snapshot.can_back, snapshot.device, _source(here),
     )  # fmt: skip
 
 
@@ -248,6 +269,17 @@ def _frames(snapshot: Snapshot) -> tuple[FrameLine, ...]:
         title = f"block {frame.block}" + (f", iteration {frame.iteration}" if i else "")
         lines.append(FrameLine(title, at, frame.block, frame.pc))
     return tuple(lines)
+
+
+def _source(spot: OpSpot | None) -> SourceLines | None:
+    """The lines of a cell, or those around a line of a long file."""
+    lines = linecache.getlines(spot.file) if spot is not None and spot.file else []
+    if spot is None or not 0 < spot.line <= len(lines):
+        return None
+    first, last = max(1, spot.line - _SOURCE_LINES), min(len(lines), spot.line + _SOURCE_LINES)
+    while first < spot.line and not lines[first - 1].strip():  # a cell's code begins below its first line
+        first += 1
+    return SourceLines(first, tuple(line.rstrip("\n") for line in lines[first - 1 : last]), spot.line)
 
 
 def _words(spot: OpSpot | None) -> str:

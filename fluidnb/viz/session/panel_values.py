@@ -147,9 +147,8 @@ def read_details(debugger: Debugger, name: str, frame: int, view: View | None = 
         ((3, 4), ('2', '2', '2', '2'), 'data:image')
     """
     frame = frame_of(debugger, frame)
-    variable = _scope(debugger, frame).find_var(name)
-    value = None if variable is None else variable.value
-    if variable is None or not has_value(value):
+    value = find_value(debugger, name, frame)
+    if not has_value(value):
         return VariableDetails(ValueLine(name, "holds nothing here"), frame, gone=True)
     held = read_variable(name, value)
     line = _line(held)
@@ -165,6 +164,16 @@ def read_details(debugger: Debugger, name: str, frame: int, view: View | None = 
         "" if image is None else preview_url(image),
         lod_html(value.lod_, array.shape[0] if array.ndim else 0),
     )  # fmt: skip
+
+
+def find_value(debugger: Debugger, name: str, frame: int) -> Any:
+    """What a variable holds as seen from a scope; None where it holds nothing.
+
+    Args:
+        frame: the scope, 0 for the outermost; -1 for the innermost.
+    """
+    variable = _scope(debugger, frame_of(debugger, frame)).find_var(name)
+    return None if variable is None else variable.value
 
 
 def value_line(name: str, value: Any) -> ValueLine:

@@ -52,4 +52,7 @@ def show_panel(bench: Workbench, session: Session, plain: bool = False) -> None:
     else:
         from fluidnb_magics.widgets.panel import Panel
 
-        Panel(session, bench.changes).show()
+        def cell_id(title: str) -> str:
+            return next((p.cell.cell_id or "" for p in bench.cells if p.title == title), "")
+
+        Panel(session, bench.changes, cell_id).show()

@@ -3,21 +3,26 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict
 from typing import Any
 
 import traitlets
 
+from fluidnb import where
 from fluidnb.debug.debugger import Debugger
 from fluidnb.debug.session import Session
 from fluidnb.debug.snapshot import Snapshot
+from fluidnb.debug.view import has_value
+from fluidnb.errors import FluidError
+from fluidnb.values.tensor import LoDTensor
 from fluidnb.viz.base.html import lines_html
 from fluidnb.viz.base.styled_text import Line
+from fluidnb.viz.session.difference import Difference, difference, value_at
 from fluidnb.viz.session.html import session_html
 from fluidnb.viz.session.panel_model import SessionPosition, read_breakpoints, read_position
 from fluidnb.viz.session.panel_text import below_lines, panel_lines
-from fluidnb.viz.session.panel_values import Window, read_details, read_lines, read_window
+from fluidnb.viz.session.panel_values import Window, find_value, read_details, read_lines, read_window
 from fluidnb.viz.values.tensor_window import View
 from fluidnb_magics.session.change_notifier import Changes
 from fluidnb_magics.widgets.panel_listing import PanelListing
@@ -41,12 +46,13 @@ class Panel(Moves, Face):
     Args:
         session: the session.
         changes: tells when a cell has run, for cells change programs; None where nobody does.
+        cell_id: title of a cell -> the front end's id of it, empty if unknown; the page marks the line there.
 
     Attributes:
         session: the session.
     """
 
-    _esm = script("panel_parts", "panel_values", "panel")
+    _esm = script("notebook", "panel_parts", "panel_values", "panel")
     _css = style("panel")
 
     buttons: Any = traitlets.List().tag(sync=True)
@@ -57,12 +63,15 @@ class Panel(Moves, Face):
     values: Any = traitlets.Dict().tag(sync=True)
     scope: Any = traitlets.Dict().tag(sync=True)
     opened: Any = traitlets.Dict(allow_none=True, default_value=None).tag(sync=True)
+    cell: Any = traitlets.Unicode().tag(sync=True)
     note: Any = traitlets.Unicode().tag(sync=True)
     deaf: Any = traitlets.Unicode().tag(sync=True)
     waits: Any = traitlets.Bool(False).tag(sync=True)
     ended: Any = traitlets.Bool(False).tag(sync=True)
 
-    def __init__(self, session: Session, changes: Changes | None = None) -> None:
+    def __init__(
+        self, session: Session, changes: Changes | None = None, cell_id: Callable[[str], str] = lambda title: ""
+    ) -> None:
         super().__init__()
         self.session = session
         self.buttons = [move.data for move in MOVES]
@@ -73,6 +82,9 @@ class Panel(Moves, Face):
         self._program = PanelListing(session)
         self._waiting: Waiting | None = None
         self._changes = changes
+        self._cell_id = cell_id
+        self._against: int | None = None
+        self._old: tuple[Any, Any] | None = None  # what is compared, and its value at the other step
         if not session.closed:
             self._waiting = Waiting.join(self, session)
             observing = session.post(Debugger.observe, self._look)
@@ -141,7 +153,16 @@ class Panel(Moves, Face):
             name: the variable; empty for none.
             frame: the scope from which it is seen.
         """
-        self._name, self._frame, self._view = name, frame, _VIEW
+        self._name, self._frame, self._view, self._against = name, frame, _VIEW, None
+        self._read_again()
+
+    def do_against(self, step: int | None) -> None:
+        """Compare the variable that is open with its value at another step.
+
+        Args:
+            step: the count of steps; None compares no more.
+        """
+        self._against = step
         self._read_again()
 
     def do_view(
@@ -221,9 +242,30 @@ class Panel(Moves, Face):
                 "reads": [asdict(line) for line in read_lines(debugger, stand.reads)],
             }
             opened = read_details(debugger, self._name, self._frame, self._view) if self._name else None
-            self.opened = None if opened is None else asdict(opened)
+            self.opened = None if opened is None else {**asdict(opened), "difference": self._difference(debugger)}
+            self.cell = self._cell_of(debugger)
             self.stand = asdict(stand)
         self._renew_soon()
+
+    def _difference(self, debugger: Debugger) -> dict[str, Any] | None:
+        """The variable that is open, compared with its value at the other step."""
+        at, value = self._against, find_value(debugger, self._name, self._frame)
+        if at is None or type(value) is not LoDTensor or not has_value(value):
+            return None
+        asked = self._name, self._frame, at
+        if self._old is None or self._old[0] != asked or debugger.tape.at <= at:
+            try:
+                self._old = asked, value_at(debugger, self._name, self._frame, at)
+            except FluidError as error:
+                return asdict(Difference(at, str(error).strip().splitlines()[0]))
+        found = difference(value.array, self._old[1], at, self._view)
+        return {**asdict(found), "summary": found.summary}
+
+    def _cell_of(self, debugger: Debugger) -> str:
+        """The front end's id of the cell that appended the operator that comes next."""
+        op = debugger.snapshot.op
+        title = where.cell_names.get(op.file, "") if op is not None else ""
+        return self._cell_id(title) if title else ""
 
     def _renew_soon(self) -> None:
         """Let the static face follow: what comes quickly one after the other is told once, at its end."""

@@ -99,9 +99,12 @@ function render({ model, el }) {
     close: () => tell("open", { name: "" }),
     view: (at, row, column, rows, columns, axes) => tell("view", { at, row, column, rows, columns, axes }),
     edit: (name, text, from) => tell("edit", { name, text, frame: from }),
+    against: (step) => tell("against", { step }),
   });
   const stops = addable("Breakpoints", "op mul, var loss, nan, when loss.mean() > 3", "add a breakpoint", (text) => tell("break", { text }));
   const watches = addable("Watches", "a variable, or an expression", "add a watch", (text) => tell("watch", { text }));
+  const source = sourceLines();
+  const marker = cellMarker(model, root);
   const around = tag("section", { class: "fp-part" }, tag("h4", {}, "Here"), values);
   body.append(
     bar,
@@ -112,6 +115,7 @@ function render({ model, el }) {
       "div", { class: "fp-main" },
       tag("div", { class: "fp-left" },
         tag("section", { class: "fp-part fp-program" }, tag("div", { class: "fp-head" }, tag("h4", {}, "Program"), counts), listing.element),
+        source.element,
         tag("div", { class: "fp-two" }, stops.element, watches.element)),
       tag("div", { class: "fp-right" }, tag("section", { class: "fp-part" }, tag("h4", {}, "Scopes"), stack), opened.element, around, scope.element),
     ),
@@ -142,11 +146,18 @@ function render({ model, el }) {
     const wide = Math.max(s.reached - s.first, 1);
     runs.replaceChildren(...(s.runs.length > 1 ? s.runs : []).filter((at) => at >= s.first && at <= s.reached).map((at, i) =>
       tag("span", { class: "fp-run", style: `left:${(100 * (at - s.first)) / wide}%`, title: `a run begins at step ${at}` }, `run ${s.runs.length > 1 ? i : 0}`)));
+    drawSource();
     if (running) return;
     wrong.hidden = !s.error?.length;
     wrong.replaceChildren(...s.error.flatMap((line) => [...pieces(line), "\n"]));
     listing.stand(s);
     drawStack();
+  };
+  const drawSource = () => {
+    const s = stand();
+    const paused = s.state === "paused" && !stopped();
+    marker.show(paused ? model.get("cell") : "", s.source);
+    if (s.state !== "running") source.show(s.source, s.place);
   };
   const drawStack = () => {
     const frames = stand().frames || [];
@@ -194,7 +205,7 @@ function render({ model, el }) {
   const changes = {
     "change:listing": drawListing, "change:stand": drawStand, "change:scope": drawScope, "change:values": drawValues,
     "change:opened": () => (opened.show(model.get("opened")), drawScope()), "change:stops": drawStops, "change:watches": drawWatches,
-    "change:note": drawNotes, "change:deaf": drawNotes, "change:waits": drawNotes,
+    "change:cell": drawSource, "change:note": drawNotes, "change:deaf": drawNotes, "change:waits": drawNotes,
     "change:ended": () => (drawNotes(), drawStand()),
   };
   drawListing();
@@ -206,6 +217,7 @@ function render({ model, el }) {
     for (const [event, draw] of Object.entries(changes)) model.off(event, draw);
     model.off("msg:custom", hear);
     unheard.forEach(clearTimeout);
+    marker.clear();
     if (!stopped()) ask(model, "hidden");
     frame.dispose();
   };

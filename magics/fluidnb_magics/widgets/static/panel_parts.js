@@ -162,3 +162,54 @@ function addable(title, hint, label, add) {
     },
   };
 }
+
+/** The user's code around a line. Gives { element, show(source, place) }. */
+function sourceLines() {
+  const title = tag("h4");
+  const lines = tag("div", { class: "fp-lines", tabindex: "0", "aria-label": "source" });
+  const element = tag("section", { class: "fp-part fp-source", hidden: true }, title, lines);
+  return {
+    element,
+    show(source, place) {
+      element.hidden = !source;
+      if (!source) return;
+      title.textContent = place;
+      lines.replaceChildren(...source.lines.map((text, i) => {
+        const here = source.first + i === source.line;
+        return tag("div", { class: here ? "fp-here" : "", "aria-current": here ? "true" : null },
+          tag("span", { class: "fp-number" }, String(source.first + i)), text);
+      }));
+      const here = lines.querySelector(".fp-here");
+      lines.scrollTop = here.offsetTop - lines.offsetTop - (lines.clientHeight - here.offsetHeight) / 2;
+    },
+  };
+}
+
+/** Marks a line in the notebook's own editors. Gives { show(id, source), clear() }; a cell that was edited is not marked. */
+function cellMarker(model, root) {
+  const name = "fluidnb-paused-" + Math.random().toString(36).slice(2);
+  const rule = tag("style");
+  root.prepend(rule);
+  const clear = () => {
+    rule.textContent = "";
+    document.querySelectorAll("." + name).forEach((node) => node.classList.remove(name));
+  };
+  const cellNode = (index, count) => {
+    const notebook = root.closest(".jp-Notebook") ?? document.querySelector(".jp-NotebookPanel:not(.lm-mod-hidden) .jp-Notebook");
+    const nodes = notebook?.querySelectorAll(".jp-Cell") ?? [];
+    return notebook?.querySelector(`.jp-Cell[data-windowed-list-index="${index}"]`) ?? (nodes.length === count ? nodes[index] : null);
+  };
+  return {
+    clear,
+    show(id, source) {
+      clear();
+      const notebook = id && source ? notebookOf(model) : null;
+      const index = notebook ? cellIndex(notebook, id) : -1;
+      const line = index < 0 ? undefined : notebook.cells[index].getSource().split("\n")[source.line - 1];
+      if (line?.trim() !== source?.lines[source.line - source.first].trim()) return;
+      const node = cellNode(index, notebook.cells.length);
+      node?.classList.add(name);
+      rule.textContent = `.${name} .cm-content > .cm-line:nth-child(${source.line}) { background: color-mix(in srgb, #d97706 25%, transparent); box-shadow: inset 3px 0 0 #d97706; }`;
+    },
+  };
+}

@@ -47,7 +47,7 @@ function scopeList(act) {
   };
 }
 
-/** The variable that is open. `act` has close(), view(at, row, column, rows, columns, axes) and edit(text). */
+/** The variable that is open. `act` has close(), view(at, row, column, rows, columns, axes), edit(text) and against(step). */
 function openedValue(act) {
   const head = tag("div", { class: "fp-head" });
   const body = tag("div");
@@ -57,6 +57,7 @@ function openedValue(act) {
   const rows = 12;
   const columns = 10;
   let shown = null;
+  let what = "new"; // which numbers of a difference are in the table
   let wanted = false; // whether the box for a new value gets the focus
   form.onsubmit = (event) => {
     event.preventDefault();
@@ -113,22 +114,52 @@ function openedValue(act) {
     };
     return tag("span", { class: "fp-axes" }, choice(0, "rows"), choice(1, "columns"));
   };
-  const table = (page) => {
-    const numbers = page.cells.flat().map(Number);
+  const table = (page, difference) => {
+    const cells = (what !== "new" && difference?.pages?.[what]) || page.cells;
+    const numbers = cells.flat().map(Number);
     const most = Math.max(...numbers.filter(Number.isFinite).map(Math.abs), 1e-300);
-    const cell = (text) => {
+    const cell = (text, i, j) => {
       const value = Number(text);
       const bad = /nan|inf/i.test(text);
       const strong = Number.isFinite(value) ? Math.round((Math.abs(value) / most) * 45) : 0;
-      const ground = `color-mix(in srgb, ${value < 0 ? "#3b82f6" : "#d97706"} ${strong}%, transparent)`;
-      return tag("td", bad ? { class: "fp-bad" } : { style: `background:${ground}` }, text);
+      const ground = `background:color-mix(in srgb, ${value < 0 ? "#3b82f6" : "#d97706"} ${strong}%, transparent)`;
+      const changed = difference?.pages?.changed[i]?.[j] === "True";
+      const { old, absolute, relative } = difference?.pages ?? {};
+      const title = changed ? `${old[i][j]} → ${page.cells[i][j]}\nabsolute ${absolute[i][j]}\nrelative ${relative[i][j]}` : null;
+      return tag("td", { class: [bad && "fp-bad", changed && "fp-changed"].filter(Boolean).join(" "), style: bad ? null : ground, title }, text);
     };
     const name = (i) => (page.wraps ? i * 10 : i);
     return tag(
       "table", { class: "fp-cells" },
       tag("tr", {}, tag("th"), ...(page.cells[0] || []).map((_, i) => tag("th", { scope: "col" }, String(page.view.column + i)))),
-      ...page.cells.map((line, i) => tag("tr", {}, tag("th", { scope: "row" }, String(name(page.view.row + i))), ...line.map(cell))),
+      ...cells.map((line, i) => tag("tr", {}, tag("th", { scope: "row" }, String(name(page.view.row + i))), ...line.map((text, j) => cell(text, i, j)))),
     );
+  };
+  const against = (opened) => {
+    const { difference } = opened;
+    const step = tag("input", { type: "number", min: "0", value: difference ? String(difference.at) : "", placeholder: "step", "aria-label": "compare with step" });
+    step.onchange = () => act.against(step.value === "" ? null : Math.max(0, Math.round(Number(step.value))));
+    const parts = [tag("label", {}, "difference against step ", step)];
+    if (difference?.pages) {
+      const choice = tag("select", { "aria-label": "numbers in the table" },
+        ...[["new", "new values"], ["old", "old values"], ["absolute", "absolute difference"], ["relative", "relative difference"]].map(([value, text]) => tag("option", { value }, text)));
+      choice.value = what;
+      choice.onchange = () => {
+        what = choice.value;
+        draw(shown);
+      };
+      parts.push(choice);
+    }
+    return tag("div", { class: "fp-line fp-against" }, ...parts);
+  };
+  const largest = (difference) => {
+    if (!difference?.largest?.length) return null;
+    const titles = ["index", "old", "new", "absolute", "relative"];
+    return tag("div", { class: "fp-scroll" }, tag(
+      "table", { class: "fp-cells fp-largest" },
+      tag("tr", {}, ...titles.map((title) => tag("th", { scope: "col" }, title))),
+      ...difference.largest.map((each) => tag("tr", {}, tag("th", { scope: "row" }, `[${each.index.join(", ")}]`), ...titles.slice(1).map((title) => tag("td", {}, each[title])))),
+    ));
   };
   const picture = (src, label) => (src ? tag("img", { src, alt: label, title: label }) : null);
   const draw = (opened) => {
@@ -146,8 +177,12 @@ function openedValue(act) {
     }
     if (page) {
       parts.push(tag("div", { class: "fp-line" }, axes(opened), slices(opened), steps(page, "row", rows, page.shape[0]), steps(page, "column", columns, page.shape[1])));
-      parts.push(tag("div", { class: "fp-grid" }, tag("div", { class: "fp-scroll" }, table(page)), tag("div", { class: "fp-pictures" },
+      parts.push(tag("div", { class: "fp-grid" }, tag("div", { class: "fp-scroll" }, table(page, opened.difference)), tag("div", { class: "fp-pictures" },
         picture(opened.picture, "the whole plane: blue is below 0, orange above, red is NaN"), picture(opened.image, "as an image"))));
+    }
+    if (page) {
+      parts.push(against(opened));
+      if (opened.difference) parts.push(tag("div", { class: "fp-line", role: "status" }, opened.difference.summary || opened.difference.problem), largest(opened.difference) ?? "");
     }
     parts.push(...opened.parts.map((part) => tag("div", { class: "fp-value" }, ...valueCells(part))));
     body.replaceChildren(...parts);

@@ -1,0 +1,166 @@
+"""The difference of a variable's value between two steps of a debug session."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from fluidnb.debug.debugger import Debugger
+from fluidnb.debug.view import has_value
+from fluidnb.errors import OpValueError
+from fluidnb.values.copies import on_host
+from fluidnb.values.tensor import LoDTensor
+from fluidnb.viz.base.styled_text import Line, columns
+from fluidnb.viz.session.panel_values import find_value
+from fluidnb.viz.values.tensor_window import View, read_page
+
+#: Changed elements that are listed.
+_MOST = 8
+
+Array = np.ndarray[Any, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class ChangedElement:
+    """An element whose value differs; numbers as text.
+
+    Args:
+        index: its index.
+        old: its value at the earlier step.
+        new: its value now.
+        absolute: new - old.
+        relative: the size of the difference divided by the size of the old value.
+    """
+
+    index: tuple[int, ...]
+    old: str
+    new: str
+    absolute: str
+    relative: str
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """A variable now, compared with its value at another step.
+
+    Args:
+        at: the other step.
+        problem: why the values cannot be compared; empty where they can.
+        count: elements of the tensor.
+        changed: elements that differ.
+        largest: the elements with the largest absolute differences, NaN first.
+        mean: the mean absolute difference.
+        pages: old, absolute, relative and changed -> that part of the tensor which is seen.
+    """
+
+    at: int
+    problem: str = ""
+    count: int = 0
+    changed: int = 0
+    largest: tuple[ChangedElement, ...] = ()
+    mean: str = ""
+    pages: dict[str, tuple[tuple[str, ...], ...]] | None = None
+
+    @property
+    def summary(self) -> str:
+        """It in a sentence."""
+        if self.problem:
+            return self.problem
+        if not self.changed:
+            return f"no element differs from step {self.at}"
+        verb = "differs" if self.changed == 1 else "differ"
+        return f"{self.changed:,} of {self.count:,} elements {verb} from step {self.at}, by {self.mean} on average"
+
+
+def value_at(debugger: Debugger, name: str, frame: int, at: int) -> Array | None:
+    """A copy of a tensor as it was, or will be, at a step.
+
+    Args:
+        debugger: a debugger with a run under way; it stands where it stood afterwards.
+        name: the variable.
+        frame: the scope from which it is seen, 0 for the outermost; -1 for the innermost.
+        at: the step.
+
+    Returns:
+        The elements; None where the variable holds no tensor there.
+
+    Raises:
+        OpValueError: the session has not been at that step.
+    """
+    first, last = debugger.tape.forgotten, debugger.snapshot.reached
+    if not first <= at <= last:
+        raise OpValueError("The session has not been at that step.", expected=f"{first} to {last}", received=at)
+
+    def found() -> Array | None:
+        value = find_value(debugger, name, frame)
+        return np.array(on_host(value.array)) if has_value(value) and type(value) is LoDTensor else None
+
+    return debugger.tape.visit(at, found)
+
+
+def difference(now: Any, old: Array | None, at: int, view: View | None = None) -> Difference:
+    """Compare a tensor with its value at another step.
+
+    Args:
+        now: the elements now.
+        old: the elements then; None where there were none.
+        at: the other step.
+        view: the part of the tensor that is seen.
+
+    Example:
+        >>> d = difference(np.array([1.0, 4.0, 3.0]), np.array([1.0, 2.0, 3.0]), 7)
+        >>> d.summary, d.largest[0].absolute, d.largest[0].relative
+        ('1 of 3 elements differs from step 7, by 0.66667 on average', '2', '1')
+    """
+    new = on_host(now)
+    if old is None:
+        return Difference(at, f"it had no value at step {at}")
+    if old.shape != new.shape:
+        return Difference(at, f"its shape was {list(old.shape)} at step {at}, and is {list(new.shape)} now")
+    a, b = old.astype("float64"), new.astype("float64")
+    with np.errstate(all="ignore"):
+        changed = (old != new) & ~(np.isnan(a) & np.isnan(b))
+        absolute = np.where(changed, b - a, 0.0)
+        relative = np.where(changed, np.abs(absolute) / np.abs(a), 0.0)
+        size = np.where(np.isnan(absolute), np.inf, np.abs(absolute)).reshape(-1)
+    most = [int(i) for i in np.argsort(-size, kind="stable")[:_MOST] if changed.reshape(-1)[i]]
+    arrays = {"old": old, "absolute": absolute, "relative": relative, "changed": changed}
+    return Difference(
+        at, "", new.size, int(changed.sum()),
+        tuple(
+            ChangedElement(
+                tuple(int(i) for i in np.unravel_index(each, new.shape)),
+                *(_text(x.reshape(-1)[each].item()) for x in (old, new, absolute, relative)),
+            )
+            for each in most
+        ),
+        _text(float(np.abs(absolute).mean()) if new.size else 0.0),
+        {name: read_page(array, view).cells for name, array in arrays.items()},
+    )  # fmt: skip
+
+
+def difference_lines(name: str, found: Difference, width: int = 0) -> list[Line]:
+    """A difference as lines: a summary, and the elements that differ most.
+
+    Args:
+        name: the variable.
+        found: the difference.
+        width: characters a line may have; 0 for any number.
+    """
+    head: list[Line] = [[(name, "name"), (f"  {found.summary}", "")]]
+    if not found.largest:
+        return head
+    titles = ("  index", "old", "new", "absolute", "relative")
+    rows: list[list[Line]] = [[[(title, "dim")] for title in titles]]
+    for each in found.largest:
+        index = f"  [{', '.join(map(str, each.index))}]"
+        rows.append([[(index, "dim")], *([(t, "")] for t in (each.old, each.new, each.absolute, each.relative))])
+    left = found.changed - len(found.largest)
+    more: list[Line] = [[(f"  … and {left:,} more", "dim")]] if left else []
+    return [*head, *columns(rows, width), *more]
+
+
+def _text(value: Any) -> str:
+    return f"{value:.5g}" if isinstance(value, float) else str(value)
