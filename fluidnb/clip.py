@@ -241,8 +241,6 @@ class GradientClipByGlobalNorm(BaseGradientClipAttr):
     """
 
     def __init__(self, clip_norm: float, group_name: str = "default_group") -> None:
-        if not isinstance(group_name, str):
-            raise OpTypeError("'group_name' must be a text.", expected="str", received=repr(group_name))
         self.clip_norm = _bound(clip_norm)
         self.group_name = group_name
 
@@ -294,11 +292,6 @@ def set_gradient_clip(
         >>> w.gradient_clip_attr
         GradientClipByValue(max=1.0, min=-1.0)
     """
-    if not isinstance(clip, BaseGradientClipAttr):
-        raise OpTypeError(
-            "'clip' should be an instance of BaseGradientClipAttr.",
-            expected="for example GradientClipByGlobalNorm(1.0)", received=f"{clip!r} ({type(clip).__name__})",
-        )  # fmt: skip
     block = (default_main_program() if program is None else program).global_block()
     listed = block.all_parameters() if param_list is None else param_list
     params = [block.var(p) if isinstance(p, str) else p for p in listed]

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from fluidnb import layers
-from fluidnb.errors import Operand, OpTypeError, OpValueError
+from fluidnb.errors import Operand, OpValueError
 from fluidnb.layers.one_op import check_variable
 from fluidnb.param_attr import ParamAttrLike
 from fluidnb.program import Variable
@@ -124,8 +124,6 @@ def img_conv_group(
         >>> y.shape, [op.type for op in y.block.ops].count("dropout")
         ((-1, 64, 16, 16), 1)
     """
-    if not isinstance(conv_num_filter, list | tuple):
-        raise OpTypeError("conv_num_filter is a list.", expected="for example [64, 64]", received=repr(conv_num_filter))
     count = len(conv_num_filter)
 
     def each(argument: str, value: Any) -> Sequence[Any]:

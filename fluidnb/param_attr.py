@@ -60,10 +60,6 @@ class ParamAttr(Checked):
     ) -> None:
         if clip is not None and gradient_clip is not None:
             raise OpValueError("clip is another name for gradient_clip: give one of them.")
-        if name is not None and not isinstance(name, str):
-            raise OpTypeError(
-                "A parameter's name is text.", expected="str", received=f"{name!r} ({type(name).__name__})"
-            )
         if initializer is not None:
             check_initializer(initializer)
         self.name = name

@@ -79,8 +79,6 @@ def append_backward(
     block = _check_loss(loss)
     chosen = None if parameter_list is None else names_of(parameter_list, "parameter_list")
     no_grad = names_of(no_grad_set, "no_grad_set")
-    if callbacks is not None and not isinstance(callbacks, list | tuple):
-        raise OpTypeError("callbacks is a list of functions.", expected="[callback, …]", received=repr(callbacks))
     origin.saw_list(block.program)
     with all_or_nothing(block.program):
         walk = Walk(block.desc, Wanted(block.desc, no_grad, chosen or (), None), free_name(block.desc))

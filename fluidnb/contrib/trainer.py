@@ -15,7 +15,7 @@ import numpy as np
 from fluidnb import core, io
 from fluidnb.arguments import checked
 from fluidnb.data import DataFeeder
-from fluidnb.data.reader.decorators import Reader
+from fluidnb.data.reader.decorators import Reader, samples_of
 from fluidnb.errors import EnforceNotMet, NotFound, OpTypeError, OpValueError, near
 from fluidnb.files.atomic_write import atomic_write
 from fluidnb.optimizer import Optimizer
@@ -335,7 +335,7 @@ class Trainer:
             names = [variable.name for variable in self.train_func_outputs]
             rows = [
                 [np.ravel(value)[0] for value in self._executor.run(self.test_program, feeder.feed(batch), names)]
-                for batch in reader()
+                for batch in samples_of(reader)
             ]
         if not rows:
             raise OpValueError("There is nothing to test with.", expected="a batch or more", received="an empty reader")

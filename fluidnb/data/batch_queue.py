@@ -10,7 +10,7 @@ import numpy as np
 
 from fluidnb.arguments import checked
 from fluidnb.data.feeder import DataFeeder
-from fluidnb.data.reader.decorators import Reader
+from fluidnb.data.reader.decorators import Reader, samples_of
 from fluidnb.data.reader.threads import PATIENCE, Ahead
 from fluidnb.errors import EnforceNotMet, FluidError, OpValueError
 from fluidnb.runtime.feed_fetch import as_fed
@@ -75,7 +75,7 @@ class BatchQueue:
         Raises:
             OpTypeError: it is no function.
         """
-        self._batches = lambda: map(self._batch, reader())
+        self._batches = lambda: map(self._batch, samples_of(reader))
 
     def methods(self) -> dict[str, Any]:
         """Attributes of Fluid's reader variables by name."""

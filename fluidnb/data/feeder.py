@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from fluidnb.arguments import checked
-from fluidnb.data.reader.decorators import Reader
+from fluidnb.data.reader.decorators import Reader, samples_of
 from fluidnb.errors import NotBuiltYet, OpTypeError, OpValueError
 from fluidnb.memory import flags
 from fluidnb.values import CPUPlace, LoDTensor, Place, np_dtype
@@ -40,8 +40,6 @@ class DataFeeder:
     """
 
     def __init__(self, feed_list: Sequence[Any], place: Place | None = None, program: Any = None) -> None:
-        if isinstance(feed_list, str) or not isinstance(feed_list, Iterable):
-            raise OpTypeError("Feed list should contain a list of variable.", received=repr(feed_list))
         variables = [_find(entry, program) if isinstance(entry, str) else entry for entry in feed_list]
         for variable in variables:
             if not all(hasattr(variable, fact) for fact in ("name", "shape", "dtype", "lod_level")):
@@ -63,11 +61,6 @@ class DataFeeder:
             OpTypeError: no list of samples; a sample is no tuple or list.
             OpValueError: no samples; wrong number of fields; fields that do not fit shape, dtype or lod_level.
         """
-        if not isinstance(iterable, Iterable):
-            raise OpTypeError(
-                "A batch is a list of samples.", expected="a list of tuples",
-                received=f"{iterable!r} ({type(iterable).__name__})",
-            )  # fmt: skip
         rows = list(iterable)
         if not rows:
             raise OpValueError("There are no samples to feed.", hint="an empty batch; is the reader used up?")
@@ -117,7 +110,7 @@ class DataFeeder:
             _check_places(num_places)
 
         def feeds() -> Iterator[Any]:
-            for batch in reader():
+            for batch in samples_of(reader):
                 yield list(self.feed_parallel([batch])) if multi_devices else self.feed(batch)
 
         return feeds

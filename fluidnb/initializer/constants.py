@@ -110,8 +110,6 @@ class NumpyArrayInitializer(Initializer):
     """
 
     def __init__(self, value: np.ndarray[Any, Any]) -> None:
-        if not isinstance(value, np.ndarray):
-            raise OpTypeError("A numpy array is wanted.", expected="numpy.ndarray", received=type(value).__name__)
         self._value = value
 
     def operator(self, shape: tuple[int, ...], dtype: Any = "float32") -> tuple[str, dict[str, Any]]:

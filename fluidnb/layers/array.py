@@ -94,7 +94,6 @@ def array_write(x: Variable, i: Variable, array: Variable | None = None) -> Vari
         >>> fluid.layers.array_read(a, i).shape
         (2,)
     """
-    check_variable(x, "x", "array_write")
     _check_index(i, "array_write")
     helper = LayerHelper("array_write")
     if array is None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from fluidnb.initializer import Constant
 from fluidnb.layer_helper import LayerHelper
-from fluidnb.layers.one_op import check_variable
 from fluidnb.op import takes
 from fluidnb.program import Variable
 from fluidnb.program import layer_calls as naming
@@ -48,8 +47,6 @@ def auc(
 
     Source: Fluid's layers.auc.
     """
-    check_variable(input, "input", "auc")
-    check_variable(label, "label", "auc")
     helper = LayerHelper("auc")
     counts: list[Variable] = []
     areas: list[Variable] = []

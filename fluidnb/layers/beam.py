@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from fluidnb.layers.one_op import check_variable
 from fluidnb.layers.several import several
 from fluidnb.program import Variable
 from fluidnb.program import layer_calls as naming
@@ -59,8 +58,6 @@ def beam_search(
     Source: design guide, section on dynamic decoding; Fluid's layers.beam_search.
     """
     inputs = {"pre_ids": pre_ids, "pre_scores": pre_scores, "scores": scores}
-    for argument, variable in inputs.items():
-        check_variable(variable, argument, "beam_search")
     if ids is not None:
         inputs["ids"] = ids
     attrs = {"level": level, "beam_size": beam_size, "end_id": end_id, "is_accumulated": bool(is_accumulated)}
@@ -97,7 +94,6 @@ def beam_search_decode(
 
     Source: design guide, section on dynamic decoding; Fluid's layers.beam_search_decode.
     """
-    check_variable(scores, "scores", "beam_search_decode")
     outputs = {"SentenceIds": "int64", "SentenceScores": scores.dtype}
     attrs = {"beam_size": beam_size, "end_id": end_id}
     words, ranks = several(

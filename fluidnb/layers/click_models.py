@@ -7,7 +7,7 @@ from typing import Any
 from fluidnb.errors import OpValueError
 from fluidnb.initializer import Constant
 from fluidnb.layer_helper import LayerHelper
-from fluidnb.layers.one_op import check_variable, one_op
+from fluidnb.layers.one_op import one_op
 from fluidnb.op import takes
 from fluidnb.param_attr import ParamAttr
 from fluidnb.program import Variable
@@ -87,7 +87,6 @@ def data_norm(
 
     Source: Fluid's layers.data_norm.
     """
-    check_variable(input, "input", "data_norm")
     if data_layout not in ("NCHW", "NHWC"):
         raise OpValueError(
             f"data_norm has no layout {data_layout!r}.", expected='"NCHW" or "NHWC"', received=repr(data_layout)

@@ -9,7 +9,7 @@ import numpy as np
 
 from fluidnb.initializer import Constant, Initializer, array_attrs, force_init_on_cpu, number_attrs
 from fluidnb.layer_helper import LayerHelper
-from fluidnb.layers.one_op import check_variable, one_op
+from fluidnb.layers.one_op import one_op
 from fluidnb.param_attr import ParamAttr, ParamAttrLike
 from fluidnb.program import Parameter, Variable
 from fluidnb.program import layer_calls as naming
@@ -114,7 +114,6 @@ def cast(x: Variable, dtype: Any) -> Variable:
         >>> fluid.layers.cast(fluid.layers.data("x", [3]), "float64").shape
         (-1, 3)
     """
-    check_variable(x, "x", "cast")
     attrs = {"in_dtype": int(dtypes.var_type(x.dtype)), "out_dtype": int(dtypes.var_type(dtype))}
     return one_op("cast", {"X": x}, attrs, dtype=dtype)
 

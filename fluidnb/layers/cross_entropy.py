@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from fluidnb.layers.one_op import check_variable, one_op
+from fluidnb.layers.one_op import one_op
 from fluidnb.layers.several import several
 from fluidnb.program import Variable
 from fluidnb.program import layer_calls as naming
@@ -46,7 +46,6 @@ def softmax_with_cross_entropy(
 
     Source: Fluid's layers.softmax_with_cross_entropy.
     """
-    check_variable(logits, "logits", "softmax_with_cross_entropy")
     attrs: dict[str, Any] = {
         "soft_label": soft_label,
         "ignore_index": ignore_index,

@@ -6,7 +6,7 @@ from typing import Any
 
 from fluidnb.errors import OpValueError
 from fluidnb.layers.math import scale
-from fluidnb.layers.one_op import check_variable, one_op
+from fluidnb.layers.one_op import one_op
 from fluidnb.layers.reduce import reduce_mean, reduce_sum
 from fluidnb.layers.search import one_hot
 from fluidnb.layers.several import several
@@ -38,7 +38,6 @@ def huber_loss(input: Variable, label: Variable, delta: float) -> Variable:
         >>> fluid.layers.huber_loss(y, t, delta=1.0).shape
         (-1, 1)
     """
-    check_variable(input, "input", "huber_loss")
     outputs = {"Out": input.dtype, "Residual": input.dtype}
     return several("huber_loss", {"X": input, "Y": label}, outputs, {"delta": float(delta)})[0]
 
@@ -77,7 +76,6 @@ def smooth_l1(
         >>> fluid.layers.smooth_l1(x, y).shape
         (-1, 1)
     """
-    check_variable(x, "x", "smooth_l1")
     given = {"X": x, "Y": y, "InsideWeight": inside_weight, "OutsideWeight": outside_weight}
     inputs: dict[str, Variable | list[Variable]] = {slot: v for slot, v in given.items() if v is not None}
     outputs = {"Out": x.dtype, "Diff": x.dtype}
@@ -149,7 +147,6 @@ def rank_loss(label: Variable, left: Variable, right: Variable, name: str | None
         >>> fluid.layers.rank_loss(label, left, right).shape
         (-1, 1)
     """
-    check_variable(left, "left", "rank_loss")
     inputs = {"Label": label, "Left": left, "Right": right}
     return one_op("rank_loss", inputs, dtype=left.dtype, name=name)
 
@@ -176,7 +173,6 @@ def margin_rank_loss(
         >>> fluid.layers.margin_rank_loss(label, left, right).shape
         (-1, 1)
     """
-    check_variable(left, "left", "margin_rank_loss")
     inputs = {"Label": label, "X1": left, "X2": right}
     outputs = {"Out": left.dtype, "Activated": left.dtype}
     return several("margin_rank_loss", inputs, outputs, {"margin": float(margin)}, name=name)[0]
@@ -220,7 +216,6 @@ def dice_loss(input: Variable, label: Variable, epsilon: float = 0.00001) -> Var
         >>> fluid.layers.dice_loss(x, label).shape
         (1,)
     """
-    check_variable(input, "input", "dice_loss")
     marks = one_hot(label, input.shape[-1])
     axes = list(range(1, len(input.shape)))
     shared = reduce_sum(input * marks, dim=axes)
@@ -259,7 +254,6 @@ def label_smooth(
     """
     if not 0 <= epsilon <= 1:
         raise OpValueError("The value of epsilon must be between 0 and 1.", expected="0 to 1", received=epsilon)
-    check_variable(label, "label", "label_smooth")
     label.stop_gradient = True
     inputs = {"X": label} if prior_dist is None else {"X": label, "PriorDist": prior_dist}
     return one_op("label_smooth", inputs, {"epsilon": float(epsilon)}, dtype=dtype, name=name)

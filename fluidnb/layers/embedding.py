@@ -7,7 +7,6 @@ from typing import Any
 
 from fluidnb.errors import OpValueError
 from fluidnb.layer_helper import LayerHelper
-from fluidnb.layers.one_op import check_variable
 from fluidnb.op import takes
 from fluidnb.param_attr import ParamAttrLike
 from fluidnb.program import Variable
@@ -54,7 +53,6 @@ def embedding(
 
     Source: Fluid's layers.embedding.
     """
-    check_variable(input, "input", "embedding")
     if len(size) != 2 or any(int(n) <= 0 for n in size):
         raise OpValueError(
             "size of embedding must be two positive numbers.",

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import builtins
-from collections.abc import Iterable, Sequence
-from typing import Any, SupportsIndex
+from collections.abc import Sequence
+from typing import Any
 
 from fluidnb.arguments import checked
-from fluidnb.errors import OpTypeError
 from fluidnb.layer_helper import LayerHelper
-from fluidnb.layers.one_op import check_variable
 from fluidnb.program import Variable
 from fluidnb.program import layer_calls as naming
 from fluidnb.values.dtypes import VarType
@@ -48,11 +45,6 @@ def data(
         >>> x.shape, y.shape
         ((-1, 13), (2, 3))
     """
-    if not isinstance(shape, Iterable) or not all(s is None or isinstance(s, SupportsIndex) for s in shape):
-        raise OpTypeError(
-            f"shape of data {name} is not a list of sizes.", expected="a list of ints, -1 or None for an unknown size",
-            received=f"{shape!r} ({builtins.type(shape).__name__})", hint="for example shape=[13].",
-        )  # fmt: skip
     sizes = [-1 if s is None else s for s in shape]
     if append_batch_size and all(s >= 0 for s in sizes):
         sizes = [-1, *sizes]
@@ -76,7 +68,6 @@ def load(out: Variable, file_path: str, load_as_fp16: bool | None = None) -> Non
         >>> w.op.type
         'load'
     """
-    check_variable(out, "out", "load")
     attrs: dict[str, Any] = {"file_path": file_path}
     if load_as_fp16 is not None:
         attrs["load_as_fp16"] = load_as_fp16
@@ -119,7 +110,6 @@ def Print(
         >>> x.op.type
         'print'
     """
-    check_variable(input, "input", "Print")
     helper = LayerHelper("print")
     out = helper.create_tmp_variable(input.dtype)
     attrs = {

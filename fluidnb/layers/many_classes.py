@@ -11,7 +11,6 @@ from fluidnb.layer_helper import LayerHelper
 from fluidnb.layers.creation import assign, cast
 from fluidnb.layers.cross_entropy import softmax_with_cross_entropy
 from fluidnb.layers.math import scale
-from fluidnb.layers.one_op import check_variable
 from fluidnb.layers.reduce import reduce_sum
 from fluidnb.layers.search import one_hot
 from fluidnb.layers.sequence_filters import row_width
@@ -72,8 +71,6 @@ def nce(
 
     Source: Fluid's layers.nce.
     """
-    check_variable(input, "input", "nce")
-    check_variable(label, "label", "nce")
     if sampler not in _SAMPLERS:
         raise OpValueError(f"Unsupported sampler type {sampler!r}.", expected=", ".join(_SAMPLERS), received=sampler)
     helper = LayerHelper("nce", input=input, param_attr=param_attr, bias_attr=bias_attr, name=name)
@@ -83,7 +80,6 @@ def nce(
     if helper.bias_attr:
         inputs["Bias"] = [helper.create_parameter(helper.bias_attr, [num_total_classes, 1], input.dtype, is_bias=True)]
     if sample_weight is not None:
-        check_variable(sample_weight, "sample_weight", "nce")
         inputs["SampleWeight"] = [sample_weight]
     if sampler == "custom_dist":
         chances = np.asarray([] if custom_dist is None else custom_dist, "float32")
@@ -152,9 +148,7 @@ def hsigmoid(
 
     Source: Fluid's layers.hsigmoid.
     """
-    check_variable(input, "input", "hsigmoid")
-    check_variable(label, "label", "hsigmoid")
-    if not isinstance(num_classes, int):
+    if num_classes is None:
         raise OpTypeError("num_classes of hsigmoid is an int.", expected="int", received=repr(num_classes))
     if not is_custom and num_classes < 2:
         raise OpValueError(
@@ -229,8 +223,6 @@ def sampled_softmax_with_cross_entropy(
 
     Source: Fluid's layers.sampled_softmax_with_cross_entropy.
     """
-    check_variable(logits, "logits", "sampled_softmax_with_cross_entropy")
-    check_variable(label, "label", "sampled_softmax_with_cross_entropy")
     inputs = {"Logits": logits, "Labels": label}
     if use_customized_samples:
         if customized_samples is None or customized_probabilities is None:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from fluidnb.layer_helper import LayerHelper
-from fluidnb.layers.one_op import check_variable, one_op
+from fluidnb.layers.one_op import one_op
 from fluidnb.layers.several import several
 from fluidnb.op import takes
 from fluidnb.program import Variable
@@ -53,7 +53,6 @@ def bipartite_match(
 
     Source: Fluid's layers.bipartite_match.
     """
-    check_variable(dist_matrix, "dist_matrix", "bipartite_match")
     index, distance = several(
         "bipartite_match", {"DistMat": dist_matrix},
         {"ColToRowMatchIndices": "int32", "ColToRowMatchDist": dist_matrix.dtype},
@@ -104,7 +103,6 @@ def target_assign(
 
     Source: Fluid's layers.target_assign.
     """
-    check_variable(input, "input", "target_assign")
     inputs: dict[str, Variable | list[Variable]] = {"X": input, "MatchIndices": matched_indices}
     inputs |= _given(NegIndices=negative_indices)
     target, weight = several(
@@ -221,8 +219,6 @@ def detection_map(
     inputs = {"DetectRes": detect_res, "Label": label} | _given(HasState=has_state)
     if input_states is not None:
         inputs |= dict(zip(("PosCount", "TruePos", "FalsePos"), input_states, strict=True))
-    for slot, variable in inputs.items():
-        check_variable(variable, slot, "detection_map")
     mean = helper.create_tmp_variable(detect_res.dtype, stop_gradient=True)
     states = out_states or [
         helper.create_tmp_variable(dtype, stop_gradient=True) for dtype in ("int32", "float32", "float32")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from fluidnb.layer_helper import LayerHelper
-from fluidnb.layers.one_op import check_variable
 from fluidnb.op import takes
 from fluidnb.program import Variable
 from fluidnb.program import layer_calls as naming
@@ -37,8 +36,6 @@ def mean_iou(input: Variable, label: Variable, num_classes: int) -> tuple[Variab
 
     Source: Fluid's layers.mean_iou.
     """
-    check_variable(input, "input", "mean_iou")
-    check_variable(label, "label", "mean_iou")
     helper = LayerHelper("mean_iou")
     mean = helper.create_tmp_variable("float32", stop_gradient=True)
     wrong, correct = (helper.create_tmp_variable("int32", stop_gradient=True) for _ in range(2))

@@ -67,7 +67,6 @@ def accuracy(
         >>> fluid.layers.accuracy(input=p, label=label).shape
         (1,)
     """
-    check_variable(label, "label", "accuracy")
     helper = LayerHelper("accuracy")
     values, indices = _top_k(helper, input, k)
     share = helper.create_tmp_variable("float32", stop_gradient=True)

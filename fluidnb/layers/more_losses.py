@@ -9,7 +9,7 @@ from fluidnb.layers.creation import cast
 from fluidnb.layers.cross_entropy import softmax_with_cross_entropy
 from fluidnb.layers.elementwise import elementwise_add, elementwise_div, elementwise_mul
 from fluidnb.layers.math import matmul, scale
-from fluidnb.layers.one_op import check_variable, one_op
+from fluidnb.layers.one_op import one_op
 from fluidnb.layers.parts import expand
 from fluidnb.layers.reduce import reduce_mean, reduce_sum
 from fluidnb.layers.shape import reshape, transpose
@@ -127,7 +127,6 @@ def npair_loss(anchor: Variable, positive: Variable, labels: Variable, l2_reg: f
     Source: Sohn, "Improved Deep Metric Learning with Multi-class N-pair Loss Objective" (2016); Fluid's
     layers.npair_loss.
     """
-    check_variable(labels, "labels", "npair_loss")
     size = labels.shape[0] if labels.shape else -1
     if size < 0:
         raise OpValueError(

@@ -7,7 +7,7 @@ from typing import Any
 from fluidnb.errors import OpValueError
 from fluidnb.initializer import Constant, Normal
 from fluidnb.layer_helper import LayerHelper
-from fluidnb.layers.one_op import check_variable, one_op
+from fluidnb.layers.one_op import one_op
 from fluidnb.op import product, takes
 from fluidnb.param_attr import ParamAttr, ParamAttrLike
 from fluidnb.program import Variable
@@ -250,7 +250,6 @@ def spectral_norm(
 
     Source: Miyato et al., "Spectral Normalization for GANs" (2018); Fluid's layers.spectral_norm.
     """
-    check_variable(weight, "weight", "spectral_norm")
     shape = weight.shape
     if not -len(shape) <= dim < len(shape) or min(shape, default=0) < 0:
         raise OpValueError(

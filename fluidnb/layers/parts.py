@@ -9,7 +9,7 @@ from fluidnb.arguments import Count
 from fluidnb.errors import OpValueError
 from fluidnb.layer_helper import LayerHelper
 from fluidnb.layers.creation import fill_constant
-from fluidnb.layers.one_op import check_variable, one_op
+from fluidnb.layers.one_op import one_op
 from fluidnb.op import takes
 from fluidnb.program import Variable
 from fluidnb.program import layer_calls as naming
@@ -43,7 +43,6 @@ def split(
         >>> a.shape, b.shape
         ((-1, 2, 4), (-1, 4, 4))
     """
-    check_variable(input, "input", "split")
     helper = LayerHelper("split", name=name)
     if isinstance(num_or_sections, int):
         count, attrs = num_or_sections, {"num": num_or_sections, "sections": []}
@@ -107,7 +106,6 @@ def crop(
     """
     if shape is None:
         raise OpValueError("The shape should be a list, tuple or Variable.", expected="shape=[...]", received="None")
-    check_variable(x, "x", "crop")
     inputs: dict[str, Variable | list[Variable]] = {"X": x}
     attrs: dict[str, Any] = {}
     if isinstance(shape, Variable):
@@ -162,7 +160,6 @@ def unstack(x: Variable, axis: int = 0, num: Count | None = None) -> list[Variab
         >>> [y.shape for y in fluid.layers.unstack(fluid.layers.data("x", [2, 3]), axis=1)]
         [(-1, 3), (-1, 3)]
     """
-    check_variable(x, "x", "unstack")
     if num is None:
         num = x.shape[axis] if -len(x.shape) <= axis < len(x.shape) else 0
         if num <= 0:
@@ -248,7 +245,6 @@ def pad_constant_like(x: Variable, y: Variable, pad_value: float = 0.0, name: st
         >>> fluid.layers.pad_constant_like(x, y).shape
         (-1, 6)
     """
-    check_variable(y, "y", "pad_constant_like")
     return one_op("pad_constant_like", {"X": x, "Y": y}, {"pad_value": float(pad_value)}, dtype=y.dtype, name=name)
 
 
@@ -324,7 +320,7 @@ def multiplex(inputs: list[Variable] | tuple[Variable, ...], index: Variable) ->
         >>> fluid.layers.multiplex([a, b], fluid.layers.data("i", [1], dtype="int32")).shape
         (-1, 3)
     """
-    if not isinstance(inputs, list | tuple) or len(inputs) < 2:
+    if len(inputs) < 2:
         raise OpValueError(
             "inputs should be a list object and contains at least 2 elements.",
             expected="at least two Variables", received=repr(inputs),

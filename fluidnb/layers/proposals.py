@@ -8,7 +8,7 @@ from typing import Annotated
 from fluidnb.arguments import Rule
 from fluidnb.errors import OpValueError
 from fluidnb.layer_helper import LayerHelper
-from fluidnb.layers.one_op import check_variable, one_op
+from fluidnb.layers.one_op import one_op
 from fluidnb.layers.parts import gather
 from fluidnb.layers.several import several
 from fluidnb.layers.shape import reshape
@@ -83,8 +83,6 @@ def rpn_target_assign(
 
     Source: Ren et al., "Faster R-CNN" (2015); Fluid's layers.rpn_target_assign.
     """
-    for argument, value in (("bbox_pred", bbox_pred), ("cls_logits", cls_logits), ("anchor_box", anchor_box)):
-        check_variable(value, argument, "rpn_target_assign")
     inputs = {"Anchor": anchor_box, "GtBoxes": gt_boxes, "IsCrowd": is_crowd, "ImInfo": im_info}
     outputs = {
         "LocationIndex": "int32", "ScoreIndex": "int32", "TargetLabel": "int32", "TargetBBox": anchor_box.dtype,
@@ -150,8 +148,6 @@ def generate_proposals(
     inputs = {
         "Scores": scores, "BboxDeltas": bbox_deltas, "ImInfo": im_info, "Anchors": anchors, "Variances": variances,
     }  # fmt: skip
-    for slot, value in inputs.items():
-        check_variable(value, slot, "generate_proposals")
     outputs = {"RpnRois": bbox_deltas.dtype, "RpnRoiProbs": scores.dtype}
     attrs = {
         "pre_nms_topN": pre_nms_top_n, "post_nms_topN": post_nms_top_n, "nms_thresh": nms_thresh,
@@ -222,7 +218,6 @@ def generate_proposal_labels(
             "generate_proposal_labels needs class_nums.", expected="how many classes there are, with that of no object",
             received="None", hint="class_nums=81 for the 80 classes of COCO.",
         )  # fmt: skip
-    check_variable(rpn_rois, "rpn_rois", "generate_proposal_labels")
     inputs = {
         "RpnRois": rpn_rois, "GtClasses": gt_classes, "IsCrowd": is_crowd, "GtBoxes": gt_boxes, "ImInfo": im_info,
     }  # fmt: skip
@@ -271,7 +266,6 @@ def distribute_fpn_proposals(
 
     Source: Lin et al., "Feature Pyramid Networks" (2017); Fluid's layers.distribute_fpn_proposals.
     """
-    check_variable(fpn_rois, "fpn_rois", "distribute_fpn_proposals")
     helper = LayerHelper("distribute_fpn_proposals", name=name)
     levels = [helper.create_tmp_variable(fpn_rois.dtype, True) for _ in range(min_level, max_level + 1)]
     restore = helper.create_tmp_variable("int32", True)
@@ -368,7 +362,6 @@ def box_decoder_and_assign(
 
     Source: Dai et al., "R-FCN" (2016); Fluid's layers.box_decoder_and_assign.
     """
-    check_variable(prior_box, "prior_box", "box_decoder_and_assign")
     inputs = {
         "PriorBox": prior_box, "PriorBoxVar": prior_box_var, "TargetBox": target_box, "BoxScore": box_score,
     }  # fmt: skip

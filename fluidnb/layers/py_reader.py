@@ -7,7 +7,6 @@ from typing import Any
 
 from fluidnb.errors import OpTypeError, OpValueError
 from fluidnb.layers.io import data
-from fluidnb.layers.one_op import check_variable
 from fluidnb.layers.readers import copy_reader, double_buffer, reader_methods
 from fluidnb.program import Program, Variable, default_main_program, default_startup_program, program_guard, unique_name
 from fluidnb.program import layer_calls as naming
@@ -104,13 +103,11 @@ def create_py_reader_by_data(
 
     Source: Fluid's layers.create_py_reader_by_data.
     """
-    if not isinstance(feed_list, list | tuple) or not feed_list:
+    if not feed_list:
         raise OpTypeError(
             "feed_list should be a list of Variable.", expected="data variables",
             received=f"{feed_list!r} ({type(feed_list).__name__})"[:200],
         )  # fmt: skip
-    for i, variable in enumerate(feed_list):
-        check_variable(variable, f"feed_list[{i}]", "create_py_reader_by_data")
     return reader_of(capacity, list(feed_list), name, use_double_buffer)
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from fluidnb.initializer import Constant
 from fluidnb.layer_helper import LayerHelper
-from fluidnb.layers.one_op import check_variable, one_op
+from fluidnb.layers.one_op import one_op
 from fluidnb.op import takes
 from fluidnb.program import Variable
 from fluidnb.program import layer_calls as naming
@@ -106,7 +106,6 @@ def dropout(
         >>> fluid.layers.dropout(fluid.layers.data("x", [3]), dropout_prob=0.5).shape
         (-1, 3)
     """
-    check_variable(x, "x", "dropout")
     helper = LayerHelper("dropout", name=name)
     out = helper.create_tmp_variable(x.dtype)
     mask = helper.create_tmp_variable("uint8", stop_gradient=True)
@@ -145,7 +144,6 @@ def random_crop(x: Variable, shape: Sequence[int], seed: int | Variable | None =
 
     Source: Fluid's layers.random_crop.
     """
-    check_variable(x, "x", "random_crop")
     helper = LayerHelper("random_crop")
     attrs: dict[str, Any] = {"shape": list(shape)}
     if seed is None:

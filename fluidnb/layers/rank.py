@@ -51,7 +51,6 @@ def lod_rank_table(x: Variable, level: int = 0) -> Variable:
 
     Source: developer guide, section on RNNs.
     """
-    check_variable(x, "x", "lod_rank_table")
     helper = LayerHelper("lod_rank_table")
     table = helper.create_variable(name=helper.name, type=VarType.LOD_RANK_TABLE)
     helper.append_op(type="lod_rank_table", inputs={"X": [x]}, outputs={"Out": [table]}, attrs={"level": level})
@@ -103,7 +102,6 @@ def lod_tensor_to_array(x: Variable, table: Variable) -> Variable:
 
     Source: developer guide, section on RNNs.
     """
-    check_variable(x, "x", "lod_tensor_to_array")
     _check_table(table, "table", "lod_tensor_to_array")
     helper = LayerHelper("lod_tensor_to_array")
     array = helper.create_variable(name=helper.name, type=VarType.LOD_TENSOR_ARRAY, dtype=x.dtype)

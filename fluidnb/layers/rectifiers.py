@@ -5,7 +5,7 @@ from __future__ import annotations
 from fluidnb.errors import OpValueError
 from fluidnb.initializer import Constant
 from fluidnb.layer_helper import LayerHelper
-from fluidnb.layers.one_op import check_variable, one_op
+from fluidnb.layers.one_op import one_op
 from fluidnb.op import product
 from fluidnb.param_attr import ParamAttrLike
 from fluidnb.program import Variable
@@ -174,7 +174,6 @@ def prelu(x: Variable, mode: str, param_attr: ParamAttrLike = None, name: str | 
         >>> y.param.shape
         (1, 3, 1, 1)
     """
-    check_variable(x, "x", "prelu")
     rank = len(x.shape)
     if mode not in ("all", "channel", "element"):
         raise OpValueError(

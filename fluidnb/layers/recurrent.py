@@ -24,7 +24,7 @@ ACTIVATIONS = ("identity", "sigmoid", "tanh", "relu")
 def _width(input: Variable, size: int, times: int, layer: str) -> int:
     """The width behind a size that counts all gates."""
     check_variable(input, "input", layer)
-    if not isinstance(size, int) or size <= 0 or size % times:
+    if size <= 0 or size % times:
         raise OpValueError(
             f"size of {layer} counts the columns of all gates.", expected=f"{times} · width", received=size,
             hint=f"layers.fc(x, size={times} * width) in front makes the input.",
@@ -268,11 +268,9 @@ def dynamic_gru(
 
     Source: Fluid's layers.dynamic_gru.
     """
-    check_variable(input, "input", "dynamic_gru")
     helper = LayerHelper("gru", param_attr=param_attr, bias_attr=bias_attr)
     inputs = {"Input": input, **_gru_parameters(helper, size, input.dtype)}
     if h_0 is not None:
-        check_variable(h_0, "h_0", "dynamic_gru")
         inputs["H0"] = h_0
     slots = ("Hidden", "BatchGate", "BatchResetHiddenPrev", "BatchHidden")
     outs = {slot: helper.create_tmp_variable(input.dtype) for slot in slots}
@@ -336,7 +334,6 @@ def gru_unit(
     Source: Fluid's layers.gru_unit.
     """
     width = _width(input, size, 3, "gru_unit")
-    check_variable(hidden, "hidden", "gru_unit")
     numbers = {}
     for argument, name in (("activation", activation), ("gate_activation", gate_activation)):
         if name not in ACTIVATIONS:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from fluidnb.layers.one_op import check_variable, one_op
+from fluidnb.layers.one_op import one_op
 from fluidnb.layers.several import several
 from fluidnb.program import Variable
 from fluidnb.program import layer_calls as naming
@@ -38,7 +38,6 @@ def roi_pool(
     Source: Girshick, "Fast R-CNN" (2015); Fluid's layers.roi_pool.
     """
     attrs = {"pooled_height": pooled_height, "pooled_width": pooled_width, "spatial_scale": spatial_scale}
-    check_variable(input, "input", "roi_pool")
     out, _ = several(
         "roi_pool", {"X": input, "ROIs": rois}, {"Out": input.dtype, "Argmax": "int64"}, attrs, constant=("Argmax",)
     )

@@ -204,7 +204,7 @@ def _resized(
     elif out_shape is not None:
         attrs["out_h"], attrs["out_w"] = _pair(layer, out_shape)
     elif scale is not None:
-        if isinstance(scale, bool) or not isinstance(scale, int | float | np.number) or scale <= 0:
+        if isinstance(scale, bool) or scale <= 0:
             raise OpValueError(
                 f"scale of {layer} must be a positive number.", expected="a number > 0", received=repr(scale)
             )

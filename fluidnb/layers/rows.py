@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from fluidnb.layer_helper import LayerHelper
-from fluidnb.layers.one_op import check_variable, one_op
+from fluidnb.layers.one_op import one_op
 from fluidnb.program import Variable
 from fluidnb.program import layer_calls as naming
 from fluidnb.values.dtypes import VarType
@@ -29,7 +29,6 @@ def merge_selected_rows(x: Variable, name: str | None = None) -> Variable:
         >>> fluid.layers.merge_selected_rows(rows).type.name
         'SELECTED_ROWS'
     """
-    check_variable(x, "x", "merge_selected_rows")
     helper = LayerHelper("merge_selected_rows", name=name)
     out = helper.create_variable(name=f"{helper.name}.out", dtype=x.dtype, type=VarType.SELECTED_ROWS)
     return one_op("merge_selected_rows", {"X": x}, out=out)

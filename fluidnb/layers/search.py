@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from fluidnb.layers.one_op import check_variable, one_op
+from fluidnb.layers.one_op import one_op
 from fluidnb.layers.several import several
 from fluidnb.program import Variable
 from fluidnb.program import layer_calls as naming
@@ -65,7 +65,6 @@ def argsort(input: Variable, axis: int = -1, name: str | None = None) -> tuple[V
         >>> values.shape, indices.shape
         ((-1, 3), (-1, 3))
     """
-    check_variable(input, "input", "argsort")
     outputs: dict[str, Any] = {"Out": input.dtype, "Indices": "int64"}
     out, indices = several("argsort", {"X": input}, outputs, {"axis": axis}, name=name, constant=("Indices",))
     return out, indices

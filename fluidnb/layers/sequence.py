@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from fluidnb.layers.one_op import check_variable, one_op
+from fluidnb.layers.one_op import one_op
 from fluidnb.layers.several import several
 from fluidnb.op import takes
 from fluidnb.program import Variable
@@ -41,7 +41,6 @@ def sequence_pool(input: Variable, pool_type: str, is_test: bool = False, pad_va
 
     Source: Fluid's layers.sequence_pool.
     """
-    check_variable(input, "input", "sequence_pool")
     attrs = {"pooltype": str(pool_type).upper(), "is_test": bool(is_test), "pad_value": float(pad_value)}
     outputs = {"Out": input.dtype, "MaxIndex": "int32"}
     return several("sequence_pool", {"X": input}, outputs, attrs, constant=("MaxIndex",))[0]

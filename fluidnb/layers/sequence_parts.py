@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from fluidnb.errors import OpTypeError
-from fluidnb.layers.one_op import check_variable, one_op
+from fluidnb.layers.one_op import one_op
 from fluidnb.layers.several import several
 from fluidnb.layers.windows import per_axis
 from fluidnb.op import takes
@@ -41,10 +40,6 @@ def sequence_concat(input: Sequence[Variable], name: str | None = None) -> Varia
 
     Source: Fluid's layers.sequence_concat.
     """
-    if not isinstance(input, list | tuple):
-        raise OpTypeError(
-            "input of sequence_concat should be a list.", expected="a list of Variables", received=repr(input)[:200]
-        )
     return one_op("sequence_concat", {"X": list(input)}, name=name)
 
 
@@ -149,7 +144,6 @@ def sequence_pad(
 
     Source: Fluid's layers.sequence_pad.
     """
-    check_variable(x, "x", "sequence_pad")
     attrs = {"padded_length": -1 if maxlen is None else maxlen}
     outputs = {"Out": x.dtype, "Length": "int64"}
     out, length = several(

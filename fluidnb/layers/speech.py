@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from fluidnb.layers.one_op import check_variable, one_op
+from fluidnb.layers.one_op import one_op
 from fluidnb.layers.several import several
 from fluidnb.op import takes
 from fluidnb.program import Variable
@@ -50,7 +50,6 @@ def warpctc(
 
     Source: Fluid's layers.warpctc; the lengths are those of its later versions.
     """
-    check_variable(input, "input", "warpctc")
     inputs = {"Logits": input, "Label": label}
     given = (("LogitsLength", input_length), ("LabelLength", label_length))
     inputs |= {slot: v for slot, v in given if v is not None}
@@ -82,7 +81,6 @@ def ctc_greedy_decoder(input: Variable, blank: int, name: str | None = None) -> 
 
     Source: Fluid's layers.ctc_greedy_decoder.
     """
-    check_variable(input, "input", "ctc_greedy_decoder")
     values = several("top_k", {"X": input}, {"Out": input.dtype, "Indices": "int64"}, {"k": 1}, constant=("Indices",))
     attrs = {"merge_repeated": True, "blank": blank}
     return one_op("ctc_align", {"Input": values[1]}, attrs, slot="Output", name=name, stop_gradient=True)

@@ -16,7 +16,6 @@ from fluidnb.layers.distances import smooth_l1
 from fluidnb.layers.elementwise import elementwise_div
 from fluidnb.layers.matching import bipartite_match, multiclass_nms, target_assign
 from fluidnb.layers.number_lists import numbers
-from fluidnb.layers.one_op import check_variable
 from fluidnb.layers.priors import prior_box
 from fluidnb.layers.reduce import reduce_sum
 from fluidnb.layers.several import several
@@ -170,11 +169,6 @@ def ssd_loss(
         raise OpValueError(
             "Only support mining_type == max_negative now.", expected='"max_negative"', received=repr(mining_type)
         )
-    for argument, variable in (
-        ("location", location), ("confidence", confidence), ("gt_box", gt_box), ("gt_label", gt_label),
-        ("prior_box", prior_box),
-    ):  # fmt: skip
-        check_variable(variable, argument, "ssd_loss")
     for argument, variable, rank, words in (
         ("confidence", confidence, 3, "[batch, priors, classes]"), ("prior_box", prior_box, 2, "[priors, 4]"),
     ):  # fmt: skip

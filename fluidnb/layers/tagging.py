@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from fluidnb.errors import OpTypeError, OpValueError
 from fluidnb.layer_helper import LayerHelper
 from fluidnb.layers.fc import operands
-from fluidnb.layers.one_op import check_variable
 from fluidnb.layers.several import several
 from fluidnb.op import takes
 from fluidnb.param_attr import ParamAttr, ParamAttrLike
@@ -47,8 +46,6 @@ def linear_chain_crf(
 
     Source: Fluid's layers.linear_chain_crf; length is that of its later versions.
     """
-    check_variable(input, "input", "linear_chain_crf")
-    check_variable(label, "label", "linear_chain_crf")
     tags = int(input.shape[-1])
     if tags < 1:
         raise OpValueError(
@@ -59,7 +56,6 @@ def linear_chain_crf(
     transition = helper.create_parameter(helper.param_attr or False, [tags + 2, tags], input.dtype)
     inputs = {"Emission": [input], "Transition": [transition], "Label": [label]}
     if length is not None:
-        check_variable(length, "length", "linear_chain_crf")
         inputs["Length"] = [length]
     slots = ("Alpha", "EmissionExps", "TransitionExps", "LogLikelihood")
     outs = {slot: [helper.create_tmp_variable(input.dtype)] for slot in slots}
@@ -97,7 +93,6 @@ def crf_decoding(
 
     Source: Fluid's layers.crf_decoding; length is that of its later versions.
     """
-    check_variable(input, "input", "crf_decoding")
     attr = ParamAttr.to_attr(param_attr)
     if attr is None or attr.name is None:
         raise OpTypeError(

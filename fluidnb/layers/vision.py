@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from fluidnb.errors import OpTypeError, OpValueError
+from fluidnb.errors import OpValueError
 from fluidnb.layers.one_op import one_op
 from fluidnb.layers.pool import Sizes
 from fluidnb.layers.windows import per_axis
@@ -81,11 +81,6 @@ def affine_grid(theta: Variable, out_shape: Sequence[int] | Variable, name: str 
     """
     if isinstance(out_shape, Variable):
         return one_op("affine_grid", {"Theta": theta, "OutputShape": out_shape}, slot="Output", name=name)
-    if not isinstance(out_shape, list | tuple):
-        raise OpTypeError(
-            "The out_shape should be a list, tuple or Variable.", expected="[batch, channels, height, width]",
-            received=f"{out_shape!r} ({type(out_shape).__name__})",
-        )  # fmt: skip
     return one_op("affine_grid", {"Theta": theta}, {"output_shape": list(out_shape)}, slot="Output", name=name)
 
 
@@ -140,8 +135,6 @@ def pixel_shuffle(x: Variable, upscale_factor: int) -> Variable:
 
     Source: Fluid's layers.pixel_shuffle.
     """
-    if not isinstance(upscale_factor, int):
-        raise OpTypeError("upscale factor must be int type", expected="an int", received=repr(upscale_factor))
     return one_op("pixel_shuffle", {"X": x}, {"upscale_factor": upscale_factor})
 
 
@@ -169,8 +162,6 @@ def shuffle_channel(x: Variable, group: int, name: str | None = None) -> Variabl
 
     Source: Fluid's layers.shuffle_channel.
     """
-    if not isinstance(group, int):
-        raise OpTypeError("group must be int type", expected="an int", received=repr(group))
     return one_op("shuffle_channel", {"X": x}, {"group": group}, name=name)
 
 

@@ -8,7 +8,6 @@ from typing import Any
 from fluidnb.errors import OpTypeError
 from fluidnb.layer_helper import LayerHelper
 from fluidnb.layers.number_lists import numbers
-from fluidnb.layers.one_op import check_variable
 from fluidnb.layers.several import several
 from fluidnb.program import Variable
 from fluidnb.program import layer_calls as naming
@@ -74,8 +73,6 @@ def yolov3_loss(
     inputs = {"X": x, "GTBox": gt_box, "GTLabel": gt_label}
     if gt_score is not None:
         inputs["GTScore"] = gt_score
-    for slot, variable in inputs.items():
-        check_variable(variable, slot, "yolov3_loss")
     loss = helper.create_tmp_variable(x.dtype) if name is None else helper.create_variable(name=name, dtype=x.dtype)
     masks = [helper.create_tmp_variable("int32", stop_gradient=True) for _ in range(2)]
     attrs = {
@@ -127,7 +124,6 @@ def yolo_box(
 
     Source: Redmon and Farhadi, "YOLOv3" (2018); Fluid's layers.yolo_box.
     """
-    check_variable(x, "x", "yolo_box")
     attrs = {
         "anchors": _whole(anchors, "anchors", "yolo_box"), "class_num": class_num, "conf_thresh": conf_thresh,
         "downsample_ratio": downsample_ratio,

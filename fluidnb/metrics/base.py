@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from fluidnb.arguments import Checked, shown
-from fluidnb.errors import OpTypeError, OpValueError
+from fluidnb.errors import OpValueError
 
 
 class MetricBase(Checked):
@@ -103,11 +103,6 @@ class CompositeMetric(MetricBase):
         Raises:
             OpTypeError: it is no metric.
         """
-        if not isinstance(metric, MetricBase):
-            raise OpTypeError(
-                "SubMetric should be inherit from MetricBase.", expected="for example fluid.metrics.Precision()",
-                received=f"{metric!r} ({type(metric).__name__})",
-            )  # fmt: skip
         self._metrics.append(metric)
 
     def reset(self) -> None:

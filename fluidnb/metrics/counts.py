@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -95,10 +96,9 @@ class ChunkEvaluator(MetricBase):
             "num_label_chunks": num_label_chunks,
             "num_correct_chunks": num_correct_chunks,
         }
-        for name, value in counts.items():
-            check_number(value, name)
-        for name, value in counts.items():
-            setattr(self, name, getattr(self, name) + int(np.asarray(value).item()))
+        numbers = {name: _count(value, name) for name, value in counts.items()}
+        for name, number in numbers.items():
+            setattr(self, name, getattr(self, name) + number)
 
     def eval(self) -> tuple[float, float, float]:
         """(precision, recall, F1) so far; 0 where there is nothing to divide by."""
@@ -135,8 +135,7 @@ class EditDistance(MetricBase):
             OpValueError: one of them has another kind.
         """
         check_numbers("distances", distances)
-        check_number(seq_num, "seq_num")
-        number = int(np.asarray(seq_num).item())
+        number = _count(seq_num, "seq_num")
         self.total_distance += float(distances.sum())
         self.seq_num += number
         self.instance_error += number - int((distances == 0).sum())
@@ -153,3 +152,12 @@ class EditDistance(MetricBase):
                 "EditDistance."
             )
         return self.total_distance / self.seq_num, self.instance_error / self.seq_num
+
+
+def _count(value: Any, argument: str) -> int:
+    """A number of things, from a number or an array of one element."""
+    check_number(value, argument)
+    number = np.asarray(value).item()
+    if isinstance(number, complex) or not math.isfinite(number):
+        raise OpValueError(f"The '{argument}' must be a finite number.", expected="0 or more", received=number)
+    return int(number)

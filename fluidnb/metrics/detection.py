@@ -8,7 +8,6 @@ from fluidnb.backward.emit import all_or_nothing
 from fluidnb.errors import OpValueError
 from fluidnb.initializer import Constant
 from fluidnb.layer_helper import LayerHelper
-from fluidnb.layers.one_op import check_variable
 from fluidnb.program import Program, Variable, program_guard, unique_name
 from fluidnb.runtime import Executor
 from fluidnb.values import CPUPlace
@@ -76,7 +75,6 @@ class DetectionMAP:
             raise OpValueError(
                 "DetectionMAP needs class_num.", expected="the number of classes, with the background", received="None"
             )
-        check_variable(gt_box, "gt_box", "DetectionMAP")
         self.helper = LayerHelper("map_eval")
         self.metrics: list[Variable] = []
         main, startup = self.helper.main_program, self.helper.startup_program

@@ -84,17 +84,11 @@ class Optimizer(Checked):
         *,
         global_step: Variable | None = None,
     ) -> None:
-        if isinstance(learning_rate, bool) or not isinstance(learning_rate, float | int | Variable):
+        if isinstance(learning_rate, bool):
             raise OpTypeError(
                 f"learning rate should be float or Variable, got {type(learning_rate).__name__} here",
                 expected="a float, or a Variable of shape [1]", received=repr(learning_rate),
                 hint="for example SGD(learning_rate=0.01).",
-            )  # fmt: skip
-        if not isinstance(global_step, Variable | None):
-            raise OpTypeError(
-                "global_step should be a Variable.", expected="a Variable of shape [1]",
-                received=f"{global_step!r} ({type(global_step).__name__})",
-                hint="layers.create_global_var([1], 0, 'int64', persistable=True) makes one.",
             )  # fmt: skip
         self.regularization = regularization
         self._learning_rate = learning_rate
@@ -170,13 +164,7 @@ class Optimizer(Checked):
         Raises:
             OpValueError: there is nothing to optimize, or the program was optimized with this object before.
         """
-        pairs = sorted(((p, g) for p, g in params_grads if g is not None), key=lambda pair: pair[0].name)
-        if not pairs:
-            raise OpValueError(
-                "There is nothing to optimize.", expected="a trainable parameter on which the loss depends",
-                received="no parameter with a gradient",
-                hint="the loss depends on no trainable parameter, or all of them have stop_gradient.",
-            )  # fmt: skip
+        pairs = sorted(_with_gradient(params_grads), key=lambda pair: pair[0].name)
         main, startup = pairs[0][0].block.program, default_startup_program()
         rates, accumulators = dict(self._learning_rates), dict(self._kept)
         try:
@@ -218,6 +206,9 @@ class Optimizer(Checked):
         Returns:
             All operators that it appended.
 
+        Raises:
+            OpValueError: no parameter has a gradient.
+
         Example:
             >>> x = fluid.layers.data("x", [13])
             >>> loss = fluid.layers.mean(fluid.layers.fc(x, 1, bias_attr=False))
@@ -228,7 +219,7 @@ class Optimizer(Checked):
         main, startup = loss.block.program, default_startup_program() if startup_program is None else startup_program
         with program_guard(main, startup), all_or_nothing(main, startup):
             start = len(main.global_block().desc.ops)
-            self._optimize(main.global_block(), [(p, g) for p, g in parameters_and_grads if g is not None])
+            self._optimize(main.global_block(), _with_gradient(parameters_and_grads))
             return list(main.global_block().ops[start:])
 
     _create_optimization_pass = create_optimization_pass  # the name in version 1.0
@@ -280,11 +271,6 @@ class Optimizer(Checked):
             >>> [op.type for op in ops], [p.name for p, _ in pairs]
             (['sgd', 'sgd'], ['fc_0.w_0', 'fc_0.b_0'])
         """
-        if not isinstance(loss, Variable):
-            raise OpTypeError(
-                "loss should be a Variable.", expected="a Variable", received=f"{loss!r} ({type(loss).__name__})",
-                hint="minimize takes what a layer gave, for example layers.mean(cost).",
-            )  # fmt: skip
         startup = default_startup_program() if startup_program is None else startup_program
         with program_guard(loss.block.program, startup), all_or_nothing(loss.block.program, startup):
             params_grads = self.backward(loss, startup, parameter_list, no_grad_set)
@@ -473,3 +459,15 @@ class Optimizer(Checked):
                 type="scale", inputs={"X": [rate]}, outputs={"Out": [scaled]}, attrs={"scale": float(factor)}
             )
         return scaled
+
+
+def _with_gradient(pairs: Sequence[tuple[Parameter, Variable | None]]) -> list[ParamGrad]:
+    """The pairs that have a gradient; raises where there are none."""
+    found = [(parameter, gradient) for parameter, gradient in pairs if gradient is not None]
+    if not found:
+        raise OpValueError(
+            "There is nothing to optimize.", expected="a trainable parameter on which the loss depends",
+            received="no parameter with a gradient",
+            hint="the loss depends on no trainable parameter, or all of them have stop_gradient.",
+        )  # fmt: skip
+    return found

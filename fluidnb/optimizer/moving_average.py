@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from fluidnb import layers
 from fluidnb.arguments import Checked
-from fluidnb.errors import OpTypeError, OpValueError
+from fluidnb.errors import OpValueError
 from fluidnb.layer_helper import LayerHelper
 from fluidnb.program import OpRole, Parameter, Program, Variable, default_main_program, program_guard, unique_name
 from fluidnb.program.layer_calls import all_or_nothing
@@ -48,11 +48,6 @@ class ExponentialMovingAverage(Checked):
     """
 
     def __init__(self, decay: float = 0.999, thres_steps: Variable | None = None, name: str | None = None) -> None:
-        if thres_steps is not None and not isinstance(thres_steps, Variable):
-            raise OpTypeError(
-                "thres_steps should be a Variable.", expected="a Variable of shape [1]",
-                received=f"{thres_steps!r} ({type(thres_steps).__name__})"[:200],
-            )  # fmt: skip
         if not 0 <= decay < 1:
             raise OpValueError("The decay of a moving average is below 1.", expected="0 <= decay < 1", received=decay)
         program = default_main_program()

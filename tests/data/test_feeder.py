@@ -74,6 +74,12 @@ def test_decorated_readers_give_feeds() -> None:
         assert [f["y"].shape() for f in feeds()] == [[2, 1], [1, 1]]
 
 
+def test_a_reader_without_samples_is_refused() -> None:
+    feeds = DataFeeder([X, Y], CPUPlace()).decorate_reader(np.float64)
+    with pytest.raises(OpTypeError, match="A reader must return the samples of one pass"):
+        next(feeds())
+
+
 def test_one_device_takes_what_is_for_several() -> None:
     rows = reader.batch(lambda: [([1, 2, 3], 0), ([4, 5, 6], 1), ([7, 8, 9], 2)], 2)
     feeder = DataFeeder([X, Y], CPUPlace())

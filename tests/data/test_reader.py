@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 from fluidnb.data import reader, seeding
+from fluidnb.data.reader.threads import Ahead
 from fluidnb.errors import OpTypeError, OpValueError
 
 TEN = lambda: iter(range(10))  # noqa: E731 - a reader
@@ -284,3 +285,8 @@ def test_reading_very_far_ahead_begins_at_once() -> None:
     start = time.process_time()
     assert list(reader.buffered(lambda: range(4), 2**31)()) == [0, 1, 2, 3]
     assert time.process_time() - start < 5
+
+
+def test_reading_ahead_that_was_interrupted_while_it_was_made() -> None:
+    """What `__init__` did not reach is no matter for the destructor."""
+    Ahead.__new__(Ahead).__del__()

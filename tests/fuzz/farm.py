@@ -11,11 +11,13 @@ import importlib
 import json
 import os
 import random
+import re
 import resource
 import selectors
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 from collections import Counter
 from dataclasses import dataclass, field
@@ -31,6 +33,8 @@ SILENT_SECONDS = 120.0
 ADDRESS_SPACE = 4 << 30
 #: Bytes that a case may take beside what the process has.
 CASE_BYTES = 1 << 30
+#: A line of a backtrace of the address sanitizer, and the function in it.
+_FRAME = re.compile(r"^\s*#\d+ 0x\w+ in (.+?)(?:\(| /|$)")
 #: Cases after which a process makes room for a new one.
 BATCH = 2000
 
@@ -160,6 +164,19 @@ def started(name: str, *words: str, stderr: Any = subprocess.DEVNULL) -> subproc
     return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=stderr, cwd=ROOT, env=environment)
 
 
+def crash(case: dict[str, Any], code: int, log: str) -> Outcome:
+    """The outcome of a case that ended its process: a signature for each operator and first frame of the sanitizer.
+
+    Args:
+        case: the case.
+        code: the status of the process.
+        log: what it wrote to stderr.
+    """
+    frames = (found[1] for line in log.splitlines() if (found := _FRAME.match(line)))
+    first = next((frame for frame in frames if not frame.startswith("__")), f"status {code}")
+    return Outcome("crash", f"crash {case.get('kind', '')} {first}", f"the process ended with {code}")
+
+
 def ending(name: str, case: dict[str, Any]) -> tuple[int, str]:
     """How a process ends that runs one case: its status, and what the sanitizer of kernels says."""
     process = started(name, json.dumps(case), stderr=subprocess.PIPE)
@@ -233,10 +250,11 @@ def run(name: str, seconds: float, first: int = 0, workers: int = 1, count: int 
             nexts = end
         if begin >= end:
             return
-        process = started(name, str(begin), str(end))
+        log = tempfile.TemporaryFile()  # noqa: SIM115
+        process = started(name, str(begin), str(end), stderr=log)
         assert process.stdout is not None
         os.set_blocking(process.stdout.fileno(), False)
-        state = {"process": process, "buffer": b"", "seed": None, "end": end, "heard": time.monotonic()}
+        state = {"process": process, "buffer": b"", "seed": None, "end": end, "heard": time.monotonic(), "log": log}
         selector.register(process.stdout, selectors.EVENT_READ, state)
 
     def finish(state: dict[str, Any], kind: str) -> None:
@@ -247,8 +265,12 @@ def run(name: str, seconds: float, first: int = 0, workers: int = 1, count: int 
         process.stdout.close()
         if state["seed"] is not None and kind != "over":
             case = case_of(target, state["seed"])
-            tally.add(Outcome(kind, f"{kind} {code}", f"the process ended with {code}"), case, state["seed"])
+            state["log"].seek(0)
+            log = state["log"].read().decode(errors="replace")
+            ended = Outcome(kind, f"{kind} {code}", f"the process ended with {code}")
+            tally.add(crash(case, code, log) if kind == "crash" else ended, case, state["seed"])
             rest.append((state["seed"] + 1, state["end"]))
+        state["log"].close()
         if time.monotonic() < until:
             start()
 

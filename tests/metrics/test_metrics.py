@@ -128,6 +128,8 @@ def test_reset_sets_public_attributes_back_by_their_kind():
         (lambda: M.Accuracy().update(0.5, None), "weight of Accuracy.update must be a number"),
         (lambda: M.Accuracy().update(0.5, -1), "The 'weight' can not be negative"),
         (lambda: M.ChunkEvaluator().update(1, 2, "3"), "The 'num_correct_chunks' must be a number"),
+        (lambda: M.ChunkEvaluator().update(float("inf"), 2, 1), "The 'num_infer_chunks' must be a finite number"),
+        (lambda: M.EditDistance().update(np.ones(1), np.complex64(1)), "The 'seq_num' must be a finite number"),
         (lambda: M.EditDistance("d").update([1.0], 1), "distances of EditDistance.update must be an array"),
         (lambda: M.EditDistance("d").update(np.ones(1), "1"), "The 'seq_num' must be a number"),
         (lambda: M.Auc(curve="roc"), 'no curve called .roc.(.|\n)*Did you mean "ROC"'),

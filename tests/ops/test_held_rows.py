@@ -138,3 +138,60 @@ def test_a_file_of_another_kind_is_refused(tmp_path):
     scope.var("out").get_selected_rows()
     with pytest.raises(EnforceNotMet, match="no tensor file|no SelectedRows"):
         Operator("load", Out="out", file_path=path).run(scope, fluid.CPUPlace())
+
+
+def sampled(weight, sparse=False, classes=((2,), (7,), (5,))):
+    """Cost of nce, and the gradients of Input, Weight and Bias."""
+    attrs = {"num_total_classes": 9, "num_neg_samples": 3, "custom_neg_classes": [0, 5, 7], "is_sparse": sparse}
+    given = {
+        "Input": np.float32([[0.5, -1], [1, 0.25], [2, 2]]), "Label": np.array(classes), "Weight": weight,
+        "Bias": np.linspace(-1, 1, 9, dtype="float32"),
+    }  # fmt: skip
+    forward = run_op("nce", given, attrs, ["Cost", "SampleLogits", "SampleLabels"])
+    cost = forward.pop("Cost")
+    slopes = [f"{name}@GRAD" for name in ("Input", "Weight", "Bias")]
+    found = run_op("nce_grad", {**given, **forward, "Cost@GRAD": np.float32([[1], [2], [-1]])}, attrs, slopes)
+    return [cost, *(found[name] for name in slopes)]
+
+
+@pytest.mark.parametrize("sparse", [False, True])
+def test_nce_finds_the_weights_of_classes_among_rows(sparse):
+    whole = np.zeros((9, 2), "float32")
+    whole[[7, 2, 5, 0]] = VALUES
+    found, expected = sampled(table(), sparse), sampled(whole)
+    if sparse:
+        assert found[2].rows() == [0, 2, 5, 7] and found[2].height() == 9
+        found[2] = found[2].to_dense()
+    for a, b in zip(found, expected, strict=True):
+        np.testing.assert_array_equal(a, b)
+    assert np.abs(found[2]).sum() > 0
+
+
+def test_nce_with_a_class_that_no_row_has():
+    with pytest.raises(EnforceNotMet, match="does not hold row 3"):
+        sampled(table(), classes=[[2], [3], [5]])
+    with pytest.raises(RuleError, match="Input and Weight of nce do not fit"):
+        sampled(table(height=8))
+
+
+def test_a_program_trains_classes_whose_weights_are_rows():
+    start = fluid.default_startup_program().global_block()
+    made = start.create_var(name="w", shape=[9, 2], dtype="float32", type=VarType.SELECTED_ROWS, persistable=True)
+    start.append_op(type="fill_constant", outputs={"Out": [made]}, attrs={"shape": [9, 2], "value": 0.5, "dtype": 5})
+    x, label = L.data("x", [2]), L.data("label", [1], dtype="int64")
+    block, weight = fluid.default_main_program().global_block(), rows_var("w", persistable=True)
+    outputs = {n: [block.create_var(name=n, dtype=d)] for n, d in
+               (("Cost", "float32"), ("SampleLogits", "float32"), ("SampleLabels", "int64"))}  # fmt: skip
+    block.append_op(
+        type="nce", inputs={"Input": [x], "Label": [label], "Weight": [weight]}, outputs=outputs,
+        attrs={"num_total_classes": 9, "num_neg_samples": 3, "is_sparse": True},
+    )  # fmt: skip
+    loss = L.mean(outputs["Cost"][0])
+    [slope] = fluid.gradients(loss, weight)
+    rate = L.fill_constant([1], "float32", 0.5)
+    block.append_op(type="sgd", inputs={"Param": [weight], "Grad": [slope], "LearningRate": [rate]},
+                    outputs={"ParamOut": [weight]})  # fmt: skip
+    exe, feed = Executor(), {"x": np.ones((8, 2), "float32"), "label": np.full((8, 1), 3)}
+    exe.run(fluid.default_startup_program())
+    costs = [exe.run(feed=feed, fetch_list=[loss])[0].item() for _ in range(60)]
+    assert np.mean(costs[-10:]) < 0.5 * np.mean(costs[:10])

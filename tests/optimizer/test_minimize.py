@@ -212,6 +212,9 @@ def test_nothing_to_optimize():
         O.SGD(0.1).minimize(L.mean(x))
     with pytest.raises(OpTypeError, match="loss of SGD.minimize must be a Variable"):
         O.SGD(0.1).minimize([1.0])
+    loss = L.mean(x)
+    with pytest.raises(OpValueError, match="nothing to optimize"):
+        O.SGD(0.1).create_optimization_pass(fluid.backward.append_backward(loss), loss)
 
 
 def test_backward_and_apply_gradients_are_the_two_halves():

@@ -20,7 +20,7 @@ from fluidnb.arguments import checked
 from fluidnb.data.dataset.fetch import algorithm, digest, fetch, mirrored
 from fluidnb.data.reader.decorators import Reader, check_count, samples_of
 from fluidnb.data.reader.recordio import write_records
-from fluidnb.errors import EnforceNotMet, OpTypeError, OpValueError
+from fluidnb.errors import EnforceNotMet, OpValueError
 from fluidnb.files import plain_pickle
 from fluidnb.files.atomic_write import atomic_write
 from fluidnb.memory import flags
@@ -136,8 +136,6 @@ def split(
         [0, 1, 4]
     """
     check_count("line_count", line_count)
-    if not callable(dumper):
-        raise OpTypeError("dumper should be callable.", received=type(dumper).__name__)
     try:
         if suffix % 0 == suffix % 1:
             raise TypeError
@@ -150,7 +148,7 @@ def split(
 
     lines: list[Any] = []
     number = 0
-    for sample in reader():
+    for sample in samples_of(reader):
         lines.append(sample)
         if len(lines) == line_count:
             write(number, lines)
@@ -183,8 +181,6 @@ def cluster_files_reader(
         >>> list(cluster_files_reader("/no/such/files-*", 2, 1)())
         []
     """
-    if not callable(loader):
-        raise OpTypeError("loader should be callable.", received=type(loader).__name__)
     check_count("trainer_count", trainer_count)
     if trainer_id not in range(trainer_count):
         raise OpValueError(

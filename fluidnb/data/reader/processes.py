@@ -43,7 +43,7 @@ def multiprocess_reader(readers: Sequence[Reader], use_pipe: bool = True, queue_
 
     Source: paddle.reader.multiprocess_reader.
     """
-    if not isinstance(readers, list | tuple) or not readers:
+    if not readers:
         raise OpTypeError(
             "multiprocess_reader takes readers.", expected="a list of one reader or more",
             received=f"{readers!r} ({type(readers).__name__})"[:200],

@@ -107,7 +107,7 @@ class Ahead:
             self.thread.join(patience)
 
     def __del__(self) -> None:
-        if not self._left:
+        if getattr(self, "_left", None) == []:  # None: Ctrl-C came while it was made
             self.leave()
 
 
@@ -121,7 +121,7 @@ def _read(
     """Runs the thread. It references no `Ahead`, so that deleting the last reference to one ends its thread."""
     last: _Item = (None, None, False)
     try:
-        for sample in source():
+        for sample in samples_of(source):
             if slots is not None:
                 slots.get()
             if left:

@@ -12,7 +12,7 @@ from fluidnb.layer_helper import LayerHelper
 from fluidnb.layers.array import array_read, array_write
 from fluidnb.layers.compare import less_than
 from fluidnb.layers.control_flow.body import BodyGuard, inside
-from fluidnb.layers.control_flow.checks import check_is_variable, check_keeps_shape, check_made_outside, operand
+from fluidnb.layers.control_flow.checks import check_keeps_shape, check_made_outside, operand
 from fluidnb.layers.control_flow.while_loop import While
 from fluidnb.layers.creation import fill_constant
 from fluidnb.layers.math import increment
@@ -111,7 +111,6 @@ class DynamicRNN:
             OpValueError: outside of the block, no sequences, or another level than the first.
         """
         self._inside("step_input")
-        check_is_variable(x, "step_input() can only take a Variable as its input.")
         check_made_outside(self._home(), x, "x", "step_input")
         if x.op is None and x.lod_level <= level:
             raise OpValueError(
@@ -163,7 +162,6 @@ class DynamicRNN:
             EnforceNotMet: before the first `step_input`.
         """
         self._inside("static_input")
-        check_is_variable(x, "static_input() can only take a Variable as its input")
         check_made_outside(self._home(), x, "x", "static_input")
         if self.lod_rank_table is None:
             raise EnforceNotMet(
@@ -208,8 +206,6 @@ class DynamicRNN:
                 given.
         """
         self._inside("memory")
-        if init is not None:
-            check_is_variable(init, "The input arg `init` of memory() must be a Variable")
         if self.lod_rank_table is None:
             text = "step_input should be invoked before memory(shape=..., value=...)"
             if init is not None:
@@ -277,8 +273,6 @@ class DynamicRNN:
             OpValueError: outside of the block, ``ex_mem`` is no memory of this network, or the shape differs.
         """
         self._inside("update_memory")
-        for name, each in (("ex_mem", ex_mem), ("new_mem", new_mem)):
-            check_is_variable(each, f"The input arg `{name}` of update_memory() must be a Variable")
         if self.lod_rank_table is None or ex_mem.name not in self._memories:
             missing = "step_input" if self.lod_rank_table is None else "memory"
             raise OpValueError(
@@ -299,8 +293,6 @@ class DynamicRNN:
             OpValueError: outside of the block.
         """
         self._inside("output")
-        for each in outputs:
-            check_is_variable(each, "output() can only take Variables.")
         for each in outputs:
             name = f"{self.helper.name}_output_array_{each.name}"
             array = self._declare(name, VarType.LOD_TENSOR_ARRAY, each.dtype)

@@ -11,11 +11,10 @@ from fluidnb.errors import OpValueError
 from fluidnb.layer_helper import LayerHelper
 from fluidnb.layers.control_flow import rows
 from fluidnb.layers.control_flow.body import BodyGuard, inside, reads_and_writes
-from fluidnb.layers.control_flow.checks import Condition, check_is_variable, check_made_outside, operand
+from fluidnb.layers.control_flow.checks import Condition, check_made_outside, operand
 from fluidnb.layers.control_flow.conditional import append_branch
 from fluidnb.layers.creation import assign
 from fluidnb.layers.logic import logical_not
-from fluidnb.layers.one_op import check_variable
 from fluidnb.layers.split_merge import merge_lod_tensor
 from fluidnb.program import Block, Variable, unique_name
 from fluidnb.program import layer_calls as naming
@@ -96,8 +95,6 @@ class IfElse:
     ) -> None:
         if cond is not None:
             rows.check_condition(cond)
-        for each in inputs or ():
-            check_variable(each, "inputs", "IfElse")
         self.helper = LayerHelper("ifelse", name=name)
         self._cond = None if cond is None else rows.as_column(cond)
         self._declared = list(inputs or ())
@@ -136,7 +133,6 @@ class IfElse:
             OpValueError: outside of the blocks, or ``x`` is made inside.
         """
         side = self._side("input must in true/false blocks")
-        check_variable(x, "input", "IfElse")
         return self._parts_of(x)[not side.holds]
 
     def inputs(self, side: bool, index: int) -> Variable:
@@ -171,8 +167,6 @@ class IfElse:
             OpValueError: outside of the blocks.
         """
         side = self._side("output can only be invoked in the sub-block")
-        for each in outs:
-            check_is_variable(each, "Each output should be a variable")
         side.results.extend(outs)
 
     def set_output(self, side: bool, index: int, out: Variable) -> None:
@@ -188,7 +182,6 @@ class IfElse:
             OpValueError: outside of that block, or there is no such output.
         """
         opened = self._side("output can only be invoked in the sub-block", side, f"set_output({side}, {index}, …)")
-        check_is_variable(out, "Each output should be a variable")
         if index < 0 or self._output_num is not None and index >= self._output_num:
             raise OpValueError(
                 f"IfElse has no output {index}.", received=index, hint="output_num says how many there are.",

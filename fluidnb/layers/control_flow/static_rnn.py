@@ -11,7 +11,7 @@ from fluidnb.errors import OpAssertionError, OpTypeError, OpValueError
 from fluidnb.initializer.constants import number_attrs
 from fluidnb.layer_helper import LayerHelper
 from fluidnb.layers.control_flow.body import BodyGuard, reads_and_writes, step_scopes
-from fluidnb.layers.control_flow.checks import check_is_variable, check_keeps_shape, check_made_outside, operand
+from fluidnb.layers.control_flow.checks import check_keeps_shape, check_made_outside, operand
 from fluidnb.layers.creation import assign
 from fluidnb.layers.parts import slice as part_of
 from fluidnb.layers.shape import squeeze
@@ -105,7 +105,6 @@ class StaticRNN:
             OpValueError: outside of the block, the sequence has another length, or is made inside.
         """
         body = self._inside("step_input")
-        check_is_variable(x, "step input takes a Variable")
         known = next((i for i in self.inputs if i.name == x.name), None)
         if known is not None:
             return known
@@ -161,9 +160,7 @@ class StaticRNN:
                     "memory(shape=[-1, …], batch_ref=…)", received=f"shape={shape!r}, batch_ref={batch_ref!r}"[:200],
                     hint="batch_ref, a sequence or its step, says how large the batch is.",
                 )  # fmt: skip
-            check_is_variable(batch_ref, "batch_ref of memory takes a Variable")
             init = self._constant(list(shape), batch_ref, init_value, init_batch_dim_idx, ref_batch_dim_idx)
-        check_is_variable(init, "init of memory takes a Variable")
         check_made_outside(self._home(), init, "init", "memory")
         before = body.create_var(
             name=unique_name.generate(f"{self.helper.name}@mem"), dtype=init.dtype, shape=init.shape
@@ -201,8 +198,6 @@ class StaticRNN:
             OpValueError: outside of the block, ``mem`` is no memory of this network, or the shape differs.
         """
         self._inside("update_memory")
-        for each in (mem, var):
-            check_is_variable(each, "update memory should take variables")
         link = self.memories.get(mem.name)
         if link is None:
             raise OpValueError(
@@ -223,7 +218,6 @@ class StaticRNN:
             OpValueError: outside of the block.
         """
         self._inside("step_output")
-        check_is_variable(o, "step output takes a Variable")
         self._results.append(o)
 
     def output(self, *outputs: Variable) -> None:

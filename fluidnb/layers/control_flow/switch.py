@@ -83,11 +83,6 @@ class Switch:
         """
         self._check_place("case")
         hint = "layers.less_than() and its like make one."
-        if not isinstance(condition, Variable):
-            raise OpTypeError(
-                "The condition of a case should be a bool variable.", expected="bool[1]", hint=hint,
-                received=f"{condition!r} ({type(condition).__name__})",
-            )  # fmt: skip
         if dtype_name(condition.dtype) != "bool":
             raise OpTypeError(
                 "The condition of a case should be a bool variable.", slots=[operand("condition", condition)],

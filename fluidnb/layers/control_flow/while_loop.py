@@ -7,7 +7,7 @@ from fluidnb.errors import OpTypeError
 from fluidnb.layer_helper import LayerHelper
 from fluidnb.layers.control_flow.body import BodyGuard, reads_and_writes, step_scopes
 from fluidnb.layers.control_flow.checks import Condition, operand
-from fluidnb.program import Block, Variable
+from fluidnb.program import Block
 from fluidnb.values.dtypes import dtype_name
 from fluidnb.where import warn
 
@@ -38,11 +38,6 @@ class While:
     """
 
     def __init__(self, cond: Condition, is_test: bool = False, name: str | None = None) -> None:
-        if not isinstance(cond, Variable):
-            raise OpTypeError(
-                "condition should be a variable", expected="bool[1]", received=f"{cond!r} ({type(cond).__name__})",
-                hint="layers.less_than() and its like make one.",
-            )  # fmt: skip
         if dtype_name(cond.dtype) != "bool":
             raise OpTypeError(
                 "condition should be a bool variable", slots=[operand("cond", cond)], expected="bool[1]",

@@ -19,7 +19,7 @@ from fluidnb_kernels.emit import FLOATS
 from fluidnb_kernels.loss.kernels import NOTHING
 from fluidnb_kernels.loss.labels import check_classes
 from fluidnb_kernels.loss.sampled import CUDA, dots, dots_grad, joined
-from fluidnb_kernels.rows.values import put_rows, sparse_slopes, spread
+from fluidnb_kernels.rows.values import dtype_of, held, places_of, put_rows, shape_of, sparse_slopes, spread
 from fluidnb_kernels.rules import agree, whole_numbers
 
 Array = Any
@@ -32,8 +32,8 @@ def _infer(c: Context) -> None:
     whole_numbers(c, "Label")
     classes, negatives = c.attr("num_total_classes"), c.attr("num_neg_samples")
     c.require(
-        x.ndim == 2 and agree(w.shape, (classes, x.shape[1])), "Input and Weight of nce do not fit.",
-        expected=f"[N, D] and [{classes}, D]", received=f"{list(x.shape)} and {list(w.shape)}",
+        x.ndim == 2 and agree(shape_of(w), (classes, x.shape[1])), "Input and Weight of nce do not fit.",
+        expected=f"[N, D] and [{classes}, D]", received=f"{list(x.shape)} and {list(shape_of(w))}",
     )  # fmt: skip
     c.require(
         label.ndim == 2 and agree(label.shape[:1], x.shape[:1]), "Label of nce has a row for each row of Input.",
@@ -104,16 +104,42 @@ def draw(stream: Stream, kind: int, classes: int, custom: Array | None, shape: t
     return np.minimum((u * classes).astype(np.int64), classes - 1)
 
 
+def weights_of(w: Array | SelectedRows, labels: Array) -> Array:
+    """Gathers the weights of classes.
+
+    Args:
+        w: [classes, D], or SelectedRows with the rows of some classes.
+        labels: classes, any shape.
+
+    Returns:
+        The shape of labels, and D.
+
+    Raises:
+        EnforceNotMet: SelectedRows hold no row of a class.
+
+    Example:
+        >>> from fluidnb.values import LoDTensor
+        >>> rows = SelectedRows([4, 2], 9, LoDTensor(np.array([[3.0], [5.0]])))
+        >>> weights_of(rows, np.array([[2, 4]]))
+        array([[[5.],
+                [3.]]])
+    """
+    if not isinstance(w, SelectedRows):
+        return w[labels]
+    found: Array = held(w)[places_of(w.rows_, labels.reshape(-1)).reshape(labels.shape)]
+    return found
+
+
 def costs(
-    x: Array, label: Array, w: Array, bias: Array | None, row_weight: Array | None, sampler: tuple[Any, ...],
-    stream: Stream | None, logits: Array, labels: Array, cost: Array,
+    x: Array, label: Array, w: Array | SelectedRows, bias: Array | None, row_weight: Array | None,
+    sampler: tuple[Any, ...], stream: Stream | None, logits: Array, labels: Array, cost: Array,
 ) -> None:  # fmt: skip
     """Write samples, their probabilities and the cost.
 
     Args:
         x: [N, D].
         label: true classes [N, T].
-        w: [classes, D].
+        w: see `weights_of`.
         bias: [classes] or None.
         row_weight: what each row counts, or None.
         sampler: kind, number of classes, of samples, custom probabilities, fixed samples.
@@ -140,7 +166,7 @@ def costs(
         labels[:, true:] = fixed
     elif stream is not None:
         labels[:, true:] = draw(stream, kind, classes, custom, (len(x), negatives))
-    z = np.einsum("nd,nkd->nk", x, w[labels])
+    z = np.einsum("nd,nkd->nk", x, weights_of(w, labels))
     if bias is not None:
         z = z + bias.reshape(-1)[labels]
     logits[...] = 1 / (1 + np.exp(-z))
@@ -158,7 +184,8 @@ def _sampler(b: Binder) -> tuple[Any, ...]:
 @op(
     "nce",
     inputs={
-        "Input: float[N, D]": "", "Label: int64[N, T]": "true classes", "Weight: float[num_total_classes, D]": "",
+        "Input: float[N, D]": "", "Label: int64[N, T]": "true classes",
+        "Weight: float[num_total_classes, D] | rows": "of all classes, or SelectedRows with the rows of some",
         "Bias?: float[num_total_classes]": "", "SampleWeight?: float[N, 1]": "what a row counts",
         "CustomDistProbs?: float": "probability of each class, for sampler 2", "CustomDistAlias?": "not needed here",
         "CustomDistAliasProbs?": "not needed here",
@@ -213,8 +240,8 @@ def nce(b: Binder) -> None:
 
 
 def costs_back(
-    x: Array, w: Array, row_weight: Array | None, sampler: tuple[Any, ...], true: int, logits: Array, labels: Array,
-    grad: Array, outs: tuple[Array | None, Array | SelectedRows | None, Array | None],
+    x: Array, w: Array | SelectedRows, row_weight: Array | None, sampler: tuple[Any, ...], true: int,
+    logits: Array, labels: Array, grad: Array, outs: tuple[Array | None, Array | SelectedRows | None, Array | None],
 ) -> None:  # fmt: skip
     """Write the gradients of `costs`.
 
@@ -241,9 +268,10 @@ def costs_back(
         slope = slope * row_weight.reshape(-1, 1)
     dx, dw, dbias = outs
     if dx is not None:
-        dx[...] = np.einsum("nk,nkd->nd", slope, w[labels])
+        dx[...] = np.einsum("nk,nkd->nd", slope, weights_of(w, labels))
     if dw is not None:
-        spread(dw, labels.reshape(-1), (slope[:, :, None] * x[:, None, :]).astype(w.dtype).reshape(-1, w.shape[1]))
+        products = (slope[:, :, None] * x[:, None, :]).astype(dtype_of(w))
+        spread(dw, labels.reshape(-1), products.reshape(-1, x.shape[1]))
     if dbias is not None:
         spread(dbias.reshape(-1), labels.reshape(-1), slope.astype(dbias.dtype).reshape(-1))
 
@@ -267,7 +295,7 @@ def _slopes(b: Binder) -> tuple[Any, Any, Any]:
     """The gradients of Input, Weight and Bias, to be written; None where nobody wants them."""
     w = b["Weight"]
     if b.attr("is_sparse", False) and b.wants("Weight@GRAD"):
-        put_rows(b, "Weight@GRAD", w.shape, w.dtype)
+        put_rows(b, "Weight@GRAD", shape_of(w), dtype_of(w))
     dx, dw, dbias = (b[s] if b.wants(s) else None for s in ("Input@GRAD", "Weight@GRAD", "Bias@GRAD"))
     return dx, dw, dbias
 
@@ -292,6 +320,14 @@ def draw_up(stream: Stream, kind: int, classes: int, custom: Array | None, sampl
     upload(draw(stream, kind, classes, given, samples.shape).astype(np.int64, copy=False), samples)
 
 
+def _require_tensor(b: Binder) -> None:
+    """Refuses SelectedRows."""
+    b.require(
+        not b.is_rows("Weight"), "nce on a GPU takes a Weight that is a tensor.", expected="a tensor",
+        received="SelectedRows", hint="run it on fluid.CPUPlace(), as Fluid does.",
+    )  # fmt: skip
+
+
 def _law(b: Binder) -> tuple[list[Array], list[Any]]:
     """What the kernels of costs read of the sampler: arrays, and numbers."""
     x, kind, classes = b["Input"], b.attr("sampler", 0), b.attr("num_total_classes")
@@ -305,6 +341,7 @@ def _law(b: Binder) -> tuple[list[Array], list[Any]]:
 @kernel("nce", place="cuda", dtypes=FLOATS)
 def nce_on_cuda(b: Binder) -> None:
     """Samples of the host, products with their classes, and costs; NaN where a label is no class."""
+    _require_tensor(b)
     x, labels, negatives = b["Input"], of_dtype(b, b["Label"], np.int64), b.attr("num_neg_samples")
     shape, fixed = (len(x), labels.shape[1] + negatives), b.attr("custom_neg_classes")
     picks = b["SampleLabels"] if b.wants("SampleLabels") else b.tmp(shape, np.int64)
@@ -324,6 +361,7 @@ def nce_on_cuda(b: Binder) -> None:
 @kernel("nce_grad", place="cuda", dtypes=FLOATS)
 def nce_grad_on_cuda(b: Binder) -> None:
     """The gradient of each product, which goes to rows of Input and of Weight."""
+    _require_tensor(b)
     x, logits, picks = b["Input"], b["SampleLogits"], of_dtype(b, b["SampleLabels"], np.int64)
     slopes, (arrays, numbers) = b.tmp(picks.shape, wide_dtype(x.dtype)), _law(b)
     operands = logits, picks, *arrays, b["Cost@GRAD"], slopes, *numbers, np.int64(picks.shape[1])

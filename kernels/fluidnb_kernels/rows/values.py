@@ -226,7 +226,7 @@ def sparse_slopes(table: str) -> Rule:
         for slot in c.outputs:
             source = slot.removesuffix("@GRAD")
             if c.wants(slot) and not (sparse and source == table):
-                c.set(slot, c[source].shape, c[source].dtype, c.lod(source))
+                c.set(slot, shape_of(c[source]), dtype_of(c[source]), c.lod(source))
 
     return infer
 
