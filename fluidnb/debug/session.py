@@ -116,6 +116,11 @@ class Session:
         if feed is not None:
             self.begin(feed, fetch_list)
 
+    def __del__(self) -> None:
+        """Take the scopes of a session that nobody closed out of the user's."""
+        if hasattr(self, "_debugger"):
+            self._debugger.tape.close()
+
     # ---- requests to the worker thread
 
     def post(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import random
 import signal
 import sys
@@ -183,6 +184,17 @@ def test_a_training_loop_is_one_tape(budget):
         assert (held(scope), d.snapshot.at) == (end, at)
         assert d.results[0].item() == losses[-1]
     d.close()
+    assert scope.kids == []
+
+
+def test_a_session_that_nobody_closes_leaves_no_scope():
+    main, startup, loss, _ = looping()
+    scope = started(startup)
+    d = fluid.debug(main, FEED, [loss], scope)
+    d.step(5)
+    assert len(scope.kids) == 1
+    del d
+    gc.collect()
     assert scope.kids == []
 
 

@@ -254,7 +254,8 @@ def run(name: str, seconds: float, first: int = 0, workers: int = 1, count: int 
         process = started(name, str(begin), str(end), stderr=log)
         assert process.stdout is not None
         os.set_blocking(process.stdout.fileno(), False)
-        state = {"process": process, "buffer": b"", "seed": None, "end": end, "heard": time.monotonic(), "log": log}
+        state = {"process": process, "buffer": b"", "seed": None, "next": begin, "end": end, "log": log}
+        state["heard"] = time.monotonic()
         selector.register(process.stdout, selectors.EVENT_READ, state)
 
     def finish(state: dict[str, Any], kind: str) -> None:
@@ -263,14 +264,16 @@ def run(name: str, seconds: float, first: int = 0, workers: int = 1, count: int 
         process.kill()
         code = process.wait()
         process.stdout.close()
+        with state["log"] as file:
+            file.seek(0)
+            log = file.read().decode(errors="replace")
         if state["seed"] is not None and kind != "over":
             case = case_of(target, state["seed"])
-            state["log"].seek(0)
-            log = state["log"].read().decode(errors="replace")
             ended = Outcome(kind, f"{kind} {code}", f"the process ended with {code}")
             tally.add(crash(case, code, log) if kind == "crash" else ended, case, state["seed"])
             rest.append((state["seed"] + 1, state["end"]))
-        state["log"].close()
+        elif kind != "over" and state["next"] < state["end"]:
+            raise RuntimeError(f"{kind} of {name} outside of a case, status {code}:\n{log[-2000:]}")
         if time.monotonic() < until:
             start()
 
@@ -281,7 +284,7 @@ def run(name: str, seconds: float, first: int = 0, workers: int = 1, count: int 
             state = key.data
             data = key.fileobj.read()  # type: ignore[union-attr]
             if data == b"":
-                finish(state, "crash" if state["seed"] is not None else "over")
+                finish(state, "crash")
                 continue
             state["heard"] = time.monotonic()
             *lines, state["buffer"] = (state["buffer"] + (data or b"")).split(b"\n")
@@ -289,6 +292,7 @@ def run(name: str, seconds: float, first: int = 0, workers: int = 1, count: int 
                 told = json.loads(line)
                 state["seed"] = told.get("begin")
                 if "end" in told:
+                    state["next"] = told["end"] + 1
                     outcome = Outcome(told["kind"], told["signature"], told.get("text", ""))
                     found = tally.findings.get(outcome.signature)
                     tally.add(outcome, told["case"], told["end"])

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import importlib
 import random
+import subprocess
+import sys
 from typing import Any
 
 import pytest
@@ -71,3 +73,20 @@ def test_a_process_that_dies_and_one_that_hangs_are_findings(monkeypatch: pytest
     assert bare.case == {"seed": 3, "parts": [7]}
     (crash,) = [f for f in tally.findings.values() if f.outcome.kind == "crash"]
     assert crash.case == {"seed": 1, "parts": []}
+
+
+def test_a_process_that_dies_before_its_first_case_is_no_success(monkeypatch: pytest.MonkeyPatch) -> None:
+    dead = [sys.executable, "-c", "raise SystemExit('no emulator')"]
+    started = lambda *_, stderr: subprocess.Popen(dead, stdout=subprocess.PIPE, stderr=stderr)  # noqa: E731
+    monkeypatch.setattr(farm, "started", started)
+    with pytest.raises(RuntimeError, match="crash of broken_target outside of a case, status 1:\nno emulator"):
+        farm.run("broken_target", 60.0, count=4)
+
+
+def test_crashes_are_told_apart_by_operator_and_first_frame() -> None:
+    log = """==1==ERROR: AddressSanitizer: heap-buffer-overflow on address 0x1
+    #0 0x7f1 in __interceptor_memcpy (/lib/libasan.so.8+0x3)
+    #1 0x7f2 in void scale<float>(float const*, long) /tmp/scale.cu:12
+    #2 0x7f3 in launch /tmp/launch.cpp:40"""
+    assert farm.crash({"kind": "scale"}, -6, log).signature == "crash scale void scale<float>"
+    assert farm.crash({"kind": "scale"}, -11, "").signature == "crash scale status -11"
