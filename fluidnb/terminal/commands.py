@@ -450,6 +450,6 @@ def _scope_path(scope: Any, width: int) -> list[Line]:
     while scope is not None:
         title = "user's scope" if scope.block is None else f"scope of block {scope.block.index}"
         row = read_scope(scope, title)
-        lines += scope_lines(type(row)(row.title, row.held), width)
+        lines += scope_lines(type(row)(row.title, row.variables), width)
         scope = scope.parent
     return lines

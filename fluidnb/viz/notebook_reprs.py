@@ -1,4 +1,4 @@
-"""What notebooks show for variables, tensors, scopes, blocks, operators and programs: HTML over the same lines."""
+"""HTML representations of variables, tensors, scopes, blocks, operators and programs in notebooks."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from fluidnb.viz.values.text import tensor_lines
 
 
 def repr_html(thing: Any) -> str | None:
-    """HTML that shows a thing of fluidnb's.
+    """The HTML representation of an object of fluidnb.
 
     Args:
         thing: a Variable, Parameter, LoDTensor, Scope, Program, Block, Operator or debug session.
@@ -58,7 +58,7 @@ def repr_html(thing: Any) -> str | None:
 
 
 def variable_lines(variable: Variable) -> list[Line]:
-    """A variable in two lines: what it is and who makes it; the last value known."""
+    """A variable in two lines: type and writer; last known value."""
     row = read_var(variable.desc)
     line: Line = [(row.name, "name"), (f"  {row.facts}", "")]
     words = [word for word, true in (("parameter", row.parameter), ("data", row.data)) if true]
@@ -67,8 +67,8 @@ def variable_lines(variable: Variable) -> list[Line]:
         return [line, [("   " + made_by.fate, "warn")]]
     if (writer := _writer(variable)) is not None:
         words.append(f"by {writer.type}" + (f" in {writer.where.short()}" if writer.where else ""))
-    elif row.place:
-        words.append(row.place)
+    elif row.location:
+        words.append(row.location)
     line.append(("  " + ", ".join(words), "dim"))
     array = latest_held(variable)
     if array is None:
@@ -77,14 +77,14 @@ def variable_lines(variable: Variable) -> list[Line]:
 
 
 def install() -> None:
-    """Let the classes below show themselves as HTML from now on."""
+    """Installs HTML representations for the classes of fluidnb."""
     hooks.repr_html = repr_html
 
 
 def _writer(variable: Variable) -> Operator | None:
-    """The last operator that writes it, found without noting that somebody looked."""
+    """The last operator that writes it, without recording an access."""
     block = variable.desc.block
     if block is None or block.view is None:
         return None
-    found = next((op for op in reversed(block.ops) if variable.name in op.output_arg_names()), None)
-    return None if found is None else Operator.over(block.view, found)
+    writer = next((op for op in reversed(block.ops) if variable.name in op.output_arg_names()), None)
+    return None if writer is None else Operator.over(block.view, writer)

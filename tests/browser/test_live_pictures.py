@@ -348,6 +348,6 @@ def test_without_a_kernel_they_are_readable_and_dead(live: Callable[..., Live], 
     for i, name in enumerate(names):
         (data,) = [out["data"] for out in nb.outputs(i + 3) if "text/html" in out["data"]]
         text, html = "".join(data["text/plain"]), "".join(data["text/html"])
-        assert {"scope": "pred.w_0", "memory": "alive at the peak", "timeline": "timeline"}[name] in text
+        assert {"scope": "pred.w_0", "memory": "live at the peak", "timeline": "timeline"}[name] in text
         assert "<table" in html if name == "scope" else "<svg" in html
     assert not nb.errors

@@ -105,7 +105,7 @@ def test_a_seed_that_goes_on_by_itself() -> None:
     for memory in (Fresh(Clock(1)), OnDevice(Clock(1))):
         scope = Scope()
         scope.var("x").value = LoDTensor(numbers(4, 9))
-        scope.var("s")  # holds nothing yet
+        scope.var("s")  # no value yet
         calls = Binder(LoweredOp(desc, 0, 0), memory, scope).bind()
         for _ in range(2):
             for function, args, kw in calls:

@@ -199,7 +199,7 @@ def test_a_program_that_lost_its_operators_is_still_told():
     session = fluid.debug(feed={})
     session.step()
     session.program.desc.block(0).remove_op(0, 2)
-    assert "as it was: the program has changed since" in session_html(session)
+    assert "as it ran; the program was changed since" in session_html(session)
     assert session.step().state == "done"
     assert "the end of the block" in session_html(session)
     session.close()

@@ -54,9 +54,9 @@ def test_parameters_go_with_the_place_of_a_session(typed: Session) -> None:
 def test_memory_of_all_places(typed: Session) -> None:
     typed.run(RUN)
     shown = typed.run("%fluid memory")
-    assert re.search(r"who holds memory  CUDAPlace\(0\): \d.* used, peak .* reserved, \d+ blocks", shown)
+    assert re.search(r"memory by holder  CUDAPlace\(0\): \d.* used, peak .* reserved, \d+ blocks", shown)
     assert re.search(r"emulator, sm_90, emulator in place of cupy [\d.]+; at most .*B for the pool", shown)
-    assert "and beside it  CPUPlace: " in shown
+    assert "other pool  CPUPlace: " in shown
     first, *others = read_memory(fluid.default_main_program()).pools
     assert {h.name: h.kind for h in first.holders}["h.w_0"] == "persistable"
     assert first.stats.used == fluid.memory.used(fluid.CUDAPlace(0))

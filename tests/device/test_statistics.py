@@ -99,7 +99,7 @@ def test_the_counter_counts(copied: Bytes, cuda: fluid.CUDAPlace) -> None:
 def test_scopes_are_listed_with_statistics_and_previews(
     scope: Scope, copied: Bytes, large: np.ndarray[Any, Any]
 ) -> None:
-    held = copied.of(lambda: read_scope(scope, previews=True)).held[0]
+    held = copied.of(lambda: read_scope(scope, previews=True)).variables[0]
     want = read_tensor(large, "w")
     got = held.tensor
     assert (got.nan, got.inf, got.low, got.high) == (want.nan, want.inf, want.low, want.high)

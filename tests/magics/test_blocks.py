@@ -462,7 +462,7 @@ def test_blocks_that_no_with_has_filled(session: Session) -> None:
         "main.rollback()\nmain.create_block()\nmain.rollback()"
     )
     shown = session.run("%fluid block").splitlines()
-    assert shown[2].endswith("walks block 1 backwards")
+    assert shown[2].endswith("gradient block of block 1")
     assert shown[3].endswith("not run by any operator")
     error, _ = session.fail("%%fluid no --in 2\npass")
     assert "no cell can go on with block 2" in str(error)
@@ -602,7 +602,7 @@ def test_what_is_learned_inside_a_block(session: Session) -> None:
     before = session.state()
     assert "built again: loss" in session.run("%%fluid add --in turns\nlayers.assign(total + w * 2.0, output=total);")
     assert gradient() == 6
-    assert "walks block 1 backwards" in session.run("%fluid block")
+    assert "gradient block of block 1" in session.run("%fluid block")
     session.run("%%fluid add --in turns\nlayers.assign(total + w, output=total);")
     assert session.state() == before
     session.run("%%fluid twice --in turns\nlayers.assign(layers.scale(total, 2.0), output=total);")

@@ -60,7 +60,7 @@ def test_a_failed_run_is_opened_where_it_failed(typed):
 def test_the_hunt_for_nan_names_operator_and_line(typed):
     shown = typed.run("%fluid nan --feed x=bad")
     assert "(log) in block 1, iteration 0  cell net, line 10" in shown and "2 NaN" in shown
-    assert "every number is finite" in typed.run("%fluid nan --feed x=good")
+    assert "all values are finite" in typed.run("%fluid nan --feed x=good")
     typed.run("%fluid debug --feed x=bad")
     assert "2 NaN" in typed.run("%fluid nan")
     error, shown = typed.fail("%fluid nan maybe")

@@ -38,8 +38,8 @@ def test_memory_runs_nothing_and_says_how(typed: Session) -> None:
     assert "has not run yet" in str(error) and "%fluid run --feed" in str(error)
     typed.run(f"%fluid run {FEED} --fetch loss")
     shown = typed.run("%fluid memory")
-    assert "block 0  arena" in shown and "alive at the peak" in shown and "cell net, line 4" in shown
-    assert "who holds memory" in shown  # the list is of the whole process; ours may not be among its largest
+    assert "block 0  arena" in shown and "live at the peak" in shown and "cell net, line 4" in shown
+    assert "memory by holder" in shown  # the list is of the whole process; ours may not be among its largest
     held = {holder.name: holder.kind for holder in read_memory(fluid.default_main_program()).holders}
     assert held["net.fc_0.w_0"] == "persistable"
     error, _ = typed.fail(f"%fluid memory {FEED}")

@@ -86,7 +86,7 @@ gradient
   clip_grad  Max, Min, Out@GRAD, X → X@GRAD
              dX = dOut where min < X < max, 0 elsewhere.
 
-ways
+notes
   may write over its input
 
 example
@@ -150,7 +150,7 @@ gradient
   doctest_twice_grad  Out@GRAD, X → X@GRAD
                       dX = 2 dOut.
 
-ways
+notes
   draws random numbers"""
     assert "belongs to doctest_twice" in back and "Out@GRAD  the gradient of Out" in back
     assert names == f"activation (1)\n  relu\n{__name__} (1)\n  doctest_twice"

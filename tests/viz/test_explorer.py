@@ -76,7 +76,7 @@ def test_a_filter_invents_nothing_and_keeps_all_that_fits(
 
 def alone(op: OpRow) -> ProgramPicture:
     """A picture of one operator without the blocks that it runs."""
-    bare = OpRow(op.block, op.index, op.type, op.role, op.ins, op.outs, op.attrs, op.place, op.source)
+    bare = OpRow(op.block, op.index, op.type, op.role, op.ins, op.outs, op.attrs, op.location, op.source)
     return ProgramPicture(BlockRow(op.block, -1, (bare,)))
 
 
@@ -130,7 +130,7 @@ def test_what_cannot_be_selected(trained: Program) -> None:
         viz.select(picture, role="backwards")
     with pytest.raises(OpValueError, match="cells"):
         viz.select(picture, fold="cell")
-    with pytest.raises(OpValueError, match="does not end"):
+    with pytest.raises(OpValueError, match="unterminated"):
         viz.select(picture, "'relu")
 
 
@@ -204,8 +204,8 @@ def test_html_of_folded_blocks(looped: Program) -> None:
 
 
 def test_a_large_fold_is_cut_and_the_rows_after_it_are_there() -> None:
-    ops = [OpRow(0, i, "relu", "forward", place="cell a, line 1") for i in range(50)]
-    ops += [OpRow(0, 50 + i, "tanh", "forward", place="cell b, line 1") for i in range(2)]
+    ops = [OpRow(0, i, "relu", "forward", location="cell a, line 1") for i in range(50)]
+    ops += [OpRow(0, 50 + i, "tanh", "forward", location="cell b, line 1") for i in range(2)]
     picture = viz.select(ProgramPicture(BlockRow(0, -1, tuple(ops))), fold="cells")
     html = viz.program_html(picture, limit=10)
     assert "… 40 more ops" in html
@@ -241,7 +241,7 @@ def test_who_writes_and_who_reads(trained: Program) -> None:
     [words] = viz.uses_of(viz.read_program(trained), "words")
     assert words.uses == ()
     assert viz.plain(viz.uses_lines((words,))).splitlines() == [
-        "words  int64[-1, 1] lod 1  data  block 0", "fed", "read by nobody",
+        "words  int64[-1, 1] lod 1  data  block 0", "fed", "read by no operator",
     ]  # fmt: skip
     with pytest.raises(NotFound, match='"fc_0.w_0"'):
         viz.uses_of(viz.read_program(trained), "fc_0.w_9")

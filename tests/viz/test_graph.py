@@ -67,7 +67,7 @@ def layered(count: int) -> ProgramPicture:
 
     def add(type: str, role: str, reads: tuple[str, ...], writes: str) -> None:
         ins = (SlotRow("X", tuple(VarRow(n, "lod_tensor", "float32", (-1, 16), parameter=".w" in n) for n in reads)),)
-        ops.append(OpRow(0, len(ops), type, role, ins, slot(writes), place="cell net, line 3", source="h = fc(h)"))
+        ops.append(OpRow(0, len(ops), type, role, ins, slot(writes), location="cell net, line 3", source="h = fc(h)"))
 
     for i in range(count):
         add("mul", "forward", (f"fc_{i - 1}.tmp_2", f"fc_{i}.w_0"), f"fc_{i}.tmp_0")

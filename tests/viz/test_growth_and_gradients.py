@@ -29,9 +29,9 @@ def picture(sizes: list[int]) -> GrowthPicture:
     [
         ([100, 300, 300, 300, 300, 300], "steady since step 2"),
         ([300, 100, 300, 100, 300, 100], "steady since step 1"),
-        ([100, 200, 300, 400, 500, 600], "grows by 100 bytes a step"),
-        ([100, 100, 100, 100, 400, 400], "grows by 150 bytes a step"),
-        ([100, 200], "three steps or more tell whether memory grows"),
+        ([100, 200, 300, 400, 500, 600], "grows by 100 bytes per step"),
+        ([100, 100, 100, 100, 400, 400], "grows by 150 bytes per step"),
+        ([100, 200], "run at least three steps to measure growth"),
     ],
 )
 def test_verdicts(sizes: list[int], verdict: str) -> None:
@@ -49,7 +49,7 @@ def test_a_leak_is_found_and_named() -> None:
         memory.tag(kept[-1], "forgotten")
         growth.add()
     made = growth.picture()
-    assert made.verdict == "grows by 8.0 KB a step"
+    assert made.verdict == "grows by 8.0 KB per step"
     assert (made.grown[0].name, made.grown[0].bytes, made.grown[0].count) == ("forgotten", 5 * 8192, 5)
     shown = viz.plain(viz.growth_lines(made, 80))
     assert "forgotten  40.0 KB  5 blocks" in shown

@@ -50,7 +50,7 @@ def test_one_axis_is_wrapped() -> None:
 
 def test_there_are_two_different_axes() -> None:
     for axes in ((0, 0), (0, 3), (-1, 0)):
-        with pytest.raises(OpValueError, match="two of its axes"):
+        with pytest.raises(OpValueError, match="two different axes"):
             read_page(np.zeros((2, 2, 2)), View(axes))
 
 
@@ -108,7 +108,7 @@ def test_a_part_of_a_large_scope_says_how_much_is_missing() -> None:
         scope.var(f"v{i}")
         scope.new_scope()
     row = viz.read_scope(scope, "top", most=5)
-    assert len(row.held) == 5 and row.more == 2 and len(row.kids) == 5 and row.more_kids == 2
+    assert len(row.variables) == 5 and row.more == 2 and len(row.kids) == 5 and row.more_kids == 2
     text = viz.plain(viz.scope_lines(row))
     assert "top  7 variables" in text and "… 2 more variables" in text and "… 2 more scopes" in text
     html = viz.scope_html(row)

@@ -107,7 +107,7 @@ def test_who_holds_the_rest() -> None:
     kinds = {h.name: h.kind for h in picture.holders}
     assert kinds["fc_0.w_0"] == "persistable"
     assert kinds["arena of block 0"] == "arena"
-    assert kinds["mean_0.tmp_0"] == "own buffer"  # it is fetched
+    assert kinds["mean_0.tmp_0"] == "separate buffer"  # it is fetched
     assert picture.pool is not None
     assert sum(h.bytes for h in picture.holders) == sum(s.size for s in picture.pool.live)
     assert sum(h.count for h in picture.holders) == len(picture.pool.live)
@@ -188,8 +188,8 @@ def test_pieces_of_workspace_are_one_buffer_unless_something_else_lies_there() -
 def plain_picture() -> MemoryPicture:
     """A picture made by hand: a buffer under two names, another in its place later, workspace, a step without calls."""
     steps = (
-        ArenaStep(0, "mul", calls=2, place="cell net, line 2"), ArenaStep(1, "reshape", calls=0), ArenaStep(2, "relu"),
-        ArenaStep(3, "relu_grad", "backward"), ArenaStep(4, "sgd", "optimizer"),
+        ArenaStep(0, "mul", calls=2, location="cell net, line 2"), ArenaStep(1, "reshape", calls=0),
+        ArenaStep(2, "relu"), ArenaStep(3, "relu_grad", "backward"), ArenaStep(4, "sgd", "optimizer"),
     )  # fmt: skip
     buffers = (
         Buffer(("h", "h2"), 0, 4096, 0, 2), Buffer((), 4096, 1000, 1, 1), Buffer(("y",), 4096, 4096, 2, 3),
@@ -211,7 +211,7 @@ def test_a_picture_made_by_hand() -> None:
 
 def without_places(arena: ArenaMap) -> ArenaMap:
     """An arena without lines of test files, which move."""
-    return replace(arena, steps=tuple(replace(s, place="here, line 1") for s in arena.steps))
+    return replace(arena, steps=tuple(replace(s, location="here, line 1") for s in arena.steps))
 
 
 @pytest.mark.parametrize("name", ["small", "recurrent"])
@@ -244,14 +244,14 @@ def test_of_very_many_buffers_the_largest_are_drawn() -> None:
 
 
 def test_names_of_users_are_escaped() -> None:
-    arena = ArenaMap(0, 64, (ArenaStep(0, "re<lu", place="<b>&"),), (Buffer(('<script>&"',), 0, 64, 0, 0),))
+    arena = ArenaMap(0, 64, (ArenaStep(0, "re<lu", location="<b>&"),), (Buffer(('<script>&"',), 0, 64, 0, 0),))
     ET.fromstring(viz.arena_svg(arena))
     assert "<script>" not in viz.memory_html(MemoryPicture((arena,)))
 
 
 def test_nothing_in_the_arena() -> None:
     empty: Any = MemoryPicture((ArenaMap(0, 0, (ArenaStep(0, "sgd"),)),))
-    assert viz.plain(viz.memory_lines(empty)) == "block 0  nothing in the arena"
+    assert viz.plain(viz.memory_lines(empty)) == "block 0  empty arena"
     ET.fromstring(viz.arena_svg(empty.maps[0]))
 
 

@@ -19,7 +19,7 @@ from tests.viz.conftest import same_as_golden
 
 def on_a_device() -> MemoryPicture:
     """The memory of a program that ran on a device, beside what the host holds."""
-    steps = (ArenaStep(0, "mul", place="cell net, line 2"), ArenaStep(1, "relu", place="cell net, line 3"))
+    steps = (ArenaStep(0, "mul", location="cell net, line 2"), ArenaStep(1, "relu", location="cell net, line 3"))
     arena = ArenaMap(0, 1024, steps, (Buffer(("h",), 0, 512, 0, 1), Buffer(("y",), 512, 256, 1, 1)))
     held = [Holder("arena", "arena of block 0", 1024), *(Holder("persistable", f"w_{i}", 256) for i in range(12))]
     spans = [Span(256 * i, 256, 250, "w") for i in range(13)]
@@ -38,15 +38,15 @@ def test_text_is_golden() -> None:
 def test_html_has_a_part_for_each_place() -> None:
     page = viz.memory_html(on_a_device())
     assert page.count("<details>") == 3
-    assert "who holds memory of CUDAPlace(0), A GPU, sm_90, cupy 14.0.1: 4.0 KB used" in page
-    assert "who holds memory of CPUPlace: 4.0 KB used" in page
+    assert "memory of CUDAPlace(0), A GPU, sm_90, cupy 14.0.1 by holder: 4.0 KB used" in page
+    assert "memory of CPUPlace by holder: 4.0 KB used" in page
 
 
 def test_an_arena_with_nothing_in_it_takes_no_room() -> None:
     empty = MemoryPicture((ArenaMap(0, 0, (ArenaStep(0, "sgd"),)),))
     svg = ET.fromstring(viz.arena_svg(empty.maps[0]))
-    assert int(svg.get("height") or 0) < 40 and "nothing in the arena" in "".join(svg.itertext())
-    assert "alive at the peak" not in viz.memory_html(empty)
+    assert int(svg.get("height") or 0) < 40 and "empty arena" in "".join(svg.itertext())
+    assert "live at the peak" not in viz.memory_html(empty)
 
 
 def test_the_place_that_is_asked_for_comes_first_and_others_when_they_hold_something() -> None:

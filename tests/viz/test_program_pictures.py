@@ -22,10 +22,8 @@ SVG = "{http://www.w3.org/2000/svg}"
 
 def without_places(block: BlockRow) -> BlockRow:
     """A block without lines of test files, which move."""
-    ops = (
-        replace(op, place="here, line 1", source="", blocks=tuple(map(without_places, op.blocks))) for op in block.ops
-    )
-    return replace(block, ops=tuple(ops))
+    ops = [(op, tuple(map(without_places, op.blocks))) for op in block.ops]
+    return replace(block, ops=tuple(replace(op, location="here, line 1", source="", blocks=b) for op, b in ops))
 
 
 def picture(program: Program) -> ProgramPicture:
@@ -193,7 +191,7 @@ def contrast(one: list[float], other: list[float]) -> float:
 @pytest.mark.parametrize("ground, ink", [("#ffffff", 0.13), ("#111111", 1.0)], ids=["light", "dark"])
 def test_texts_have_enough_contrast(ground: str, ink: float) -> None:
     svg = viz.program_svg(viz.read_program(fluid.default_main_program())) + viz.program_svg(
-        ProgramPicture(BlockRow(0, -1, (OpRow(0, 0, "relu", "forward", place="cell net, line 1"),)))
+        ProgramPicture(BlockRow(0, -1, (OpRow(0, 0, "relu", "forward", location="cell net, line 1"),)))
     )
     behind = channels(ground)
     for opacity in {float(v) for v in re.findall(r'<t(?:ext|span)[^>]* fill-opacity="([\d.]+)"', svg)}:

@@ -1,4 +1,4 @@
-"""Curves that grow while a program trains: thinned out as they get long, smoothed, drawn as one line of bars."""
+"""Curves of training values: downsampled as they grow, smoothed, drawn as one line of bars."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from fluidnb.viz.base.styled_text import COLOURS
 
-#: Points kept of a curve; when it is full, neighbours are averaged.
+#: Points of a curve at most; when it is full, neighbours are averaged.
 MOST_POINTS = 512
 #: Colours of curves in a plot, in order.
 PALETTE = (COLOURS["forward"], COLOURS["backward"], COLOURS["optimizer"], "#d97706", "#8b5cf6", "#0891b2")
@@ -19,7 +19,7 @@ class Curve:
 
     Args:
         name: the variable.
-        share: whether it is a share of 1, as an accuracy is: it has another axis than a loss.
+        share: whether it is a fraction of 1, such as an accuracy; it has a separate axis.
 
     Attributes:
         points: (step, value), averaged over several samples each when there are many; not more than `MOST_POINTS`.
@@ -43,7 +43,7 @@ class Curve:
     _summed: int = 0
 
     def add(self, step: int, value: float) -> None:
-        """Take one sample.
+        """Adds one sample.
 
         Args:
             step: the step it belongs to.
@@ -67,7 +67,7 @@ def smoothed(curve: Curve, steps: int | None = None) -> list[tuple[float, float]
     """A curve's running mean.
 
     Args:
-        steps: the mean is over so many steps up to each; None takes a fiftieth of a curve of 100 points or more.
+        steps: steps of the running mean; None takes a fiftieth of a curve of 100 points or more.
 
     Example:
         >>> c = Curve("loss")
@@ -83,19 +83,19 @@ def smoothed(curve: Curve, steps: int | None = None) -> list[tuple[float, float]
         count = round(steps / max(span, 1))
     if count <= 1:
         return points
-    found, window, total = [], list[float](), 0.0
+    means, window, total = [], list[float](), 0.0
     for step, value in points:
-        if not math.isfinite(value):  # the mean begins anew behind it
+        if not math.isfinite(value):  # the mean restarts after it
             window.clear()
             total = 0.0
-            found.append((step, value))
+            means.append((step, value))
             continue
         window.append(value)
         total += value
         if len(window) > count:
             total -= window.pop(0)
-        found.append((step, total / len(window)))
-    return found
+        means.append((step, total / len(window)))
+    return means
 
 
 def bars(curve: Curve, size: int = 24) -> str:

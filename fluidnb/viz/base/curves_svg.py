@@ -15,7 +15,7 @@ from fluidnb.viz.base.svg import FONT
 _WIDTH, _HEIGHT, _LEFT, _BOTTOM, _LINE = 540, 150, 62, 24, 15
 #: Width of a character at font size 12, and the positions at most that show their values.
 _CHAR, _POSITIONS = 7.23, 96
-#: What is shown of a position while the pointer is over it.
+#: Shows the values of a step while the pointer is over it.
 _STYLE = (
     "<style>.fluidnb-at>g,svg:has(.fluidnb-at:hover)>.fluidnb-legend{visibility:hidden}"
     ".fluidnb-at:hover>g{visibility:visible}</style>"
@@ -28,9 +28,9 @@ class Trace:
 
     Args:
         curve: the values.
-        label: what it is called in the picture.
+        label: its name in the legend.
         colour: its colour.
-        dots: whether it is known at single steps only, as a validation is.
+        dots: whether it has values at some steps only, such as a validation.
     """
 
     curve: Curve
@@ -40,7 +40,7 @@ class Trace:
 
 
 def traces(curves: Sequence[Curve], tests: Sequence[Curve] = ()) -> list[Trace]:
-    """Curves with a colour for each, and those of a validation in the colour of their curve.
+    """Assigns colours to curves; a validation has the colour of its curve.
 
     Example:
         >>> [(t.label, t.dots) for t in traces([Curve("loss")], [Curve("loss")])]
@@ -57,17 +57,17 @@ def curves_svg(
     curves: Sequence[Curve | Trace], steps: int | None = None, first: int = 1, width: int = _WIDTH,
     mark: int | None = None, smooth: int | None = 1,
 ) -> str:  # fmt: skip
-    """Curves as one SVG element; an axis is logarithmic where positive values spread over more than a hundredfold.
+    """Curves as one SVG element; the axis is logarithmic for positive values over more than two decades.
 
-    Accuracies and other shares have the axis on the right. The values of a step are shown while the pointer is there.
+    Accuracies and other fractions have the axis on the right. Hovering shows the values of a step.
 
     Args:
         curves: the curves.
-        steps: the steps that the whole run has, when known: the axis goes so far.
+        steps: the steps of the whole run, when known: the end of the axis.
         first: the number of the first step on the axis.
         width: of the picture, in pixels.
         mark: a step to mark by a vertical line, counted from the first sample.
-        smooth: steps over which a running mean is drawn, over the paler curve itself; None chooses by itself.
+        smooth: steps over which a running mean is drawn, over the paler curve itself; None chooses automatically.
 
     Returns:
         The element's text.
@@ -129,12 +129,12 @@ class _Axis:
         self._top = top
 
     def y(self, value: float) -> float:
-        """Where a value is."""
+        """The y coordinate of a value."""
         low, high, value = (math.log10(v) if self._log else v for v in (self._low, self._high, value))
         return self._top + _HEIGHT - 4 - (value - low) * (_HEIGHT - 8) / (high - low)
 
     def ticks(self, end: float, right: bool) -> list[str]:
-        """Its numbers, and for the one on the left lines across."""
+        """Its labels, and grid lines for the left axis."""
         parts = []
         for value in _powers(self._low, self._high) if self._log else _ticks(self._low, self._high):
             y = self.y(value)
@@ -148,7 +148,7 @@ class _Axis:
 
 
 def _drawn(trace: Trace, points: Sequence[tuple[float, float]], axis: _Axis, x_of: float) -> str:
-    """One curve: as it is, and paler as it is where it is smoothed."""
+    """One curve; where it is smoothed, the raw curve in a paler colour behind it."""
     colour = trace.colour
     parts = [f"<g><title>{escape(trace.label)}</title>"]
     if trace.dots:
@@ -181,7 +181,7 @@ def _path(points: Sequence[tuple[float, float]], axis: _Axis, x_of: float) -> st
 
 
 def _label_rows(drawn: Sequence[Trace], width: int) -> int:
-    """Lines that the values of one step take."""
+    """Number of text lines for the values of one step."""
     room, rows, used = int((width - 8) / _CHAR), 1, 14
     for trace in drawn:
         size = len(trace.label) + 12
@@ -195,7 +195,7 @@ def _positions(
     drawn: Sequence[Trace], shown: Mapping[int, Sequence[tuple[float, float]]], x_of: float, top: float, width: int,
     first: int,
 ) -> list[str]:  # fmt: skip
-    """For steps along the axis: what shows their values while the pointer is there."""
+    """Hover areas along the axis that show the values of a step."""
     steps = sorted({step for points in shown.values() for step, _ in points})
     stride = len(steps) // _POSITIONS + 1
     steps = steps[::-stride][::-1]
@@ -222,7 +222,7 @@ def _positions(
             f'height="{_HEIGHT}" fill="none" pointer-events="all"/><g><path d="M{x:.1f} {top}v{_HEIGHT}" '
             f'stroke="currentColor" stroke-opacity=".4"/>{"".join(text)}</text></g></g>'
         )
-        legend = f'<g class="fluidnb-legend">{"".join(text)}</text></g>'  # of the last step, while nothing is under it
+        legend = f'<g class="fluidnb-legend">{"".join(text)}</text></g>'  # of the last step, without hover
     if steps:
         parts.append(legend)
     return parts

@@ -1,4 +1,4 @@
-"""What a place is called for people, and which places there are."""
+"""Names of devices, and the available places."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from fluidnb.values import CPUPlace, CUDAPlace, DeviceContext, Place
 
 
 def device_name(place: Place) -> str:
-    """What the device of a place is called, and what drives it.
+    """Name and backend of the device of a place.
 
     Returns:
         For example ``NVIDIA H100, sm_90, cupy 14.0.1``; empty for the host, and for a place that cannot be used here.
@@ -24,10 +24,10 @@ def device_name(place: Place) -> str:
 
 
 def places_here() -> tuple[list[Place], tuple[str, str]]:
-    """The places on which programs can run here.
+    """The available places.
 
     Returns:
-        The host and each CUDA device; and where there is none, why that is so and what to do, else empty texts.
+        The host and each CUDA device; and (reason, hint) where there is no CUDA device, else empty texts.
 
     Example:
         >>> places_here()[0][0]

@@ -1,4 +1,4 @@
-"""Things to display: one object with a text face for terminals and an HTML face for notebooks."""
+"""Display objects: text for terminals, HTML for notebooks."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from fluidnb.viz.base.styled_text import Line, ansi, plain
 
 
 class Picture:
-    """Something to show, as lines and as HTML.
+    """A display object with a text and an HTML rendering.
 
     Args:
-        lines: the text face.
-        html: makes the HTML face when a notebook asks; the lines by default.
-        coloured: whether the text may have a terminal's colour codes, and how wide the terminal is; 0 for none.
+        lines: the text rendering.
+        html: creates the HTML rendering on demand; default the lines as HTML.
+        coloured: width of a terminal with colour codes; 0 for plain text.
 
     Example:
         >>> print(Picture([[("x", "name"), ("  int64[3]", "")]]))

@@ -1,4 +1,4 @@
-"""Where a display that changes can be shown: a notebook, a terminal, or a stream that nobody watches."""
+"""Targets of a live display: a notebook cell, a terminal line, or a plain stream."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ Render = Callable[[], str]
 
 
 class DisplayTarget(Protocol):
-    """A place for a display that changes.
+    """Target of a live display.
 
-    `show` gets the makers of both faces and calls the one it needs; ``last`` marks the final state. `line` gets what
-    stays: the display goes on below it.
+    `show` gets functions that create both renderings and calls the one it needs; ``last`` marks the final state.
+    `line` writes permanent lines above the display.
     """
 
     def line(self, text: str) -> None:
-        """Write a line that stays."""
+        """Writes a permanent line."""
 
     def show(self, text: Render, html: Render, last: bool) -> None:
-        """Show a state in place of the one before."""
+        """Replaces the displayed state."""
 
 
 class NoDisplay:
@@ -36,7 +36,7 @@ class NoDisplay:
 
 
 class Terminal:
-    """One line of a terminal, written over and over.
+    """One terminal line that is overwritten.
 
     Args:
         stream: the terminal.
@@ -46,19 +46,19 @@ class Terminal:
         self._stream = stream
 
     def line(self, text: str) -> None:
-        """Write it in place of the display, which is shown again below."""
+        """Writes it above the display."""
         self._stream.write("\r\x1b[K" + text + "\n")
         self._stream.flush()
 
     def show(self, text: Render, html: Render, last: bool) -> None:
-        """Write the line over the one before; the last one stays."""
+        """Overwrites the line; the last one remains."""
         width = shutil.get_terminal_size().columns - 1
         self._stream.write("\r\x1b[K" + text()[:width] + ("\n" if last else ""))
         self._stream.flush()
 
 
 class Plain:
-    """A stream that keeps everything: only the final state is written, and the lines that stay, at once.
+    """A stream that cannot overwrite: gets permanent lines and the final state.
 
     Args:
         stream: the stream.
@@ -68,12 +68,12 @@ class Plain:
         self._stream = stream
 
     def line(self, text: str) -> None:
-        """Write it."""
+        """Writes it."""
         self._stream.write(text + "\n")
         self._stream.flush()
 
     def show(self, text: Render, html: Render, last: bool) -> None:
-        """Write the last state."""
+        """Writes the last state."""
         if last:
             self._stream.write(text() + "\n")
 
@@ -82,7 +82,7 @@ class Notebook:
     """The output of a notebook cell, replaced with each state.
 
     Args:
-        rich: whether somebody looks, so that HTML is worth making; plain text otherwise.
+        rich: whether to send HTML too.
     """
 
     def __init__(self, rich: bool) -> None:
@@ -91,11 +91,11 @@ class Notebook:
         self._lines: list[str] = []
 
     def line(self, text: str) -> None:
-        """Keep it for the text of the display; the HTML has it already."""
+        """Keeps it for the text rendering; the HTML contains it already."""
         self._lines.append(text)
 
     def show(self, text: Render, html: Render, last: bool) -> None:
-        """Display the first state, replace it with the next ones."""
+        """Displays the first state and replaces it with later ones."""
         bundle = {"text/plain": "\n".join([*self._lines, text()])}
         if self._rich:
             bundle["text/html"] = html()
@@ -108,7 +108,7 @@ class Notebook:
 
 
 def find_display_target() -> DisplayTarget:
-    """The outlet for whoever runs this code.
+    """The display target of the running process.
 
     Example:
         >>> type(find_display_target()).__name__
@@ -124,6 +124,6 @@ def find_display_target() -> DisplayTarget:
 
 
 def is_watched(kernel: Any) -> bool:
-    """Whether a front end says which cell runs, as tools that only execute notebooks do not."""
+    """Whether a front end announces the running cell; tools that only execute notebooks do not."""
     parent = kernel.get_parent() or {}
     return bool(parent.get("metadata", {}).get("cellId")) or "COLAB_RELEASE_TAG" in os.environ

@@ -1,4 +1,4 @@
-"""What HTML renderings share: styled text, tables, and a box that scrolls."""
+"""Shared parts of HTML renderings: styled text, tables, a scrolling box."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from fluidnb.visible import escape
 from fluidnb.viz.base.styled_text import COLOURS, Line, mixed
 from fluidnb.viz.base.svg import FONT
 
-#: Style name -> CSS. Transparency and colours mixed with the page's own, so that it is readable on any ground.
+#: Style name -> CSS. Transparency and colours mixed with the page's own, so that it is readable on any background.
 CSS = {
     "": "", "dim": "opacity:.75", "bold": "font-weight:700", "warn": f"font-weight:700;color:{mixed('#d97706')}",
     "name": "font-weight:600", "place": "opacity:.75;font-style:italic",
@@ -17,7 +17,7 @@ CSS = {
 
 
 def boxed(element: str, note: str = "") -> str:
-    """An element in a box that scrolls.
+    """An element in a scrolling box.
 
     Args:
         element: the element.
@@ -30,8 +30,8 @@ def boxed(element: str, note: str = "") -> str:
         >>> print(boxed("<svg/>"))
         <div class="fluidnb" style="overflow:auto;max-height:42em;line-height:normal"><svg/></div>
     """
-    said = f'<div style="opacity:.75">{escape(note)}</div>' if note else ""
-    return f'<div class="fluidnb" style="overflow:auto;max-height:42em;line-height:normal">{said}{element}</div>'
+    heading = f'<div style="opacity:.75">{escape(note)}</div>' if note else ""
+    return f'<div class="fluidnb" style="overflow:auto;max-height:42em;line-height:normal">{heading}{element}</div>'
 
 
 def lines_html(lines: Iterable[Line]) -> str:
@@ -63,7 +63,7 @@ def table_html(rows: Sequence[Sequence[Line]], head: Sequence[str] = ()) -> str:
 
 
 def cells_html(rows: Sequence[Sequence[str]], head: Sequence[str] = ()) -> str:
-    """Rows of cells that are HTML already as a table.
+    """Rows of HTML cells as a table.
 
     Example:
         >>> cells_html([["<b>a</b>"]], ["name"]).count("<th")
@@ -78,7 +78,7 @@ def cells_html(rows: Sequence[Sequence[str]], head: Sequence[str] = ()) -> str:
 
 
 def wrapped_html(lines: Sequence[Line]) -> str:
-    """Lines of styled text as HTML, broken where the page ends.
+    """Lines of styled text as HTML that wraps.
 
     Example:
         >>> wrapped_html([[("a", "")], [("b", "name")]]).count("</div>")
@@ -91,6 +91,9 @@ def wrapped_html(lines: Sequence[Line]) -> str:
 
 def pieces_html(line: Line) -> str:
     """A line of styled text as HTML."""
-    return "".join(
-        f'<span style="{CSS[style]}">{escape(text)}</span>' if style else escape(text) for text, style in line
-    )
+    return "".join(span_html(text, style) for text, style in line)
+
+
+def span_html(text: str, style: str) -> str:
+    """A piece of styled text as HTML."""
+    return f'<span style="{CSS[style]}">{escape(text)}</span>' if style else escape(text)

@@ -1,4 +1,4 @@
-"""Lines of styled text: what a terminal face is made of, before any terminal library."""
+"""Lines of styled text, independent of any terminal library."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ if TYPE_CHECKING:
 Span = tuple[str, str]
 Line = list[Span]
 
-#: The colours of the three roles: of middle lightness, so that they are readable on light and on dark ground.
+#: Colours of the roles: of middle lightness, readable on light and dark backgrounds.
 COLOURS = {"forward": "#3b82f6", "backward": "#e5484d", "optimizer": "#30a46c"}
 
-#: Style name -> what rich calls it.
+#: Style name -> style of the rich library.
 STYLES = {
     "": "", "dim": "dim", "bold": "bold", "warn": "bold #d97706", "name": "bold", "place": "dim italic",
     **{role: f"bold {colour}" for role, colour in COLOURS.items()},
@@ -27,7 +27,7 @@ STYLES = {
 
 
 def mixed(colour: str) -> str:
-    """A colour mixed with the page's text, as CSS: with contrast enough for text on a light and on a dark ground.
+    """CSS of a colour mixed with the text colour, for contrast on light and dark backgrounds.
 
     Example:
         >>> mixed("#3b82f6")
@@ -37,7 +37,7 @@ def mixed(colour: str) -> str:
 
 
 def legible(colour: str) -> str:
-    """Attributes of SVG text in a colour, see `mixed`.
+    """SVG attributes of text in a colour, see `mixed`.
 
     Example:
         >>> legible("#3b82f6")
@@ -47,12 +47,12 @@ def legible(colour: str) -> str:
 
 
 def width(line: Line) -> int:
-    """How many characters a line has."""
+    """Number of characters of a line."""
     return sum(len(text) for text, _ in line)
 
 
 def cut(line: Line, size: int) -> Line:
-    """A line of at most so many characters; an ellipsis says that something is missing.
+    """Cuts a line to a number of characters and adds an ellipsis.
 
     Example:
         >>> plain([cut([("abc", ""), ("defg", "dim")], 5)])
@@ -105,7 +105,7 @@ def columns(rows: Iterable[list[Line]], limit: int = 0, gap: int = 2, keep: int 
 
 
 def plain(lines: Iterable[Line]) -> str:
-    """Lines as text without colours."""
+    """Lines as plain text."""
     return visible("\n".join("".join(text for text, _ in line) for line in lines))
 
 
@@ -130,7 +130,7 @@ def rich_text(lines: Iterable[Line]) -> Text:
 
 
 def ansi(lines: Iterable[Line], columns: int = 100) -> str:
-    """Lines with the colour codes of terminals.
+    """Lines with terminal colour codes.
 
     Args:
         lines: the lines.
@@ -156,12 +156,12 @@ def _stripped(line: Line) -> Line:
     if line:
         line[-1] = (line[-1][0].rstrip(), line[-1][1])
     return line
-#: Characters of a line where nothing limits it.
+#: Default characters of a line.
 WIDE = 110
 
 
 def wrapped(lines: Iterable[Line], size: int = 0) -> list[Line]:
-    """Lines of text that are not too long, broken between words.
+    """Wraps lines between words; continuation lines are indented.
 
     Example:
         >>> from fluidnb.viz import plain
@@ -173,19 +173,19 @@ def wrapped(lines: Iterable[Line], size: int = 0) -> list[Line]:
     for line in lines:
         text = "".join(piece for piece, _ in line)
         inset = " " * (len(text) - len(text.lstrip()) + 2)
-        now: Line = []
+        current: Line = []
         for piece, style in line:
             for word in re.findall(r"\s+|\S+", piece):
-                if width(now) + len(word) > (size or WIDE) and not word.isspace() and now:
-                    out.append(now)
-                    now = [(inset, "")]
-                now.append((word, style))
-        out.append(now)
+                if width(current) + len(word) > (size or WIDE) and not word.isspace() and current:
+                    out.append(current)
+                    current = [(inset, "")]
+                current.append((word, style))
+        out.append(current)
     return [cut(_joined(line), size or WIDE) for line in out]
 
 
 def _joined(line: Line) -> Line:
-    """Neighbours of one style as one piece, without blanks at the end."""
+    """Merges neighbours of one style and strips blanks at the end."""
     while line and not line[-1][0].strip():
         line = line[:-1]
     return [("".join(text for text, _ in group), style) for style, group in groupby(line, key=lambda piece: piece[1])]

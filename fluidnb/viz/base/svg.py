@@ -1,4 +1,4 @@
-"""What SVG renderings share: the font, the width of a character, unique ids."""
+"""Shared parts of SVG renderings: font, character width, unique ids."""
 
 from __future__ import annotations
 
@@ -10,5 +10,5 @@ CHAR = 7.23
 
 
 def new_uid() -> str:
-    """A start for the ids of one picture, unlike that of any other picture on any page."""
+    """A unique prefix for the ids of one picture."""
     return f"f{uuid.uuid4().hex[:10]}_"

@@ -1,4 +1,4 @@
-"""Which arrays are views of one buffer: what holds the same byte at the same time."""
+"""Alias analysis of arrays: those that occupy the same byte at the same time are views of one buffer."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ import numpy as np
 
 @dataclass(slots=True)
 class BufferGroup:
-    """Arrays of one buffer: variables, first and last byte, first and last call, and whose workspace they are."""
+    """Arrays of one buffer: variables, byte range, call range, and the operator whose workspace it is."""
 
     names: tuple[str, ...]
     low: int
@@ -24,12 +24,12 @@ class BufferGroup:
     home: Hashable = None
 
     def meets(self, other: BufferGroup) -> bool:
-        """Whether both hold a byte at the same time."""
+        """Whether both occupy a byte at the same time."""
         in_time = self.first <= other.last and other.first <= self.last
         return in_time and self.low < other.high and other.low < self.high
 
     def take(self, other: BufferGroup) -> None:
-        """Become the smallest group around both."""
+        """Extends the group to cover both."""
         early, late = (self, other) if self.first <= other.first else (other, self)
         self.names = tuple(dict.fromkeys((*early.names, *late.names)))
         self.home = None if self.names else self.home
@@ -38,10 +38,10 @@ class BufferGroup:
 
 
 class BufferGroups:
-    """Collects arrays and puts together those that must be one buffer.
+    """Collects arrays and merges those of one buffer.
 
     Placing never gives two buffers the same byte at the same time, so arrays that share one are views of one buffer.
-    Workspace that an operator goes over piece by piece is one buffer too, as far as nothing else lies there meanwhile.
+    Workspace that an operator uses piece by piece is one buffer too, if no other array is in between at that time.
 
     Example:
         >>> groups = BufferGroups()
@@ -58,7 +58,7 @@ class BufferGroups:
         self._joined: list[tuple[str, str]] = []
 
     def touch(self, name: str, low: int, high: int, call: int) -> None:
-        """Note that a call touches a variable's array."""
+        """Records that a call accesses the array of a variable."""
         self._touches.append((name, low, high, call))
         met = BufferGroup((name,), low, high, call, call)
         known = self._known.setdefault(name, met)
@@ -66,38 +66,38 @@ class BufferGroups:
             known.take(met)
 
     def view(self, names: Iterable[str], low: int, high: int, call: int, home: Hashable, key: Hashable) -> None:
-        """Note that a call touches another array: a view of a variable, or workspace.
+        """Records that a call accesses another array: a view of a variable, or workspace.
 
         Args:
-            names: variables of the operator in whose bytes it lies.
+            names: variables of the operator whose bytes contain it.
         """
         self._views.append((list(names), BufferGroup((), low, high, call, call, home), key))
 
     def join(self, one: str, other: str) -> None:
-        """Say that two variables share a buffer."""
+        """Records that two variables share a buffer."""
         self._joined.append((one, other))
 
     def done(self) -> list[BufferGroup]:
-        """The buffers in the order of time; no two hold the same byte at the same time."""
-        self._put_joined_together()
-        workspace = self._tell_views()
-        self._put_joined_together()
-        return _whole_workspaces(_merged([*{id(g): g for g in self._known.values()}.values(), *workspace]))
+        """The buffers in order of time; no two occupy the same byte at the same time."""
+        self._merge_joined()
+        workspace = self._assign_views()
+        self._merge_joined()
+        return _full_workspaces(_merged([*{id(g): g for g in self._known.values()}.values(), *workspace]))
 
-    def _put_joined_together(self) -> None:
+    def _merge_joined(self) -> None:
         for one, other in self._joined:
             a, b = self._known.get(one), self._known.get(other)
             if a is None or b is None:
-                whole = a or b
-                if whole is not None:  # the other is touched by views alone
-                    self._known[one] = self._known[other] = whole
-                    whole.names = tuple(dict.fromkeys((*whole.names, one, other)))
+                full = a or b
+                if full is not None:  # the other is touched by views alone
+                    self._known[one] = self._known[other] = full
+                    full.names = tuple(dict.fromkeys((*full.names, one, other)))
             elif a is not b:
                 a.take(b)
                 self._known.update({name: a for name, group in self._known.items() if group is b})
 
-    def _tell_views(self) -> list[BufferGroup]:
-        """Give views to their variables; what is left is workspace, an array each."""
+    def _assign_views(self) -> list[BufferGroup]:
+        """Assigns views to their variables; the rest is workspace, one group for each array."""
         rows = [(id(self._known[name]), low, high, call) for name, low, high, call in self._touches]
         rows += [(0, g.low, g.high, g.first) for names, g, _ in self._views if not names]
         table = np.array(rows, np.int64).reshape(-1, 4).T
@@ -112,24 +112,24 @@ class BufferGroups:
         return list(workspace.values())
 
     def _owner(self, names: list[str], view: BufferGroup, table: np.ndarray[Any, Any]) -> BufferGroup | None:
-        """The variable of which something is a view: no other array lies in its bytes between its calls and this."""
+        """The variable of a view: no other array occupies its bytes between its calls and the view."""
         if not names:
             return None
-        found = [g for g in map(self._known.get, names) if g is not None]
-        for group in sorted(found, key=lambda g: not g.first <= view.first <= g.last):
+        candidates = [g for g in map(self._known.get, names) if g is not None]
+        for group in sorted(candidates, key=lambda g: not g.first <= view.first <= g.last):
             start, end = (group.last, view.first) if view.first > group.last else (view.first, group.first)
             owner, low, high, call = table
             between = (call > start) & (call < end) & (low < group.high) & (group.low < high) & (owner != id(group))
             if not between.any():
                 return group
-        if found:
+        if candidates:
             return None
-        made = self._known[names[0]] = replace(view, names=(names[0],), home=None)
-        return made
+        group = self._known[names[0]] = replace(view, names=(names[0],), home=None)
+        return group
 
 
 def _merged(groups: list[BufferGroup]) -> list[BufferGroup]:
-    """Put together what holds the same byte at the same time, until nothing does."""
+    """Merges groups that occupy the same byte at the same time, until none do."""
     while True:
         done = _swept(groups)
         if len(done) == len(groups):
@@ -138,14 +138,14 @@ def _merged(groups: list[BufferGroup]) -> list[BufferGroup]:
 
 
 def _swept(groups: list[BufferGroup]) -> list[BufferGroup]:
-    """Go through time once. What is alive holds no byte twice: its first bytes in order are enough to look in."""
+    """One sweep over time. Live groups are disjoint, so a list sorted by first byte suffices."""
     done: dict[int, BufferGroup] = {}
     lows: list[int] = []
     alive: list[BufferGroup] = []
     ends: list[tuple[int, int, BufferGroup]] = []
     for i, group in enumerate(sorted(groups, key=lambda g: (g.first, g.low))):
         while ends and ends[0][0] < group.first:
-            old = heapq.heappop(ends)[2]  # one that grew stands there again with its new end
+            old = heapq.heappop(ends)[2]  # an extended group is in the heap again with its new end
             at = bisect_left(lows, old.low)
             if old.last < group.first and at < len(alive) and alive[at] is old:
                 del lows[at], alive[at]
@@ -153,25 +153,25 @@ def _swept(groups: list[BufferGroup]) -> list[BufferGroup]:
         while first < len(alive) and alive[first].high <= group.low:
             first += 1
         last = bisect_left(lows, group.high)
-        whole = group
+        full = group
         if first < last:
-            whole = alive[first]
+            full = alive[first]
             for other in (*alive[first + 1 : last], group):
-                whole.take(other)
+                full.take(other)
                 done.pop(id(other), None)
-        lows[first:last], alive[first:last] = [whole.low], [whole]
-        done[id(whole)] = whole
-        heapq.heappush(ends, (whole.last, i, whole))
+        lows[first:last], alive[first:last] = [full.low], [full]
+        done[id(full)] = full
+        heapq.heappush(ends, (full.last, i, full))
     return sorted(done.values(), key=lambda g: (g.first, g.low))
 
 
-def _whole_workspaces(groups: list[BufferGroup]) -> list[BufferGroup]:
-    """Put pieces of one operator's workspace together where that takes no byte from another buffer."""
+def _full_workspaces(groups: list[BufferGroup]) -> list[BufferGroup]:
+    """Merges pieces of the workspace of one operator where that takes no byte of another buffer."""
     homes: dict[Hashable, list[BufferGroup]] = defaultdict(list)
     for group in groups:
         if group.home is not None:
             homes[group.home].append(group)
-    gone: set[int] = set()
+    merged: set[int] = set()
     for pieces in homes.values():
         if len(pieces) < 2:
             continue
@@ -179,17 +179,17 @@ def _whole_workspaces(groups: list[BufferGroup]) -> list[BufferGroup]:
         around = [g for g in groups if g.first <= last and first <= g.last]
         kept: list[BufferGroup] = []
         for piece in pieces:
-            for whole in kept:
-                if piece.low < whole.high and whole.low < piece.high and _fits(whole, piece, around, gone):
-                    whole.take(piece)
-                    gone.add(id(piece))
+            for full in kept:
+                if piece.low < full.high and full.low < piece.high and _fits(full, piece, around, merged):
+                    full.take(piece)
+                    merged.add(id(piece))
                     break
             else:
                 kept.append(piece)
-    return [g for g in groups if id(g) not in gone]
+    return [g for g in groups if id(g) not in merged]
 
 
-def _fits(whole: BufferGroup, piece: BufferGroup, around: list[BufferGroup], gone: set[int]) -> bool:
-    both = replace(whole)
+def _fits(full: BufferGroup, piece: BufferGroup, around: list[BufferGroup], merged: set[int]) -> bool:
+    both = replace(full)
     both.take(piece)
-    return not any(g.meets(both) for g in around if g is not whole and g is not piece and id(g) not in gone)
+    return not any(g.meets(both) for g in around if g is not full and g is not piece and id(g) not in merged)

@@ -1,4 +1,4 @@
-"""How memory grows over the steps of a loop: bytes of the pool and of the scopes after each run, and who got more."""
+"""Memory growth over the steps of a loop: bytes of the pool and of the scopes, and what grew."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ class Sample:
     """Memory at one moment.
 
     Args:
-        pool: bytes that the pool has handed out.
-        blocks: in how many blocks.
-        scope: bytes of the tensors in the scope and in the scopes inside it.
-        variables: how many variables these have.
+        pool: allocated bytes of the pool.
+        blocks: number of allocated blocks.
+        scope: bytes of the tensors in the scope and its children.
+        variables: number of variables of these.
     """
 
     pool: int
@@ -42,8 +42,8 @@ class GrowthPicture:
 
     Args:
         samples: one after each step.
-        grown: who holds more after the last step than after the first; bytes and blocks are what was added.
-        place: whose pool it is; empty if unknown.
+        grown: holders that grew between the first and the last step, with added bytes and blocks.
+        place: the place of the pool; empty if unknown.
     """
 
     samples: tuple[Sample, ...] = ()
@@ -52,9 +52,8 @@ class GrowthPicture:
 
     @property
     def steady_since(self) -> int | None:
-        """The step (from 1) since which the pool has not held more than ever before; None while that still happens.
+        """The step (from 1) of the last new maximum of the pool; None while it still grows, or before three steps.
 
-        Of a loop of less than three steps nothing can be said: None.
         """
         most, since = -1, 0
         for i, sample in enumerate(self.samples):
@@ -64,26 +63,26 @@ class GrowthPicture:
 
     @property
     def per_step(self) -> float:
-        """Bytes by which the pool grows a step, over the second half."""
+        """Growth of the pool in bytes per step, over the second half."""
         half = self.samples[len(self.samples) // 2 :]
         return (half[-1].pool - half[0].pool) / (len(half) - 1) if len(half) > 1 else 0.0
 
     @property
     def verdict(self) -> str:
-        """What to make of it, in words."""
+        """The conclusion in words."""
         if len(self.samples) < 3:
-            return "three steps or more tell whether memory grows"
+            return "run at least three steps to measure growth"
         if self.steady_since is not None:
             return f"steady since step {self.steady_since}"
-        return f"grows by {size_text(self.per_step)} a step"
+        return f"grows by {size_text(self.per_step)} per step"
 
 
 class Growth:
-    """Records how much memory is held after each step of a loop.
+    """Records the memory in use after each step of a loop.
 
     Args:
-        scope: whose tensors are counted; default the global scope.
-        place: whose pool; default the CPU's.
+        scope: scope of the counted tensors; default the global scope.
+        place: place of the pool; default the CPU.
 
     Example:
         >>> exe, growth = fluid.Executor(), Growth()
@@ -102,7 +101,7 @@ class Growth:
         self._now: dict[str, tuple[int, int]] = {}
 
     def add(self) -> None:
-        """Look at the memory now: call it after each step."""
+        """Records the current memory; call it after each step."""
         stats = memory.stats(self._place)
         self._now = {}
         for span in stats.live:
@@ -110,23 +109,23 @@ class Growth:
             self._now[span.tag] = size + span.size, count + 1
         if not self._samples:
             self._first = self._now
-        self._samples.append(Sample(stats.used, len(stats.live), *held_bytes(self._scope)))
+        self._samples.append(Sample(stats.used, len(stats.live), *bytes_in(self._scope)))
 
     def picture(self) -> GrowthPicture:
-        """What was recorded."""
+        """The recorded samples."""
         grown = []
         for name, (size, count) in self._now.items():
             before, blocks = self._first.get(name, (0, 0))
             if size > before:
-                grown.append(Holder("other", name or "without a name", size - before, count - blocks))
+                grown.append(Holder("other", name or "unnamed", size - before, count - blocks))
         return GrowthPicture(tuple(self._samples), tuple(sorted(grown, key=lambda h: -h.bytes)), str(self._place))
 
 
 def growth_lines(picture: GrowthPicture, width: int = 0, top: int = 8) -> list[Line]:
-    """The text face.
+    """Text rendering.
 
     Args:
-        picture: what was recorded.
+        picture: the recorded samples.
         width: characters a line may have; 0 for any number.
         top: holders listed at most.
 
@@ -137,10 +136,10 @@ def growth_lines(picture: GrowthPicture, width: int = 0, top: int = 8) -> list[L
         >>> from fluidnb.viz import plain
         >>> samples = tuple(Sample(4096 * i, i, 100, 2) for i in range(1, 7))
         >>> print(plain(growth_lines(GrowthPicture(samples, (Holder("other", "h", 20480, 5),)))))
-        6 steps  grows by 4.0 KB a step
+        6 steps  grows by 4.0 KB per step
         pool    ▁▂▄▅▇█  4.0 KB → 24.0 KB       1 → 6 blocks
         scopes  ▁▁▁▁▁▁  100 bytes → 100 bytes  2 → 2 variables
-        held more after the last step than after the first
+        grew between the first and the last step
           h  20.0 KB  5 blocks
     """
     style = "" if picture.steady_since is not None else "warn" if len(picture.samples) > 2 else "dim"
@@ -160,7 +159,7 @@ def growth_lines(picture: GrowthPicture, width: int = 0, top: int = 8) -> list[L
     ]  # fmt: skip
     lines += columns(rows, width)
     if picture.grown:
-        lines.append([("held more after the last step than after the first", "dim")])
+        lines.append([("grew between the first and the last step", "dim")])
         grown = [(h, plural(h.count, "block") if h.count else "") for h in picture.grown[:top]]
         lines += columns(
             [[[("  " + h.name, "name")], [(size_text(h.bytes), "")], [(count, "dim")]] for h, count in grown], width
@@ -169,10 +168,10 @@ def growth_lines(picture: GrowthPicture, width: int = 0, top: int = 8) -> list[L
 
 
 def growth_html(picture: GrowthPicture) -> str:
-    """The HTML face: the pool over the steps in KB, and who holds more.
+    """HTML rendering: the pool over the steps in KB, and what grew.
 
     Args:
-        picture: what was recorded.
+        picture: the recorded samples.
 
     Returns:
         One element.
@@ -197,21 +196,21 @@ def _change(before: int, after: int) -> str:
     return f"{size_text(before)} → {size_text(after)}"
 
 
-def held_bytes(scope: Scope) -> tuple[int, int]:
-    """How much a scope and those inside it hold.
+def bytes_in(scope: Scope) -> tuple[int, int]:
+    """Memory of a scope and its children.
 
     Returns:
-        Bytes of the tensors, and how many variables there are.
+        Bytes of the tensors, and number of variables.
 
     Example:
         >>> scope = Scope(); scope.var("x").get_tensor().set(np.ones(4, "float32"), CPUPlace())
-        >>> held_bytes(scope)
+        >>> bytes_in(scope)
         (16, 1)
     """
-    held = list(scope.vars.values())
-    size, count = sum(_bytes(v.value) for v in held), len(held)
+    variables = list(scope.vars.values())
+    size, count = sum(_bytes(v.value) for v in variables), len(variables)
     for kid in list(scope.kids):
-        inner, more = held_bytes(kid)
+        inner, more = bytes_in(kid)
         size, count = size + inner, count + more
     return size, count
 

@@ -1,4 +1,4 @@
-"""What is drawn of memory: buffers over time in the arena of a block, and who holds the rest. Plain data, no faces."""
+"""Memory of a program as plain data: buffers over time in the arena of each block, and the pools."""
 
 from __future__ import annotations
 
@@ -12,38 +12,38 @@ from fluidnb.memory import Stats
 
 @dataclass(frozen=True, slots=True)
 class ArenaStep:
-    """An operator on the axis of time.
+    """An operator on the time axis of an arena.
 
     Args:
         index: its position in its block.
         type: its type.
         role: ``forward``, ``backward`` or ``optimizer``.
-        calls: calls that it makes; 0 for one that only gives memory another name, or that ran while binding.
-        place: the cell or file line that made it.
+        calls: number of its calls; 0 for one that only makes a view, or that ran while binding.
+        location: the cell or file line that created it.
     """
 
     index: int
     type: str
     role: str = "forward"
     calls: int = 1
-    place: str = ""
+    location: str = ""
 
     @property
     def text(self) -> str:
-        """It in two words."""
+        """Short description."""
         return f"op {self.index} ({self.type})"
 
 
 @dataclass(frozen=True, slots=True)
 class Buffer:
-    """A stretch of an arena for a stretch of time.
+    """A byte range of an arena for a range of time.
 
     Args:
-        names: the variables that live in it, in the order of time; empty for workspace.
+        names: its variables in order of time; empty for workspace.
         offset: its first byte in the arena.
         size: bytes.
-        first: the first call that touches it, counted through the block.
-        last: the last one.
+        first: index of the first call that accesses it.
+        last: index of the last one.
     """
 
     names: tuple[str, ...]
@@ -53,7 +53,7 @@ class Buffer:
     last: int
 
     def meets(self, other: Buffer) -> bool:
-        """Whether both hold a byte at the same time."""
+        """Whether both occupy a byte at the same time."""
         in_time = self.first <= other.last and other.first <= self.last
         return in_time and self.offset < other.offset + other.size and other.offset < self.offset + self.size
 
@@ -66,7 +66,7 @@ class ArenaMap:
         block: index of the block.
         size: bytes of the arena.
         steps: its operators in order.
-        buffers: what lies in it.
+        buffers: its buffers.
 
     Example:
         >>> a, b = Buffer(("a",), 0, 64, 0, 1), Buffer(("b",), 64, 32, 1, 2)
@@ -82,12 +82,12 @@ class ArenaMap:
 
     @cached_property
     def starts(self) -> list[int]:
-        """The first call of each operator, and behind the last the number of all calls."""
+        """The first call of each operator, then the number of all calls."""
         return list(accumulate((step.calls for step in self.steps), initial=0))
 
     @cached_property
     def live(self) -> list[int]:
-        """Bytes held during each call."""
+        """Live bytes during each call."""
         change = [0] * (self.starts[-1] + 1)
         for buffer in self.buffers:
             change[buffer.first] += buffer.size
@@ -96,65 +96,65 @@ class ArenaMap:
 
     @cached_property
     def live_by_step(self) -> list[int]:
-        """The most bytes held at once during each operator; where it makes no calls, as before it."""
-        found: list[int] = []
+        """Maximum of live bytes during each operator; the previous one if it makes no calls."""
+        peaks: list[int] = []
         for first, end in zip(self.starts, self.starts[1:], strict=False):
-            found.append(max(self.live[first:end], default=found[-1] if found else 0))
-        return found
+            peaks.append(max(self.live[first:end], default=peaks[-1] if peaks else 0))
+        return peaks
 
     @property
     def peak(self) -> int:
-        """The most bytes held at once."""
+        """Maximum of live bytes."""
         return max(self.live, default=0)
 
     @property
     def peak_call(self) -> int:
-        """The first call at which that much is held."""
+        """The first call at the peak."""
         return self.live.index(self.peak) if self.live else 0
 
     @property
     def peak_step(self) -> ArenaStep:
-        """The operator of that call."""
+        """The operator at the peak."""
         return self.steps[self.step_of(self.peak_call)]
 
     @property
     def at_peak(self) -> list[Buffer]:
-        """What is alive then, the largest first."""
+        """The buffers live at the peak, the largest first."""
         call = self.peak_call
         return sorted((b for b in self.buffers if b.first <= call <= b.last), key=lambda b: -b.size)
 
     @property
     def fragmentation(self) -> float:
-        """The share of the arena that is not held even at the peak."""
+        """The fraction of the arena that is unused at the peak."""
         return 1 - self.peak / self.size if self.size else 0.0
 
     @property
     def unshared(self) -> int:
-        """Bytes that it would take if no two buffers shared any."""
+        """Bytes of all buffers without sharing."""
         return sum(b.size for b in self.buffers)
 
     def step_of(self, call: int) -> int:
-        """Which of the steps makes a call."""
+        """Index of the step of a call."""
         return bisect_right(self.starts, call) - 1
 
     def maker(self, buffer: Buffer) -> ArenaStep:
-        """The operator that touches a buffer first."""
+        """The operator that accesses a buffer first."""
         return self.steps[self.step_of(buffer.first)]
 
     def called(self, buffer: Buffer) -> str:
-        """The name of a buffer: its first variable, or whose workspace it is."""
+        """The name of a buffer: its first variable, or the operator of a workspace."""
         return buffer.names[0] if buffer.names else f"workspace of {self.maker(buffer).type}"
 
 
 @dataclass(frozen=True, slots=True)
 class Holder:
-    """Who holds memory of the pool outside the map.
+    """A holder of memory of a pool: a variable, an arena, or another tag.
 
     Args:
-        kind: ``arena``, ``persistable``, ``own buffer`` (fed, fetched, or seen by several blocks) or ``other``.
-        name: the variable, or what the memory is tagged with.
-        bytes: how much, rounding included.
-        count: blocks.
+        kind: ``arena``, ``persistable``, ``separate buffer`` (fed, fetched, or used by several blocks) or ``other``.
+        name: the variable or tag.
+        bytes: size with rounding.
+        count: number of blocks.
     """
 
     kind: str
@@ -168,10 +168,10 @@ class PoolPicture:
     """The pool of one place.
 
     Args:
-        stats: its numbers.
-        holders: who holds its blocks, the largest first.
-        device: the name of the device and what drives it; empty for the host.
-        limit: bytes that the pool may take from the system in all.
+        stats: its statistics.
+        holders: the holders of its blocks, the largest first.
+        device: name and backend of the device; empty for the host.
+        limit: bytes of the pool at most.
     """
 
     stats: Stats
@@ -186,8 +186,8 @@ class MemoryPicture:
 
     Args:
         maps: the arenas, that of block 0 first.
-        pools: the pool of the place on which it ran, then those of other places that hold something.
-        earlier: the arena of block 0 as it was in runs before the program was changed, the oldest first.
+        pools: the pool of the place of the run, then non-empty pools of other places.
+        earlier: the arenas of block 0 of runs before the program was changed, the oldest first.
         changed: whether the program was changed since it ran.
     """
 
@@ -198,10 +198,10 @@ class MemoryPicture:
 
     @property
     def pool(self) -> Stats | None:
-        """Numbers of the pool of the place on which it ran."""
+        """Statistics of the pool of the place of the run."""
         return self.pools[0].stats if self.pools else None
 
     @property
     def holders(self) -> tuple[Holder, ...]:
-        """Who holds blocks there, the largest first."""
+        """The holders of its blocks, the largest first."""
         return self.pools[0].holders if self.pools else ()

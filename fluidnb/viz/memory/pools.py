@@ -1,4 +1,4 @@
-"""The pools of all places: their numbers, the devices behind them, and who holds their blocks."""
+"""The memory pools of all places: statistics, devices, holders of blocks."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from fluidnb.viz.base.device_names import device_name
 from fluidnb.viz.base.styled_text import Line, columns
 from fluidnb.viz.memory.model import Holder, PoolPicture
 
-#: How a block's arena is tagged; behind it stands the number of the block.
+#: Prefix of the tag of an arena, before the index of the block.
 ARENA = "arena of block "
 
 
 def read_pools(program: Any, first: Place) -> tuple[PoolPicture, ...]:
-    """The pools that hold something, of whatever place.
+    """The non-empty pools of all places.
 
     Example:
         >>> from fluidnb.values import CPUPlace
@@ -31,10 +31,10 @@ def read_pools(program: Any, first: Place) -> tuple[PoolPicture, ...]:
 
 
 def holders(program: Any, pool: Stats) -> list[Holder]:
-    """Who holds the blocks of a pool."""
+    """The holders of the blocks of a pool."""
     persistable = {n for b in program.desc.blocks for n, v in b.vars.items() if v.persistable()}
     declared = {n for b in program.desc.blocks for n in b.vars}
-    found: dict[tuple[str, str], tuple[int, int]] = {}
+    totals: dict[tuple[str, str], tuple[int, int]] = {}
     for span in pool.live:
         kind = "other"
         if span.tag.startswith(ARENA):
@@ -42,15 +42,15 @@ def holders(program: Any, pool: Stats) -> list[Holder]:
         elif span.tag in persistable:
             kind = "persistable"
         elif span.tag in declared:
-            kind = "own buffer"
-        held, count = found.get((kind, span.tag), (0, 0))
-        found[kind, span.tag] = held + span.size, count + 1
-    rows = [Holder(kind, name or "without a name", *row) for (kind, name), row in found.items()]
+            kind = "separate buffer"
+        size, count = totals.get((kind, span.tag), (0, 0))
+        totals[kind, span.tag] = size + span.size, count + 1
+    rows = [Holder(kind, name or "unnamed", *row) for (kind, name), row in totals.items()]
     return sorted(rows, key=lambda h: -h.bytes)
 
 
 def pool_lines(pool: PoolPicture, title: str, width: int = 0, top: int = 8) -> list[Line]:
-    """The text face of a pool.
+    """Text rendering of a pool.
 
     Example:
         >>> from fluidnb.viz import plain
@@ -84,7 +84,7 @@ def _read(program: Any, place: Place) -> PoolPicture:
 
 @cache
 def _limit(pool: memory.BuddyAllocator) -> int:
-    """What a pool may take; asked once, since that wakes the device."""
+    """The limit of a pool; cached, since the query initializes the device."""
     return pool.system.total()
 
 

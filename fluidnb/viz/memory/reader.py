@@ -1,4 +1,4 @@
-"""Reading the memory of a program that has run: calls are data, so the buffers can be read off their arrays."""
+"""Reads the memory of a program that has run, from the arrays in its compiled calls."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from fluidnb.viz.memory.pools import ARENA, read_pools
 
 
 def read_memory(program: Any = None) -> MemoryPicture:
-    """The memory of a program's last run. Nothing is run.
+    """Reads the memory of the last run of a program without running it.
 
     Args:
         program: the program; default the main program.
@@ -35,7 +35,7 @@ def read_memory(program: Any = None) -> MemoryPicture:
         The picture.
 
     Raises:
-        NotFound: it has not run yet, or only step by step.
+        NotFound: it has not run yet, or only in the debugger.
 
     Example:
         >>> x = fluid.layers.data("x", shape=[100])
@@ -62,10 +62,10 @@ def read_memory(program: Any = None) -> MemoryPicture:
 
 
 def arena_mark(program: Any) -> Hashable:
-    """What is another one when the arenas of a program are: to know without reading them.
+    """A fingerprint of the arenas of a program, to detect changes without reading them.
 
     Returns:
-        A mark; None when the program has not run yet.
+        The fingerprint; None when the program has not run yet.
 
     Example:
         >>> arena_mark(fluid.Program()) is None
@@ -79,7 +79,7 @@ def arena_mark(program: Any) -> Hashable:
 
 
 def last_place(program: Any) -> Place | None:
-    """Where a program ran last.
+    """The place of the last run of a program.
 
     Returns:
         The place; None when it has not run yet.
@@ -93,7 +93,7 @@ def last_place(program: Any) -> Place | None:
 
 
 def read_arena(node: Segment | None) -> ArenaMap:
-    """The arena of a block over time."""
+    """The arena of a block over time; after a guard, the last specialization."""
     block = 0 if node is None else node.block.index
     steps: list[ArenaStep] = []
     buffers: list[Buffer] = []
@@ -122,7 +122,7 @@ def _step(op: LoweredOp, calls: int) -> ArenaStep:
 
 
 class _NodeReader:
-    """Finds the buffers of one node: each array in its calls is told to a variable of the operator, or is workspace."""
+    """Finds the buffers of one node: each array of its calls is a variable of the operator or workspace."""
 
     def __init__(self, node: Segment) -> None:
         self._node = node
@@ -139,7 +139,7 @@ class _NodeReader:
                 self._owners[id(array)] = name
 
     def buffers(self, base: int) -> list[Buffer]:
-        """The buffers; calls are counted from ``base``."""
+        """The buffers, with calls counted from ``base``."""
         node, groups = self._node, BufferGroups()
         touched: set[tuple[int, str]] = set()
         for t, ((function, args), op) in enumerate(zip(node.calls, node.ops, strict=True)):
@@ -159,21 +159,21 @@ class _NodeReader:
             for a, b in product(op.reads(), op.writes()):
                 if (id(op), b) in touched or a not in self._vars or b not in self._vars:
                     continue
-                if _overlap(self._vars[a], self._vars[b]):  # no call writes it: the operator hands memory on
+                if _overlap(self._vars[a], self._vars[b]):  # no call writes it: the operator makes a view
                     groups.join(a, b)
         return [Buffer(g.names, g.low, g.high - g.low, base + g.first, base + g.last) for g in groups.done()]
 
     def _extent(self, array: Any) -> tuple[int, int] | None:
-        """First and last byte of an array in the arena, None elsewhere."""
+        """First and last byte of an array in the arena; None if elsewhere."""
         if id(array) not in self._where:
             self._kept.append(array)
             block = memory.owner(array)
-            found = None
+            extent = None
             if block is not None and block.tag.startswith(ARENA) and array.size:
                 self.size = max(self.size, block.nbytes)
                 low, high = _bounds(array)
-                found = low - block.ptr, high - block.ptr
-            self._where[id(array)] = found
+                extent = low - block.ptr, high - block.ptr
+            self._where[id(array)] = extent
         return self._where[id(array)]
 
 
@@ -199,7 +199,7 @@ def _is_array(x: Any) -> bool:
 
 
 def _bounds(array: Any) -> tuple[int, int]:
-    """The address of an array's first byte, and that behind its last one."""
+    """The addresses of the first byte of an array and after the last one."""
     if isinstance(array, np.ndarray):
         return byte_bounds(array)
     steps = [(n - 1) * stride for n, stride in zip(array.shape, array.strides, strict=True)]

@@ -1,4 +1,4 @@
-"""The SVG face of an arena: operators from left to right, bytes from the bottom up, a box for each buffer."""
+"""SVG rendering of an arena: time from left to right, bytes upwards, a box for each buffer."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from fluidnb.viz.base.svg import CHAR, FONT, new_uid
 from fluidnb.viz.memory.model import ArenaMap, Buffer
 
 _WIDTH, _HEIGHT, _LEFT, _TOP, _BOTTOM = 860, 280, 84, 42, 34
-#: Height where there is nothing to draw.
+#: Height of an empty picture.
 _EMPTY = 24
-#: Boxes drawn at most; the largest are.
+#: Boxes drawn at most, the largest first.
 _MOST = 1500
 #: Width of a character by font size 10.
 _SMALL = CHAR * 10 / 12
@@ -22,8 +22,8 @@ _SMALL = CHAR * 10 / 12
 def arena_svg(arena: ArenaMap, uid: str = "") -> str:
     """An arena over time as one SVG element.
 
-    A buffer's box has the colour of the role of the operator that made it; the line is the sum of all bytes held, the
-    dashed line the moment when that is most.
+    A box has the colour of the role of the operator that writes it first; the line is the sum of live bytes, the dashed
+    line its peak.
 
     Args:
         arena: the arena.
@@ -43,9 +43,9 @@ def arena_svg(arena: ArenaMap, uid: str = "") -> str:
     height = _TOP + _HEIGHT + _BOTTOM if arena.buffers else _EMPTY
     title = f"memory of block {arena.block}"
     gaps = f"{arena.fragmentation:.0%} lost to gaps and rounding"
-    words = f"arena {size_text(arena.size)}, at most {size_text(arena.peak)} held, {gaps}"
+    words = f"arena {size_text(arena.size)}, peak {size_text(arena.peak)}, {gaps}"
     if not arena.buffers:
-        words = "nothing in the arena"
+        words = "empty arena"
     parts = [
         f'<svg xmlns="http://www.w3.org/2000/svg" id="{uid}memory" role="img" '
         f'aria-label="{escape(f"{title}: {words}")}" width="{width}" height="{height}" '
@@ -59,7 +59,7 @@ def arena_svg(arena: ArenaMap, uid: str = "") -> str:
     parts += draw.grid()
     shown = sorted(range(len(arena.buffers)), key=lambda i: -arena.buffers[i].size)[:_MOST]
     parts += [draw.box(uid, i, arena.buffers[i]) for i in sorted(shown)]
-    parts += [draw.held(), draw.peak(), *draw.axis()]
+    parts += [draw.live(), draw.peak(), *draw.axis()]
     left = len(arena.buffers) - len(shown)
     if left:
         parts.append(
@@ -70,13 +70,13 @@ def arena_svg(arena: ArenaMap, uid: str = "") -> str:
 
 
 class _Drawing:
-    """Where calls and bytes are in the picture."""
+    """Coordinates and elements of the picture."""
 
     def __init__(self, arena: ArenaMap) -> None:
         self._arena = arena
         self._step = _WIDTH / max(len(arena.steps), 1)
         self._byte = _HEIGHT / max(arena.size, 1)
-        # the way of an operator is shared out among its calls
+        # the width of an operator is divided among its calls
         self._edges: list[float] = []
         for i, step in enumerate(arena.steps):
             self._edges += [_LEFT + (i + k / step.calls) * self._step for k in range(step.calls)]
@@ -86,7 +86,7 @@ class _Drawing:
         return _TOP + _HEIGHT - offset * self._byte
 
     def grid(self) -> list[str]:
-        """Lines of round numbers of bytes, and the arena's upper end."""
+        """Grid lines at round numbers of bytes, and the top of the arena."""
         size = self._arena.size
         unit = 1
         while size / unit > 6:
@@ -107,13 +107,13 @@ class _Drawing:
         y, high = self._y(buffer.offset + buffer.size), buffer.size * self._byte
         colour, name = COLOURS[maker.role], arena.called(buffer)
         hover = (
-            f"{', '.join(buffer.names) or name}\n{size_text(buffer.size)} at {buffer.offset}, made by {maker.text}, "
-            f"last touched by {last.text}\n{maker.place}"
+            f"{', '.join(buffer.names) or name}\n{size_text(buffer.size)} at {buffer.offset}, "
+            f"first accessed by {maker.text}, last accessed by {last.text}\n{maker.location}"
         )
         text = ""
-        room = int((right - x - 6) / _SMALL)
-        if high >= 12 and room >= 4:
-            shown = name if len(name) <= room else name[: room - 1] + "…"
+        chars = int((right - x - 6) / _SMALL)
+        if high >= 12 and chars >= 4:
+            shown = name if len(name) <= chars else name[: chars - 1] + "…"
             text = f'<text x="{x + 3:.1f}" y="{y + high / 2 + 3.5:.1f}" font-size="10">{escape(shown)}</text>'
         edge = f' stroke="{colour}" stroke-width=".8"' if high >= 2 and right - x >= 2 else ""
         return (
@@ -122,18 +122,18 @@ class _Drawing:
             f'fill-opacity=".{"5" if buffer.names else "28"}"{edge}/>{text}</g>'
         )
 
-    def held(self) -> str:
-        """The sum of the bytes held, as a line of steps; where calls are narrower than a dot, the most of them."""
+    def live(self) -> str:
+        """The sum of live bytes as a step line; the maximum where calls are narrower than a pixel."""
         columns: dict[int, int] = {}
-        for call, held in enumerate(self._arena.live):
+        for call, live in enumerate(self._arena.live):
             for x in {int(self._edges[call] * 2), max(int(self._edges[call + 1] * 2) - 1, int(self._edges[call] * 2))}:
-                columns[x] = max(columns.get(x, 0), held)
-        points = [f"{x / 2:.1f} {self._y(held):.1f}" for x, held in sorted(columns.items())]
+                columns[x] = max(columns.get(x, 0), live)
+        points = [f"{x / 2:.1f} {self._y(live):.1f}" for x, live in sorted(columns.items())]
         path = "L".join(points)
         return f'<path d="M{path}" fill="none" stroke="currentColor" stroke-width="1.2" stroke-opacity=".8"/>'
 
     def peak(self) -> str:
-        """The moment when most is held."""
+        """The peak as a dashed line."""
         arena = self._arena
         x = (self._edges[arena.peak_call] + self._edges[arena.peak_call + 1]) / 2
         anchor = "end" if x > _LEFT + _WIDTH / 2 else "start"
@@ -145,7 +145,7 @@ class _Drawing:
         )
 
     def axis(self) -> list[str]:
-        """Operators below: the roles as bars, and some of the indices."""
+        """The operators: roles as bars, and some indices."""
         steps, base = self._arena.steps, _TOP + _HEIGHT
         parts = []
         changes = [0, *(i for i in range(1, len(steps)) if steps[i].role != steps[i - 1].role), len(steps)]

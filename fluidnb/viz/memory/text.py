@@ -1,4 +1,4 @@
-"""The text and the HTML face of a program's memory."""
+"""Text rendering of the memory of a program."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _BARS, _TOP = 64, 8
 
 
 def memory_lines(picture: MemoryPicture, width: int = 0, top: int = _TOP) -> list[Line]:
-    """The text face.
+    """Text rendering.
 
     Args:
         picture: the memory.
@@ -29,10 +29,10 @@ def memory_lines(picture: MemoryPicture, width: int = 0, top: int = _TOP) -> lis
         >>> steps = (ArenaStep(0, "relu"), ArenaStep(1, "mean"))
         >>> arena = ArenaMap(0, 128, steps, (Buffer(("h",), 0, 100, 0, 1), Buffer(("m",), 64, 4, 1, 1)))
         >>> print(plain(memory_lines(MemoryPicture((arena,)), 80)))
-        block 0  arena 128 bytes, at most 104 bytes held, at op 1 (mean)
-                 19% lost to gaps and rounding; 104 bytes if nothing was shared
-        held     ██
-        alive at the peak
+        block 0  arena 128 bytes, peak 104 bytes at op 1 (mean)
+                 19% lost to gaps and rounding; 104 bytes without sharing
+        live     ██
+        live at the peak
           h  100 bytes  ops 0–1  relu
           m  4 bytes    op 1     mean
     """
@@ -42,27 +42,27 @@ def memory_lines(picture: MemoryPicture, width: int = 0, top: int = _TOP) -> lis
     for arena in picture.maps:
         lines += _arena(arena, width, top)
     for arena in picture.earlier:
-        words = f"arena {size_text(arena.size)}, at most {size_text(arena.peak)} held"
+        words = f"arena {size_text(arena.size)}, peak {size_text(arena.peak)}"
         lines.append([("before the program was changed  ", "bold"), (words, "")])
     lines += holder_lines(picture, width, top)
     return [cut(line, width) for line in lines] if width else lines
 
 
 def holder_lines(picture: MemoryPicture, width: int = 0, top: int = _TOP) -> list[Line]:
-    """Who holds the pool's memory, as lines."""
+    """The holders of the memory of each pool."""
     lines: list[Line] = []
     for i, pool in enumerate(picture.pools):
-        lines += pool_lines(pool, "and beside it" if i else "who holds memory", width, max(top // 2, 1) if i else top)
+        lines += pool_lines(pool, "other pool" if i else "memory by holder", width, max(top // 2, 1) if i else top)
     return lines
 
 
 def arena_words(arena: ArenaMap) -> list[str]:
-    """The numbers of an arena: what it is, and what sharing does."""
+    """Size, peak, fragmentation and size without sharing of an arena."""
     if not arena.steps or not arena.buffers:
-        return ["nothing in the arena", ""]
+        return ["empty arena", ""]
     return [
-        f"arena {size_text(arena.size)}, at most {size_text(arena.peak)} held, at {arena.peak_step.text}",
-        f"{arena.fragmentation:.0%} lost to gaps and rounding; {size_text(arena.unshared)} if nothing was shared",
+        f"arena {size_text(arena.size)}, peak {size_text(arena.peak)} at {arena.peak_step.text}",
+        f"{arena.fragmentation:.0%} lost to gaps and rounding; {size_text(arena.unshared)} without sharing",
     ]
 
 
@@ -76,14 +76,14 @@ def _arena(arena: ArenaMap, width: int, top: int) -> list[Line]:
     if not arena.buffers:
         return head
     bars = _bars(arena, min(_BARS, width - 9) if width else _BARS)
-    return [*head, [("held     ", "dim"), *bars], [("alive at the peak", "dim")], *alive_table(arena, top, width)]
+    return [*head, [("live     ", "dim"), *bars], [("live at the peak", "dim")], *live_table(arena, top, width)]
 
 
-def alive_table(arena: ArenaMap, top: int, width: int = 0) -> list[Line]:
-    """A table of the buffers that are alive at the peak."""
-    alive = arena.at_peak
-    rows: list[list[Line]] = [_buffer(arena, b) for b in alive[:top]]
-    rest = alive[top:]
+def live_table(arena: ArenaMap, top: int, width: int = 0) -> list[Line]:
+    """A table of the buffers live at the peak."""
+    live = arena.at_peak
+    rows: list[list[Line]] = [_buffer(arena, b) for b in live[:top]]
+    rest = live[top:]
     if rest:
         words = f"  {plural(len(rest), 'more buffer')}, {size_text(sum(b.size for b in rest))}"
         rows.append([[(words, "dim")]])
@@ -97,14 +97,15 @@ def _buffer(arena: ArenaMap, buffer: Buffer) -> list[Line]:
     if len(buffer.names) > 1:
         name.append((f" = {', '.join(buffer.names[1:3])}" + (" …" if len(buffer.names) > 3 else ""), "dim"))
     span = f"ops {maker.index}–{last.index}" if last is not maker else f"op {maker.index}"
-    return [name, [(size_text(buffer.size), "")], [(span, "dim")], [(maker.type, maker.role)], [(maker.place, "place")]]
+    writer: list[Line] = [[(maker.type, maker.role)], [(maker.location, "place")]]
+    return [name, [(size_text(buffer.size), "")], [(span, "dim")], *writer]
 
 
 def _bars(arena: ArenaMap, size: int) -> Line:
-    """Held bytes over the operators, each bar the most of its operators, in the colour of their role."""
-    held = arena.live_by_step
-    count = min(size, len(held))
-    edges = [i * len(held) // count for i in range(count + 1)]
-    values = [float(max(held[a:b])) for a, b in zip(edges, edges[1:], strict=False)]
+    """Live bytes over the operators: each bar the maximum of its operators, in the colour of their role."""
+    live = arena.live_by_step
+    count = min(size, len(live))
+    edges = [i * len(live) // count for i in range(count + 1)]
+    values = [float(max(live[a:b])) for a, b in zip(edges, edges[1:], strict=False)]
     text = sparkline(values).rstrip()
     return [(c, arena.steps[a].role) for c, a in zip(text, edges, strict=False)]

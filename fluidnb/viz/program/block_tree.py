@@ -1,4 +1,4 @@
-"""The tree of a program's blocks: who runs each, which cells filled it, how many operators of each role it has."""
+"""The tree of the blocks of a program: owner operator, cells, operators by role."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ class BlockLine:
     Args:
         index: its index.
         parent: the index of the block around it, -1 for the global one.
-        branch: what is drawn in front of it.
+        branch: tree lines drawn before it.
         owner: the type of the operator that runs it; empty without one.
-        names: how users may call it.
+        names: aliases of the block.
         cells: the cells whose operators it holds.
         ops: how many operators it has.
         vars: how many variables it declares.
-        state: ``open``, ``closed``, or what else it is.
-        roles: how many operators it has of each role in `ROLES`.
+        state: ``open``, ``closed``, or another state in words.
+        roles: number of operators of each role in `ROLES`.
 
     Example:
         >>> BlockLine(0, -1).place
@@ -49,12 +49,12 @@ class BlockLine:
 
     @property
     def place(self) -> str:
-        """Where it stands, in words."""
+        """Its parent in words."""
         return f"in block {self.parent}" if self.parent >= 0 else "the global block"
 
 
 def read_tree(program: Any) -> list[BlockLine]:
-    """The blocks of a program, each behind the one around it.
+    """Reads the blocks of a program, each after its parent.
 
     Args:
         program: a Program or a ProgramDesc.
@@ -78,7 +78,7 @@ def read_tree(program: Any) -> list[BlockLine]:
         block, branch, below = waiting.pop()
         state = "" if block.parent_idx < 0 else "closed" if block.idx in owners else "not run by any operator"
         if block.forward_block_idx >= 0:
-            state = f"walks block {block.forward_block_idx} backwards"
+            state = f"gradient block of block {block.forward_block_idx}"
         roles = Counter(map(role_of, block.ops))
         lines.append(
             BlockLine(
@@ -94,12 +94,12 @@ def read_tree(program: Any) -> list[BlockLine]:
 
 
 def tree_lines(tree: Sequence[BlockLine], limit: int = 0, roles: bool = False) -> list[Line]:
-    """The text face of a tree.
+    """Text rendering of a block tree.
 
     Args:
         tree: its lines, at least one.
         limit: characters that a line may have; 0 for any number.
-        roles: count the operators of each role, in place of what the branches and the operators say already.
+        roles: show the operators of each role in place of parents and states.
 
     Returns:
         The lines.
@@ -133,7 +133,7 @@ def _role_counts(line: BlockLine) -> Line:
 
 
 def _cells(block: BlockDesc) -> list[str]:
-    """The titles of the cells whose operators a block holds; of the one that opened it while it holds none."""
+    """Titles of the cells that appended the operators of a block; of an empty block, that opened it."""
     views = [op.view for op in block.ops] or [block.view]
-    made_by = [view.origin for view in views if view is not None and getattr(view, "origin", None) is not None]
-    return list(dict.fromkeys(origin.title for origin in made_by)) if block.idx else []
+    origins = [view.origin for view in views if view is not None and getattr(view, "origin", None) is not None]
+    return list(dict.fromkeys(origin.title for origin in origins)) if block.idx else []

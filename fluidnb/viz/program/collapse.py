@@ -1,4 +1,4 @@
-"""Folding: blocks, and runs of operators of one cell or layer, become one row each that says what is in it."""
+"""Collapses blocks, and runs of operators of one cell or layer, to one summary row each."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from itertools import groupby
 from fluidnb.op import GRAD
 from fluidnb.viz.program.model import BlockRow, OpRow, ProgramPicture, SlotRow, VarRow
 
-#: What can be folded.
+#: Values of ``fold``.
 FOLDS = ("blocks", "cells", "layers")
 
 
 def fold_blocks(picture: ProgramPicture) -> ProgramPicture:
-    """The blocks that operators run are folded away; the operators stay, with counts.
+    """Collapses nested blocks; the operators that run them show counts.
 
     Example:
         >>> from fluidnb.viz.program.model import OpRow
@@ -32,20 +32,20 @@ def fold_blocks(picture: ProgramPicture) -> ProgramPicture:
 
 
 def fold_runs(picture: ProgramPicture, kind: str) -> ProgramPicture:
-    """Runs of two operators or more that belong together become one row, in every block.
+    """Collapses runs of two or more related operators, in every block.
 
     Args:
         kind: ``cells``, ``layers`` (of one line) or ``names`` (of one layer, also where a line makes several).
 
     Example:
-        >>> ops = tuple(OpRow(0, i, "relu", "forward", place=f"cell net, line {i}") for i in range(3))
+        >>> ops = tuple(OpRow(0, i, "relu", "forward", location=f"cell net, line {i}") for i in range(3))
         >>> fold_runs(ProgramPicture(BlockRow(0, -1, ops)), "cells").root.ops[0].text
         'cell net  3 ops'
     """
 
     def block(row: BlockRow) -> BlockRow:
-        found = runs(tuple(map(op, row.ops)), kind)
-        return replace(row, ops=tuple(o for title, run in found for o in (fold_run(run, title) if title else run)))
+        grouped = runs(tuple(map(op, row.ops)), kind)
+        return replace(row, ops=tuple(o for title, run in grouped for o in (fold_run(run, title) if title else run)))
 
     def op(row: OpRow) -> OpRow:
         if not row.blocks and not row.folded:
@@ -56,13 +56,13 @@ def fold_runs(picture: ProgramPicture, kind: str) -> ProgramPicture:
 
 
 def runs(ops: Sequence[OpRow], kind: str) -> Iterator[tuple[str, list[OpRow]]]:
-    """Operators that follow each other and belong together.
+    """Groups consecutive related operators: (what they have in common, the operators).
 
     Args:
         kind: ``cells``, ``layers`` or ``names``; see `fold_runs`.
 
     Example:
-        >>> ops = [OpRow(0, i, "relu", "forward", place=f"cell net, line {1 + i // 2}") for i in range(3)]
+        >>> ops = [OpRow(0, i, "relu", "forward", location=f"cell net, line {1 + i // 2}") for i in range(3)]
         >>> [(title, len(run)) for title, run in runs(ops, "layers")]
         [('cell net, line 1', 2), ('cell net, line 2', 1)]
     """
@@ -73,7 +73,7 @@ def runs(ops: Sequence[OpRow], kind: str) -> Iterator[tuple[str, list[OpRow]]]:
 
 
 def fold_run(run: Sequence[OpRow], title: str) -> list[OpRow]:
-    """One row for operators that follow each other; what is a fold already is opened into it.
+    """Collapses consecutive operators to one row; collapsed rows among them are merged into it.
 
     Example:
         >>> [fold] = fold_run([OpRow(0, 3, "mul", "forward"), OpRow(0, 4, "relu", "forward")], "net")
@@ -84,18 +84,18 @@ def fold_run(run: Sequence[OpRow], title: str) -> list[OpRow]:
         return list(run)
     hidden = tuple(o for op in run for o in (op.hides or (op,)))
     first = hidden[0]
-    places = {op.place for op in hidden}
-    place = first.place if len(places) == 1 else ""
+    locations = {op.location for op in hidden}
+    location = first.location if len(locations) == 1 else ""
     ins, outs = _passes(hidden)
-    return [OpRow(first.block, first.index, title, first.role, ins, outs, place=place, hides=hidden)]
+    return [OpRow(first.block, first.index, title, first.role, ins, outs, location=location, hides=hidden)]
 
 
 def unfold(picture: ProgramPicture) -> ProgramPicture:
-    """A picture with nothing folded.
+    """Expands everything that is collapsed.
 
     Example:
-        >>> whole = ProgramPicture(BlockRow(0, -1, tuple(OpRow(0, i, "relu", "forward") for i in range(3))))
-        >>> unfold(fold_blocks(whole)) == whole
+        >>> full = ProgramPicture(BlockRow(0, -1, tuple(OpRow(0, i, "relu", "forward") for i in range(3))))
+        >>> unfold(fold_blocks(full)) == full
         True
     """
 
@@ -119,23 +119,22 @@ def _each_block(picture: ProgramPicture, change: Callable[[BlockRow], BlockRow])
 
 
 def _cell(op: OpRow) -> str:
-    """The cell, or the file, of an operator's line."""
-    return op.place.partition(", line")[0].partition(":")[0]
+    """The cell or file of the line of an operator."""
+    return op.location.partition(", line")[0].partition(":")[0]
 
 
 def _layer(op: OpRow) -> str:
-    """The user's line; where it is not known, the layer that gave the result its name, as fc_0 in fc_0.tmp_1."""
+    """The user's line, or the layer that named the result: fc_0 of fc_0.tmp_1."""
     named = () if op.hides else (v.name.partition(".")[0] for v in op.writes if "." in v.name)
-    return op.place or next(iter(named), "")
+    return op.location or next(iter(named), "")
 
 
 def _named(op: OpRow) -> str:
-    """The layer that gave what an operator writes its name: fc_0 of fc_0.tmp_1; of a gradient operator, whose gradient
-    it takes."""
+    """The layer that named the result, fc_0 of fc_0.tmp_1; for a gradient operator, that of the forward result."""
     if op.hides:
         return ""
-    taken = [v.name for v in op.reads if GRAD in v.name] if op.role == "backward" else []
-    names = [name.partition(GRAD)[0] for name in (*taken, *(v.name for v in op.writes))]
+    gradients = [v.name for v in op.reads if GRAD in v.name] if op.role == "backward" else []
+    names = [name.partition(GRAD)[0] for name in (*gradients, *(v.name for v in op.writes))]
     return next((name.rpartition(".")[0] or name for name in names), "")
 
 
@@ -146,15 +145,15 @@ def _title(kind: str, op: OpRow) -> str:
 
 
 def _passes(ops: Sequence[OpRow]) -> tuple[tuple[SlotRow, ...], tuple[SlotRow, ...]]:
-    """What a run takes from outside, and all that it writes, the last first."""
-    taken: dict[str, VarRow] = {}
-    made: set[str] = set()
+    """Inputs of a run from outside, and all its outputs, the last first."""
+    inputs: dict[str, VarRow] = {}
+    written: set[str] = set()
     for op in ops:
-        taken.update((v.name, v) for v in op.reads if v.name not in made)
-        made.update(v.name for v in op.writes)
+        inputs.update((v.name, v) for v in op.reads if v.name not in written)
+        written.update(v.name for v in op.writes)
     last_first = {v.name: v for op in reversed(ops) for v in op.writes}
-    return _slot("X", taken), _slot("Out", last_first)
+    return _slot("X", inputs), _slot("Out", last_first)
 
 
-def _slot(name: str, found: dict[str, VarRow]) -> tuple[SlotRow, ...]:
-    return (SlotRow(name, tuple(found.values())),) if found else ()
+def _slot(name: str, variables: dict[str, VarRow]) -> tuple[SlotRow, ...]:
+    return (SlotRow(name, tuple(variables.values())),) if variables else ()

@@ -1,4 +1,4 @@
-"""Lines of data flow: who writes what an operator reads, and a lane beside the rows for each line."""
+"""Data-flow edges between operators, and their lanes beside the rows of a listing."""
 
 from __future__ import annotations
 
@@ -7,19 +7,19 @@ from dataclasses import dataclass
 
 from fluidnb.viz.program.model import OpRow
 
-#: Lanes beside the rows; lines that find none free are left out, the longest first.
+#: Lanes beside the rows; edges without a free lane are omitted, the longest first.
 MOST_LANES = 10
 
 
 @dataclass(frozen=True, slots=True)
 class Edge:
-    """One value on its way.
+    """An edge from the writer of a variable to a reader.
 
     Args:
         name: the variable.
         first: the row that writes it.
         last: the row that reads it.
-        lane: the lane in which it is drawn, from 0, next to the rows.
+        lane: its lane, from 0 next to the rows.
     """
 
     name: str
@@ -40,18 +40,20 @@ def flows(ops: Sequence[tuple[int, OpRow]]) -> list[tuple[str, int, int]]:
         [('x', 0, 1)]
     """
     written: dict[str, int] = {}
-    found = []
+    edges = []
     for row, op in ops:
         if not op.blocks:
             for name in dict.fromkeys(v.name for v in op.reads):
                 if name in written:
-                    found.append((name, written[name], row))
+                    edges.append((name, written[name], row))
             written.update((v.name, row) for v in op.writes)
-    return found
+    return edges
 
 
 def lanes(ops: Sequence[tuple[int, OpRow]], most: int = MOST_LANES, by_writer: bool = False) -> list[Edge]:
-    """A lane for each line, the shortest first, next to the rows; lines of one value share theirs where they can.
+    """Assigns lanes to edges, the shortest first; edges of one value share a lane where possible.
+
+    With ``by_writer`` all values of one writer share a lane, and the edges have no names.
 
     Example:
         >>> from fluidnb.viz.program.model import SlotRow, VarRow
@@ -61,10 +63,10 @@ def lanes(ops: Sequence[tuple[int, OpRow]], most: int = MOST_LANES, by_writer: b
         >>> [(e.name, e.first, e.last, e.lane) for e in lanes(list(enumerate(ops)))]
         [('x', 0, 1, 0), ('x', 0, 2, 0)]
     """
-    found = dict.fromkeys(("" if by_writer else name, first, last) for name, first, last in flows(ops))
-    taken: list[dict[tuple[str, int], int]] = [{} for _ in range(most)]  # of each lane: the value, and where it ends
+    pairs = dict.fromkeys(("" if by_writer else name, first, last) for name, first, last in flows(ops))
+    taken: list[dict[tuple[str, int], int]] = [{} for _ in range(most)]  # per lane: value -> its last row
     edges = []
-    for name, first, last in sorted(found, key=lambda e: (e[2] - e[1], e[1])):
+    for name, first, last in sorted(pairs, key=lambda e: (e[2] - e[1], e[1])):
         value = (name, first)
         own = sorted(range(most), key=lambda i: value not in taken[i])
         lane = next((i for i in own if _is_free(taken[i], value, last)), None)

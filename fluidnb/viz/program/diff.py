@@ -1,4 +1,4 @@
-"""What differs between two programs, as a picture: what a rewrite added, took away, and left."""
+"""The difference of two programs: operators and variables added, removed, changed."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ _STYLES = {"+": "optimizer", "-": "backward", " ": "dim"}
 
 @dataclass(frozen=True, slots=True)
 class DiffRow:
-    """One operator of one of the programs, or of both.
+    """An operator of one or both programs.
 
     Args:
         mark: ``+`` only in the second, ``-`` only in the first, a blank in both.
         depth: how deep its block is nested.
-        op: the operator; of both, as the second has it.
+        op: the operator; that of the second program where both have it.
     """
 
     mark: str
@@ -33,12 +33,12 @@ class DiffRow:
 
 @dataclass(frozen=True, slots=True)
 class DiffPicture:
-    """Two programs beside each other.
+    """The difference of two programs.
 
     Args:
-        before: how the first is called.
-        after: how the second is called.
-        rows: the operators in order of execution, inner blocks behind the operators that run them.
+        before: title of the first.
+        after: title of the second.
+        rows: the operators in order of execution, nested blocks after the operators that run them.
         added: variables that only the second declares.
         removed: variables that only the first declares.
         changed: variables that both declare, differently: (first, second).
@@ -53,12 +53,12 @@ class DiffPicture:
 
     @property
     def differs(self) -> bool:
-        """Whether anything does."""
+        """Whether the programs differ."""
         return bool(self.added or self.removed or self.changed or any(row.mark != " " for row in self.rows))
 
     @property
     def counts(self) -> str:
-        """How much differs, in words."""
+        """Number of differences in words."""
         parts = []
         for mark, word in (("+", "added"), ("-", "removed")):
             ops = [row.op for row in self.rows if row.mark == mark]
@@ -74,7 +74,7 @@ class DiffPicture:
 
 
 def read_diff(before: Any, after: Any, titles: tuple[str, str] = ("before", "after")) -> DiffPicture:
-    """Compare two programs.
+    """Compares two programs.
 
     Args:
         before: a Program, a ProgramDesc, or the bytes of one.
@@ -106,7 +106,7 @@ def read_diff(before: Any, after: Any, titles: tuple[str, str] = ("before", "aft
 
 
 def diff_lines(picture: DiffPicture, width: int = 0, around: int = 2) -> list[Line]:
-    """The text face: operators that differ with a few around them, the rest counted.
+    """Text rendering: operators that differ with a few around them; the rest is counted.
 
     Example:
         >>> from fluidnb.viz import plain
@@ -130,8 +130,8 @@ def diff_lines(picture: DiffPicture, width: int = 0, around: int = 2) -> list[Li
         body.append([[(f"  … {plural(len(picture.rows) - 1 - last, 'op')} the same", "dim")]])
     variables = [
         [[(f"{mark} ", _STYLES[mark]), (v.name, "name")], [(v.facts, "")]]
-        for mark, found in (("-", picture.removed), ("+", picture.added))
-        for v in found
+        for mark, variables_of in (("-", picture.removed), ("+", picture.added))
+        for v in variables_of
     ]
     changed = [[[("~ ", "warn"), (b.name, "name")], [(f"{a.facts} → {b.facts}", "")]] for a, b in picture.changed]
     return [head, *columns(body, width), *columns([*variables, *changed], width)]
@@ -145,7 +145,7 @@ def _op_cells(row: DiffRow) -> list[Line]:
     if op.outs:
         text += [(op.left, "dim" if same else "name"), (" = ", "dim" if same else "")]
     text += [(op.type, "dim" if same else op.role), (f"({op.arguments})", "dim" if same else "")]
-    return [text, [(facts, "dim")], [(op.place, "place")]]
+    return [text, [(facts, "dim")], [(op.location, "place")]]
 
 
 def _near(marked: list[bool], around: int) -> list[int]:
@@ -163,9 +163,9 @@ def _walk(blocks: list[BlockRow]) -> Iterator[tuple[int, OpRow]]:
 
 
 def _declared(blocks: list[BlockRow]) -> dict[tuple[int, str], VarRow]:
-    found = {}
+    declared = {}
     for block in blocks:
         inner = [b for _, op in block.walk() for b in op.blocks]
         for each in (block, *inner):
-            found.update({(each.index, v.name): v for v in each.vars})
-    return found
+            declared.update({(each.index, v.name): v for v in each.vars})
+    return declared

@@ -1,4 +1,4 @@
-"""A part of a picture: the operators that a search finds, those of a role; runs and blocks folded to a row each."""
+"""Filters the operators of a picture by search words and role, and collapses runs and blocks."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from fluidnb.viz.base.styled_text import plural
 from fluidnb.viz.program.collapse import FOLDS, fold_blocks, fold_runs
 from fluidnb.viz.program.model import ROLES, BlockRow, OpRow, ProgramPicture
 
-#: What a word of a search may look at, as in ``var:fc_0.*``; without one of these it looks at everything.
+#: Fields of a search word, as in ``var:fc_0.*``; a word without a field searches all.
 FIELDS = ("op", "var", "attr", "cell")
 
 Test = Callable[[OpRow], bool]
@@ -22,22 +22,22 @@ Test = Callable[[OpRow], bool]
 def select(
     picture: ProgramPicture, search: str = "", role: str | Sequence[str] = (), fold: str | Sequence[str] = ()
 ) -> ProgramPicture:
-    """A part of a picture.
+    """Filters and collapses a picture.
 
     Args:
-        picture: the whole.
-        search: words that an operator must fit, all of them. A word is a part of its type, of the name of a variable,
-            of ``attribute=value``, or of the place of the user's line; with ``*`` and ``?``, which stand for anything,
-            all of it. ``op:``, ``var:``, ``attr:`` and ``cell:`` before a word say where to look.
+        picture: the program.
+        search: words that all have to match. A word matches a part of the operator type, of a variable name, of
+            ``attribute=value``, or of the location of the user's line; with the wildcards ``*`` and ``?``, the whole
+            text. The prefixes ``op:``, ``var:``, ``attr:`` and ``cell:`` restrict a word to one field.
         role: ``forward``, ``backward``, ``optimizer``; several with commas or in a list; all by default.
-        fold: what is folded to one row: ``blocks``, ``cells`` (runs of operators of one cell), ``layers`` (of one line
+        fold: what to collapse: ``blocks``, ``cells`` (runs of operators of one cell), ``layers`` (of one line
             of the user's, or of one layer where lines are not known); several with commas or in a list.
 
     Returns:
-        The part. An operator is there, with its index, if it fits or if one inside its blocks does.
+        The filtered picture. An operator is kept, with its index, if it or one inside its blocks matches.
 
     Raises:
-        OpValueError: no such role, nothing that can be folded, or a quotation that does not end.
+        OpValueError: unknown role or fold, or an unterminated quotation.
 
     Example:
         >>> from fluidnb.viz import read_program
@@ -59,8 +59,8 @@ def select(
     return picture
 
 
-def _words(what: str, given: str | Sequence[str], known: Sequence[str]) -> list[str]:
-    words = [w for text in ([given] if isinstance(given, str) else given) for w in text.replace(",", " ").split()]
+def _words(what: str, texts: str | Sequence[str], known: Sequence[str]) -> list[str]:
+    words = [w for text in ([texts] if isinstance(texts, str) else texts) for w in text.replace(",", " ").split()]
     for word in words:
         if word not in known:
             raise OpValueError(
@@ -74,7 +74,7 @@ def _tests(search: str) -> Iterator[Test]:
         words = shlex.split(search)
     except ValueError:
         raise OpValueError(
-            "a quotation in the search does not end.", expected='words, for example "attr:shape=[1, 2]"',
+            "unterminated quotation in the search.", expected='words, for example "attr:shape=[1, 2]"',
             received=search,
         ) from None  # fmt: skip
     for word in words:
@@ -91,7 +91,7 @@ def _test(field: str, word: str) -> Test:
 
 
 def _texts(op: OpRow, field: str) -> Iterator[str]:
-    """What a word is compared with."""
+    """The texts that a word is compared with."""
     if field in ("", "op"):
         yield op.type
     if field in ("", "var"):
@@ -99,8 +99,8 @@ def _texts(op: OpRow, field: str) -> Iterator[str]:
     if field in ("", "attr"):
         yield from (f"{name}={value}" for name, value in op.attrs)
     if field in ("", "cell"):
-        yield op.place
-        yield op.place.partition(", line")[0].removeprefix("cell ")
+        yield op.location
+        yield op.location.partition(", line")[0].removeprefix("cell ")
 
 
 def _filtered(picture: ProgramPicture, tests: Sequence[Test], words: str) -> ProgramPicture:

@@ -1,4 +1,4 @@
-"""A block as Fluid's debugger draws it: operators and variables as nodes, in the DOT language."""
+"""The graph of `fluid.debugger.draw_block_graphviz`: operators and variables as nodes, in DOT."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ def block_dot(block: Any, highlights: Iterable[str] | None = None) -> str:
     """A block in the DOT language, a node for each operator and each variable.
 
     Raises:
-        OpTypeError: no block.
-        re.error: a pattern that is none.
+        OpTypeError: not a block.
+        re.error: an invalid pattern.
 
     Example:
         >>> y = fluid.layers.relu(fluid.layers.data("x", [3]))
@@ -80,7 +80,7 @@ def _mark(name: str, marked: list[re.Pattern[str]]) -> str:
 
 
 def draw_block_graphviz(block: Any, highlights: Iterable[str] | None = None, path: str = "./temp.dot") -> None:
-    """Write a block as a graph for Graphviz to a file.
+    """Writes a block as a Graphviz graph to a file.
 
     Args:
         block: a Block or BlockDesc.

@@ -1,4 +1,4 @@
-"""One level of a large program, few enough operators to lay out as a graph: the rest is folded, with counts."""
+"""Collapses a large program to few enough nodes for a graph layout."""
 
 from __future__ import annotations
 
@@ -12,34 +12,34 @@ from fluidnb.viz.base.styled_text import plural
 from fluidnb.viz.program.collapse import fold_blocks, fold_run, fold_runs
 from fluidnb.viz.program.model import BlockRow, OpRow, ProgramPicture
 
-#: Nodes of a graph at most: more than that nobody takes in, and laying them out takes long.
+#: Nodes of a graph at most: larger graphs are unreadable, and their layout takes long.
 MOST = 300
-#: Nodes that a level shows at least, where the program has so many: a fold of nearly everything tells nothing.
+#: Nodes at least, where the program has so many: a graph of two nodes shows nothing.
 FEW = 12
-#: How users write a block, an operator of one, or some that follow each other.
+#: Syntax of a block, an operator, or a range of operators.
 SPAN = re.compile(r"(\d+)(?::(\d+)(?:-(\d+))?)?")
 
 
 def level(picture: ProgramPicture, most: int = MOST) -> ProgramPicture:
-    """A picture with so much folded that few enough rows are left.
+    """Collapses a picture until at most ``most`` rows are left.
 
-    Everything is shown if it fits. If not, the blocks that operators run are folded, then the operators of one layer,
-    chains (operators that each read only what the one before made for it), the operators of one line, of one cell, then
-    layers that follow each other.
+    A picture that fits is returned unchanged. Otherwise nested blocks are collapsed, then the operators of one layer,
+    chains (each operator is the only reader of the one before), the operators of one line, of one cell, then
+    consecutive layers.
 
     Args:
-        picture: what is shown.
+        picture: the program.
         most: rows at most.
 
     Returns:
-        The folded picture; its note says what is left to be opened.
+        The collapsed picture; its note has the number of nodes.
 
     Example:
         >>> ops = tuple(OpRow(0, i, "relu", "forward") for i in range(1000))
         >>> [op.text for op in level(ProgramPicture(BlockRow(0, -1, ops))).root.ops][:2]
         ['0:0-30  31 ops', '0:31-61  31 ops']
     """
-    ways: tuple[tuple[Callable[[ProgramPicture], ProgramPicture], int], ...] = (
+    methods: tuple[tuple[Callable[[ProgramPicture], ProgramPicture], int], ...] = (
         (lambda p: fold_runs(p, "names"), FEW), (fold_chains, 2),
         (lambda p: fold_runs(p, "layers"), FEW), (lambda p: fold_runs(p, "cells"), FEW),
     )  # fmt: skip
@@ -48,8 +48,8 @@ def level(picture: ProgramPicture, most: int = MOST) -> ProgramPicture:
     closed = fold_blocks(picture)
     if 1 < _rows(closed) <= most:
         return _noted(picture, closed)
-    for way, least in ways:
-        folded = way(closed)
+    for collapse, least in methods:
+        folded = collapse(closed)
         if min(least, most) <= _rows(folded) <= most:
             return _noted(picture, folded)
     return _noted(picture, _in_parts(fold_runs(closed, "names"), most))
@@ -63,11 +63,11 @@ def part(picture: ProgramPicture, span: str) -> ProgramPicture:
         span: a block ``1``, an operator ``0:12``, or operators ``0:12-40``.
 
     Returns:
-        The picture of these.
+        Their picture.
 
     Raises:
         NotFound: there is no such block.
-        OpValueError: this is no such thing, or the block has no such operators.
+        OpValueError: not a block or a range, or the block has no such operators.
 
     Example:
         >>> ops = tuple(OpRow(0, i, "relu", "forward") for i in range(10))
@@ -77,7 +77,7 @@ def part(picture: ProgramPicture, span: str) -> ProgramPicture:
     match = SPAN.fullmatch(span)
     if match is None:
         raise OpValueError(
-            "this is no block and no part of one.", expected="a block 1, or operators 0:12 or 0:12-40", received=span
+            "not a block or a range of operators.", expected="a block 1, or operators 0:12 or 0:12-40", received=span
         )
     block = int(match[1])
     first, last = (None if text is None else int(text) for text in match.groups()[1:])
@@ -85,15 +85,15 @@ def part(picture: ProgramPicture, span: str) -> ProgramPicture:
     if block not in inside:
         known = ", ".join(map(str, sorted(inside)))
         raise NotFound(f"there is no block {block}.", expected=f"one of {known}", received=str(block))
-    found = inside[block]
+    row = inside[block]
     if first is None:
-        return ProgramPicture(found, title=f"{picture.title}, block {block}" if block else picture.title)
-    ops = tuple(op for op in found.ops if first <= op.index <= (first if last is None else last))
+        return ProgramPicture(row, title=f"{picture.title}, block {block}" if block else picture.title)
+    ops = tuple(op for op in row.ops if first <= op.index <= (first if last is None else last))
     if not ops:
-        expected = f"0 to {len(found.ops) - 1}" if found.ops else "a block with operators"
+        expected = f"0 to {len(row.ops) - 1}" if row.ops else "a block with operators"
         raise OpValueError(f"block {block} has no such operators.", expected=expected, received=span)
-    note = f"{_span(list(ops))} of {plural(len(found.ops), 'op')}"
-    return ProgramPicture(found.only(ops), title=picture.title, note=note)
+    note = f"{_span(list(ops))} of {plural(len(row.ops), 'op')}"
+    return ProgramPicture(row.only(ops), title=picture.title, note=note)
 
 
 def fold_chains(picture: ProgramPicture) -> ProgramPicture:
@@ -121,24 +121,24 @@ def fold_chains(picture: ProgramPicture) -> ProgramPicture:
 
 
 def _in_parts(picture: ProgramPicture, most: int) -> ProgramPicture:
-    """Parts of one size, as many as one of them has operators; each of one role, unless these are too many."""
+    """Collapses ranges of equal size, about as many as each has operators; of one role each where possible."""
     total = _rows(picture)
     size = max(isqrt(total), -(-total // max(most - len(picture.blocks), 1)), 2)
 
-    def parts(block: BlockRow, apart: bool) -> Iterator[OpRow]:
+    def parts(block: BlockRow, by_role: bool) -> Iterator[OpRow]:
         run: list[OpRow] = []
         for op in block.ops:
-            if len(run) == size or (apart and run and run[-1].role != op.role):
+            if len(run) == size or (by_role and run and run[-1].role != op.role):
                 yield from fold_run(run, _part_title(run))
                 run = []
             run.append(op)
         yield from fold_run(run, _part_title(run))
 
-    def cut(apart: bool) -> ProgramPicture:
-        return _each(picture, lambda block: replace(block, ops=tuple(parts(block, apart))))
+    def cut(by_role: bool) -> ProgramPicture:
+        return _each(picture, lambda block: replace(block, ops=tuple(parts(block, by_role))))
 
-    by_role = cut(True)
-    return by_role if _rows(by_role) <= most else cut(False)
+    separate = cut(True)
+    return separate if _rows(separate) <= most else cut(False)
 
 
 def _each(picture: ProgramPicture, change: Callable[[BlockRow], BlockRow]) -> ProgramPicture:
@@ -146,7 +146,7 @@ def _each(picture: ProgramPicture, change: Callable[[BlockRow], BlockRow]) -> Pr
 
 
 def _part_title(run: list[OpRow]) -> str:
-    """Where a part begins and ends, and its first and last layer."""
+    """First and last index, and first and last layer."""
     names = [op.type for op in run if op.hides]
     return _span(run) + (f"  {names[0]} … {names[-1]}" if len(names) > 1 else "")
 
@@ -162,8 +162,8 @@ def _rows(picture: ProgramPicture) -> int:
     return sum(1 for block in picture.blocks for _ in block.walk())
 
 
-def _noted(whole: ProgramPicture, folded: ProgramPicture) -> ProgramPicture:
-    if folded == whole:
-        return whole
-    words = [whole.note, f"folded to {plural(_rows(folded), 'node')}"]
+def _noted(full: ProgramPicture, folded: ProgramPicture) -> ProgramPicture:
+    if folded == full:
+        return full
+    words = [full.note, f"folded to {plural(_rows(folded), 'node')}"]
     return replace(folded, note=", ".join(w for w in words if w))

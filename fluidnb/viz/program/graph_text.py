@@ -1,4 +1,4 @@
-"""The terminal face of a graph: operators in order, with lines of data beside them."""
+"""Text rendering of a graph: operators in order with data-flow edges beside them."""
 
 from __future__ import annotations
 
@@ -8,21 +8,21 @@ from fluidnb.viz.base.styled_text import Line, columns
 from fluidnb.viz.program.data_flow import Edge, lanes
 from fluidnb.viz.program.model import ProgramPicture
 
-#: Lanes for lines of data, at most.
+#: Lanes of edges at most.
 _MOST = 8
-#: What a sign becomes where a line to a lane further out crosses it.
+#: Sign -> the sign where an edge to an outer lane crosses it.
 _CROSSED = {" ": "─", "│": "┼", "╭": "┬", "╰": "┴", "├": "┼"}
 
 
 def graph_lines(picture: ProgramPicture, width: int = 0) -> list[Line]:
-    """A program as a graph of text: a row for each node, lines of data on its left.
+    """A program as a text graph: a row for each node, edges on the left.
 
     Args:
         picture: the program, or one `level` of it.
         width: characters a line may have; 0 for any number.
 
     Returns:
-        The lines. Long lines of data for which there is no room are left out; a node that reads has an arrow.
+        The lines. Edges without a free lane are omitted; a node with inputs has an arrow.
 
     Example:
         >>> from fluidnb.viz import plain, read_program
@@ -45,13 +45,13 @@ def graph_lines(picture: ProgramPicture, width: int = 0) -> list[Line]:
         facts = next((v.facts for v in op.writes if v.facts), "")
         body.append([
             [(gutter, "dim"), (" " + "   " * depth + f"{name:<{wide}} ", "dim"), *op.pieces], [(facts, "dim")],
-            [(op.place, "place")],
+            [(op.location, "place")],
         ])  # fmt: skip
     return [[(picture.title, "bold"), ("  " + picture.counts, "dim")], *columns(body, width)]
 
 
 def _gutters(edges: Sequence[Edge], count: int) -> list[str]:
-    """What stands in front of each row: its part of every lane, the innermost last, then an arrow if it reads."""
+    """The text before each row: its part of every lane, then an arrow if it has inputs."""
     wide = max((e.lane for e in edges), default=-1) + 1
     signs = [[" "] * wide for _ in range(count)]
     reads, touches = [False] * count, [wide] * count

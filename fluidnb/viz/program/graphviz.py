@@ -1,4 +1,4 @@
-"""A program as a graph laid out by Graphviz, when there is one; the listing picture serves when there is not."""
+"""A program as a graph laid out by Graphviz, where installed."""
 
 from __future__ import annotations
 
@@ -26,23 +26,23 @@ _WEIGHT = f'shape=box style="rounded,dashed" color="{_GREY}" fontcolor="{_GREY}"
 _LABEL = 44
 #: Characters of a tooltip, at most: Graphviz takes no text of more than 16,384.
 _TIP = 1000
-#: Edges and nodes at most with which edges have shapes, and parameters have nodes.
+#: Edges and nodes up to which edges are labelled with shapes, and parameters are drawn as nodes.
 _DETAIL = 150
 #: The colour of a text in a layout.
 _TEXT = re.compile(r'(<text[^>]*?) fill="(#[0-9a-f]{6})"')
 #: Seconds that a layout may take.
 PATIENCE = 20.0
-#: Seconds between two looks at whether it is still wanted.
-_LOOK = 0.1
+#: Seconds between two checks for cancellation.
+_POLL = 0.1
 
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """What became of a layout.
+    """Result of a layout.
 
     Args:
         svg: the graph as one SVG element; empty if there is none.
-        why: in words, why there is none.
+        why: the reason why there is none.
     """
 
     svg: str = ""
@@ -101,16 +101,16 @@ def dot_svg(
 ) -> Layout:
     """A program as one SVG element laid out by ``dot``.
 
-    Ctrl-C ends ``dot`` and gives up the layout, nothing else.
+    Ctrl-C cancels the layout only.
 
     Args:
         picture: the program.
         uid: start of all ids; unique by default.
         patience: seconds that ``dot`` may take.
-        stop: gives up the layout when it is set, from any thread.
+        stop: cancels the layout when it is set, from any thread.
 
     Returns:
-        The element's text, or why there is none.
+        The element's text, or the reason why there is none.
     """
     uid = uid or new_uid()
     program = shutil.which("dot")
@@ -127,34 +127,34 @@ def dot_svg(
         return Layout(why=f"dot does not start: {error.strerror}")
     start = done.stdout.find("<svg")
     if done.returncode or start < 0:
-        said = (done.stderr.strip().splitlines() or [f"it ended with {done.returncode}"])[0]
-        return Layout(why=f"dot failed: {said}")
+        message = (done.stderr.strip().splitlines() or [f"it ended with {done.returncode}"])[0]
+        return Layout(why=f"dot failed: {message}")
     # Graphviz numbers its own groups graph0, node1, …: the same in every picture.
     # A page that shrinks pictures to its width would make the text unreadable: the box around it scrolls.
     text = done.stdout[start:].replace("<svg", '<svg style="max-width:none"', 1)
     for own in ("graph", "node", "edge", "clust"):
         text = text.replace(f'id="{own}', f'id="{uid}{own}')
-    return Layout(_TEXT.sub(lambda found: f"{found[1]} {legible(found[2])}", text))
+    return Layout(_TEXT.sub(lambda match: f"{match[1]} {legible(match[2])}", text))
 
 
 class _Cancelled(Exception):
-    """Somebody does not want it any more."""
+    """The layout was cancelled."""
 
 
 def _run(command: list[str], text: str, patience: float, stop: threading.Event) -> subprocess.CompletedProcess[str]:
-    """What `subprocess.run` does, given up when it is not wanted any more."""
+    """`subprocess.run` with cancellation."""
     end = time.monotonic() + patience
-    given: str | None = text
+    pending: str | None = text
     with subprocess.Popen(
         command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     ) as process:
         try:
             while not stop.is_set():
                 try:
-                    out, err = process.communicate(given, timeout=_LOOK)
+                    out, err = process.communicate(pending, timeout=_POLL)
                     return subprocess.CompletedProcess(command, process.returncode, out, err)
                 except subprocess.TimeoutExpired:
-                    given = None
+                    pending = None
                     if time.monotonic() > end:
                         raise
             raise _Cancelled
@@ -179,18 +179,18 @@ def _cluster(block: BlockRow, uid: str, pad: str, lines: list[str]) -> None:
 
 
 def _shape(variable: VarRow) -> str:
-    """The shape of a variable, as far as it is known."""
+    """The shape of a variable; empty if unknown."""
     return "" if variable.shape is None else "×".join("N" if n < 0 else str(n) for n in variable.shape)
 
 
 def _tip(rows: Sequence[str]) -> str:
-    """What is shown of a node or an edge under the pointer, no longer than Graphviz and readers take."""
+    """The tooltip of a node or an edge, cut to what Graphviz accepts."""
     text = "\n".join(rows)
     return text if len(text) <= _TIP else f"{text[:_TIP]} …" + (f" ({len(rows):,} values)" if len(rows) > 1 else "")
 
 
 def _label(op: OpRow) -> str:
-    """The type; of what is folded, also how much it is."""
+    """The type, with counts of what is collapsed."""
     if not op.hidden:
         return _quoted(op.type)
     lines = [op.type if len(op.type) <= _LABEL else op.type[: _LABEL - 1] + "…", op.hidden]
@@ -200,5 +200,5 @@ def _label(op: OpRow) -> str:
 
 
 def _quoted(*lines: str) -> str:
-    """Lines as a text of the dot language."""
+    """Lines as a quoted string in DOT."""
     return '"' + "\\n".join(escape(x, quote=False).replace("\\", "\\\\").replace('"', '\\"') for x in lines) + '"'

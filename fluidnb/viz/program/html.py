@@ -1,4 +1,4 @@
-"""HTML faces: a program as a picture that scrolls, or as a listing that folds; everything else as styled lines."""
+"""HTML rendering of programs: a scrolling picture, a graph, or a collapsible listing."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from fluidnb.viz.program.model import ProgramPicture
 from fluidnb.viz.program.svg import program_svg
 from fluidnb.viz.program.text import foldable_rows
 
-#: Operators of a program drawn at most, where nobody says.
+#: Operators of a program drawn at most by default.
 SHOWN = 400
-#: The sign of what can be opened stands in the margin, so that rows are below each other.
+#: The marker of collapsible rows is in the margin, so that rows align.
 SUMMARY = "cursor:pointer;list-style-position:outside"
 
 
 def program_html(picture: ProgramPicture, uid: str = "", limit: int = SHOWN) -> str:
-    """A program as HTML, in a box that scrolls: its SVG, or a listing that opens where something is folded.
+    """A program in a scrolling box: its SVG, or a collapsible listing if something is collapsed.
 
     Args:
         picture: the program.
@@ -33,25 +33,25 @@ def program_html(picture: ProgramPicture, uid: str = "", limit: int = SHOWN) -> 
     return boxed(program_svg(picture, uid, limit))
 
 
-def graph_html(shown: ProgramPicture, note: str = "", patience: float = PATIENCE) -> str:
-    """A level of a program as a graph, in a box that scrolls; a listing where Graphviz gives none.
+def graph_html(picture: ProgramPicture, note: str = "", patience: float = PATIENCE) -> str:
+    """A program as a graph in a scrolling box; a listing if the layout fails.
 
     Args:
-        shown: the level.
-        note: more about it, for the line above.
-        patience: seconds that the layout may take.
+        picture: the program, collapsed by `level`.
+        note: text for the line above.
+        patience: seconds for the layout at most.
 
     Returns:
         One element.
     """
-    layout = dot_svg(shown, patience=patience)
+    layout = dot_svg(picture, patience=patience)
     if layout.svg:
-        return boxed(layout.svg, "   ".join(text for text in (f"{shown.title}  {shown.counts}", note) if text))
-    return boxed(program_html(shown), f"A listing instead of a graph: {layout.why}.")
+        return boxed(layout.svg, "   ".join(text for text in (f"{picture.title}  {picture.counts}", note) if text))
+    return boxed(program_html(picture), f"A listing instead of a graph: {layout.why}.")
 
 
 def _folding(picture: ProgramPicture, limit: int) -> str:
-    """A listing with a <details> for each fold and each block, which needs no script to open."""
+    """A listing with a <details> element for each collapsed run and block."""
     marks, rows = zip(*foldable_rows(picture, limit), strict=True)
     parts = []
     for mark, line in zip(marks, columns(rows), strict=True):

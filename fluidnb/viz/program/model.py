@@ -1,6 +1,6 @@
-"""What a picture shows, as plain data: a program with its nested blocks, a tree of scopes, the summary of a tensor.
+"""A program with its nested blocks as plain data.
 
-Faces (terminal, SVG, HTML) read only this, so that they agree with each other and can be tested without a front end.
+All renderings (text, SVG, HTML) read only this, so that they agree and can be tested without a front end.
 """
 
 from __future__ import annotations
@@ -11,10 +11,10 @@ from dataclasses import dataclass, replace
 
 from fluidnb.viz.base.styled_text import plural
 
-#: The three parts of a program, in the order in which it is built.
+#: The roles of operators in the order in which a program is built.
 ROLES = ("forward", "backward", "optimizer")
 
-#: Types of operators that the row of a run names, at most; characters for the results of an operator.
+#: Operator types listed for a collapsed run, and characters of the results of an operator, at most.
 _TYPES, _LEFT = 4, 40
 
 
@@ -24,14 +24,14 @@ class VarRow:
 
     Args:
         name: its name.
-        kind: what it is, in lower case: ``lod_tensor``, ``lod_tensor_array``, ``step_scopes``; empty if not declared.
+        kind: its type: ``lod_tensor``, ``lod_tensor_array``, ``step_scopes``; empty if not declared.
         dtype: the name of its dtype, or empty.
         shape: sizes with -1 for unknown ones, or None.
         lod_level: levels of sequence nesting.
         persistable: whether it outlives a run.
         parameter: whether an optimizer may train it.
         data: whether it is fed.
-        place: the cell that made it, for example ``cell net``; empty if unknown.
+        location: the cell that created it, for example ``cell net``; empty if unknown.
         block: index of the block that declares it; -1 if unknown.
 
     Example:
@@ -47,12 +47,12 @@ class VarRow:
     persistable: bool = False
     parameter: bool = False
     data: bool = False
-    place: str = ""
+    location: str = ""
     block: int = -1
 
     @property
     def facts(self) -> str:
-        """Dtype, shape and LoD level in a few characters; the kind where it is no plain tensor."""
+        """Dtype, shape and LoD level; the kind if it is not a plain tensor."""
         if self.shape is None:
             return self.kind
         text = f"{self.dtype}[{', '.join(map(str, self.shape))}]"
@@ -76,23 +76,23 @@ class SlotRow:
 
 @dataclass(frozen=True, slots=True)
 class OpRow:
-    """One operator, or a run of operators that are folded into one row.
+    """One operator, or a run of operators that is collapsed to one row.
 
     Args:
         block: index of its block.
-        index: its place in the block; of a run, that of its first operator.
+        index: its position in the block; of a run, that of its first operator.
         type: the operator's type; of a run, what its operators have in common.
         role: forward, backward or optimizer.
-        ins: what it reads.
-        outs: what it writes.
+        ins: its input slots.
+        outs: its output slots.
         attrs: the attributes that differ from their defaults, as (name, text).
-        place: where the user's code made it, for example ``cell net, line 3``; empty if unknown.
+        location: the user's line that created it, for example ``cell net, line 3``; empty if unknown.
         source: that line's text.
         blocks: the blocks that it runs.
-        folded: the blocks that it runs and that are not shown.
-        hides: the operators of a run; its ``ins`` and ``outs`` are what the run takes from outside and what it makes.
-        took: how long it took, in words; empty if nobody has measured that.
-        share: its part of the time of all operators.
+        folded: the blocks that it runs and that are collapsed.
+        hides: the operators of a collapsed run; ``ins`` and ``outs`` are then the inputs and outputs of the run.
+        took: its time as text; empty if not measured.
+        share: its fraction of the time of all operators.
 
     Example:
         >>> x, y = VarRow("x"), VarRow("y")
@@ -107,7 +107,7 @@ class OpRow:
     ins: tuple[SlotRow, ...] = ()
     outs: tuple[SlotRow, ...] = ()
     attrs: tuple[tuple[str, str], ...] = ()
-    place: str = ""
+    location: str = ""
     source: str = ""
     blocks: tuple[BlockRow, ...] = ()
     folded: tuple[BlockRow, ...] = ()
@@ -117,22 +117,22 @@ class OpRow:
 
     @property
     def reads(self) -> tuple[VarRow, ...]:
-        """Everything it reads, slot by slot."""
+        """Its inputs, slot by slot."""
         return tuple(v for s in self.ins for v in s.vars)
 
     @property
     def writes(self) -> tuple[VarRow, ...]:
-        """Everything it writes, slot by slot."""
+        """Its outputs, slot by slot."""
         return tuple(v for s in self.outs for v in s.vars)
 
     @property
     def left(self) -> str:
-        """The names that it writes, with commas."""
+        """The names of its outputs, comma-separated."""
         return ", ".join(v.name for v in self.writes)
 
     @property
     def arguments(self) -> str:
-        """What stands between its parentheses: variables, with the slot's name where there are several; attributes."""
+        """The text between its parentheses: inputs, with slot names if there are several, and attributes."""
         named = len(self.ins) > 1
         parts = [(f"{s.name}=" if named else "") + _group([v.name for v in s.vars]) for s in self.ins]
         return ", ".join(parts + [f"{k}={v}" for k, v in self.attrs])
@@ -145,9 +145,9 @@ class OpRow:
 
     @property
     def pieces(self) -> tuple[tuple[str, str], ...]:
-        """Its line as pieces of text, each with a style: ``name``, its role, ``dim``, or none.
+        """Its line as (text, style): style ``name``, its role, ``dim``, or empty.
 
-        Of many results, only the first is named, so that the type is not far to the right.
+        Of many results only the first is named, so that the type is not far to the right.
         """
         if self.hides:
             return (f"▸ {self.hidden}  ", "dim"), (self.type, self.role), ("  " + self.types, "dim")
@@ -159,7 +159,7 @@ class OpRow:
 
     @property
     def hidden(self) -> str:
-        """How much is folded away here, in words; empty if nothing is."""
+        """The number of collapsed operators in words; empty if there are none."""
         if self.hides:
             return plural(sum(1 for _ in self.each()), "op")
         counts = ((b.index, sum(1 for _ in b.each())) for b in self.folded)
@@ -167,13 +167,13 @@ class OpRow:
 
     @property
     def types(self) -> str:
-        """The types of what is folded away, the most frequent first."""
-        found = Counter(op.type for op in self.each() if op is not self)
-        often = [f"{n} {kind}" if n > 1 else kind for kind, n in found.most_common(_TYPES)]
-        return ", ".join(often + ([plural(len(found) - _TYPES, "other type")] if len(found) > _TYPES else []))
+        """The types of the collapsed operators, the most frequent first."""
+        types = Counter(op.type for op in self.each() if op is not self)
+        often = [f"{n} {kind}" if n > 1 else kind for kind, n in types.most_common(_TYPES)]
+        return ", ".join(often + ([plural(len(types) - _TYPES, "other type")] if len(types) > _TYPES else []))
 
     def each(self) -> Iterator[OpRow]:
-        """Itself and what its blocks hold, or the operators of a run and what their blocks hold; folded or not."""
+        """The operator, or those of a collapsed run, and all operators of their blocks."""
         if not self.hides:
             yield self
         for op in self.hides:
@@ -187,13 +187,13 @@ class BlockRow:
     """One block.
 
     Args:
-        index: its place in the program.
-        parent: the block around it, -1 for the first.
+        index: its position in the program.
+        parent: the parent block, -1 for the first.
         ops: its operators.
         vars: the variables that it declares.
-        left: how many more operators it has, with those of blocks inside, which were not read.
-        left_blocks: how many more blocks are inside it.
-        left_parameters: how many more parameters it declares.
+        left: number of operators that were not read, nested blocks included.
+        left_blocks: number of nested blocks that were not read.
+        left_parameters: number of parameters that were not read.
     """
 
     index: int
@@ -205,13 +205,10 @@ class BlockRow:
     left_parameters: int = 0
 
     def walk(self, depth: int = 0) -> Iterator[tuple[int, OpRow]]:
-        """The operators that are shown, those of nested blocks right after the operator that runs them.
+        """Yields (depth, operator) of the shown operators, nested blocks after the operator that runs them.
 
         Args:
-            depth: the depth of this block, in the nesting.
-
-        Yields:
-            (depth, operator).
+            depth: the nesting depth of this block.
         """
         for op in self.ops:
             yield depth, op
@@ -219,18 +216,18 @@ class BlockRow:
                 yield from block.walk(depth + 1)
 
     def each(self) -> Iterator[OpRow]:
-        """All operators, folded or not, in the same order."""
+        """All operators, collapsed or not, in the same order."""
         for op in self.ops:
             yield from op.each()
 
     def only(self, ops: tuple[OpRow, ...]) -> BlockRow:
-        """The block with some of its operators, and the variables that these name."""
+        """The block with some of its operators and the variables that they use."""
         part = replace(self, ops=ops, left=0, left_blocks=0, left_parameters=0)
         used = {v.name for op in part.each() for v in (*op.reads, *op.writes)}
         return replace(part, vars=tuple(v for v in self.vars if v.name in used))
 
     def inside(self) -> Iterator[BlockRow]:
-        """Itself and the blocks inside it, folded or not."""
+        """The block and its nested blocks, collapsed or not."""
         yield self
         for op in self.each():
             yield from (*op.blocks, *op.folded)
@@ -241,10 +238,10 @@ class ProgramPicture:
     """A whole program.
 
     Args:
-        root: the first block; the others hang from the operators that run them.
+        root: the first block; nested ones belong to the operators that run them.
         loose: blocks that no operator runs (yet).
-        title: how it is called.
-        note: which part of a program it is, in words; empty for a whole one.
+        title: its title.
+        note: which part of the program it is, in words; empty for all of it.
     """
 
     root: BlockRow
@@ -258,18 +255,18 @@ class ProgramPicture:
         return (self.root, *self.loose)
 
     def each(self) -> Iterator[OpRow]:
-        """All operators, folded or not, in the order of the listing."""
+        """All operators, collapsed or not, in the order of the listing."""
         for block in self.blocks:
             yield from block.each()
 
     @property
     def size(self) -> int:
-        """How many operators there are, shown or not."""
+        """Number of operators, shown or not."""
         return sum(1 for _ in self.each()) + sum(b.left for block in self.blocks for b in block.inside())
 
     @property
     def counts(self) -> str:
-        """How many blocks, operators and parameters, in words."""
+        """Number of blocks, operators and parameters in words."""
         n = sum(1 + b.left_blocks for block in self.blocks for b in block.inside())
         params = sum(v.parameter for v in self.root.vars) + self.root.left_parameters
         counts = ((n, "block"), (self.size, "op"), (params, "parameter"))

@@ -1,4 +1,4 @@
-"""One operator of a program on a page: what it reads and writes, its attributes, and what its kind computes."""
+"""Details of one operator of a program: inputs, outputs, attributes, documentation of its type."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from fluidnb.viz.program.op_type_text import sheet_lines
 
 
 def card_lines(op: OpRow, width: int = 0) -> list[Line]:
-    """An operator on a page.
+    """Details of an operator.
 
     Args:
         op: the operator.
         width: characters a line may have; 0 for any number.
 
     Returns:
-        The lines; the sheet of its type is at the end, with documentation, kernels and gradient.
+        The lines; documentation, kernels and gradient of its type at the end.
 
     Example:
         >>> from fluidnb.viz import plain, read_program
@@ -32,7 +32,7 @@ def card_lines(op: OpRow, width: int = 0) -> list[Line]:
           Out = X + step, in the dtype of X. Its backward takes the step back, so that a loop's counter runs
     """
     head: Line = [(f"{op.block}:{op.index}  ", "dim"), (op.type, op.role), (f"  {op.role}", op.role)]
-    lines: list[Line] = [[*head, *([(f"  {op.place}", "place")] if op.place else [])]]
+    lines: list[Line] = [[*head, *([(f"  {op.location}", "place")] if op.location else [])]]
     if op.source:
         lines.append(cut([("  " + op.source, "")], width or len(op.source) + 2))
     rows = [*_slot_rows("reads", op.ins), *_slot_rows("writes", op.outs)]
@@ -46,6 +46,6 @@ def card_lines(op: OpRow, width: int = 0) -> list[Line]:
 
 def _slot_rows(word: str, slots: tuple[SlotRow, ...]) -> list[list[Line]]:
     return [
-        [[("  " + word, "dim")], [(slot.name, "")], [(v.name, "name")], [(v.facts, "dim")], [(v.place, "place")]]
+        [[("  " + word, "dim")], [(slot.name, "")], [(v.name, "name")], [(v.facts, "dim")], [(v.location, "place")]]
         for slot in slots for v in slot.vars
     ]  # fmt: skip

@@ -1,4 +1,4 @@
-"""What there is to know of an operator, as plain data: what it computes, what it takes, what runs it."""
+"""Reference of an operator type as plain data: documentation, slots, attributes, kernels, gradient."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from fluidnb.op.attr import REQUIRED, Attr
 from fluidnb.op.define import Slot
 from fluidnb.values import dtypes
 
-#: kind of an attribute -> a value, for those that have no default; any other kind is a list
+#: Kind of an attribute -> a value for required ones; any other kind is a list.
 _ANY: dict[str, Any] = {"int": 1, "long": 1, "dtype": 5, "float": 1.0, "float64": 1.0, "string": "", "bool": False}
 
 
@@ -53,8 +53,8 @@ class GradientFacts:
 
     Args:
         type: its type.
-        reads: its input slots, with what stands in them where it is called otherwise.
-        gives: its output slots, the same way.
+        reads: its input slots, with the variable where its name differs.
+        gives: its output slots, likewise.
         doc: what it computes.
     """
 
@@ -66,21 +66,21 @@ class GradientFacts:
 
 @dataclass(frozen=True, slots=True)
 class OpSheet:
-    """An operator.
+    """Reference of an operator type.
 
     Args:
         type: its type.
-        family: the folder of the kernels in which it stands; its module when it is somebody's own.
+        family: the kernel folder that defines it; the module for one of a user.
         module: where it is defined.
-        doc: what it computes: paragraphs, of which those of several lines that are set in stay as they are.
+        doc: the paragraphs of its documentation; indented ones are preformatted.
         inputs: its input slots.
         outputs: its output slots.
         attrs: its attributes.
-        notes: what else there is to know of its ways.
-        kernels: place, library and layout of each kernel where they are not the usual ones, and its dtypes.
+        notes: its properties.
+        kernels: (place, with library and layout if not the default; dtypes) of each kernel.
         gradient: the operators that compute its gradient.
         example: lines of an example, or none.
-        source: where it comes from.
+        source: its source.
     """
 
     type: str
@@ -98,16 +98,16 @@ class OpSheet:
 
 
 def read_op(type: str) -> OpSheet:
-    """What there is to know of an operator.
+    """Reads the reference of an operator type.
 
     Args:
-        type: its type; gradient operators have sheets, too.
+        type: its type; also of a gradient operator.
 
     Returns:
-        The sheet.
+        The reference.
 
     Raises:
-        NotFound: there is none; the message offers names close to it.
+        NotFound: unknown type; the message suggests similar names.
 
     Example:
         >>> sheet = read_op("clip")
@@ -119,8 +119,8 @@ def read_op(type: str) -> OpSheet:
     ins, outs = (tuple(map(_slot, slots.values())) for slots in (d.inputs, d.outputs))
     forward = _forward(type) if d.is_grad else ""
     if forward:
-        made = next((g for g in _gradient(forward) if g.type == type), None)
-        names = (made.reads, made.gives) if made else ((), ())
+        gradient = next((g for g in _gradient(forward) if g.type == type), None)
+        names = (gradient.reads, gradient.gives) if gradient else ((), ())
         ins, outs = (tuple(SlotFacts(n, _of(n)) for n in slots) for slots in names)
     attrs = tuple(_attr(name, attr) for name, attr in (get_op(forward) if forward else d).attrs.items())
     return OpSheet(
@@ -135,21 +135,21 @@ def _family(d: OpDef) -> str:
 
 
 def _documentation(d: OpDef) -> tuple[tuple[str, ...], tuple[str, ...], str]:
-    """What it computes, the lines of its example, its source."""
-    found: dict[str, list[str]] = {"": []}
+    """(paragraphs, example lines, source) of a docstring."""
+    sections: dict[str, list[str]] = {"": []}
     part = ""
     for line in inspect.cleandoc(d.doc).splitlines():
         head, _, rest = line.partition(":")
         if head in ("Example", "Source") and not line.startswith(" "):
             part = head
-            found[part] = [rest.strip()] if rest.strip() else []
+            sections[part] = [rest.strip()] if rest.strip() else []
         else:
-            found[part].append(line)
-    text = "\n".join(found[""]).strip()
+            sections[part].append(line)
+    text = "\n".join(sections[""]).strip()
     text = re.sub(r"(?<=\S)::$", ":", text.replace("``", "`"), flags=re.MULTILINE)
     paragraphs = tuple(p.strip("\n") for p in re.split(r"\n\s*\n", text) if p.strip(" \n:"))
-    example = tuple(inspect.cleandoc("\n".join(found.get("Example", ()))).splitlines())
-    return paragraphs, example, " ".join(" ".join(found.get("Source", ())).split())
+    example = tuple(inspect.cleandoc("\n".join(sections.get("Example", ()))).splitlines())
+    return paragraphs, example, " ".join(" ".join(sections.get("Source", ())).split())
 
 
 def _slot(slot: Slot) -> SlotFacts:
@@ -161,7 +161,7 @@ def _slot(slot: Slot) -> SlotFacts:
 
 
 def _of(slot: str) -> str:
-    """What a slot of a gradient operator holds."""
+    """Description of a slot of a gradient operator."""
     name = slot.removesuffix(GRAD)
     return f"the gradient of {name}" if slot.endswith(GRAD) else f"{name} of the operator"
 
@@ -185,7 +185,7 @@ def _default(attr: Attr) -> str:
 
 
 def _notes(d: OpDef, forward: str) -> Iterator[str]:
-    """Its ways, as far as a user meets them."""
+    """Properties of the operator that a user can notice."""
     if forward:
         yield f"belongs to {forward}, whose attributes it carries"
     for holds, note in (
@@ -201,43 +201,43 @@ def _notes(d: OpDef, forward: str) -> Iterator[str]:
 
 
 def _kernels(d: OpDef) -> Iterator[tuple[str, tuple[str, ...]]]:
-    found: dict[str, list[str]] = {}
+    dtypes_of: dict[str, list[str]] = {}
     for key in kernels_of(d.type):
         words = [key.place]
         words += [key.library_type] if key.library_type != "PLAIN" else []
         words += [key.data_layout] if key.data_layout != "ANY_LAYOUT" else []
-        found.setdefault(" ".join(words), []).append("any dtype" if key.data_type == "any" else key.data_type)
-    for where, names in found.items():
+        dtypes_of.setdefault(" ".join(words), []).append("any dtype" if key.data_type == "any" else key.data_type)
+    for where, names in dtypes_of.items():
         yield where, tuple(dict.fromkeys(names))
 
 
 def _gradient(type: str) -> tuple[GradientFacts, ...]:
-    """The operators that backward appends for one that has all its slots."""
+    """The operators that backward appends if all slots are filled."""
     if not has_grad(type):
         return ()
     d = get_op(type)
-    if d.is_grad or d.control:  # what they read depends on what stands around them
+    if d.is_grad or d.control:  # their inputs depend on the operators around them
         names = [f"{type.removesuffix('_grad')}_grad_grad" if d.is_grad else f"{type}_grad"]
         return tuple(GradientFacts(n, (), (), _first(get_op(n))) for n in names if has_op(n))
     ins, outs = ({slot: [slot] for slot in slots} for slots in (d.inputs, d.outputs))
     attrs = {n: _ANY.get(a.kind, []) if a.default is REQUIRED else a.default for n, a in d.attrs.items()}
-    made = make_grad(OpDesc(type, ins, outs, attrs, {n: d.attrs[n].number for n in attrs}))
+    gradients = make_grad(OpDesc(type, ins, outs, attrs, {n: d.attrs[n].number for n in attrs}))
     return tuple(
-        GradientFacts(g.optype, _shown(g.ins), _shown(g.outs), _first(get_op(g.optype))) for g in made
+        GradientFacts(g.optype, _shown(g.ins), _shown(g.outs), _first(get_op(g.optype))) for g in gradients
     )
 
 
 def _shown(slots: dict[str, list[str]]) -> tuple[str, ...]:
-    """Slots with what stands in them, where that is not what they are called after."""
+    """Slots, with their variables where the names differ."""
     return tuple(s if names == [s] else f"{s}={', '.join(names)}" for s, names in slots.items() if names)
 
 
 def _first(d: OpDef) -> str:
-    """The first paragraph of a documentation, in one line."""
+    """The first paragraph of the documentation as one line."""
     return " ".join(inspect.cleandoc(d.doc).partition("\n\n")[0].split())
 
 
 def _forward(type: str) -> str:
-    """The operator to which a gradient operator belongs; empty when its name does not say."""
+    """The forward operator of a gradient operator, by name; empty if unknown."""
     base = type.removesuffix("_grad")
     return base if base != type and has_op(base) else ""

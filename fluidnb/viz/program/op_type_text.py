@@ -1,4 +1,4 @@
-"""The text faces of operators: one of them on a page, all of them as a list."""
+"""Text rendering of operator references, and of the list of operators."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from fluidnb.op import OpDef
 from fluidnb.viz.base.styled_text import Line
 from fluidnb.viz.program.op_type import OpSheet
 
-#: Characters of a line where nothing limits it.
+#: Default characters of a line.
 WIDE = 100
-#: Characters of the first column at most; what is longer stands on a line of its own.
+#: Characters of the first column at most; longer names have a separate line.
 _FIRST = 22
 
 
 def sheet_lines(sheet: OpSheet, limit: int = 0) -> list[Line]:
-    """An operator on a page.
+    """Text rendering of an operator reference.
 
     Args:
         sheet: the operator.
@@ -30,7 +30,7 @@ def sheet_lines(sheet: OpSheet, limit: int = 0) -> list[Line]:
         >>> from fluidnb.viz import plain, read_op
         >>> print(plain(sheet_lines(read_op("increment"), 80)[4:9]))
         inputs
-          X  one element
+          X  any[1]: one element
         <BLANKLINE>
         outputs
           Out  X + step; often X itself
@@ -51,7 +51,7 @@ def sheet_lines(sheet: OpSheet, limit: int = 0) -> list[Line]:
         if cells:
             lines += [[], [(title, "bold")], *_table(cells, size)]
     if sheet.notes:
-        lines += [[], [("ways", "bold")], *([("  " + t, "")] for n in sheet.notes for t in wrap(n, size - 2))]
+        lines += [[], [("notes", "bold")], *([("  " + t, "")] for n in sheet.notes for t in wrap(n, size - 2))]
     if sheet.example:
         code = [part for text in sheet.example for part in broken(text, size - 2)]
         lines += [[], [("example", "bold")], *([("  " + text, "dim")] for text in code)]
@@ -61,7 +61,7 @@ def sheet_lines(sheet: OpSheet, limit: int = 0) -> list[Line]:
 
 
 def _paragraph(text: str, size: int) -> Iterator[Line]:
-    """A paragraph: set in anew, or as it stands where it is set in."""
+    """A paragraph, wrapped; an indented one keeps its line breaks."""
     if text.startswith(" "):
         cut = min(len(line) - len(line.lstrip()) for line in text.splitlines())
         for line in text.splitlines():
@@ -72,7 +72,7 @@ def _paragraph(text: str, size: int) -> Iterator[Line]:
 
 
 def broken(text: str, size: int) -> list[str]:
-    """A line of an example in lines that are not too long; code is broken in brackets, so that it stays code.
+    """Wraps a line of an example; code is broken inside brackets, so that it remains valid.
 
     Example:
         >>> broken(">>> f([1, 2], 'a, b')", 18)
@@ -80,25 +80,25 @@ def broken(text: str, size: int) -> list[str]:
     """
     lines = []
     while len(text) > size:
-        places = [(depth, -end) for depth, end in _commas(text) if end <= size]
-        end = -min(places)[1] if places and text.startswith((">>> ", "... ")) else size
+        breaks = [(depth, -end) for depth, end in _commas(text) if end <= size]
+        end = -min(breaks)[1] if breaks and text.startswith((">>> ", "... ")) else size
         lines.append(text[:end])
-        text = ("...     " if places else "        ") + text[end:].lstrip()
+        text = ("...     " if breaks else "        ") + text[end:].lstrip()
     return [*lines, text]
 
 
 def _commas(code: str) -> Iterator[tuple[int, int]]:
-    """How deep in brackets each comma of a piece of code is, if it is in any, and the place behind it."""
-    depth = int(code.startswith("... "))  # what goes on stands in brackets already
-    for found in re.finditer(r"""("[^"]*"|'[^']*')|[(\[{]|[)\]}]|,""", code):
-        sign = found.group()
+    """(bracket depth, end) of each comma inside brackets."""
+    depth = int(code.startswith("... "))  # a continuation line is inside brackets already
+    for match in re.finditer(r"""("[^"]*"|'[^']*')|[(\[{]|[)\]}]|,""", code):
+        sign = match.group()
         depth += (sign in "([{") - (sign in ")]}") if len(sign) == 1 else 0
-        if sign == "," and depth > 0 and found.end() > 8:
-            yield depth, found.end()
+        if sign == "," and depth > 0 and match.end() > 8:
+            yield depth, match.end()
 
 
 def _folded(text: str, size: int) -> list[str]:
-    """Text in lines; a formula is broken beside an equals sign only where there is no other way."""
+    """Wraps text; a formula is broken at an equals sign only if nothing else fits."""
     glued = [line.replace("\xa0", " ") for line in wrap(text.replace(" = ", "\xa0=\xa0"), size)]
     return glued if all(len(line) <= size for line in glued) else wrap(text, size)
 
@@ -117,14 +117,14 @@ def _gradient_rows(sheet: OpSheet) -> Iterator[tuple[str, str]]:
 
 
 def _table(cells: Sequence[tuple[str, str]], size: int) -> Iterator[Line]:
-    """Names and what is said of them, which is broken into lines below each other."""
+    """Names and their wrapped descriptions."""
     first = min(max(len(name) for name, _ in cells), _FIRST)
     for name, text in cells:
-        found = _folded(text, max(size - first - 4, 24))
+        parts = _folded(text, max(size - first - 4, 24))
         if len(name) > first:
             yield [("  " + name, "name")]
             name = ""
-        for i, part in enumerate(found or [""]):
+        for i, part in enumerate(parts or [""]):
             yield _stripped(name if i == 0 else "", first, part)
 
 
@@ -135,7 +135,7 @@ def _stripped(name: str, first: int, text: str) -> Line:
 
 
 def list_lines(definitions: Iterable[OpDef], limit: int = 0) -> list[Line]:
-    """Operators by family.
+    """Text rendering of operator types by family.
 
     Args:
         definitions: the operators.

@@ -1,4 +1,4 @@
-"""The plan of a program's last run: its operators, and what is copied, cast or laid out anew around their kernels."""
+"""The compiled program of the last run: operators, and copies, casts and layout conversions around them."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from fluidnb.viz.base.styled_text import Line
 
 
 def last_plan(program: Program) -> LoweredProgram:
-    """The plan that ran last.
+    """The compiled program of the last run.
 
     Raises:
         NotFound: it has not run since it was last changed.
@@ -23,7 +23,7 @@ def last_plan(program: Program) -> LoweredProgram:
 
 
 def plan_lines(program: Program) -> list[Line]:
-    """The plan of the last run as text.
+    """Text rendering of the compiled program of the last run.
 
     Raises:
         NotFound: it has not run since it was last changed.
@@ -38,12 +38,12 @@ def plan_lines(program: Program) -> list[Line]:
         the last run on CPUPlace; fed x; fetched relu_0.tmp_0
         block 0
           0 relu  x -> relu_0.tmp_0
-        every kernel takes its operands as they are
+        no copies, casts or layout conversions
     """
     plan = last_plan(program)
     ends = [f"{word} {', '.join(names)}" for word, names in (("fed", plan.feeds), ("fetched", plan.fetches)) if names]
-    said = "; ".join(filter(None, (" on " + str(plan.place), device_name(plan.place), *ends)))
-    lines: list[Line] = [[("the last run", "name"), (said, "dim")]]
+    facts = "; ".join(filter(None, (" on " + str(plan.place), device_name(plan.place), *ends)))
+    lines: list[Line] = [[("the last run", "name"), (facts, "dim")]]
     changed = 0
     for block in plan.blocks:
         lines.append([(f"block {block.index}", "bold")])
@@ -52,8 +52,8 @@ def plan_lines(program: Program) -> list[Line]:
             changed += bool(notes)
             lines.append(_row(op, notes))
     count = sum(len(block.ops) for block in plan.blocks)
-    said = f"operands are copied, cast or laid out anew around the kernels of {changed} of {count} operators"
-    return [*lines, [(said if changed else "every kernel takes its operands as they are", "dim")]]
+    summary = f"copies, casts or layout conversions around the kernels of {changed} of {count} operators"
+    return [*lines, [(summary if changed else "no copies, casts or layout conversions", "dim")]]
 
 
 def _row(op: LoweredOp, notes: list[str]) -> Line:

@@ -1,4 +1,4 @@
-"""Reading a program (or its description) into a `ProgramPicture`."""
+"""Reads a program or its description into a `ProgramPicture`."""
 
 from __future__ import annotations
 
@@ -20,15 +20,15 @@ _WITH_ELEMENTS = (VarType.LOD_TENSOR, VarType.SELECTED_ROWS, VarType.LOD_TENSOR_
 
 
 def read_program(program: Any, title: str = "program", limit: int = 0) -> ProgramPicture:
-    """A program as plain data to draw.
+    """Reads a program as plain data.
 
     Args:
         program: a Program, a ProgramDesc, or the bytes of one.
-        title: how the picture calls it.
-        limit: operators read at most, the others are only counted; 0 for all.
+        title: title of the picture.
+        limit: operators read at most, the others are counted; 0 for all.
 
     Returns:
-        The picture. Blocks hang from the operators that run them.
+        The picture. Blocks belong to the operators that run them.
 
     Example:
         >>> from fluidnb.proto.desc import OpDesc, ProgramDesc
@@ -46,19 +46,19 @@ def read_program(program: Any, title: str = "program", limit: int = 0) -> Progra
 
 
 def read_block(block: Any) -> BlockRow:
-    """A block, and those that its operators run, as plain data to draw.
+    """Reads a block and its nested blocks as plain data.
 
     Args:
         block: a Block or a BlockDesc.
 
     Returns:
-        The row; a block that runs itself (a damaged program) is not entered twice.
+        The row; a block that runs itself (an invalid program) is read once.
     """
     return _Reader().block(getattr(block, "desc", block), set())
 
 
 def read_op(operator: Any) -> OpRow:
-    """An operator as plain data.
+    """Reads an operator as plain data.
 
     Args:
         operator: an Operator or an OpDesc that is in a block.
@@ -75,77 +75,77 @@ def read_op(operator: Any) -> OpRow:
 
 
 def read_var(desc: VarDesc) -> VarRow:
-    """A declared variable as plain data."""
+    """Reads a declared variable as plain data."""
     kind = VarType(desc.type())
     dtype, shape, lod = "", None, 0
     if kind in _WITH_ELEMENTS:
         dtype, shape = dtype_name(desc.dtype()), tuple(desc.shape())
         lod = desc.lod_level() if kind is not VarType.SELECTED_ROWS else 0
-    made_by = getattr(desc.view, "origin", None)
+    origin = getattr(desc.view, "origin", None)
     return VarRow(
         desc.name(), kind.name.lower(), dtype, shape, lod, desc.persistable(), _is_parameter(desc),
-        _is_data(desc), f"cell {made_by.title}" if made_by else "",
+        _is_data(desc), f"cell {origin.title}" if origin else "",
         -1 if desc.block is None else desc.block.idx,
     )  # fmt: skip
 
 
 class _Reader:
-    """Reads blocks, each variable of them once.
+    """Reads blocks; each variable is read once.
 
     Args:
         limit: operators read at most; 0 for all.
 
     Attributes:
-        met: indices of the blocks that were met.
+        met: indices of the visited blocks.
     """
 
     def __init__(self, limit: int = 0) -> None:
         self.met: set[int] = set()
-        self._room = limit or sys.maxsize
+        self._remaining = limit or sys.maxsize
         self._limit = limit
         self._vars: dict[VarDesc, VarRow] = {}
 
     def block(self, desc: BlockDesc, seen: set[int]) -> BlockRow:
-        """A block that is inside those of ``seen``."""
+        """Reads a block inside those of ``seen``."""
         self.met.add(desc.idx)
         seen, ops = seen | {desc.idx}, []
         for i, op in enumerate(desc.ops):
-            if not self._room:
+            if not self._remaining:
                 break
-            self._room -= 1
+            self._remaining -= 1
             ops.append(self.op(op, i, desc, seen))
         met = len(self.met)
         has_inner = any(b.parent_idx == desc.idx for b in desc.program.blocks)
         rest = desc.ops[len(ops) :]
         left = sum(self._count(op, desc, seen) for op in rest) if has_inner else len(rest)
-        wanted = list(desc.vars.values())
+        variables = list(desc.vars.values())
         if self._limit:
-            wanted = [v for v in wanted if _is_data(v) or _is_parameter(v)]
-        read = wanted[: self._limit or None]
-        parameters = sum(map(_is_parameter, wanted[len(read) :]))
+            variables = [v for v in variables if _is_data(v) or _is_parameter(v)]
+        read = variables[: self._limit or None]
+        parameters = sum(map(_is_parameter, variables[len(read) :]))
         return BlockRow(
             desc.idx, desc.parent_idx, tuple(ops), tuple(map(self._var, read)), left, len(self.met) - met, parameters
         )
 
     def op(self, desc: OpDesc, index: int, block: BlockDesc, seen: set[int]) -> OpRow:
-        """An operator, with the blocks that it runs and that are not in ``seen``."""
+        """Reads an operator and the blocks that it runs, except those in ``seen``."""
         blocks = tuple(self.block(b, seen) for b in _inner(desc, block, seen))
-        place, source = _place(desc.view)
+        location, source = _location(desc.view)
         return OpRow(
             block.idx, index, desc.optype, role_of(desc), self._slots(desc.ins, block),
-            self._slots(_main_first(desc), block), _attrs(desc), place, source, blocks,
+            self._slots(_main_first(desc), block), _attrs(desc), location, source, blocks,
         )  # fmt: skip
 
     def _count(self, op: OpDesc, block: BlockDesc, seen: set[int]) -> int:
-        """An operator and those inside it, which are not read."""
+        """Counts an operator and those inside it without reading them."""
         inner = _inner(op, block, seen)
         self.met.update(b.idx for b in inner)
         return 1 + sum(self._count(each, b, seen | {b.idx}) for b in inner for each in b.ops)
 
     def _slots(self, slots: dict[str, list[str]], block: BlockDesc) -> tuple[SlotRow, ...]:
         def row(name: str) -> VarRow:
-            found = block.find_var_recursive(name)
-            return VarRow(name) if found is None else self._var(found)
+            var = block.find_var_recursive(name)
+            return VarRow(name) if var is None else self._var(var)
 
         filled = ((slot, [n for n in names if n != EMPTY]) for slot, names in slots.items())
         return tuple(SlotRow(slot, tuple(row(n) for n in names)) for slot, names in filled if names)
@@ -162,15 +162,14 @@ def _inner(op: OpDesc, block: BlockDesc, seen: set[int]) -> list[BlockDesc]:
 
 
 def _main_first(op: OpDesc) -> dict[str, list[str]]:
-    """What an operator writes, as its definition lists it: the result first, what only its gradient wants last."""
+    """Outputs in the order of the definition; intermediates for the gradient last."""
     known = get_op(op.optype).outputs if has_op(op.optype) else {}
     order = sorted(known, key=lambda slot: known[slot].intermediate)
     return dict(sorted(op.outs.items(), key=lambda item: order.index(item[0]) if item[0] in known else len(order)))
 
 
 def _attrs(desc: OpDesc) -> tuple[tuple[str, str], ...]:
-    """The attributes worth showing: not who made it, not the blocks (they are drawn), not what is as by default,
-    not what only other builds of Paddle know."""
+    """The attributes except generated ones, blocks, defaults, and those that only other builds of Paddle have."""
     known = _definition(desc.optype)
     rows = []
     for name, value in desc.attrs.items():
@@ -197,13 +196,13 @@ def _short(value: Any) -> str:
 
 
 def sub_blocks(op: OpDesc, block: BlockDesc) -> list[int]:
-    """The blocks inside a block that one of its operators runs (a gradient also names its forward's block)."""
-    found: list[int] = []
+    """Indices of the nested blocks of an operator (a gradient also names the block of its forward operator)."""
+    indices: list[int] = []
     for name, value in op.attrs.items():
         if op.attr_type(name) in _BLOCKS:
-            found += value if isinstance(value, list) else [value]
+            indices += value if isinstance(value, list) else [value]
     blocks = block.program.blocks
-    return [i for i in found if 0 <= i < len(blocks) and blocks[i].parent_idx == block.idx]
+    return [i for i in indices if 0 <= i < len(blocks) and blocks[i].parent_idx == block.idx]
 
 
 def _is_parameter(desc: VarDesc) -> bool:
@@ -211,13 +210,13 @@ def _is_parameter(desc: VarDesc) -> bool:
 
 
 def _is_data(desc: VarDesc) -> bool:
-    """Whether it is declared as data, or one of the ``feed`` operators at the front writes it."""
+    """Whether it is declared as data, or written by a leading ``feed`` operator."""
     if desc.is_data():
         return True
     feeds = takewhile(lambda op: op.optype == "feed", desc.block.ops if desc.block else ())
     return any(desc.name() in op.outs.get("Out", ()) for op in feeds)
 
 
-def _place(operator: Any) -> tuple[str, str]:
+def _location(operator: Any) -> tuple[str, str]:
     where = getattr(operator, "where", None)
     return ("", "") if where is None else (where.short(), where.source)

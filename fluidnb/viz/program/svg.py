@@ -1,7 +1,7 @@
-"""The SVG face of a program: a row an operator in the order of the program, boxes for nested blocks, lines for data.
+"""SVG rendering of a program: a row for each operator, boxes for nested blocks, lines for data flow.
 
-Colours are of middle lightness over transparent ground and text takes the page's own colour, so that one picture is
-readable in light and in dark. Nothing outside is needed to draw it.
+Colours are of middle lightness on a transparent background and text has the colour of the page, so that one picture is
+readable in light and dark themes. It needs no external resources.
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ from fluidnb.viz.base.svg import CHAR, FONT, new_uid
 from fluidnb.viz.program.data_flow import Edge, lanes
 from fluidnb.viz.program.model import BlockRow, OpRow, ProgramPicture
 
-#: Height of a row, indent of a nested block, left margin, and distance of the lines of data.
+#: Height of a row, indent of a nested block, left margin, and distance of the data-flow lines.
 _ROW, _INDENT, _LEFT, _LANE = 26, 30, 30, 7
-_CODE, _FACTS, _PLACE, _BAR = 62, 30, 26, 72
+_CODE, _FACTS, _LOCATION, _BAR = 62, 30, 26, 72
 #: Style of a piece -> attributes.
-_LOOKS = {
+_ATTRIBUTES = {
     "dim": ' fill-opacity=".75"',
     **{role: f' {legible(colour)} font-weight="700"' for role, colour in COLOURS.items()},
 }
@@ -28,7 +28,7 @@ _LOOKS = {
 
 @dataclass(slots=True)
 class _Row:
-    """One row of the picture: an operator, or a heading."""
+    """A row of the picture: an operator or a heading."""
 
     depth: int
     op: OpRow | None = None
@@ -43,7 +43,7 @@ def program_svg(picture: ProgramPicture, uid: str = "", limit: int = 400) -> str
         picture: the program.
         uid: start of all ids; unique by default. An operator's group has the id ``{uid}op_{block}_{index}``, a block's
             box ``{uid}block_{index}``.
-        limit: operators drawn at most; a line says how many are left out.
+        limit: operators drawn at most; the others are counted.
 
     Returns:
         The element's text.
@@ -58,22 +58,22 @@ def program_svg(picture: ProgramPicture, uid: str = "", limit: int = 400) -> str
     rows, boxes = _rows(picture, limit)
     ops = [(i, row.op) for i, row in enumerate(rows) if row.op is not None]
     facts = min(max((len(_facts(op)) for _, op in ops), default=0), _FACTS)
-    place = min(max((len(op.place) for _, op in ops), default=0), _PLACE)
-    # an operator is not cut while there is room in the columns beside it
-    code = min(max((len(op.text) for _, op in ops), default=10), _CODE + _FACTS - facts + _PLACE - place)
+    location = min(max((len(op.location) for _, op in ops), default=0), _LOCATION)
+    # an operator may use free space of the columns beside it
+    code = min(max((len(op.text) for _, op in ops), default=10), _CODE + _FACTS - facts + _LOCATION - location)
     deep = max((row.depth for row in rows), default=0) * _INDENT
     right = _LEFT + deep + code * CHAR + 20
     drawn = lanes(ops)
     x_took = right + 14 + (max((e.lane for e in drawn), default=-1) + 1) * _LANE
     took = max((len(op.took) for _, op in ops), default=0)
     x_facts = x_took + (max(took * CHAR, _BAR) + 16 if took else 0)
-    x_place = x_facts + facts * CHAR + 16
+    x_location = x_facts + facts * CHAR + 16
     head = (len(picture.title) + len(picture.counts) + 2) * CHAR
-    size = (max(x_place + place * CHAR, head) + 8, 30 + len(rows) * _ROW + 6)
+    size = (max(x_location + location * CHAR, head) + 8, 30 + len(rows) * _ROW + 6)
     parts = [_head(picture, uid, *size)]
     parts += [_box(uid, block, first, last, depth, right) for block, first, last, depth in boxes]
     parts += [_edge(edge, right) for edge in drawn]
-    parts += [_row(uid, i, row, right, x_facts, x_place, code) for i, row in enumerate(rows)]
+    parts += [_row(uid, i, row, right, x_facts, x_location, code) for i, row in enumerate(rows)]
     parts += [_took(i, op, x_took, x_facts - 16) for i, op in ops if op.took]
     return "".join([*parts, "</svg>"])
 
@@ -136,14 +136,14 @@ def _box(uid: str, block: int, first: int, last: int, depth: int, right: float) 
     )
 
 
-def _row(uid: str, i: int, row: _Row, right: float, x_facts: float, x_place: float, code: int) -> str:
+def _row(uid: str, i: int, row: _Row, right: float, x_facts: float, x_location: float, code: int) -> str:
     y = _top(i)
     if row.op is None:
         colour = f'{legible(COLOURS[row.role])} font-weight="700"' if row.role else 'fill-opacity=".75"'
         return f'<text x="1" y="{y + 16}" {colour}>{escape(row.text)}</text>'
     op, x = row.op, _LEFT + row.depth * _INDENT
     colour = COLOURS[op.role]
-    hover = f"{op.text}\n{op.place}" + (f":  {op.source}" if op.source else "")
+    hover = f"{op.text}\n{op.location}" + (f":  {op.source}" if op.source else "")
     room = min(code, int((right - x - 14) / CHAR))
     wide = right - x - 6 - 2 * row.depth
     return (
@@ -153,12 +153,12 @@ def _row(uid: str, i: int, row: _Row, right: float, x_facts: float, x_place: flo
         f'fill-opacity=".13" stroke="{colour}" stroke-opacity=".75"/>'
         f'<text x="{x + 7}" y="{y + 16}">{"".join(_code(op, room))}</text>'
         f'<text x="{x_facts:.0f}" y="{y + 16}" fill-opacity=".75">{escape(_cut(_facts(op), _FACTS))}</text>'
-        f'<text x="{x_place:.0f}" y="{y + 16}" fill-opacity=".75">{escape(_cut(op.place, _PLACE))}</text></g>'
+        f'<text x="{x_location:.0f}" y="{y + 16}" fill-opacity=".75">{escape(_cut(op.location, _LOCATION))}</text></g>'
     )
 
 
 def _took(i: int, op: OpRow, left: float, right: float) -> str:
-    """How long an operator took, over a bar that is its share."""
+    """The time of an operator over a bar of its share."""
     y, colour = _top(i), COLOURS[op.role]
     return (
         f'<rect x="{left:.0f}" y="{y + 1}" width="{max(op.share * (right - left), 1):.1f}" height="{_ROW - 5}" '
@@ -168,8 +168,8 @@ def _took(i: int, op: OpRow, left: float, right: float) -> str:
 
 
 def _code(op: OpRow, room: int) -> Iterator[str]:
-    """The operator's line with its type in its role's colour, cut to the room there is."""
-    for look, pieces in groupby(op.pieces, lambda piece: _LOOKS.get(piece[1], "")):
+    """The line of an operator, its type in the colour of its role, cut to the width."""
+    for look, pieces in groupby(op.pieces, lambda piece: _ATTRIBUTES.get(piece[1], "")):
         text = "".join(text for text, _ in pieces)
         shown = _cut(text, max(room, 1))
         room -= len(text)

@@ -1,6 +1,6 @@
-"""A program as a table: a row an operator, nested blocks behind what runs them, each text and each variable once.
+"""A program as a compact table: one row for each operator, each text and variable stored once.
 
-Widgets send it to the page as it is: small, and enough there to fold, to search and to follow variables.
+Widgets send it to the page, where it suffices to collapse, to search and to follow variables.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from fluidnb.op import GRAD
 from fluidnb.viz.program.collapse import runs
 from fluidnb.viz.program.model import ROLES, BlockRow, OpRow, ProgramPicture, SlotRow, VarRow
 
-#: What runs of operators can have in common.
+#: Kinds of runs of operators.
 RUNS = ("cells", "layers")
 
 Slots = list[list[int]]
@@ -21,20 +21,20 @@ Slots = list[list[int]]
 
 @dataclass(frozen=True, slots=True)
 class ProgramTable:
-    """A program, each text a number: its place in `words`.
+    """A program whose texts are indices into `words`.
 
     Args:
-        title: how it is called.
-        counts: how much it holds, in words.
+        title: its title.
+        counts: number of blocks, operators and parameters in words.
         words: texts: types, slots, attributes, places, lines.
-        vars: of each variable: name, facts, what it is (``data``, ``parameter``, ``kept`` or nothing), block, place.
-        rows: of each operator: block, index, depth, type, role (its place in `ROLES`), inputs, outputs, attributes,
-            place, line, row of the operator that it is the gradient of (-1 for none). A slot is its name and its
-            variables; an attribute its name and its text.
+        vars: of each variable: name, facts, kind (``data``, ``parameter``, ``kept`` or empty), block, location.
+        rows: of each operator: block, index, depth, type, role (index in `ROLES`), inputs, outputs, attributes,
+            location, line, row of its forward operator (-1 for none). A slot is its name and its variables; an
+            attribute its name and its text.
         runs: ``cells`` and ``layers`` -> of each run of two operators or more: first row, last row, what they have in
             common.
-        loose: (row, block) of the blocks that no operator runs: where they begin.
-        left: how many more operators there are, which were not read.
+        loose: (first row, block) of the blocks that no operator runs.
+        left: number of operators that were not read.
 
     Example:
         >>> relu = OpRow(0, 0, "relu", "forward", (SlotRow("X", (VarRow("x"),)),), (SlotRow("Out", (VarRow("y"),)),))
@@ -54,7 +54,7 @@ class ProgramTable:
 
 
 def read_table(picture: ProgramPicture) -> ProgramTable:
-    """A picture as a table; what is folded is opened.
+    """Converts a picture to a table; collapsed rows are expanded.
 
     Example:
         >>> from fluidnb.viz import read_program
@@ -76,7 +76,7 @@ class _Table:
         self._words: dict[str, int] = {}
         self._vars: dict[int, int] = {}
         self._known: dict[VarRow, int] = {}
-        self._made: dict[tuple[str, str], int] = {}
+        self._written: dict[tuple[str, str], int] = {}
         self._word("")
         for block in picture.blocks:
             if block is not picture.root:
@@ -103,7 +103,7 @@ class _Table:
     def _op(self, op: OpRow, depth: int) -> None:
         if op.role == "forward":
             for var in op.writes:
-                self._made.setdefault((op.type, var.name), len(self.table.rows))
+                self._written.setdefault((op.type, var.name), len(self.table.rows))
         self.table.rows.append(
             [
                 op.block,
@@ -114,31 +114,31 @@ class _Table:
                 self._slots(op.ins),
                 self._slots(op.outs),
                 [[self._word(name), self._word(text)] for name, text in op.attrs],
-                self._word(op.place),
+                self._word(op.location),
                 self._word(op.source),
                 self._forward(op),
             ]
         )
 
     def _forward(self, op: OpRow) -> int:
-        """The row of the operator of which this is the gradient: it wrote what this reads, or reads the gradient of."""
+        """The row of the forward operator: it wrote an input, or the variable of an input gradient."""
         if not op.type.endswith("_grad"):
             return -1
         kind = op.type.removesuffix("_grad")
         about = {var.name.partition(GRAD)[0] for var in op.reads}
-        return min((self._made[kind, name] for name in about if (kind, name) in self._made), default=-1)
+        return min((self._written[kind, name] for name in about if (kind, name) in self._written), default=-1)
 
     def _slots(self, slots: Iterable[SlotRow]) -> Slots:
         return [[self._word(slot.name), *map(self._var, slot.vars)] for slot in slots]
 
     def _var(self, var: VarRow) -> int:
-        number = self._vars.get(id(var))  # most often the very same object: comparing its fields takes longer
+        number = self._vars.get(id(var))  # mostly the same object: cheaper than comparing fields
         if number is None:
             number = self._known.get(var)
             if number is None:
                 number = self._known[var] = len(self.table.vars)
                 kind = "data" if var.data else "parameter" if var.parameter else "kept" if var.persistable else ""
-                self.table.vars.append([var.name, var.facts, kind, var.block, var.place])
+                self.table.vars.append([var.name, var.facts, kind, var.block, var.location])
             self._vars[id(var)] = number
         return number
 

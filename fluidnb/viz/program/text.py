@@ -1,4 +1,4 @@
-"""The text face of pictures: programs, scopes and tensors as lines for a terminal."""
+"""Text rendering of programs."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from collections.abc import Iterator
 from fluidnb.viz.base.styled_text import Line, columns, plural
 from fluidnb.viz.program.model import BlockRow, OpRow, ProgramPicture, VarRow
 
-#: Data and parameters named above the operators, at most.
+#: Data and parameters listed above the operators at most.
 _NAMED = 12
 
-#: Characters of the bar of an operator's time, where it is all of it.
+#: Characters of the time bar of an operator with a share of 1.
 _BAR = 10
 
 #: Rows of cells, each with a mark.
@@ -30,7 +30,7 @@ def program_lines(picture: ProgramPicture, width: int = 0, limit: int = 0) -> li
 
     Example:
         >>> from fluidnb.viz.base.styled_text import plain
-        >>> op = OpRow(0, 0, "relu", "forward", place="cell net, line 2")
+        >>> op = OpRow(0, 0, "relu", "forward", location="cell net, line 2")
         >>> print(plain(program_lines(ProgramPicture(BlockRow(0, -1, (op,))))))
         program  1 block, 1 op
         forward
@@ -47,8 +47,8 @@ def program_lines(picture: ProgramPicture, width: int = 0, limit: int = 0) -> li
 
 
 def op_lines(op: OpRow) -> list[Line]:
-    """An operator in a line: what it computes, from what, and the user's line that made it."""
-    return [[*_op_line(op, 0)[2:], ("  ", ""), *_facts(op), ("  ", ""), (op.place, "place")]]
+    """An operator in one line with the user's line that created it."""
+    return [[*_op_line(op, 0)[2:], ("  ", ""), *_facts(op), ("  ", ""), (op.location, "place")]]
 
 
 def _named(root: BlockRow) -> list[VarRow]:
@@ -62,7 +62,7 @@ def _part(variable: VarRow) -> str:
 
 
 def _block_rows(block: BlockRow, limit: int, timed: int = 0) -> Iterator[list[Line]]:
-    """A row an operator, with its time in front; a heading where the role of the outermost ones changes."""
+    """A row for each operator, with its time if measured; a heading where the role changes."""
     role, shown = "", 0
     total = sum(1 for _ in block.walk()) + sum(b.left for b in block.inside())
     entered: set[int] = {block.index}
@@ -77,34 +77,34 @@ def _block_rows(block: BlockRow, limit: int, timed: int = 0) -> Iterator[list[Li
             yield [[("  " + "     " * (depth - 1) + "   ", ""), (f"block {op.block}", "dim")]]
         shown += 1
         took: list[Line] = [[(f"{op.took:>{timed}}  {'█' * round(_BAR * op.share):<{_BAR}}", op.role)]] if timed else []
-        yield [*took, _op_line(op, depth), _facts(op), [(op.place, "place")]]
+        yield [*took, _op_line(op, depth), _facts(op), [(op.location, "place")]]
     if total > shown:
         yield [[("  ", ""), (f"… {plural(total - shown, 'more op')}", "dim")]]
 
 
 def foldable_rows(picture: ProgramPicture, limit: int) -> Rows:
-    """The rows of a listing that opens and closes: what is folded too, behind the row that stands for it.
+    """The rows of a collapsible listing; collapsed operators follow their summary row.
 
     Yields:
-        (mark, cells): ``fold`` and ``block`` begin what can be opened (``block`` is open), ``end`` ends it.
+        (mark, cells): ``fold`` and ``block`` begin a collapsible group (``block`` is open), ``end`` ends it.
     """
     yield "", [[(picture.title, "bold"), ("  " + picture.counts, "dim")]]
-    room = [limit, limit]  # for rows that are shown, and for those that are hidden until one opens them
+    remaining = [limit, limit]  # of shown and of hidden rows
 
     def rows(ops: tuple[OpRow, ...], depth: int, hidden: bool, roles: bool = False) -> Rows:
         role = ""
         for i, op in enumerate(ops):
-            if not room[hidden]:
+            if not remaining[hidden]:
                 left = sum(1 for o in ops[i:] for _ in o.each())
                 yield "", [[("  " + "     " * depth, ""), (f"… {plural(left, 'more op')}", "dim")]]
                 return
             if roles and op.role != role:
                 role = op.role
                 yield "", [[(role, role)]]
-            room[hidden] -= 1
-            # <details> has a sign of its own.
+            remaining[hidden] -= 1
+            # <details> draws its own marker
             line = [(text.replace("▸", "·") if style == "dim" else text, style) for text, style in _op_line(op, depth)]
-            cells = [line, _facts(op), [(op.place, "place")]]
+            cells = [line, _facts(op), [(op.location, "place")]]
             yield ("fold" if op.hides or op.folded else "block" if op.blocks else ""), cells
             yield from rows(op.hides, depth + 1, True)
             for block in (*op.blocks, *op.folded):

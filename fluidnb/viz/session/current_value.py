@@ -1,4 +1,4 @@
-"""What a variable holds as things stand: in a debug session that stands still, else in a scope."""
+"""The current value of a variable: in a paused debug session, else in a scope."""
 
 from __future__ import annotations
 
@@ -16,27 +16,27 @@ from fluidnb.viz.values.reader import read_tensor
 
 
 def last_value(
-    name: str, scope: Scope, session: Session | None, tell: Callable[[TensorSummary | None, str], None]
+    name: str, scope: Scope, session: Session | None, report: Callable[[TensorSummary | None, str], None]
 ) -> None:
-    """Look at the tensor that a variable has_value, without waiting for it.
+    """Reads the tensor of a variable without waiting.
 
     Args:
         session: a session of its program, or None.
-        tell: called with the tensor's summary, or None where there is none, and with where it was found; in the
-            session's thread when it is found there.
+        report: called with the summary of the tensor, None without one, and with its origin; in the thread of the
+            session if it is paused.
 
     Example:
         >>> scope = fluid.Scope(); scope.var("x").get_tensor().set(np.ones(3, "float32"))
-        >>> last_value("x", scope, None, lambda found, where: print(found.statistics, where))
+        >>> last_value("x", scope, None, lambda summary, origin: print(summary.statistics, origin))
         [1, 1, 1] in the scope
     """
     if session is None or session.closed or session.snapshot.state not in ("paused", "done"):
-        tell(_summary(name, scope), "in the scope")
+        report(_summary(name, scope), "in the scope")
         return
 
-    def answer(found: Future[Any]) -> None:
-        if found.exception() is None:
-            tell(found.result(), f"at step {session.snapshot.at} of the debug session")
+    def answer(result: Future[Any]) -> None:
+        if result.exception() is None:
+            report(result.result(), f"at step {session.snapshot.at} of the debug session")
 
     def read(debugger: Debugger) -> TensorSummary | None:
         return _summary(name, debugger.tape.machine.stack[-1].scope)
@@ -45,6 +45,6 @@ def last_value(
 
 
 def _summary(name: str, scope: Any) -> TensorSummary | None:
-    found = scope.find_var(name)
-    value = None if found is None else found.value
+    variable = scope.find_var(name)
+    value = None if variable is None else variable.value
     return read_tensor(value, name) if type(value) is LoDTensor and has_value(value) else None

@@ -1,4 +1,4 @@
-"""The HTML face of a debug session: the operator that comes next in colour, values with their histograms."""
+"""HTML rendering of a debug session: the next operator highlighted, values with histograms."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _BOX = "margin:4px 0;padding:2px 0 2px 6px;border-left:3px solid "
 
 
 def session_html(session: Session, around: int = 3) -> str:
-    """Where a session stands, as HTML; without styles it still reads as the text face does.
+    """The position of a session as HTML, readable as the text rendering without styles.
 
     Example:
         >>> y = fluid.layers.relu(fluid.layers.fill_constant([2], "float32", 1.0))
@@ -30,9 +30,9 @@ def session_html(session: Session, around: int = 3) -> str:
         marks = () if session.closed or snapshot.state == "running" else session.marks()
         rows, at = listing(snapshot.frames[-1], session.program, marks, around)
         lines = columns(rows, _WIDE)
-        whole = "" if snapshot.op is None else f'title="{escape(snapshot.op.text)}" '
-        # on the <pre> itself: notebooks give that element a ground of its own
-        here = lines_html(lines[at : at + 1]).replace('style="', f'{whole}style="background:{_tint(snapshot)};', 1)
+        title = "" if snapshot.op is None else f'title="{escape(snapshot.op.text)}" '
+        # on the <pre> itself: notebooks give that element a background
+        here = lines_html(lines[at : at + 1]).replace('style="', f'{title}style="background:{_tint(snapshot)};', 1)
         parts += [lines_html(lines[:at])] * bool(at) + [here] + [lines_html(lines[at + 1 :])] * bool(lines[at + 1 :])
     if snapshot.error is not None:
         parts.append(f'<div style="{_BOX}{COLOURS["backward"]}">{lines_html(error_lines(snapshot))}</div>')
@@ -43,13 +43,13 @@ def session_html(session: Session, around: int = 3) -> str:
 
 
 def _colour(snapshot: Snapshot) -> str:
-    """Red where something went wrong, green when it is done."""
+    """Red after an error, green when finished, else blue."""
     if snapshot.error is not None:
         return COLOURS["backward"]
     return COLOURS["optimizer" if snapshot.state == "done" else "forward"]
 
 
 def _tint(snapshot: Snapshot) -> str:
-    """The same, thin enough to read on."""
+    """The same colour, transparent."""
     red, green, blue = (int(_colour(snapshot)[i : i + 2], 16) for i in (1, 3, 5))
     return f"rgba({red},{green},{blue},.18)"

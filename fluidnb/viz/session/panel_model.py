@@ -1,4 +1,4 @@
-"""What a debugger panel shows, as plain data: the listing, where the session stands, its breakpoints."""
+"""The debugger panel as plain data: listing, position, breakpoints."""
 
 from __future__ import annotations
 
@@ -30,12 +30,12 @@ class ListedOp:
     """A row of the listing.
 
     Args:
-        depth: how deep its block is nested.
+        depth: nesting depth of its block.
         block: index of its block.
-        index: its index there; -1 for the title of a block that no operator runs.
+        index: its index in the block; -1 for the title of a block that no operator runs.
         role: forward, backward or optimizer; empty for a title.
         pieces: its text.
-        facts: dtype and shape of what it writes.
+        facts: dtype and shape of its output.
         place: the user's line.
     """
 
@@ -50,10 +50,10 @@ class ListedOp:
 
 @dataclass(frozen=True, slots=True)
 class Listing:
-    """All operators of a program in the order of its listing, those of a block behind the operator that runs it.
+    """All operators of a program, nested blocks after the operator that runs them.
 
     Args:
-        counts: how many there are, in words.
+        counts: number of operators in words.
         rows: the rows.
     """
 
@@ -63,13 +63,13 @@ class Listing:
 
 @dataclass(frozen=True, slots=True)
 class FrameLine:
-    """A scope on the way from the outside to where the session stands.
+    """A scope from the outermost one to the position of the session.
 
     Args:
-        title: how it is called.
-        at: the operator at which its block stands, in words; empty for the outermost scope.
+        title: its title.
+        at: the current operator in words; empty for the outermost scope.
         block: the block; -1 for the outermost scope.
-        index: that operator's index there; -1 at the end of the block.
+        index: index of the current operator; -1 at the end of the block.
     """
 
     title: str
@@ -95,24 +95,24 @@ class SourceLines:
 
 @dataclass(frozen=True, slots=True)
 class SessionPosition:
-    """Where a session stands.
+    """The position of a session.
 
     Args:
         state: as in `Snapshot`.
-        reason: why it stands there.
+        reason: why it stopped there.
         at: steps from the beginning.
-        reached: steps to the furthest place known.
-        first: the step with which the tape begins.
-        runs: the step with which each run begins.
-        here: the operator that comes next; None at the end of a block.
+        reached: steps to the furthest position.
+        first: the first step of the tape.
+        runs: the first step of each run.
+        here: the next operator; None at the end of a block.
         ran: the operator that the last step ran; None where there is none.
         wrote: the variables that the last step wrote.
-        reads: the variables that the next one reads.
-        frames: the scopes from outside to here.
+        reads: the variables that the next operator reads.
+        frames: the scopes from the outermost inwards.
         place: the user's line.
-        error: what went wrong in the operator that comes next.
-        can_back: whether there is a step to take back.
-        device: the device on which it runs, with its name; empty on the host.
+        error: the error of the next operator.
+        can_back: whether there is a step to undo.
+        device: the device with its name; empty on the host.
         source: the user's code that appended the operator that comes next; None where it cannot be read.
     """
 
@@ -139,10 +139,10 @@ class BreakpointRow:
     """A breakpoint.
 
     Args:
-        number: what users call it by.
-        text: it in words.
-        hits: how many times it was reached.
-        spot: the one operator that it names by its place; None for other kinds.
+        number: its number.
+        text: its description.
+        hits: number of hits.
+        spot: its operator if it is set at one; None for other kinds.
         ops: the operators at which it may stop; empty where that depends on values alone.
     """
 
@@ -154,7 +154,7 @@ class BreakpointRow:
 
 
 def read_listing(program: Any) -> Listing:
-    """A program as the rows of a listing.
+    """Reads a program as the rows of a listing.
 
     Example:
         >>> y = fluid.layers.relu(fluid.layers.fill_constant([2], "float32", 1.0))
@@ -169,16 +169,16 @@ def read_listing(program: Any) -> Listing:
 
 
 def plan_listing(plan: LoweredProgram) -> Listing:
-    """The operators of a run whose program was changed since, block by block."""
+    """The compiled operators of a run whose program was changed since, block by block."""
     rows: list[ListedOp] = []
     for block in plan.blocks:
-        found = [_spot_row(spot_of(op), role_of(op.desc), min(block.index, 1)) for op in block.ops]
-        rows += found if block.index == 0 else _titled(block.index, found, "")
+        listed = [_spot_row(spot_of(op), role_of(op.desc), min(block.index, 1)) for op in block.ops]
+        rows += listed if block.index == 0 else _titled(block.index, listed, "")
     return Listing(f"{len(rows):,} rows", tuple(rows))
 
 
 def has_changed(plan: LoweredProgram) -> bool:
-    """Whether the program of a plan has other operators than those that the plan runs.
+    """Whether the program was changed since it was compiled.
 
     Example:
         >>> y = fluid.layers.fill_constant([2], "float32", 1.0)
@@ -200,7 +200,7 @@ def has_changed(plan: LoweredProgram) -> bool:
 
 
 def read_position(debugger: Debugger, snapshot: Snapshot) -> SessionPosition:
-    """Where a session stands.
+    """Reads the position of a session.
 
     Example:
         >>> y = fluid.layers.relu(fluid.layers.fill_constant([2], "float32", 1.0))
@@ -209,23 +209,23 @@ def read_position(debugger: Debugger, snapshot: Snapshot) -> SessionPosition:
         ((0, 1), (0, 0), ('fill_constant_0.tmp_0',), ["user's scope", 'block 0'])
     """
     tape = debugger.tape
-    told = (snapshot.state, snapshot.reason, snapshot.at, snapshot.reached, tape.forgotten)
+    state = (snapshot.state, snapshot.reason, snapshot.at, snapshot.reached, tape.forgotten)
     runs = tuple(run.first for run in (*tape.runs, *reversed(tape.ahead)))
     frames = _frames(snapshot) if tape.runs else ()
     here = snapshot.op
     spot = None if here is None else (here.block, here.index)
     if snapshot.state == "running" or not tape.runs:
-        return SessionPosition(*told, runs, spot, frames=frames, can_back=snapshot.can_back, device=snapshot.device)
+        return SessionPosition(*state, runs, spot, frames=frames, can_back=snapshot.can_back, device=snapshot.device)
     ran, written = _last_step(debugger)
     machine = tape.machine
     return SessionPosition(
-        *told, runs, spot, ran, written, () if machine.here is None else tuple(dict.fromkeys(machine.here.reads())),
+        *state, runs, spot, ran, written, () if machine.here is None else tuple(dict.fromkeys(machine.here.reads())),
         frames, _words(here), tuple(error_lines(snapshot)), snapshot.can_back, snapshot.device, _source(here),
     )  # fmt: skip
 
 
 def read_breakpoints(breakpoints: Sequence[Breakpoint], plan: LoweredProgram | None) -> tuple[BreakpointRow, ...]:
-    """Breakpoints as plain data, in the order in which they were set.
+    """Breakpoints as plain data, in the order of creation.
 
     Example:
         >>> from fluidnb.debug.breakpoints import parse
@@ -247,14 +247,14 @@ def _breakpoint_row(b: Breakpoint, ops: list[LoweredOp]) -> BreakpointRow:
 
 
 def _last_step(debugger: Debugger) -> tuple[Spot | None, tuple[str, ...]]:
-    """The operator that the step before here ran, and what it wrote; what the journal dropped is not walked again."""
+    """The operator of the last step and its outputs; empty if the journal has dropped it."""
     tape = debugger.tape
     run = tape.runs[-1]
     if not len(tape.journal) or tape.at == run.first or tape.at - 1 in run.changes:
         return None, ()
     undo = tape.journal[-1]
     inner = undo.stack[-1]
-    left = inner.pc >= len(inner.block.ops)  # what leaves a block may hand values to the block around
+    left = inner.pc >= len(inner.block.ops)  # leaving a block may pass values to its parent
     frame = undo.stack[-2] if left else inner
     op = frame.block.ops[frame.pc]
     names = dict.fromkeys(op.writes())
@@ -288,7 +288,7 @@ def _words(spot: OpSpot | None) -> str:
 
 def _row(depth: int, op: OpRow) -> ListedOp:
     facts = next((v.facts for v in op.writes if v.facts), "")
-    return ListedOp(depth, op.block, op.index, op.role, op.pieces, facts, op.place)
+    return ListedOp(depth, op.block, op.index, op.role, op.pieces, facts, op.location)
 
 
 def _spot_row(spot: OpSpot, role: str, depth: int) -> ListedOp:

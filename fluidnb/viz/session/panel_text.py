@@ -1,4 +1,4 @@
-"""The text face of a debugger panel: where the session stands, its breakpoints, the scopes from here outwards."""
+"""Text rendering of the debugger panel: position, breakpoints, innermost scope."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from fluidnb.viz.session.panel_values import ScopePage, ValueLine, Window, read_
 from fluidnb.viz.session.text import breakpoint_lines, session_lines
 from fluidnb.viz.session.values import read_values
 
-#: Operators before and after the next one; variables of a scope.
+#: Operators shown before and after the next one; variables of a scope.
 _AROUND, _MOST = 8, 20
 
 
 def panel_lines(session: Session, width: int = 0) -> list[Line]:
-    """What a panel shows, as lines.
+    """Text rendering of the panel.
 
     Example:
         >>> from fluidnb.viz import plain
@@ -33,7 +33,7 @@ def panel_lines(session: Session, width: int = 0) -> list[Line]:
 
 
 def below_lines(session: Session, width: int = 0) -> list[Line]:
-    """What a panel shows beside the place where its session stands: breakpoints, and the innermost scope."""
+    """The breakpoints and the innermost scope."""
     stands = not session.closed and session.snapshot.state in ("paused", "done")
     scope = session.inspect(_innermost, width) if stands else []
     return [*breakpoint_lines(session.breakpoints), *scope]

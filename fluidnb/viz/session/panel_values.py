@@ -1,4 +1,4 @@
-"""The values that a debugger panel shows: a scope through a window, and one variable opened."""
+"""The values of the debugger panel: a window of a scope, and details of one variable."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ from fluidnb.viz.values.reader import read_variable
 from fluidnb.viz.values.tensor_window import ValuePage, View, plane_image, plane_picture, read_page
 from fluidnb.viz.values.text import lod_text
 
-#: Elements of a tensor from which the statistics in a list are made: a panel reads many at every step.
+#: Elements sampled for the statistics of a list: a panel reads many tensors at every step.
 _SAMPLE = 1 << 16
-#: Variables that one window may show; offsets of a LoD that a row tells.
+#: Variables of a window, and LoD offsets of a row, at most.
 _MOST, _OFFSETS = 60, 6
 
 
 @dataclass(frozen=True, slots=True)
 class Window:
-    """The part of a scope that somebody sees.
+    """The visible part of a scope.
 
     Args:
-        frame: which of the scopes of `Stand`, 0 for the outermost; -1 for the innermost.
+        frame: index of the scope in `SessionPosition`, 0 for the outermost; -1 for the innermost.
         first: the first variable seen.
         count: how many.
         part: only variables whose name has this in it.
@@ -45,12 +45,12 @@ class ValueLine:
 
     Args:
         name: its name.
-        facts: dtype and shape of a tensor, else what it is in words.
-        lod: its LoD in words.
+        facts: dtype and shape of a tensor, else its type.
+        lod: its LoD as text.
         statistics: mean, deviation and range, or the values when they are few.
         histogram: how many elements fall in each of equal parts of the range.
-        bad: whether it holds NaN or infinity.
-        nbytes: its size.
+        bad: whether it contains NaN or infinity.
+        nbytes: its size in bytes.
     """
 
     name: str
@@ -64,13 +64,13 @@ class ValueLine:
 
 @dataclass(frozen=True, slots=True)
 class ScopePage:
-    """The variables of a scope that hold something, through a window.
+    """The visible variables of a scope that have a value.
 
     Args:
-        frame: which scope.
-        count: how many there are that fit.
-        first: the position of the first row.
-        rows: those in the window.
+        frame: index of the scope.
+        count: number of matching variables.
+        first: index of the first row.
+        rows: the visible variables.
     """
 
     frame: int
@@ -81,18 +81,18 @@ class ScopePage:
 
 @dataclass(frozen=True, slots=True)
 class VariableDetails:
-    """A variable that is looked at in detail.
+    """Details of a variable.
 
     Args:
-        line: it in a line.
-        frame: the scope from which it is seen.
-        shape: sizes, of a tensor.
-        page: a window of its elements; None where it has none.
-        picture: its plane as a picture, an address; empty where there is little to see.
-        image: the same as an image, where it looks like one.
+        line: its summary.
+        frame: index of the scope from which it is looked up.
+        shape: sizes of a tensor.
+        page: a window of its elements; None without elements.
+        picture: data URL of its plane as a picture; empty for small tensors.
+        image: the same as an image, if it has the shape of one.
         sequences: its LoD as nested boxes, HTML.
-        parts: what it consists of, if it is no tensor.
-        gone: whether it holds nothing here.
+        parts: its parts if it is not a tensor.
+        gone: whether it has no value here.
     """
 
     line: ValueLine
@@ -107,7 +107,7 @@ class VariableDetails:
 
 
 def read_window(debugger: Debugger, window: Window) -> ScopePage:
-    """The variables of a scope that somebody sees.
+    """Reads the visible variables of a scope.
 
     Example:
         >>> y = fluid.layers.relu(fluid.layers.fill_constant([2], "float32", 1.0))
@@ -125,17 +125,17 @@ def read_window(debugger: Debugger, window: Window) -> ScopePage:
 
 
 def read_lines(debugger: Debugger, names: Iterable[str]) -> tuple[ValueLine, ...]:
-    """Some variables as they are seen from where the session stands; those that hold nothing are left out."""
+    """Reads variables as visible at the current position; those without a value are omitted."""
     scope = debugger.tape.machine.stack[-1].scope
-    found = [(n, scope.find_var(n)) for n in list(dict.fromkeys(names))[:_MOST] if n != EMPTY]
-    return tuple(value_line(n, v.value) for n, v in found if v is not None and has_value(v.value))
+    variables = [(n, scope.find_var(n)) for n in list(dict.fromkeys(names))[:_MOST] if n != EMPTY]
+    return tuple(value_line(n, v.value) for n, v in variables if v is not None and has_value(v.value))
 
 
 def read_details(debugger: Debugger, name: str, frame: int, view: View | None = None) -> VariableDetails:
-    """A variable in detail.
+    """Reads the details of a variable.
 
     Args:
-        frame: the scope from which it is seen; -1 for the innermost.
+        frame: index of the scope; -1 for the innermost.
 
     Raises:
         OpValueError: the tensor has no such axes.
@@ -149,14 +149,14 @@ def read_details(debugger: Debugger, name: str, frame: int, view: View | None = 
     frame = frame_of(debugger, frame)
     value = find_value(debugger, name, frame)
     if not has_value(value):
-        return VariableDetails(ValueLine(name, "holds nothing here"), frame, gone=True)
-    held = read_variable(name, value)
-    line = _line(held)
+        return VariableDetails(ValueLine(name, "no value here"), frame, gone=True)
+    variable = read_variable(name, value)
+    line = _line(variable)
     array = array_of(value)
     if array is None or not isinstance(value, LoDTensor):
-        return VariableDetails(line, frame, parts=tuple(_line(part) for part in held.parts))
+        return VariableDetails(line, frame, parts=tuple(_line(part) for part in variable.parts))
     if view is not None and view.axes is not None and max(view.axes) >= array.ndim:
-        view = replace(view, axes=None)  # chosen while it had another shape
+        view = replace(view, axes=None)  # the view was chosen for another shape
     picture, image = plane_picture(array, view), plane_image(array, view)
     return VariableDetails(
         line, frame, array.shape, read_page(array, view),
@@ -177,15 +177,15 @@ def find_value(debugger: Debugger, name: str, frame: int) -> Any:
 
 
 def value_line(name: str, value: Any) -> ValueLine:
-    """What a variable has_value, in a line."""
+    """A variable in one line."""
     return _line(read_variable(name, value, sample=_SAMPLE))
 
 
 def frame_of(debugger: Debugger, frame: int) -> int:
-    """A scope by its number, when the one that was meant may be gone.
+    """A valid index of a scope, as the requested one may have been left.
 
     Args:
-        frame: its number in `Stand`; -1 for the innermost.
+        frame: its index in `SessionPosition`; -1 for the innermost.
     """
     innermost = len(debugger.tape.machine.stack)
     return frame if 0 <= frame <= innermost else innermost
@@ -195,11 +195,11 @@ def _scope(debugger: Debugger, frame: int) -> Any:
     return debugger.tape.runs[-1].scope if frame == 0 else debugger.tape.machine.stack[frame - 1].scope
 
 
-def _line(held: ScopeVariable) -> ValueLine:
-    t = held.tensor
+def _line(variable: ScopeVariable) -> ValueLine:
+    t = variable.tensor
     if t is None:
-        return ValueLine(held.name, held.kind or " ".join(p.kind for p in held.parts))
+        return ValueLine(variable.name, variable.kind or " ".join(p.kind for p in variable.parts))
     lod = lod_text(t.lod, _OFFSETS) if t.lod else ""
     return ValueLine(
-        held.name, t.facts if t.dtype else "empty", lod, t.statistics, t.histogram, bool(t.nan or t.inf), t.nbytes
+        variable.name, t.facts if t.dtype else "empty", lod, t.statistics, t.histogram, bool(t.nan or t.inf), t.nbytes
     )

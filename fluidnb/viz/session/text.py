@@ -1,4 +1,4 @@
-"""The text face of a debug session: where it stands, what comes next, what it watches."""
+"""Text rendering of a debug session: position, next operator, values, watches."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ from fluidnb.viz.program.reader import read_op
 from fluidnb.viz.session.values import Values
 from fluidnb.viz.values.model import TensorSummary
 
-#: Operators shown before and after the one that comes next.
+#: Operators shown before and after the next one.
 _AROUND = 3
 _NOTHING = Values()
-#: Pieces of a listing's row before its operator: indent, breakpoint, pointer, index.
+#: Pieces of a row of the listing before its operator: indent, breakpoint, pointer, index.
 _TYPE = 4
-#: Characters of a listing's row that names and arguments have at least.
+#: Characters of names and arguments in a row at least.
 _LEAST = 14
 
 
@@ -36,7 +36,7 @@ def session_lines(
     snapshot: Snapshot, program: Any, marks: Collection[tuple[int, int]] = (), width: int = 0, around: int = _AROUND,
     values: Values = _NOTHING,
 ) -> list[Line]:  # fmt: skip
-    """Where a session stands.
+    """The position of a session.
 
     Example:
         >>> from fluidnb.viz import plain
@@ -66,34 +66,34 @@ def head_line(snapshot: Snapshot) -> Line:
 
 
 def place_lines(snapshot: Snapshot, program: Any) -> list[Line]:
-    """The blocks around with their iterations, and the user's line; of a gradient also the line that it is about."""
+    """The enclosing blocks with iterations, and the user's line; for a gradient also its forward line."""
     lines = _path(snapshot.frames)
     if snapshot.op is not None and snapshot.op.place:
         source = linecache.getline(snapshot.op.file, snapshot.op.line).strip()
         lines.append([(f"  {snapshot.op.place}  ", "place"), (source, "")])
     if snapshot.op is not None and (about := _about(snapshot.op, program)) is not None:
         lines.append([
-            ("  gradient of ", "dim"), (about.type, "forward"), (f"  {about.place}  ", "place"), (about.source, ""),
+            ("  gradient of ", "dim"), (about.type, "forward"), (f"  {about.location}  ", "place"), (about.source, ""),
         ])  # fmt: skip
     return lines
 
 
 def _about(spot: OpSpot, program: Any) -> OpRow | None:
-    """The operator of forward that the next one is the gradient of."""
+    """The forward operator whose gradient the next operator computes."""
     op = _still_there(spot, program)
-    found = None if op is None else forward_of(op, (op for block in program.desc.blocks for op in block.ops))
-    return None if found is None else read_op(found)
+    forward = None if op is None else forward_of(op, (op for block in program.desc.blocks for op in block.ops))
+    return None if forward is None else read_op(forward)
 
 
 def _still_there(spot: OpSpot, program: Any) -> Any:
-    """The operator at a place; None when the program was changed since and has another one there."""
+    """The operator at a position; None when the program was changed and has another one there."""
     blocks = program.desc.blocks
     ops = blocks[spot.block].ops if spot.block < len(blocks) else []
     return ops[spot.index] if spot.index < len(ops) and ops[spot.index].optype == spot.type else None
 
 
 def error_lines(snapshot: Snapshot) -> list[Line]:
-    """What went wrong in the operator that comes next, without what the listing says already."""
+    """The error of the next operator, without what the listing shows."""
     if snapshot.error is None:
         return []
     if isinstance(snapshot.error, FluidError):
@@ -104,7 +104,7 @@ def error_lines(snapshot: Snapshot) -> list[Line]:
 
 
 def value_lines(snapshot: Snapshot, values: Values = _NOTHING, width: int = 0, reads: bool = False) -> list[Line]:
-    """What the last step wrote, what the next one reads, and what is watched."""
+    """The outputs of the last step, the inputs of the next operator, and the watches."""
     rows: list[list[Line]] = []
     if values.wrote:
         rows += [_value("wrote", summary) for summary in values.wrote]
@@ -121,7 +121,7 @@ def value_lines(snapshot: Snapshot, values: Values = _NOTHING, width: int = 0, r
 
 
 def _value(what: str, summary: TensorSummary) -> list[Line]:
-    """A tensor in a line: what happens to it, its dtype and shape, numbers, histogram."""
+    """A tensor in a line: its use, dtype and shape, statistics, histogram."""
     numbers: Line = [(summary.facts, "dim")]
     if summary.statistics:
         numbers.append(("  " + summary.statistics, "warn" if summary.nan or summary.inf else ""))
@@ -133,11 +133,11 @@ def _value(what: str, summary: TensorSummary) -> list[Line]:
 def listing(
     frame: FrameSpot, program: Any, marks: Collection[tuple[int, int]] = (), around: int = _AROUND
 ) -> tuple[list[list[Line]], int]:
-    """The operators around the place where a frame stands, as rows of cells."""
+    """The operators around the position of a frame, as rows of cells."""
     blocks = program.desc.blocks
     ops = blocks[frame.block].ops if frame.block < len(blocks) else []
     if frame.op is not None and _still_there(frame.op, program) is None:
-        return [[[("  ▶ ", "warn"), (frame.op.text, "")], [("as it was: the program has changed since", "dim")]]], 0
+        return [[[("  ▶ ", "warn"), (frame.op.text, "")], [("as it ran; the program was changed since", "dim")]]], 0
     at = len(ops) if frame.op is None else frame.pc
     first = max(0, at - around)
     rows: list[list[Line]] = []
@@ -149,7 +149,7 @@ def listing(
         text: Line = [(row.left, "name"), (" = ", ""), (row.type, row.role)] if row.outs else [(row.type, row.role)]
         rows.append([
             [(" ", ""), mark, pointer, (f" {i:<3}", "dim"), *text, (f"({row.arguments})", "")],
-            [(facts, "dim")], [(row.place, "place")],
+            [(facts, "dim")], [(row.location, "place")],
         ])  # fmt: skip
     if frame.op is None:
         rows.append([[("  ▶ ", "warn"), ("the end of the block", "dim")]])
@@ -157,30 +157,30 @@ def listing(
 
 
 def _fitted(rows: list[list[Line]], width: int) -> list[Line]:
-    """A listing in lines of a width: the operator's type is whole, what is around it gives way."""
+    """Fits a listing to a width; operator types are never cut."""
     table = [row for row in rows if len(row) > 1 and len(row[0]) > _TYPE]
     if not width or len(table) < sum(len(row) > 1 for row in rows):
         return columns(rows, width)
     beside = max((size_of(row[1]) + size_of(row[2]) for row in table), default=0) + 4
     least = max((size_of(row[0][:_TYPE]) + len(row[0][_type_at(row[0])][0]) for row in table), default=0) + _LEAST
-    room = min(max(width - beside, least), width)
-    fitted = [[_fit(row[0], room), *row[1:]] if len(row) > 1 else row for row in rows]
+    size = min(max(width - beside, least), width)
+    fitted = [[_fit(row[0], size), *row[1:]] if len(row) > 1 else row for row in rows]
     return columns(fitted, width, keep=1)
 
 
 def _type_at(line: Line) -> int:
-    """Which piece of a row is the operator's type: the one before its arguments."""
+    """Index of the operator type in a row: before its arguments."""
     return len(line) - 2
 
 
-def _fit(line: Line, room: int) -> Line:
-    """A row of a listing in so many characters: names and arguments are cut, the operator's type is not."""
-    over = size_of(line) - room
+def _fit(line: Line, size: int) -> Line:
+    """Fits a row to a number of characters; names and arguments are cut, the operator type is not."""
+    over = size_of(line) - size
     if over <= 0:
         return line
     at = _type_at(line)
     (text, style), arguments = line[at], line[at + 1]
-    left = line[_TYPE:at]  # the names it writes, and the sign
+    left = line[_TYPE:at]  # output names and the equals sign
     names = [left[0]] if left else []
     for_arguments = max(len(arguments[0]) - over, min(len(arguments[0]), 4))
     over -= len(arguments[0]) - for_arguments
@@ -208,15 +208,15 @@ def breakpoint_lines(breakpoints: Sequence[Breakpoint]) -> list[Line]:
 
 
 def history_lines(touches: Sequence[Touch], width: int = 0) -> list[Line]:
-    """A variable on its way through a run.
+    """The history of a variable in a run.
 
     Example:
         >>> from fluidnb.viz import plain
         >>> print(plain(history_lines([])))
-        nothing has read or written it up to here
+        not read or written so far
     """
     if not touches:
-        return [[("nothing has read or written it up to here", "dim")]]
+        return [[("not read or written so far", "dim")]]
     rows = []
     for t in touches:
         at = f"  iteration {'.'.join(map(str, t.iterations))}" if t.iterations else ""
@@ -229,24 +229,24 @@ def history_lines(touches: Sequence[Touch], width: int = 0) -> list[Line]:
 
 
 def finding_lines(finding: Finding | None) -> list[Line]:
-    """What a hunt for NaN found.
+    """The result of a NaN search.
 
     Args:
-        finding: the finding; None for nothing.
+        finding: the result; None without NaN.
 
     Example:
         >>> from fluidnb.viz import plain
         >>> print(plain(finding_lines(None)))
-        every number is finite
+        all values are finite
     """
     if finding is None:
-        return [[("every number is finite", "optimizer")]]
+        return [[("all values are finite", "optimizer")]]
     (head, _), *rest = finding.rows
     return [[(head, "bold")], *([(row, "warn" if bad else "")] for row, bad in rest)]
 
 
 def flow_lines(flows: Sequence[Flow], width: int = 0) -> list[Line]:
-    """How gradients flow: a line for each parameter, with a bar on a scale of powers of ten.
+    """Gradient flow: a line for each parameter, with a bar on a logarithmic scale.
 
     Example:
         >>> from fluidnb.viz import plain
@@ -256,17 +256,17 @@ def flow_lines(flows: Sequence[Flow], width: int = 0) -> list[Line]:
     if not flows:
         return [[("no parameters", "dim")]]
     counts = Counter(flow.verdict for flow in flows)
-    said = ", ".join(f"{count} {verdict}" for verdict, count in counts.items())
-    rows: list[list[Line]] = [[[(plural(len(flows), "parameter"), "bold"), (f": {said}", "")]]]
+    summary = ", ".join(f"{count} {verdict}" for verdict, count in counts.items())
+    rows: list[list[Line]] = [[[(plural(len(flows), "parameter"), "bold"), (f": {summary}", "")]]]
     for flow in flows:
         fine = flow.verdict == "fine"
         share = "" if flow.gradient is None or flow.verdict == "NaN" else f"{flow.share:.2g}"
         spot = flow.forward or flow.blocker
         words = [] if spot is None else [spot.text.partition(" = ")[0] if " = " in spot.text else "", spot.place]
-        made = ", ".join(filter(None, words))
+        origin = ", ".join(filter(None, words))
         rows.append([
             [("  " + flow.parameter, "name")], [(flow.verdict, "optimizer" if fine else "warn")], [(share, "")],
-            [(_bar(flow.share), "backward")], [(flow.why, ""), (f"  ({made})" if made else "", "place")],
+            [(_bar(flow.share), "backward")], [(flow.why, ""), (f"  ({origin})" if origin else "", "place")],
         ])  # fmt: skip
     return columns(rows, width)
 
@@ -279,7 +279,7 @@ def _bar(share: float) -> str:
 
 
 def _path(frames: Sequence[FrameSpot]) -> list[Line]:
-    """The blocks around, when there are any."""
+    """The enclosing blocks, if any."""
     if len(frames) < 2:
         return []
     line: Line = [("  ", "")]

@@ -1,4 +1,4 @@
-"""What a paused session reads next and wrote last, as summaries of tensors."""
+"""Summaries of the tensors that a paused session wrote last and reads next."""
 
 from __future__ import annotations
 
@@ -15,19 +15,19 @@ from fluidnb.values.tensor import LoDTensor
 from fluidnb.viz.values.model import TensorSummary
 from fluidnb.viz.values.reader import read_tensor
 
-#: Variables of each kind that are read, at most.
+#: Variables of each kind read at most.
 _MOST = 6
 
 
 @dataclass(frozen=True, slots=True)
 class Values:
-    """The tensors around the place where a session stands.
+    """The tensors around the position of a session.
 
     Args:
-        reads: what the operator that comes next reads, as it is now.
-        wrote: what the last step wrote, as it is now.
-        fetched: what the run was to fetch, when it is over.
-        more: how many more variables the last step wrote.
+        reads: inputs of the next operator.
+        wrote: outputs of the last step.
+        fetched: fetched values, after the end of the run.
+        more: number of further outputs of the last step.
     """
 
     reads: tuple[TensorSummary, ...] = ()
@@ -37,7 +37,7 @@ class Values:
 
 
 def read_values(session: Session) -> Values:
-    """Look at the tensors around the place where a session stands.
+    """Reads the tensors around the position of a session.
 
     Example:
         >>> y = fluid.layers.relu(fluid.layers.fill_constant([2], "float32", 1.0))
@@ -60,15 +60,15 @@ def _read(debugger: Debugger) -> Values:
         return Values(reads, (), fetched)
     undo = tape.last()
     inner = undo.stack[-1]
-    scope = inner.scope if inner.pc < len(inner.block.ops) else undo.stack[-2].scope  # a block was left
+    scope = inner.scope if inner.pc < len(inner.block.ops) else undo.stack[-2].scope  # after leaving a block
     names = tuple(name for name in names if (v := scope.find_var(name)) is not None and wrote(undo, v))
     return Values(reads, _summaries(names[:_MOST], scope), fetched, max(0, len(names) - _MOST))
 
 
 def _summaries(names: Iterable[str], scope: Any) -> tuple[TensorSummary, ...]:
-    found = []
+    summaries = []
     for name in list(dict.fromkeys(names))[:_MOST]:
         variable = None if name == EMPTY else scope.find_var(name)
         if variable is not None and type(variable.value) is LoDTensor and has_value(variable.value):
-            found.append(read_tensor(variable.value, name))
-    return tuple(found)
+            summaries.append(read_tensor(variable.value, name))
+    return tuple(summaries)

@@ -1,4 +1,4 @@
-"""What is remembered of the values seen: which of them changed last, and how their mean and deviation went."""
+"""History of displayed values: last changes, and mean and deviation over the steps."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from fluidnb.values.tensor import LoDTensor, array_of
 from fluidnb.viz.base.curves import Curve
 from fluidnb.viz.values.model import TensorSummary
 
-#: Elements from which a change is read off, evenly chosen.
+#: Evenly spaced elements that are compared to detect a change.
 _SAMPLE = 1 << 14
 
 
 class ValueHistory:
-    """One value over the updates in which it was seen.
+    """One value over the updates.
 
     Attributes:
         mean: its mean.
@@ -32,7 +32,7 @@ class ValueHistory:
         self._last = -1
 
     def add(self, value: Any, update: int, step: int, summary: TensorSummary | None) -> bool:
-        """Take note of a value."""
+        """Adds a value; returns whether it changed."""
         mark = _mark(value)
         if self._last >= 0 and mark != self._mark:
             self._changed = update
@@ -51,7 +51,7 @@ class ValueHistory:
 
 
 class ValueHistories:
-    """The values of a scope that somebody has looked at.
+    """Histories of the values of a scope.
 
     Example:
         >>> seen, x = ValueHistories(), LoDTensor(np.zeros(3, "float32"))
@@ -65,20 +65,20 @@ class ValueHistories:
         self._tracks: dict[Hashable, ValueHistory] = {}
 
     def add(self, key: Hashable, value: Any, update: int, step: int, summary: TensorSummary | None = None) -> bool:
-        """Take note of a value; see `ValueHistory.add`."""
+        """Adds a value; see `ValueHistory.add`."""
         return self._tracks.setdefault(key, ValueHistory()).add(value, update, step, summary)
 
     def __getitem__(self, key: Hashable) -> ValueHistory:
         return self._tracks.get(key) or ValueHistory()
 
     def keep(self, keys: Iterable[Hashable]) -> None:
-        """Forget all but some."""
+        """Drops all other histories."""
         known = set(keys)
         self._tracks = {key: track for key, track in self._tracks.items() if key in known}
 
 
 def _mark(value: Any) -> Hashable:
-    """What is different when a value is."""
+    """A fingerprint that differs when the value does."""
     if isinstance(value, LoDTensor):
         array = array_of(value)
         if array is None:
@@ -92,7 +92,7 @@ def _mark(value: Any) -> Hashable:
 
 
 def _moments(value: Any, summary: TensorSummary | None) -> tuple[float, float] | None:
-    """Mean and deviation of a tensor, from the summary where it has them."""
+    """Mean and deviation of a tensor, from the summary if available."""
     if summary is not None and summary.mean is not None and summary.std is not None:
         return summary.mean, summary.std
     array = array_of(value)

@@ -1,11 +1,11 @@
-"""The HTML face of scopes: a fold for each, a row for each variable, values as small pictures."""
+"""HTML rendering of scopes: collapsible, a row for each variable, values as small pictures."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 
 from fluidnb.visible import escape
-from fluidnb.viz.base.html import CSS, boxed
+from fluidnb.viz.base.html import boxed, span_html
 from fluidnb.viz.base.styled_text import plural
 from fluidnb.viz.base.svg import FONT, new_uid
 from fluidnb.viz.program.html import SUMMARY
@@ -13,16 +13,16 @@ from fluidnb.viz.values.model import ScopeRow, ScopeVariable, TensorSummary
 from fluidnb.viz.values.preview import Preview
 from fluidnb.viz.values.preview_html import histogram_html, lod_html, preview_html
 
-#: Scopes inside one that stand open; when there are more, all are folded.
+#: Child scopes that are open; when there are more, all are collapsed.
 _OPEN = 3
-#: Scopes inside one, and variables of one, that are drawn; what follows is counted.
-_KIDS, _HELD = 24, 300
-#: Notebooks give cells a place of their own.
+#: Child scopes and variables that are drawn; the rest is counted.
+_KIDS, _VARIABLES = 24, 300
+#: Overrides the alignment of table cells in notebooks.
 _CELL = ' style="text-align:left;vertical-align:top;padding:1px 8px;white-space:nowrap"'
 
 
 def scope_html(scope: ScopeRow, uid: str = "") -> str:
-    """A scope and those inside it as HTML that folds, without a script.
+    """A tree of scopes as collapsible HTML without a script.
 
     Args:
         scope: the outermost one, read with previews.
@@ -61,12 +61,12 @@ def tensor_html(summary: TensorSummary, preview: Preview | None) -> str:
 
 
 def _fold(scope: ScopeRow, uid: str, opened: bool) -> str:
-    title = f"{_piece(scope.title, 'bold')}  {_piece(plural(len(scope.held) + scope.more, 'variable'), 'dim')}"
+    count = plural(len(scope.variables) + scope.more, "variable")
+    title = f"{span_html(scope.title, 'bold')}  {span_html(count, 'dim')}"
     parts = [f'<details id="{uid}"{" open" * opened}><summary style="{SUMMARY}">{title}</summary>']
-    if scope.held:
-        parts.append(
-            _table(_rows(scope.held[:_HELD])) + _rest(scope.more + max(len(scope.held) - _HELD, 0), "more variable")
-        )
+    if scope.variables:
+        more = scope.more + max(len(scope.variables) - _VARIABLES, 0)
+        parts.append(_table(_rows(scope.variables[:_VARIABLES])) + _rest(more, "more variable"))
     kids = "".join(_fold(kid, f"{uid}_{i}", len(scope.kids) <= _OPEN) for i, kid in enumerate(scope.kids[:_KIDS]))
     if kids:
         kids += _rest(scope.more_kids + max(len(scope.kids) - _KIDS, 0), "more scope")
@@ -78,10 +78,10 @@ def _table(rows: Iterable[str]) -> str:
     return f'<table style="border-collapse:collapse;border:0;margin:0;font-size:12px">{"".join(rows)}</table>'
 
 
-def _rows(held: Iterable[ScopeVariable], depth: int = 0) -> Iterable[str]:
-    """A row a variable, and one for each part of those that have parts."""
-    for h in held:
-        name = f'<span style="padding-left:{1.3 * depth:.1f}em">{_piece(h.name, "dim" if depth else "name")}</span>'
+def _rows(variables: Iterable[ScopeVariable], depth: int = 0) -> Iterable[str]:
+    """A row for each variable and for each of its parts."""
+    for h in variables:
+        name = f'<span style="padding-left:{1.3 * depth:.1f}em">{span_html(h.name, "dim" if depth else "name")}</span>'
         cells = [escape(h.kind)] if h.tensor is None else _cells(h.tensor, h.preview)
         wide = ' colspan="4"' if h.tensor is None else ""
         row = f"<td{_CELL}>{name}</td>" + "".join(f"<td{wide}{_CELL}>{cell}</td>" for cell in cells)
@@ -90,17 +90,13 @@ def _rows(held: Iterable[ScopeVariable], depth: int = 0) -> Iterable[str]:
 
 
 def _cells(t: TensorSummary, preview: Preview | None) -> list[str]:
-    facts = escape(t.facts) if t.dtype else _piece("empty", "dim")
-    facts += _piece(f"  on {t.where}", "dim") if t.where else ""
+    facts = escape(t.facts) if t.dtype else span_html("empty", "dim")
+    facts += span_html(f"  on {t.where}", "dim") if t.where else ""
     facts += lod_html(t.lod, t.shape[0] if t.shape else 0)
     picture = "" if preview is None else preview_html(preview)
     bars = histogram_html(t.histogram) if t.histogram else ""
-    return [facts, picture, bars, _piece(t.statistics, "warn" if t.nan or t.inf else "")]
+    return [facts, picture, bars, span_html(t.statistics, "warn" if t.nan or t.inf else "")]
 
 
 def _rest(count: int, what: str) -> str:
-    return f"<div>{_piece(f'… {plural(count, what)}', 'dim')}</div>" if count > 0 else ""
-
-
-def _piece(text: str, style: str) -> str:
-    return f'<span style="{CSS[style]}">{escape(text)}</span>' if CSS[style] else escape(text)
+    return f"<div>{span_html(f'… {plural(count, what)}', 'dim')}</div>" if count > 0 else ""

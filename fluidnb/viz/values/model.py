@@ -10,7 +10,7 @@ from fluidnb.viz.values.preview import Preview
 
 @dataclass(frozen=True, slots=True)
 class TensorSummary:
-    """What there is to say about a tensor without printing it.
+    """Summary of a tensor: dtype, shape, LoD, statistics.
 
     Args:
         name: the variable that holds it, or empty.
@@ -66,14 +66,14 @@ class TensorSummary:
 
 @dataclass(frozen=True, slots=True)
 class ScopeVariable:
-    """What a scope holds under one name.
+    """A variable of a scope.
 
     Args:
         name: the variable's name.
-        kind: what it holds, in words: ``LoDTensor``, ``step scopes``, ….
+        kind: type of its value: ``LoDTensor``, ``step scopes``, ….
         tensor: its summary when it is a tensor.
         preview: some of its elements, where they were read.
-        parts: what it consists of, in order: tensors of an array, rows and value of SelectedRows.
+        parts: tensors of an array; rows and value of SelectedRows.
     """
 
     name: str
@@ -85,18 +85,18 @@ class ScopeVariable:
 
 @dataclass(frozen=True, slots=True)
 class ScopeRow:
-    """A scope and the scopes inside it.
+    """A scope and its child scopes.
 
     Args:
-        title: how it is called.
-        held: its own variables.
-        kids: the scopes inside it.
+        title: its name.
+        variables: its variables, without those of parents.
+        kids: the child scopes.
         more: variables that were not read.
-        more_kids: scopes inside it that were not read.
+        more_kids: child scopes that were not read.
     """
 
     title: str
-    held: tuple[ScopeVariable, ...] = ()
+    variables: tuple[ScopeVariable, ...] = ()
     kids: tuple[ScopeRow, ...] = field(default=())
     more: int = 0
     more_kids: int = 0

@@ -1,4 +1,4 @@
-"""Small samples of large tensors, as plain data: a line, a field of cells, or an image."""
+"""Small samples of large tensors as plain data: a line, a matrix, or an image."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Plane = tuple[tuple[float, ...], ...]
 
 #: Elements of a line, cells of a field and pixels of an image along a side, at most.
 _LINE, _FIELD, _IMAGE = 64, 32, 96
-#: Sides from which on something shaped like an image is taken for one.
+#: Minimum height and width of an image.
 _SMALLEST = 8
 #: Tensors of up to so many elements are shown whole as text, so that they need no preview.
 _FEW = 8
@@ -24,12 +24,12 @@ _FEW = 8
 
 @dataclass(frozen=True, slots=True)
 class Preview:
-    """Some of a tensor's elements, evenly chosen.
+    """Evenly spaced elements of a tensor.
 
     Args:
         kind: ``line`` of one row, ``field`` of rows and columns, or ``image`` of one plane (grey) or three (RGB).
         planes: the elements; NaN and infinities as they are.
-        what: which part of the tensor it is, in words; empty when it is all of it.
+        what: which part of the tensor it is; empty for all of it.
 
     Example:
         >>> Preview("line", (((1.0, float("nan"), 3.0),),)).range
@@ -61,7 +61,7 @@ def read_preview(array: Any, side: int = _FIELD) -> Preview | None:
         side: rows and columns of a field, at most.
 
     Returns:
-        The sample, or None where there is little to see: no array, no numbers, 8 elements or fewer.
+        The sample; None without an array, without numbers, or for 8 elements or fewer.
 
     Example:
         >>> p = read_preview(np.arange(6400.0).reshape(80, 80))
@@ -90,13 +90,13 @@ def read_preview(array: Any, side: int = _FIELD) -> Preview | None:
 
 
 def _sampled(matrix: Any, rows: int, wide: int) -> Plane:
-    places = (_even(n, most) for n, most in zip(matrix.shape, (rows, wide), strict=True))
-    picked = stats_of(matrix).picked(matrix, *places)
+    indices = (_even(n, most) for n, most in zip(matrix.shape, (rows, wide), strict=True))
+    picked = stats_of(matrix).picked(matrix, *indices)
     return tuple(tuple(row) for row in picked.astype(np.float64).tolist())
 
 
 def _even(n: int, most: int) -> np.ndarray[Any, Any]:
-    """At most so many of n places, the first and the last among them."""
+    """Evenly spaced indices, with the first and the last."""
     return np.linspace(0, n - 1, min(n, most)).round().astype(np.int64)
 
 

@@ -1,4 +1,4 @@
-"""HTML faces of values: previews, histograms, and batches as nested sequences."""
+"""HTML renderings of values: previews, histograms, nested sequences."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from fluidnb.viz.base.png import png
 from fluidnb.viz.base.styled_text import COLOURS, plural
 from fluidnb.viz.values.preview import Preview
 
-#: Below 0, from 0 up, neither: of middle lightness, so that they are readable on light and on dark ground.
+#: Colours of negative, non-negative and non-finite elements, readable on light and dark backgrounds.
 _BELOW, _ABOVE, _HOLE = (59, 130, 246), (217, 119, 6), (229, 72, 77)
 #: Pixels of the longer side of a picture, and of curves and bars.
 _SIDE, _WIDE, _HIGH = 48, 96, 18
-#: Sequences drawn in a box; what follows is counted.
+#: Sequences drawn in a box; the rest is counted.
 _MOST = 8
 _BOX = "display:inline-block;border:1px solid rgba(128,128,128,.6);border-radius:3px;padding:0 3px;margin:1px"
 
@@ -72,7 +72,7 @@ def histogram_html(counts: tuple[int, ...]) -> str:
 
 
 def lod_html(lod: Offsets, height: int) -> str:
-    """A batch as nested boxes: a box for each sequence, the innermost with how many rows it has.
+    """A batch as nested boxes, one for each sequence, the innermost with its number of rows.
 
     Example:
         >>> lod_html(((0, 2, 3), (0, 2, 5, 6)), 6).count("inline-block"), lod_html((), 3)
@@ -82,7 +82,7 @@ def lod_html(lod: Offsets, height: int) -> str:
 
 
 def _sequences(lod: Offsets, first: int, last: int) -> str:
-    """The sequences of the first level from one to another, and what they hold."""
+    """A range of sequences of the first level and their contents."""
     parts = []
     for i in range(first, min(last, first + _MOST)):
         a, b = lod[0][i], lod[0][i + 1]
@@ -96,7 +96,7 @@ def _line(preview: Preview) -> str:
     row = preview.planes[0][0]
     low, high = preview.range
     across, up = (_WIDE - 2) / max(len(row) - 1, 1), (_HIGH - 4) / ((high - low) or 1.0)
-    runs: list[list[str]] = [[]]  # the line breaks where an element is NaN or infinite
+    runs: list[list[str]] = [[]]  # a NaN or an infinity interrupts the line
     for i, v in enumerate(row):
         if math.isfinite(v):
             runs[-1].append(f"{1 + i * across:.1f},{_HIGH - 2 - (v - low) * up:.1f}")
@@ -116,14 +116,14 @@ def _svg(label: str, inside: str) -> str:
 
 
 def _image(preview: Preview) -> np.ndarray[Any, Any]:
-    """Grey or RGB, the smallest element black and the largest white; what is not finite is black."""
+    """Grey or RGB: the smallest element is black, the largest white, non-finite ones black."""
     low, high = preview.range
     values = np.nan_to_num(np.asarray(preview.planes), nan=low, posinf=low, neginf=low)
     return ((values - low) * (255 / ((high - low) or 1.0))).round().astype(np.uint8).transpose(1, 2, 0)
 
 
 def _field(preview: Preview) -> np.ndarray[Any, Any]:
-    """Colours by sign, opacity by size: clear is 0, or where all elements have one sign, the one nearest to 0."""
+    """Colour by sign, opacity by magnitude; the element nearest to 0 is transparent."""
     values = np.asarray(preview.planes[0])
     fine = np.isfinite(values)
     size = np.abs(np.where(fine, values, 0.0))

@@ -1,4 +1,4 @@
-"""Reading tensors and scopes into `TensorSummary` and `ScopeRow`."""
+"""Reads tensors and scopes into `TensorSummary` and `ScopeRow`."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ from fluidnb.viz.base.styled_text import plural
 from fluidnb.viz.values.model import ScopeRow, ScopeVariable, TensorSummary
 from fluidnb.viz.values.preview import read_preview
 
-#: Elements looked at for statistics unless told otherwise; a larger tensor is looked at in even steps.
+#: Elements used for statistics by default; a larger tensor is sampled evenly.
 _SAMPLE = 1 << 20
-#: Tensors of up to so many elements are shown whole.
+#: Tensors of up to so many elements are shown in full.
 _FEW = 8
 
 
@@ -31,7 +31,7 @@ def read_tensor(tensor: Any, name: str = "", sample: int = _SAMPLE) -> TensorSum
     Args:
         tensor: a LoDTensor, or an array.
         name: the variable that holds it; the tensor's own name by default.
-        sample: elements that make the statistics, at most; of a larger tensor, evenly chosen ones.
+        sample: elements used for statistics at most, evenly spaced.
 
     Returns:
         The summary.
@@ -59,30 +59,30 @@ def read_tensor(tensor: Any, name: str = "", sample: int = _SAMPLE) -> TensorSum
 
 
 def read_scope(scope: Any, title: str = "scope", previews: bool = False, most: int = 0) -> ScopeRow:
-    """A scope and the scopes inside it as plain data.
+    """A tree of scopes as plain data.
 
     Args:
         scope: a Scope.
-        title: how the picture calls it. Scopes inside are called by their block, and where a block has several, by the
-            iteration, from 0 up.
-        previews: with some elements of each tensor.
-        most: variables that are read of each scope, at most, and scopes inside it; 0 for all.
+        title: its name in the picture. Child scopes are named by block, and by iteration (from 0) where a block has
+            several.
+        previews: whether to read a sample of each tensor.
+        most: variables and child scopes read of each scope at most; 0 for all.
 
     Returns:
         The row, variables in the order of their names.
     """
     names, inside = sorted(scope.vars), list(zip(scope.kids, child_titles(scope.kids), strict=True))
     end = most or None
-    held = tuple(read_variable(name, scope.vars[name].value, previews) for name in names[:end])
+    variables = tuple(read_variable(name, scope.vars[name].value, previews) for name in names[:end])
     kids = tuple(read_scope(kid, name, previews, most) for kid, name in inside[:end])
-    return ScopeRow(title, held, kids, len(names) - len(held), len(inside) - len(kids))
+    return ScopeRow(title, variables, kids, len(names) - len(variables), len(inside) - len(kids))
 
 
 def levels(value: Any, count: int = 32, high: int = 20) -> list[int | None]:
-    """Some elements of a tensor as heights of a line.
+    """Evenly spaced elements of a tensor as heights of a line.
 
     Returns:
-        A height each, None for what is not finite; none of a tensor that is not of numbers.
+        The heights, None for non-finite elements; empty for a tensor without numbers.
 
     Example:
         >>> levels(LoDTensor(np.array([1.0, 2.0, np.nan, 3.0], "float32")))
@@ -100,7 +100,7 @@ def levels(value: Any, count: int = 32, high: int = 20) -> list[int | None]:
 
 
 def child_titles(kids: Sequence[Any]) -> list[str]:
-    """What scopes inside one scope are called.
+    """Titles of the child scopes of one scope.
 
     Example:
         >>> child_titles([fluid.Scope(), fluid.Scope()])
@@ -118,7 +118,7 @@ def child_titles(kids: Sequence[Any]) -> list[str]:
 
 
 def read_variable(name: str, value: Any, previews: bool = False, sample: int = _SAMPLE) -> ScopeVariable:
-    """What a variable holds.
+    """The value of a variable as plain data.
 
     Example:
         >>> read_variable("x", LoDTensor(np.ones(2, "float32"))).tensor.values, read_variable("y", None).kind
@@ -147,14 +147,14 @@ def read_variable(name: str, value: Any, previews: bool = False, sample: int = _
 
 
 def _more(count: int) -> list[str]:
-    """What to say of those that are not listed."""
+    """A line that counts those that are not listed."""
     return [f"… {count - _FEW} more"] if count > _FEW else []
 
 
 def _dtype(array: Any) -> str:
     try:
         return dtype_name(array.dtype)
-    except Exception:  # a dtype that Fluid has no name for, in an array of the user's own
+    except Exception:  # a dtype without a name in Fluid, in an array of the user
         return str(array.dtype)
 
 

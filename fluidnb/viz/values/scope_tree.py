@@ -1,4 +1,4 @@
-"""Scopes in outline: which there are, and the names in each, without looking at any value."""
+"""The tree of scopes with the names of their variables; reads no values."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ from fluidnb.viz.values.reader import child_titles
 
 @dataclass(frozen=True, slots=True)
 class ScopeNode:
-    """A scope in outline.
+    """A node of the scope tree.
 
     Args:
-        path: the way to it from the outermost scope: which of the scopes inside, by position.
-        title: how it is called.
-        names: its own variables, sorted.
-        kids: the scopes inside it.
+        path: child indices from the outermost scope.
+        title: its name.
+        names: its variables, sorted.
+        kids: the child scopes.
 
     Example:
-        >>> scope = fluid.Scope(); made = scope.var("x"), scope.new_scope().var("y")
+        >>> scope = fluid.Scope(); _ = scope.var("x"), scope.new_scope().var("y")
         >>> [(b.path, b.title, b.names) for b in read_scope_tree(scope).each()]
         [((), 'scope', ('x',)), ((0,), 'scope 0', ('y',))]
     """
@@ -31,19 +31,19 @@ class ScopeNode:
     kids: tuple[ScopeNode, ...] = ()
 
     def each(self) -> Iterator[ScopeNode]:
-        """It, and all inside it, in the order in which they are drawn."""
+        """The node and its descendants in display order."""
         yield self
         for kid in self.kids:
             yield from kid.each()
 
     @property
     def size(self) -> int:
-        """Variables of it and of all inside it."""
+        """Number of variables of the node and its descendants."""
         return sum(len(branch.names) for branch in self.each())
 
 
 def read_scope_tree(scope: Any, title: str = "scope", path: tuple[int, ...] = ()) -> ScopeNode:
-    """A scope and the scopes inside it in outline."""
+    """The tree of a scope."""
     kids = list(scope.kids)
     inside = enumerate(zip(kids, child_titles(kids), strict=True))
     children = tuple(read_scope_tree(kid, name, (*path, i)) for i, (kid, name) in inside)
@@ -51,10 +51,10 @@ def read_scope_tree(scope: Any, title: str = "scope", path: tuple[int, ...] = ()
 
 
 def value_at(scope: Any, path: tuple[int, ...], name: str) -> Any:
-    """What a variable of a scope inside holds now.
+    """The current value of a variable of a nested scope.
 
     Returns:
-        Its value; None when it holds nothing, or it or its scope is gone.
+        Its value; None when it has none, or it or its scope no longer exists.
 
     Example:
         >>> scope = fluid.Scope(); scope.new_scope().var("y").value = 3

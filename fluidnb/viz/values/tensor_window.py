@@ -1,4 +1,4 @@
-"""Looking at a tensor of any size through a window: two of its axes as rows and columns, the others fixed."""
+"""A window into a tensor of any size: two axes as rows and columns, the others fixed."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from fluidnb.errors import OpValueError
 from fluidnb.values.array_stats import stats_of
 from fluidnb.viz.values.preview import Preview, read_preview
 
-#: Elements to a row when there is one axis only.
+#: Elements of a row of a tensor with one axis.
 _WRAP = 10
-#: Rows and columns that one window may have.
+#: Rows and columns of a window at most.
 _MOST = 200
 #: Rows and columns of the picture of a plane.
 _SIDE = 96
@@ -22,13 +22,13 @@ _SIDE = 96
 
 @dataclass(frozen=True, slots=True)
 class View:
-    """Which plane of a tensor is looked at, and which part of it is seen.
+    """A plane of a tensor and the visible part of it.
 
     Args:
         axes: the axes that are rows and columns; None for the last two.
-        at: an index for each axis; those of ``axes`` are not looked at. Axes that it does not name are at 0.
-        row: the first row seen.
-        column: the first column seen.
+        at: an index for each axis, 0 by default; those of ``axes`` are ignored.
+        row: the first visible row.
+        column: the first visible column.
         rows: how many rows.
         columns: how many columns.
     """
@@ -43,13 +43,13 @@ class View:
 
 @dataclass(frozen=True, slots=True)
 class ValuePage:
-    """What is seen.
+    """The visible elements.
 
     Args:
-        view: what was asked for, inside the tensor's bounds.
-        shape: rows and columns of the whole plane.
-        cells: the elements seen, as text.
-        wraps: whether the rows are pieces of one axis, one after the other.
+        view: the requested view, clipped to the tensor.
+        shape: rows and columns of the plane.
+        cells: the visible elements as text.
+        wraps: whether the rows are consecutive pieces of one axis.
     """
 
     view: View
@@ -59,10 +59,10 @@ class ValuePage:
 
 
 def read_page(array: Any, view: View | None = None) -> ValuePage:
-    """A window of a tensor.
+    """Reads a window of a tensor.
 
     Args:
-        view: what to look at; the upper left corner of the first plane by default.
+        view: the requested view; default the upper left corner of the first plane.
 
     Raises:
         OpValueError: the tensor has no such axes.
@@ -84,8 +84,8 @@ def read_page(array: Any, view: View | None = None) -> ValuePage:
     columns = max(0, min(view.columns, _MOST, width - column))
     seen = View(view.axes, view.at, row, column, rows, columns)
     if wraps:
-        places = range(row * _WRAP, min((row + rows) * _WRAP, plane.size))
-        flat = stats_of(plane).picked(plane, places)
+        indices = range(row * _WRAP, min((row + rows) * _WRAP, plane.size))
+        flat = stats_of(plane).picked(plane, indices)
         lines = [flat[r * _WRAP : (r + 1) * _WRAP][column : column + columns] for r in range(rows)]
     else:
         lines = list(stats_of(plane).picked(plane, range(row, row + rows), range(column, column + columns)))
@@ -94,10 +94,10 @@ def read_page(array: Any, view: View | None = None) -> ValuePage:
 
 
 def plane_picture(array: Any, view: View | None = None) -> Preview | None:
-    """The whole plane that a view looks at, as a field.
+    """A preview of the plane of a view.
 
     Returns:
-        The picture, or None where there is little to see.
+        The preview, or None as for `read_preview`.
 
     Raises:
         OpValueError: the tensor has no such axes.
@@ -111,10 +111,10 @@ def plane_picture(array: Any, view: View | None = None) -> Preview | None:
 
 
 def plane_image(array: Any, view: View | None = None) -> Preview | None:
-    """The image of which the plane that a view looks at is a channel.
+    """The image that has the plane of a view as a channel.
 
     Returns:
-        The image, grey or RGB; None when the tensor does not look like images, or other axes are looked at.
+        The image, grey or RGB; None when the tensor has no shape of images, or the view has other axes.
 
     Example:
         >>> plane_image(np.zeros((5, 3, 8, 8)), View(at=(4, 1))).kind, plane_image(np.zeros((8, 8)))
@@ -125,18 +125,18 @@ def plane_image(array: Any, view: View | None = None) -> Preview | None:
     _, view = _plane(array, view or View())
     if view.axes != (array.ndim - 2, array.ndim - 1):
         return None
-    found = read_preview(array[view.at[0]] if array.ndim == 4 else array)
-    return found if found is not None and found.kind == "image" else None
+    preview = read_preview(array[view.at[0]] if array.ndim == 4 else array)
+    return preview if preview is not None and preview.kind == "image" else None
 
 
 def _plane(array: Any, view: View) -> tuple[Any, View]:
-    """The plane, and the view with its axes and indices spelt out."""
+    """The plane, and the view with explicit axes and indices."""
     if array.ndim < 2:
         return array.reshape(-1), View(None, (), view.row, view.column, view.rows, view.columns)
     axes = (array.ndim - 2, array.ndim - 1) if view.axes is None else view.axes
     if len(set(axes)) != 2 or not all(0 <= axis < array.ndim for axis in axes):
         raise OpValueError(
-            "A tensor is looked at along two of its axes.", expected=f"two different ones of 0 to {array.ndim - 1}",
+            "A view needs two different axes of the tensor.", expected=f"two different ones of 0 to {array.ndim - 1}",
             received=axes,
         )  # fmt: skip
     at = tuple(max(0, min(i, n - 1)) for i, n in zip(_padded(view.at, array.ndim), array.shape, strict=True))

@@ -6,12 +6,12 @@ from collections.abc import Iterator
 
 from fluidnb.values.lod_text import draw
 from fluidnb.viz.base.curves import sparkline
-from fluidnb.viz.base.styled_text import Line, columns, plural
+from fluidnb.viz.base.styled_text import Line, Span, columns, plural
 from fluidnb.viz.values.model import ScopeRow, TensorSummary
 
 
 def scope_lines(scope: ScopeRow, width: int = 0) -> list[Line]:
-    """A tree of scopes: what each holds, with statistics of tensors.
+    """A tree of scopes with statistics of tensors.
 
     Args:
         scope: the outermost one.
@@ -24,7 +24,7 @@ def scope_lines(scope: ScopeRow, width: int = 0) -> list[Line]:
 
 
 def tensor_lines(summary: TensorSummary) -> list[Line]:
-    """A tensor in a line or two: name, dtype and shape, LoD, statistics, and where it is.
+    """A tensor in a line or two: name, dtype, shape, LoD, statistics, device.
 
     Args:
         summary: the tensor.
@@ -39,7 +39,7 @@ def tensor_lines(summary: TensorSummary) -> list[Line]:
            lod [[0, 1, 3]]  [·][··]
     """
     lead: Line = [(summary.name + "  ", "name")] if summary.name else []
-    line = [*lead, (summary.facts if summary.dtype else "holds nothing yet", "")]
+    line = [*lead, (summary.facts if summary.dtype else "no value yet", "")]
     if summary.statistics:
         line.append(("  " + summary.statistics, "warn" if summary.nan or summary.inf else ""))
     if summary.histogram:
@@ -54,7 +54,7 @@ def tensor_lines(summary: TensorSummary) -> list[Line]:
 
 
 def lod_text(lod: tuple[tuple[int, ...], ...], most: int = 12) -> str:
-    """Offsets as text, long levels cut.
+    """Offsets as text; long levels are cut.
 
     Example:
         >>> lod_text(((0, 2, 5),)), lod_text(((0, 1, 2, 3),), most=2)
@@ -71,15 +71,15 @@ def lod_text(lod: tuple[tuple[int, ...], ...], most: int = 12) -> str:
 
 def _scope_rows(scope: ScopeRow, depth: int) -> Iterator[list[Line]]:
     pad = "  " * depth
-    yield [[(pad + scope.title, "bold"), ("  " + plural(len(scope.held) + scope.more, "variable"), "dim")]]
-    for held in scope.held:
-        t = held.tensor
-        facts = held.kind if t is None else (t.facts + (" " + lod_text(t.lod) if t.lod else "") if t.dtype else "empty")
-        stats: Line = []
+    yield [[(pad + scope.title, "bold"), ("  " + plural(len(scope.variables) + scope.more, "variable"), "dim")]]
+    for variable in scope.variables:
+        t = variable.tensor
+        facts, stats = variable.kind, list[Span]()
         if t is not None:
+            facts = t.facts + (" " + lod_text(t.lod) if t.lod else "") if t.dtype else "empty"
             facts += f"  on {t.where}" if t.where else ""
             stats = [(t.statistics, "warn" if t.nan or t.inf else ""), ("  " + sparkline(t.histogram), "forward")]
-        yield [[(f"{pad}  ", ""), (held.name, "name")], [(facts, "")], stats]
+        yield [[(f"{pad}  ", ""), (variable.name, "name")], [(facts, "")], stats]
     for count, what in ((scope.more, "more variable"), (scope.more_kids, "more scope")):
         if count:
             yield [[(f"{pad}  … {plural(count, what)}", "dim")]]

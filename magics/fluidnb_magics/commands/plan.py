@@ -13,7 +13,7 @@ from fluidnb_magics.session.workbench import Workbench
 @magic_arguments("fluid plan")
 @argument("--program", help="a program of this session")
 def plan(bench: Workbench, line: str) -> None:
-    """Show the plan of a program's last run: where it ran, and what was copied, cast or laid out anew around kernels.
+    """Show the compiled program of the last run: its place, and copies, casts and layout conversions around kernels.
 
     Nothing runs.
     """

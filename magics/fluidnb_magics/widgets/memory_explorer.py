@@ -132,7 +132,7 @@ def _arena(arena: ArenaMap) -> dict[str, Any]:
     """An arena as the page draws it."""
     found: dict[str, Any] = {
         "block": arena.block, "size": arena.size, "peak": arena.peak, "starts": arena.starts, "live": arena.live,
-        "steps": [[s.index, s.type, s.role, s.place] for s in arena.steps],
+        "steps": [[s.index, s.type, s.role, s.location] for s in arena.steps],
         "buffers": [
             [list(b.names) or [arena.called(b)], b.offset, b.size, b.first, b.last, bool(b.names)]
             for b in arena.buffers
@@ -142,7 +142,7 @@ def _arena(arena: ArenaMap) -> dict[str, Any]:
     if arena.buffers:
         found["peak_call"] = arena.peak_call
         found["words"] = (
-            f"arena {size_text(arena.size)}, at most {size_text(arena.peak)} held, at {arena.peak_step.text}; "
-            f"{arena.fragmentation:.0%} lost to gaps; {size_text(arena.unshared)} if nothing was shared"
+            f"arena {size_text(arena.size)}, peak {size_text(arena.peak)} at {arena.peak_step.text}; "
+            f"{arena.fragmentation:.0%} lost to gaps; {size_text(arena.unshared)} without sharing"
         )
     return found

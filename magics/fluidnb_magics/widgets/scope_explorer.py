@@ -16,7 +16,7 @@ from fluidnb.values.selected_rows import SelectedRows
 from fluidnb.values.tensor import array_of
 from fluidnb.viz.base.curves import Curve
 from fluidnb.viz.base.styled_text import Line, plural
-from fluidnb.viz.memory.growth import held_bytes
+from fluidnb.viz.memory.growth import bytes_in
 from fluidnb.viz.values.history import ValueHistories
 from fluidnb.viz.values.html import scope_html
 from fluidnb.viz.values.model import ScopeVariable
@@ -161,7 +161,7 @@ class ScopeExplorer(Live):
             self.push(outline=outline)
         if self.runs != self._told_runs:
             self._told_runs = self.runs
-            held, count = held_bytes(scope)
+            held, count = bytes_in(scope)
             self._bytes.add(self.runs, held)
             self._count.add(self.runs, count)
             words = f"{size_text(held)} in {plural(count, 'variable')}"

@@ -98,7 +98,7 @@ class BackwardLesson:
 
     def steps_of_cell(self, title: str) -> list[int]:
         """The steps that consider the operators of a notebook's cell."""
-        made = {(op.block, op.index) for _, op in self.forward if op.place.startswith(f"cell {title},")}
+        made = {(op.block, op.index) for _, op in self.forward if op.location.startswith(f"cell {title},")}
         return [i for i, step in enumerate(self.steps) if step.at in made]
 
 

@@ -69,7 +69,7 @@ def backward_lesson_html(lesson: BackwardLesson, step: int = 0) -> str:
         f'<div class="fluidnb fluidnb-lesson" style="line-height:1.45">{about}'
         f'<div style="overflow:auto">{backward_svg(lesson, step)}</div>'
         f'<div style="min-height:8.5em">{wrapped_html(head)}</div>'
-        f'<details><summary style="cursor:pointer">What is what</summary>{words}</details></div>'
+        f'<details><summary style="cursor:pointer">Legend</summary>{words}</details></div>'
     )
 
 

@@ -72,7 +72,7 @@ def lod_lesson_html(lesson: LodLesson, step: int = 0) -> str:
         f"<b>back again</b>  array_to_lod_tensor takes all steps the same way back: rows {_spaced(lesson.back)}.</div>"
         f'<div style="{side}"><b>the LoD</b>{table_html(_levels(lesson))}</div>'
         f'<div style="{side}"><b>rank table</b>{table_html(ranks, ["place", "sequence", "length"])}</div>'
-        f'<details><summary style="cursor:pointer">What is what</summary>{words}</details></div>'
+        f'<details><summary style="cursor:pointer">Legend</summary>{words}</details></div>'
     )
 
 

@@ -77,7 +77,7 @@ def optimizer_lesson_html(lesson: OptimizerLesson, step: int = -1, focus: int = 
         f"{curves_svg(curves, lesson.steps + 1, first=0, width=380, mark=step)}"
         f"{_table(lesson, step, focus)}</div></div>"
         f'<div style="border-top:1px solid rgba(128,128,128,.3);padding-top:6px">{wrapped_html(about)}</div>'
-        f'<details><summary style="cursor:pointer">What is what</summary>{words}</details></div>'
+        f'<details><summary style="cursor:pointer">Legend</summary>{words}</details></div>'
     )
 
 
