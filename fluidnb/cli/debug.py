@@ -55,10 +55,10 @@ def run(options: Namespace) -> int:
     from fluidnb.debug import Session
     from fluidnb.errors import FluidError
     from fluidnb.program import Program
-    from fluidnb.terminal.prompt import asker
+    from fluidnb.terminal.prompt import available_prompt
 
     script.check(options.script)
-    ask = asker()
+    ask = available_prompt()
     if options.prompt and ask is None:
         raise FluidError("--prompt needs a terminal.", hint="without it, an editor steps through the script.")
     session = Session(Program())

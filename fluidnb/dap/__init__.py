@@ -1,10 +1,10 @@
-"""The Debug Adapter Protocol over debug sessions: editors step through programs, forwards and backwards.
+"""The Debug Adapter Protocol: editors step through programs, forwards and backwards.
 
 Example:
     >>> from fluidnb.dap import Adapter, ScriptSources
     >>> y = fluid.layers.relu(fluid.layers.fill_constant([2], "float32", -1.0))
-    >>> d = fluid.debug(feed={}); told = []
-    >>> adapter = Adapter(told.append, d, ScriptSources(lambda: d.program))
+    >>> d = fluid.debug(feed={}); events = []
+    >>> adapter = Adapter(events.append, d, ScriptSources(lambda: d.program))
     >>> adapter.handle({"seq": 1, "type": "request", "command": "threads"})["body"]["threads"][0]["name"]
     'fluid program'
     >>> adapter.close(); d.close()

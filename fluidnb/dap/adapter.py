@@ -16,10 +16,10 @@ from fluidnb.dap.line_numbers import shifted, shifts
 from fluidnb.dap.references import BASE, END, References
 from fluidnb.dap.requests import checked_arguments
 from fluidnb.dap.sources import Source, Sources
-from fluidnb.dap.values import Held, Names, Row, children, frame_scopes, variable
+from fluidnb.dap.values import Expandable, Row, VariableGroup, children, frame_scopes, variable
 from fluidnb.debug.debugger import Debugger
 from fluidnb.debug.session import Session
-from fluidnb.debug.snapshot import FrameSpot, OpSpot, Snapshot, spot_of
+from fluidnb.debug.snapshot import FrameLocation, OpLocation, Snapshot, op_location
 from fluidnb.debug.stop import Direction, Stop, StopKind
 from fluidnb.debug.view import View
 from fluidnb.errors import EnforceNotMet, FluidError, NotFound, OpValueError, near
@@ -85,7 +85,7 @@ class Adapter:
         self, emit: Callable[[Message], None], session: Session, sources: Sources, debuggee: Debuggee | None = None
     ) -> None:
         self._emit, self._session, self._sources, self._debuggee = emit, session, sources, debuggee
-        self._known = References()
+        self._references = References()
         self._breakpoints = ClientBreakpoints(sources, self._log, self._around)
         self._seq, self._sending = itertools.count(1), threading.Lock()
         self._client: Mapping[str, Any] = {}
@@ -312,7 +312,7 @@ class Adapter:
     def _resume(self, debugger: Debugger) -> None:
         """Note that the client believes from now on that the program runs; called in the worker thread."""
         self._seen = None
-        self._known.forget()
+        self._references.forget()
 
     def _require_paused(self) -> None:
         if self._session.closed:
@@ -333,14 +333,15 @@ class Adapter:
         wanted = frames[start : start + levels if levels else None]
         return {"stackFrames": [self._frame(debugger, i, f) for i, f in wanted], "totalFrames": len(frames)}
 
-    def _frame(self, debugger: Debugger, depth: int, frame: FrameSpot) -> Row:
+    def _frame(self, debugger: Debugger, depth: int, frame: FrameLocation) -> Row:
         stack = debugger.tape.machine.stack
         op = frame.op or _last_op(debugger, depth)
         where = f"block {frame.block}" + (f", iteration {frame.iteration}" if stack[depth].control is not None else "")
         at = f"{frame.op.index} {frame.op.type}" if frame.op is not None else "the end"
-        row: Row = {"id": self._known.named(("frame", depth), depth), "name": f"{where}: {at}", "line": 0, "column": 0}
+        number = self._references.named(("frame", depth), depth)
+        row: Row = {"id": number, "name": f"{where}: {at}", "line": 0, "column": 0}
         if op is not None:
-            source, line = self._sources.spot(op)
+            source, line = self._sources.locate(op)
             row.update(source=source, line=line, column=1 if line else 0)
         return row
 
@@ -350,21 +351,21 @@ class Adapter:
 
         def read(debugger: Debugger) -> list[Row]:
             _paused(debugger)
-            return frame_scopes(debugger, depth, self._known)
+            return frame_scopes(debugger, depth, self._references)
 
         return {"scopes": self._session.do_between_steps(read)}
 
     def do_variables(self, a: Message) -> Message:
         """List what is in a scope or a value, or a part of it."""
-        thing = self._known.find(a["variablesReference"])
-        if not isinstance(thing, Held | Names):
-            raise NotFound("There is nothing inside.", received=a["variablesReference"])
+        thing = self._references.find(a["variablesReference"])
+        if not isinstance(thing, Expandable | VariableGroup):
+            raise NotFound("That has no children.", received=a["variablesReference"])
         kind, start, count = a.get("filter") or "", max(0, a.get("start") or 0), max(0, a.get("count") or 0)
         pages = bool(self._client.get("supportsVariablePaging"))
 
         def read(debugger: Debugger) -> list[Row]:
             _paused(debugger)
-            return children(thing, self._known, kind, start, count, pages)
+            return children(thing, self._references, kind, start, count, pages)
 
         return {"variables": self._session.do_between_steps(read)}
 
@@ -390,16 +391,16 @@ class Adapter:
             _paused(debugger)
             stack = debugger.tape.machine.stack
             value = evaluate(debugger, depth if depth >= 0 else len(stack) - 1, text, self._around())
-            return variable("result", Held(value, text), self._known)
+            return variable("result", Expandable(value, text), self._references)
 
         return _result(self._session.do_between_steps(read), "result")
 
     def do_setVariable(self, a: Message) -> Message:
         """Assign to a variable, or to an element of one."""
-        thing, name = self._known.find(a["variablesReference"]), str(a["name"])
-        if isinstance(thing, Names):
+        thing, name = self._references.find(a["variablesReference"]), str(a["name"])
+        if isinstance(thing, VariableGroup):
             return self._set(name, (), str(a["value"]))
-        if not isinstance(thing, Held) or not thing.root or not name.strip("[]").isdigit():
+        if not isinstance(thing, Expandable) or not thing.root or not name.strip("[]").isdigit():
             raise OpValueError("That cannot be set.", expected="a variable, or an element of one", received=name)
         return self._set(thing.root, (*thing.index, int(name.strip("[]"))), str(a["value"]))
 
@@ -417,15 +418,15 @@ class Adapter:
                 value = assign(debugger, at, name, index, text, self._around())
             finally:
                 self._writes = False
-            return variable(name, Held(value), self._known)
+            return variable(name, Expandable(value), self._references)
 
         return _result(self._session.do_between_steps(write), "value")
 
     def do_dataBreakpointInfo(self, a: Message) -> Message:
         """Report whether a variable can have a data breakpoint."""
         name = str(a["name"])
-        thing = self._known.find(a["variablesReference"]) if a.get("variablesReference") else None
-        if isinstance(thing, Held):
+        thing = self._references.find(a["variablesReference"]) if a.get("variablesReference") else None
+        if isinstance(thing, Expandable):
             name = thing.root
         elif thing is None:
             name = target(name, self._around())[0]
@@ -469,7 +470,7 @@ class Adapter:
         return {"breakpoints": [{"line": n} for n in self._sources.lines(path) if first <= n <= last]}
 
     def _depth(self, frame: Any) -> int:
-        depth = self._known.find(frame)
+        depth = self._references.find(frame)
         if not isinstance(depth, int):
             raise NotFound("That is no frame.", received=frame)
         return depth
@@ -506,7 +507,7 @@ class Adapter:
             self._report_stop(snapshot)
         elif self._seen is not None:
             self._seen = None
-            self._known.forget()
+            self._references.forget()
             self.event("continued", {"threadId": THREAD, "allThreadsContinued": True})
 
     @property
@@ -525,7 +526,7 @@ class Adapter:
             if edited and self._client.get("supportsInvalidatedEvent"):
                 self.event("invalidated", {"areas": ["variables"], "threadId": THREAD})
                 return
-            self._known.forget()
+            self._references.forget()
             self.event("continued", {"threadId": THREAD, "allThreadsContinued": True})
         body: Message = {
             "reason": "exception" if snapshot.error is not None else self._breakpoints.stop_reason(snapshot.stop),
@@ -559,9 +560,9 @@ def _paused(debugger: Debugger) -> Snapshot:
     return debugger.snapshot
 
 
-def _last_op(debugger: Debugger, depth: int) -> OpSpot | None:
+def _last_op(debugger: Debugger, depth: int) -> OpLocation | None:
     ops = debugger.tape.machine.stack[depth].block.ops
-    return spot_of(ops[-1]) if ops else None
+    return op_location(ops[-1]) if ops else None
 
 
 def _result(row: Row, name: str) -> Message:

@@ -1,4 +1,4 @@
-"""What the adapter can do, in the protocol's words."""
+"""The capabilities of the adapter, as the protocol has them."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ CAPABILITIES: dict[str, Any] = {
     "exceptionBreakpointFilters": [
         {
             "filter": "error", "label": "An operator fails", "default": True,
-            "description": "Stands at the operator, before anything has changed.",
+            "description": "Pauses at the operator, before anything has changed.",
         },
         {
             "filter": "nan", "label": "NaN or infinity", "default": False, "supportsCondition": True,

@@ -1,4 +1,4 @@
-"""One client on one connection: it shows its token, then an adapter answers it."""
+"""One client on one connection: it sends its token, then an adapter answers it."""
 
 from __future__ import annotations
 
@@ -10,28 +10,28 @@ from typing import Any, BinaryIO
 
 from fluidnb.dap.adapter import Adapter, Message
 from fluidnb.dap.capabilities import CAPABILITIES
-from fluidnb.dap.wire import packed, read_message
+from fluidnb.dap.wire import encoded, read_message
 from fluidnb.errors import FluidError
 
-#: Seconds that a connection has to show its token.
+#: Seconds that a connection has to send its token.
 _PATIENCE = 10.0
 
-#: Messages that may wait for a client that does not read; one that lets more wait is sent away.
+#: Messages that may wait for a slow client; one that lets more wait is disconnected.
 _WAITING = 10_000
 
-#: What has not shown its token may ask for these; nothing in their answers comes from the session.
+#: Requests allowed before the token; nothing in their answers comes from the session.
 _BEFORE = ("initialize", "attach", "launch", "disconnect")
 
 
 class Client:
-    """Reads requests in one thread and writes responses and events in another, so that nobody waits for a slow reader.
+    """Reads requests in one thread and writes messages in another, so that a slow client delays nobody.
 
     Args:
-        reader: where requests come from.
-        writer: where responses and events go.
-        token: what it has to show; empty for nothing.
-        join: makes the adapter, once the token was shown; called with what takes events.
-        left: called when it is gone: with the client, and whether it said that it goes.
+        reader: the stream of requests.
+        writer: the stream of responses and events.
+        token: what it has to send; empty for nothing.
+        join: creates the adapter after the token was sent; called with a function that sends events.
+        left: called when it is gone: with the client, and whether it has disconnected properly.
         hang_up: closes the connection.
     """
 
@@ -49,25 +49,21 @@ class Client:
         self._out: queue.Queue[bytes | None] = queue.Queue(_WAITING)
         self.adapter: Adapter | None = None
         self._hello: Message | None = None
-        self._too_late = threading.Timer(_PATIENCE, hang_up)
-        self._too_late.daemon = True
+        self._timeout = threading.Timer(_PATIENCE, hang_up)
+        self._timeout.daemon = True
         self._writing = threading.Thread(target=self._write, name="fluid-dap-write", daemon=True)
         self._reading = threading.Thread(target=self._read, name="fluid-dap-read", daemon=True)
 
     def start(self) -> None:
-        """Begin to listen."""
+        """Start both threads."""
         if self._token:
-            self._too_late.start()
+            self._timeout.start()
         self._writing.start()
         self._reading.start()
 
     def close(self, patience: float = 2.0) -> None:
-        """Let go of it, after what waits for it was written.
-
-        Args:
-            patience: seconds that it has to read what waits.
-        """
-        self._too_late.cancel()
+        """Disconnect it; it has ``patience`` seconds to read what was sent."""
+        self._timeout.cancel()
         self._put(None)
         self._writing.join(patience)
         self._hang_up()
@@ -75,13 +71,13 @@ class Client:
     # ---- reading
 
     def _read(self) -> None:
-        said = False
+        disconnected = False
         try:
-            while not said:
+            while not disconnected:
                 message = read_message(self._reader)
                 if message is None:
                     break
-                said = not self._handle(message)
+                disconnected = not self._handle(message)
         except FluidError as error:
             self._send(_refusal({}, str(error)))
         except (OSError, ValueError):  # the connection is gone
@@ -89,46 +85,46 @@ class Client:
         adapter = self.adapter
         if adapter is not None:
             adapter.close()
-        self._left(self, said and adapter is not None)
+        self._left(self, disconnected and adapter is not None)
         self.close()
 
     def _handle(self, message: Message) -> bool:
-        """Answer a message; whether to go on."""
+        """Answer a message; False if it was the last one."""
         leaves = message.get("command") == "disconnect"
         if self.adapter is not None:
             self.adapter.answer(message, self._send)
             return not leaves
         command, arguments = message.get("command"), message.get("arguments")
-        shown = arguments.get("token") if isinstance(arguments, dict) else None
+        token = arguments.get("token") if isinstance(arguments, dict) else None
         if message.get("type") != "request" or command not in _BEFORE:
             self._send(_refusal(message, "The token comes first: as token in attach, launch or initialize."))
             return False
         if leaves:
             self._send(_answer(message, {}))
             return False
-        if command == "initialize" and shown is None and self._token:
+        if command == "initialize" and token is None and self._token:
             self._hello = message
             self._send(_answer(message, CAPABILITIES))
             return True
-        if self._token and not (isinstance(shown, str) and hmac.compare_digest(shown.encode(), self._token.encode())):
-            wrong = "The token is wrong." if shown is not None else "A token is needed."
-            self._send(_refusal(message, f"{wrong} What started the debugger has printed it."))
+        if self._token and not (isinstance(token, str) and hmac.compare_digest(token.encode(), self._token.encode())):
+            wrong = "The token is wrong." if token is not None else "A token is needed."
+            self._send(_refusal(message, f"{wrong} The command that started the debugger has printed it."))
             return False
         try:
             self.adapter = self._join(self._send)
         except FluidError as error:
             self._send(_refusal(message, str(error)))
             return False
-        self._too_late.cancel()
+        self._timeout.cancel()
         if self._hello is not None:
-            self.adapter.answer(self._hello, lambda response: None)  # it was answered before the token was shown
+            self.adapter.answer(self._hello, lambda response: None)  # it was answered before the token was sent
         self.adapter.answer(message, self._send)
         return True
 
     # ---- writing
 
     def _send(self, message: Message) -> None:
-        self._put(packed(message))
+        self._put(encoded(message))
 
     def _put(self, data: bytes | None) -> None:
         try:

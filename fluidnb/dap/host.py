@@ -1,4 +1,4 @@
-"""What serves a session to editors: who is there, what they are told, and how a run waits for them."""
+"""Serves a session to editors: their connections, and how a run waits for them."""
 
 from __future__ import annotations
 
@@ -15,26 +15,26 @@ from fluidnb.debug.snapshot import Snapshot
 from fluidnb.errors import NotFound, OpValueError
 from fluidnb.program import hooks
 
-#: Seconds that clients have to leave when all is over.
-_FAREWELL = 5.0
+#: Seconds that clients have to disconnect at the end.
+_DISCONNECT = 5.0
 
-#: Seconds that a client that has just left has to be gone, before the next one is refused.
+#: Seconds that a client that disconnects may take before the next one is refused.
 _HANDOVER = 2.0
 
-#: Connections that may be open at a time; most of them have not shown their token yet.
-_MOST = 16
+#: The most open connections; most of them have not sent their token yet.
+_CONNECTIONS = 16
 
 
 class Host:
-    """Serves the session that is there when a client comes.
+    """Serves the current session to clients.
 
-    While a client is there, a run in ``exe.run`` that stops waits for the clients.
+    While a client is connected, a run in ``exe.run`` that stops waits for it.
 
     Args:
-        session: gives the session; None where there is none.
-        token: what clients have to show; empty for nothing.
-        stays: whether a run that stands still waits for a client when the last one has gone.
-        interrupt: ends what runs the program; None where only the run under way is ended.
+        session: returns the session, or None.
+        token: what clients have to send; empty for nothing.
+        stays: whether a paused run waits for the next client when the last one has gone.
+        interrupt: ends the script; None where only the current run is ended.
     """
 
     def __init__(
@@ -47,30 +47,21 @@ class Host:
         self._session, self._token, self._stays, self._interrupt = session, token, stays, interrupt
         self._clients: list[Client] = []
         self._changed = threading.Condition()
-        self._taken = False  # whether an editor has joined
+        self._taken = False  # whether an editor is attached
         self._ended = self._vanished = self._over = False
         self._raised: BaseException | None = None
-        self._waits = False  # whether what runs the program waits here, and looks at what has changed by itself
+        self._waits = False  # whether the script waits here, where it needs no interrupt
         self._prompt = hooks.debug_prompt
-        self._asker_in_place = self._asker  # one object, so that it is known again
-        hooks.debug_prompt = self._asker_in_place
+        self._installed = self._on_stop  # one object: bound methods are new at each access
+        hooks.debug_prompt = self._installed
 
     # ---- clients
 
     def welcome(self, reader: BinaryIO, writer: BinaryIO, hang_up: Callable[[], None]) -> Client:
-        """Talk to a client.
-
-        Args:
-            reader: where its requests come from.
-            writer: where responses and events go.
-            hang_up: closes the connection.
-
-        Returns:
-            The client.
-        """
+        """Serve a client: requests from ``reader``, responses and events to ``writer``; ``hang_up`` disconnects."""
         client = Client(reader, writer, self._token, self._join, self._left, hang_up)
         with self._changed:
-            refused = len(self._clients) >= _MOST
+            refused = len(self._clients) >= _CONNECTIONS
             if not refused:
                 self._clients.append(client)
         if refused:
@@ -83,49 +74,40 @@ class Host:
         """Wait until a client is ready: it has set its breakpoints.
 
         Args:
-            enough: whether to wait no longer; checked again after `changed`.
+            enough: whether to wait no longer; checked again after `client_ready`.
 
         Raises:
-            KeyboardInterrupt: Ctrl-C, or a client ended it all.
+            KeyboardInterrupt: Ctrl-C, or a client ended the script.
         """
         self._wait(lambda: bool(self.ready) or enough())
 
     @property
     def ready(self) -> list[Adapter]:
-        """The adapters of clients that are there and have said all that they want."""
+        """The adapters of connected clients that have finished their configuration."""
         adapters = [client.adapter for client in self._clients]
         return [adapter for adapter in adapters if adapter is not None and adapter.ready]
 
     @property
     def continues(self) -> bool:
-        """Whether it is a script that goes on by itself when a run is over."""
+        """Whether a script is debugged, which continues by itself after a run."""
         return self._interrupt is not None
 
     def output(self, text: str, category: str) -> None:
-        """Show text in the consoles of the clients.
-
-        Args:
-            text: the text.
-            category: ``stdout`` or ``stderr``.
-        """
+        """Show text in the consoles of the clients; ``category`` is ``stdout`` or ``stderr``."""
         for adapter in self.ready:
             adapter.output(text, category)
 
     def end(self, status: int) -> None:
-        """Tell clients that what ran the program has ended, and give them time to say that they leave.
-
-        Args:
-            status: its exit status.
-        """
+        """Report the exit status of the script, and give clients time to disconnect."""
         self._over = True
         for adapter in self.ready:
             adapter.end(status)
         with self._changed:
-            self._changed.wait_for(lambda: not self.ready, _FAREWELL)
+            self._changed.wait_for(lambda: not self.ready, _DISCONNECT)
 
     def close(self) -> None:
-        """Send all clients away; runs that stop ask whom they asked before."""
-        if hooks.debug_prompt is self._asker_in_place:
+        """Disconnect all clients; runs that stop use the prompt of before."""
+        if hooks.debug_prompt is self._installed:
             hooks.debug_prompt = self._prompt
         with self._changed:
             self._ended = True
@@ -134,7 +116,7 @@ class Host:
             client.close()
 
     def terminate(self) -> None:
-        """End the run that is under way, and what asked for it."""
+        """End the current run, and the script."""
         session = self._session()
         with self._changed:
             self._ended = self._interrupt is not None or (session is not None and session.waited_for)
@@ -145,11 +127,7 @@ class Host:
             session.pause()
 
     def raise_error(self, error: BaseException) -> None:
-        """Let the run that stands at an operator that failed raise the error.
-
-        Args:
-            error: the error.
-        """
+        """Let the run that is paused at an operator that failed raise its error."""
         with self._changed:
             self._raised = error
             self._changed.notify_all()
@@ -162,24 +140,24 @@ class Host:
     def _join(self, emit: Callable[[Message], None]) -> Adapter:
         session = self._session()
         if session is None or session.closed:
-            raise NotFound("There is no debug session to join.", hint="begin one, then attach again.")
+            raise NotFound("There is no debug session to attach to.", hint="begin one, then attach again.")
         with self._changed:
             if not self._changed.wait_for(lambda: not self._taken, _HANDOVER):
-                raise OpValueError("Another editor has joined this session.", hint="disconnect it, then attach again.")
+                raise OpValueError("Another editor is attached to this session.", hint="disconnect it, then try again.")
             self._taken = True
         return Adapter(emit, session, ScriptSources(lambda: session.program), self)
 
-    def _left(self, client: Client, said: bool) -> None:
-        """A client is gone; what it was started for alone ends, a run that waited for it goes on where it said so."""
+    def _left(self, client: Client, disconnected: bool) -> None:
+        """End a script that only served a client that is gone; continue its run if it disconnected properly."""
         session = self._session()
         with self._changed:
             self._clients.remove(client)
             self._taken = self._taken and client.adapter is None
             alone = not (self.ready or self._ended or self._over)
             ends = alone and self._interrupt is not None and not self._stays
-            continues = alone and said and self._stays and session is not None and session.waited_for
+            continues = alone and disconnected and self._stays and session is not None and session.waited_for
             interrupts = ends and not self._waits
-            self._ended, self._vanished = self._ended or ends, not said
+            self._ended, self._vanished = self._ended or ends, not disconnected
             self._changed.notify_all()
         if session is None or session.closed:
             return
@@ -190,20 +168,20 @@ class Host:
         if continues:
             session.post(Debugger.continue_)
 
-    # ---- a run that stands still
+    # ---- a paused run
 
-    def _asker(self) -> Callable[[Session], None] | None:
+    def _on_stop(self) -> Callable[[Session], None] | None:
         if self.ready or self._stays:
-            return self.hold
+            return self.wait_for_clients
         return None if self._prompt is None else self._prompt()
 
-    def hold(self, session: Session) -> None:
-        """Wait until clients have brought a run to its end.
+    def wait_for_clients(self, session: Session) -> None:
+        """Wait until clients have continued a paused run to its end.
 
-        One that failed is over when a client lets it go on: then it raises.
+        A run that failed is over when a client continues it: then it raises.
 
         Args:
-            session: the session, whose run stands still.
+            session: the session of the run.
 
         Raises:
             Stopped: a client has ended the run, or the last one has vanished.
@@ -211,7 +189,7 @@ class Host:
         """
         over = False
 
-        def look(snapshot: Snapshot) -> None:
+        def observe(snapshot: Snapshot) -> None:
             nonlocal over
             with self._changed:
                 over = over or snapshot.state == "done" or snapshot.closed
@@ -223,12 +201,12 @@ class Host:
 
         if session.snapshot.error is not None and not any(adapter.stops_at_errors for adapter in self.ready):
             return
-        session.do_between_steps(Debugger.observe, look)
+        session.do_between_steps(Debugger.observe, observe)
         try:
             self._wait(is_over)
         finally:
             if not session.closed:
-                session.do_between_steps(Debugger.forget, look)
+                session.do_between_steps(Debugger.forget, observe)
         if not over and self._vanished and not self.ready:
             raise stopped_error(session.snapshot)
 

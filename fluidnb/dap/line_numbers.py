@@ -1,4 +1,4 @@
-"""Lines and columns for clients that count them from 0."""
+"""Line and column numbers for clients that count from 0."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ _LINES, _COLUMNS = ("line", "endLine", "lines"), ("column", "endColumn")
 
 
 def shifts(hello: Mapping[str, Any]) -> dict[str, int]:
-    """What to add to the numbers that a client sends so that they count from 1.
+    """The offsets that make the numbers of a client count from 1.
 
     Args:
         hello: the arguments of its ``initialize``.
@@ -26,11 +26,11 @@ def shifts(hello: Mapping[str, Any]) -> dict[str, int]:
 
 
 def shifted(thing: Any, by: Mapping[str, int], sign: int = 1) -> Any:
-    """A part of a message with its lines and columns counted from elsewhere.
+    """Shift the lines and columns in a part of a message.
 
     Args:
         thing: the part.
-        by: what `shifts` gives.
+        by: the result of `shifts`.
         sign: 1 for what comes from a client, -1 for what goes to it.
 
     Returns:

@@ -1,4 +1,4 @@
-"""Numbers by which clients know frames and values while the program stands still."""
+"""Numbers for frames and values, valid while the program is paused."""
 
 from __future__ import annotations
 
@@ -7,19 +7,19 @@ from typing import Any
 
 from fluidnb.errors import NotFound
 
-#: All our numbers begin here, far from those of a debugger of Python in the same process.
+#: The smallest number: a Python debugger in the same process uses smaller ones.
 BASE = 1 << 30
-#: And they end here, where the protocol's numbers end; debugpy's, which are addresses, are larger.
+#: The end of the protocol's numbers; debugpy's, which are addresses, are larger.
 END = 1 << 31
 
 
 class References:
-    """Gives numbers to things, until the program moves.
+    """Numbers objects until the program moves.
 
     Example:
-        >>> known = References(); number = known.make("a frame"); known.find(number)
+        >>> references = References(); number = references.make("a frame"); references.find(number)
         'a frame'
-        >>> known.forget(); known.find(number)
+        >>> references.forget(); references.find(number)
         Traceback (most recent call last):
         fluidnb.errors.NotFound: That is gone: the program has moved.
           ...
@@ -31,43 +31,27 @@ class References:
         self._named: dict[Any, int] = {}
 
     def make(self, thing: Any) -> int:
-        """A new number for a thing.
-
-        Args:
-            thing: anything.
-        """
+        """A new number for an object."""
         number = next(self._next)
         self._known[number] = thing
         return number
 
     def named(self, key: Any, thing: Any) -> int:
-        """The number that a key has; the first time a new one for a thing.
-
-        Args:
-            key: what it is known by.
-            thing: the thing.
-        """
+        """The number of a key; at the first call a new one for an object."""
         if key not in self._named:
             self._named[key] = self.make(thing)
         return self._named[key]
 
     def find(self, number: int) -> Any:
-        """What has a number.
-
-        Args:
-            number: the number.
-
-        Raises:
-            NotFound: nothing has, or what had it is gone.
-        """
+        """The object with a number; raises NotFound after the program has moved."""
         try:
             return self._known[number]
         except KeyError:
             raise NotFound(
-                "That is gone: the program has moved.", received=number, hint="ask for the stack again."
+                "That is gone: the program has moved.", received=number, hint="request the stack again."
             ) from None
 
     def forget(self) -> None:
-        """Forget everything; no number is given twice."""
+        """Forget all objects; no number is used twice."""
         self._known.clear()
         self._named.clear()

@@ -1,4 +1,4 @@
-"""Which arguments each request has: kinds as data, checked before the request is answered."""
+"""The arguments of each request, as a table, and their check."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Annotated, Any
 from fluidnb.arguments import NO, Rule, kind_of, shown
 from fluidnb.errors import OpValueError
 
-#: An object is a dict of its fields, a list has what its elements are; a field with ``!`` must be there.
+#: An object is a dict of its fields, a list has the type of its elements; a field with ``!`` is required.
 _Path = Annotated[str, Rule("a path without a null character", lambda path: "\0" not in path)]
 _SOURCE = {"path": _Path, "name": _Path, "sourceReference": int}
 _CONDITIONS = {"condition": str, "hitCondition": str, "logMessage": str}
@@ -37,17 +37,17 @@ ARGUMENTS: dict[str, dict[str, Any]] = {
 
 
 def checked_arguments(command: str, arguments: Mapping[str, Any]) -> dict[str, Any]:
-    """The arguments of a request, each of the kind that it has to be.
+    """Check the arguments of a request.
 
     Args:
         command: the request.
-        arguments: what came with it; what the table does not name is let through.
+        arguments: its arguments; those that the table does not name are not checked.
 
     Returns:
-        A copy; fields that are null are left out.
+        A copy without fields that are null.
 
     Raises:
-        OpValueError: one is missing, or of another kind.
+        OpValueError: one is missing, or has a wrong type.
 
     Example:
         >>> checked_arguments("stackTrace", {"threadId": 1, "levels": 2.0, "startFrame": None})

@@ -1,4 +1,4 @@
-"""The adapter on a loopback socket, for editors of the same machine that know the token."""
+"""The adapter on a loopback socket, for editors on the same machine that know the token."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ LOOPBACK = "127.0.0.1"
 
 
 class Server:
-    """Listens on a loopback port until it is closed; one client at a time that shows the token.
+    """Listens on a loopback port until it is closed; serves one client at a time that sends the token.
 
-    The token is in a file that only its owner can read, never in a text that a notebook or a log would keep.
+    The token is in a file that only its owner can read, never in the output of a notebook or a log.
 
     Args:
-        host: talks to the client that comes.
-        token: what clients have to show.
+        host: serves the clients.
+        token: what clients have to send.
         port: the port; 0 for any that is free.
 
     Attributes:
@@ -77,32 +77,18 @@ class Server:
 
     @property
     def closed(self) -> bool:
-        """Whether nobody can come any more."""
+        """Whether it was closed."""
         return self._listener.fileno() < 0
 
     def configuration(self, name: str = "Fluid") -> dict[str, Any]:
-        """What joins this server, as an entry of an editor's ``launch.json``.
-
-        Args:
-            name: what the editor calls it.
-
-        Returns:
-            The entry.
-        """
+        """The entry for an editor's ``launch.json``; ``name`` is what the editor shows."""
         return {
             "type": "fluidnb", "request": "attach", "name": name, "host": LOOPBACK, "port": self.port,
             "tokenFile": str(self.token_file),
         }  # fmt: skip
 
     def text(self, name: str = "Fluid") -> str:
-        """How to join, in a few lines.
-
-        Args:
-            name: what the editor calls it.
-
-        Returns:
-            Address, file of the token, and a ``launch.json``.
-        """
+        """The address, the file of the token, and a ``launch.json``, as text."""
         launch = {"version": "0.2.0", "configurations": [self.configuration(name)]}
         rows = [f"debug adapter at {LOOPBACK}:{self.port}, token in {self.token_file}", "launch.json of an editor:"]
         return "\n".join(rows + ["  " + row for row in json.dumps(launch, indent=2).splitlines()])
@@ -126,5 +112,5 @@ class Server:
 
 
 def new_token() -> str:
-    """A token that nobody can guess."""
+    """A random token."""
     return secrets.token_urlsafe(24)

@@ -1,4 +1,4 @@
-"""Where a client shows an operator: the user's own file, or a listing of the program."""
+"""Where editors show an operator: the user's file, or a listing of the program."""
 
 from __future__ import annotations
 
@@ -8,72 +8,46 @@ from functools import lru_cache
 from typing import Any
 
 from fluidnb.dap.references import BASE
-from fluidnb.debug.snapshot import OpSpot
+from fluidnb.debug.snapshot import OpLocation
 from fluidnb.errors import NotFound
 from fluidnb.program import Program
 from fluidnb.viz.program.reader import read_op
 
 Source = dict[str, Any]
 
-#: The name of the listing, and what clients ask for its text with.
+#: The name of the listing, and the reference of its text.
 LISTING, LISTING_REFERENCE = "program.fluid", BASE
 
 
 class Sources:
-    """Says where operators are shown; a notebook has its own."""
+    """Maps operators to lines of sources; notebooks have a subclass."""
 
-    def spot(self, op: OpSpot) -> tuple[Source, int]:
-        """Where an operator is shown.
-
-        Args:
-            op: the operator.
-
-        Returns:
-            A ``Source`` of the protocol, and the line there, from 1.
-        """
+    def locate(self, op: OpLocation) -> tuple[Source, int]:
+        """The ``Source`` of an operator and its line, from 1."""
         raise NotImplementedError
 
     def ops_at(self, path: str, line: int) -> list[tuple[int, int]]:
-        """The operators that are shown at a line.
-
-        Args:
-            path: the ``path`` of a ``Source``.
-            line: the line, from 1.
-
-        Returns:
-            (block, index) in the order of the program.
-        """
+        """The (block, index) of the operators at a line, in the order of the program."""
         raise NotImplementedError
 
     def lines(self, path: str) -> list[int]:
-        """The lines of a source at which operators are shown, in order.
-
-        Args:
-            path: the ``path`` of a ``Source``.
-        """
+        """The lines of a source that have operators, in order."""
         raise NotImplementedError
 
     def content(self, reference: int) -> str:
-        """The text of a source that is no file.
-
-        Args:
-            reference: its ``sourceReference``.
-
-        Raises:
-            NotFound: there is no such source.
-        """
+        """The text of a source that is not a file, by its ``sourceReference``."""
         raise NotFound("There is no such source.", received=reference)
 
     def loaded(self) -> list[Source]:
-        """The sources that the program is shown in."""
+        """The sources of the program."""
         return []
 
 
 class ScriptSources(Sources):
-    """Shows operators at the line of the script that made them; others in a listing of the program.
+    """Maps operators to the line of the script that created them, else to a listing of the program.
 
     Args:
-        program: gives the program.
+        program: returns the program.
 
     Example:
         >>> y = fluid.layers.relu(fluid.layers.fill_constant([2], "float32", 1.0))
@@ -92,7 +66,7 @@ class ScriptSources(Sources):
         self._at: dict[str, dict[int, list[tuple[int, int]]]] = {}
         self._listed: dict[tuple[int, int], int] = {}
 
-    def spot(self, op: OpSpot) -> tuple[Source, int]:
+    def locate(self, op: OpLocation) -> tuple[Source, int]:
         """See `Sources`."""
         if op.line and os.path.isfile(op.file):
             return file_source(op.file), op.line
@@ -138,21 +112,18 @@ class ScriptSources(Sources):
             line += 1
             for index, op in enumerate(block.ops):
                 line += 1
-                place = (block.idx, index)
-                listed[place] = line
-                at.setdefault(LISTING, {})[line] = [place]
+                op_id = (block.idx, index)
+                listed[op_id] = line
+                at.setdefault(LISTING, {})[line] = [op_id]
                 where = None if op.view is None else op.view.where
                 if where is not None:
-                    at.setdefault(_same(where.file), {}).setdefault(where.line, []).append(place)
+                    at.setdefault(_same(where.file), {}).setdefault(where.line, []).append(op_id)
         self._known = (desc, desc.version)
         self._at, self._listed = at, listed
 
 
 def file_source(path: str) -> Source:
     """A file as a ``Source`` of the protocol.
-
-    Args:
-        path: the file.
 
     Example:
         >>> file_source("/tmp/train.py")["name"]
@@ -162,10 +133,7 @@ def file_source(path: str) -> Source:
 
 
 def first_of(ops: Iterable[tuple[int, int]]) -> tuple[int, int] | None:
-    """The operator at which a line is stopped at: the first that it made.
-
-    Args:
-        ops: (block, index) of the operators that a line made.
+    """The operator at which a breakpoint on a line stops: the first of those that the line created.
 
     Example:
         >>> first_of([(0, 4), (0, 3)]), first_of([])
@@ -180,5 +148,5 @@ def _listing() -> Source:
 
 @lru_cache(1024)
 def _same(path: str) -> str:
-    """A path as the program's lines know it, whatever links it was reached by."""
+    """A path without symbolic links, as the program's lines have it."""
     return path if path == LISTING or path.startswith("<") else os.path.realpath(path)

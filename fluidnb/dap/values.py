@@ -30,15 +30,15 @@ _PAGE = 100
 
 
 @dataclass(frozen=True, slots=True)
-class Held:
-    """A value that can be opened.
+class Expandable:
+    """A value whose children a client can request.
 
     Args:
         value: the value.
         text: the expression that gives it.
-        root: the variable that holds it; empty if no variable does.
-        index: where in that variable it is.
-        part: (first, end) when it stands for some of the children only.
+        root: the variable that it is a part of; empty if there is none.
+        index: its index in that variable.
+        part: (first, end) where it is some of the children only.
     """
 
     value: Any
@@ -49,13 +49,13 @@ class Held:
 
 
 @dataclass(frozen=True, slots=True)
-class Names:
-    """Variables under one heading.
+class VariableGroup:
+    """Variables with a title.
 
     Args:
         scope: where they are looked up.
-        names: which; None for all that the scope itself has.
-        extra: rows that are no variables.
+        names: the variables; None for all of the scope itself.
+        extra: (name, text) rows that are not variables.
     """
 
     scope: Scope
@@ -63,97 +63,81 @@ class Names:
     extra: tuple[tuple[str, str], ...] = field(default=())
 
 
-def frame_scopes(debugger: Debugger, depth: int, known: References) -> list[Row]:
-    """What can be seen from a frame: what its operator reads, writes and is told, then the scopes outwards.
-
-    Args:
-        debugger: stands still.
-        depth: which frame, 0 the outermost.
-        known: gives numbers.
-
-    Returns:
-        ``Scope`` rows of the protocol.
-    """
+def frame_scopes(debugger: Debugger, depth: int, references: References) -> list[Row]:
+    """The ``Scope`` rows of a frame: its operator's inputs, outputs and attributes, then the scopes outwards."""
     stack = debugger.tape.machine.stack
     frame = stack[depth]
     rows = []
     op = frame.block.ops[frame.pc] if frame.pc < len(frame.block.ops) else None
     if op is not None:
-        rows += [
-            _scope_row(f"{op.desc.optype}: inputs", Names(frame.scope, op.reads()), known, "arguments"),
-            _scope_row(f"{op.desc.optype}: outputs", Names(frame.scope, op.writes()), known, "arguments"),
-            _scope_row(f"{op.desc.optype}: attributes", Names(frame.scope, (), _attributes(op)), known, "arguments"),
-        ]
+        groups = {
+            "inputs": VariableGroup(frame.scope, op.reads()),
+            "outputs": VariableGroup(frame.scope, op.writes()),
+            "attributes": VariableGroup(frame.scope, (), _attributes(op)),
+        }
+        rows += [_scope_row(f"{op.desc.optype}: {what}", g, references, "arguments") for what, g in groups.items()]
     inner: Scope | None = frame.scope
     while inner is not None:
         title = _title(inner, stack)
-        rows.append(_scope_row(title, Names(inner), known, "locals", expensive=inner.block is None))
+        rows.append(_scope_row(title, VariableGroup(inner), references, "locals", expensive=inner.block is None))
         inner = inner.parent
     return rows
 
 
 def children(
-    thing: Held | Names, known: References, kind: str = "", start: int = 0, count: int = 0, pages: bool = False
+    thing: Expandable | VariableGroup,
+    references: References,
+    kind: str = "",
+    start: int = 0,
+    count: int = 0,
+    pages: bool = False,
 ) -> list[Row]:
-    """What is inside a value or under a heading.
+    """The ``Variable`` rows of a value or a group.
 
     Args:
-        thing: the value, or the heading.
-        known: gives numbers.
+        thing: the value, or the group.
+        references: numbers the children.
         kind: ``indexed`` or ``named``; empty for both.
-        start: the first child wanted.
-        count: how many are wanted, 0 for all.
-        pages: whether the client asks for parts of long values by itself.
-
-    Returns:
-        ``Variable`` rows of the protocol.
+        start: the first child.
+        count: how many children; 0 for all.
+        pages: whether the client requests long values page by page.
     """
-    if isinstance(thing, Names):
-        rows = [] if kind == "indexed" else list(_named(thing, known))
+    if isinstance(thing, VariableGroup):
+        rows = [] if kind == "indexed" else list(_named(thing, references))
         return rows[start : start + count if count else None]
     indexed = _length(thing.value)
     first, end = thing.part or (0, indexed)
     rows = []
     if kind != "indexed" and thing.part is None:
-        rows += _facts(thing, known, _summary(thing.value))
+        rows += _facts(thing, references, _summary(thing.value))
         if kind == "named":
             return rows[start : start + count if count else None]
     if kind == "indexed" or (kind == "" and (pages or count)):
         begin = min(first + start, end)
-        return rows + [_element(thing, i, known) for i in range(begin, min(begin + count, end) if count else end)]
+        return rows + [_element(thing, i, references) for i in range(begin, min(begin + count, end) if count else end)]
     if end - first <= _PAGE:
-        return rows + [_element(thing, i, known) for i in range(first, end)]
+        return rows + [_element(thing, i, references) for i in range(first, end)]
     width = _PAGE
     while width * _PAGE < end - first:
         width *= _PAGE
     parts = [(at, min(at + width, end)) for at in range(first, end, width)]
-    return rows + [
-        variable(
-            f"[{a}:{b}]", Held(thing.value, f"{thing.text}[{a}:{b}]", thing.root, thing.index, (a, b)), known,
-            f"{b - a:,} elements",
-        )
-        for a, b in parts
-    ]  # fmt: skip
+    for a, b in parts:
+        page = Expandable(thing.value, f"{thing.text}[{a}:{b}]", thing.root, thing.index, (a, b))
+        rows.append(variable(f"[{a}:{b}]", page, references, f"{b - a:,} elements"))
+    return rows
 
 
-def variable(name: str, held: Held, known: References, text: str | None = None) -> Row:
-    """A value as a ``Variable`` of the protocol.
-
-    Args:
-        name: what it is called.
-        held: the value.
-        known: gives numbers.
-        text: it in one line; default what there is to say about it.
-    """
-    summary = _summary(held.value)
-    said, kind, opens = describe(held.value, summary)
-    row: Row = {"name": name, "value": said if text is None else text, "type": kind, "variablesReference": 0}
-    if held.text:
-        row["evaluateName"] = held.text
+def variable(name: str, item: Expandable, references: References, text: str | None = None) -> Row:
+    """The ``Variable`` row of a value; ``text`` replaces its description."""
+    summary = _summary(item.value)
+    line, kind, opens = describe(item.value, summary)
+    row: Row = {"name": name, "value": line if text is None else text, "type": kind, "variablesReference": 0}
+    if item.text:
+        row["evaluateName"] = item.text
     if opens:
-        row["variablesReference"] = known.make(held)
-        row["indexedVariables"] = _length(held.value) if held.part is None else held.part[1] - held.part[0]
-        row["namedVariables"] = len(_facts(held, References(), summary)) if held.part is None else 0
+        row["variablesReference"] = references.make(item)
+        row["indexedVariables"] = _length(item.value) if item.part is None else item.part[1] - item.part[0]
+        row["namedVariables"] = len(_facts(item, References(), summary)) if item.part is None else 0
     return row
 
 
@@ -161,23 +145,23 @@ def describe(value: Any, summary: TensorSummary | None = None) -> tuple[str, str
     """A value in one line.
 
     Args:
-        value: what a variable has_value, or an expression gives.
-        summary: what is known of it already, if it is a tensor.
+        value: the value of a variable or an expression.
+        summary: of a tensor, if it was computed already.
 
     Returns:
-        The line, the kind of the value, whether there is something inside.
+        The line, the type, whether it has children.
 
     Example:
         >>> describe(np.arange(100, dtype="float32").reshape(10, 10))
         ('float32[10, 10]  49.5 ± 29 in [0, 99]', 'float32[10, 10]', True)
         >>> describe(3), describe(None)[0]
-        (('3', 'int', False), 'nothing yet')
+        (('3', 'int', False), 'no value yet')
     """
     if isinstance(value, np.generic) or (isinstance(value, np.ndarray) and value.ndim == 0):
         return str(value), str(value.dtype), False
     if type(value) is LoDTensor or isinstance(value, np.ndarray):
         if not has_value(value):
-            return "nothing yet", "LoDTensor", False
+            return "no value yet", "LoDTensor", False
         summary = summary or read_tensor(value)
         return f"{summary.facts}  {summary.statistics}".rstrip(), summary.facts, True
     if isinstance(value, SelectedRows):
@@ -189,12 +173,12 @@ def describe(value: Any, summary: TensorSummary | None = None) -> tuple[str, str
     if isinstance(value, Scope):
         return f"scope of {len(value.vars)} variables", "Scope", bool(value.vars)
     text = " ".join(repr(value).split())
-    return ("nothing yet" if value is None else text[:1000]), type(value).__name__, False
+    return ("no value yet" if value is None else text[:1000]), type(value).__name__, False
 
 
-def _scope_row(title: str, names: Names, known: References, hint: str, expensive: bool = False) -> Row:
+def _scope_row(title: str, names: VariableGroup, references: References, hint: str, expensive: bool = False) -> Row:
     return {
-        "name": title, "presentationHint": hint, "expensive": expensive, "variablesReference": known.make(names),
+        "name": title, "presentationHint": hint, "expensive": expensive, "variablesReference": references.make(names),
         "namedVariables": len(list(_present(names))) + len(names.extra), "indexedVariables": 0,
     }  # fmt: skip
 
@@ -212,7 +196,7 @@ def _attributes(op: LoweredOp) -> tuple[tuple[str, str], ...]:
     return tuple((name, text) for name, text in read_op(op.desc).attrs)
 
 
-def _present(names: Names) -> Iterator[tuple[str, Any]]:
+def _present(names: VariableGroup) -> Iterator[tuple[str, Any]]:
     if names.names is None:
         for name in sorted(names.scope.vars):
             if has_value(names.scope.vars[name].value):
@@ -223,18 +207,15 @@ def _present(names: Names) -> Iterator[tuple[str, Any]]:
         yield name, None if found is None else found.value
 
 
-def _named(names: Names, known: References) -> Iterator[Row]:
+def _named(names: VariableGroup, references: References) -> Iterator[Row]:
     for name, value in _present(names):
-        yield variable(name, Held(value, expression(name), name), known)
+        yield variable(name, Expandable(value, expression(name), name), references)
     for name, text in names.extra:
         yield _fact(name, text)
 
 
 def expression(name: str) -> str:
-    """The expression that gives a variable.
-
-    Args:
-        name: its name.
+    """The expression for a variable.
 
     Example:
         >>> expression("x"), expression("fc_0.w_0")
@@ -253,10 +234,10 @@ def _length(value: Any) -> int:
     return 0
 
 
-def _element(held: Held, i: int, known: References) -> Row:
-    value = part_of(held.value.array, i) if type(held.value) is LoDTensor else held.value[i]
-    inside = Held(value, held.text and f"{held.text}[{i}]", held.root, (*held.index, i))
-    return variable(f"[{i}]", inside, known)
+def _element(item: Expandable, i: int, references: References) -> Row:
+    value = part_of(item.value.array, i) if type(item.value) is LoDTensor else item.value[i]
+    inside = Expandable(value, item.text and f"{item.text}[{i}]", item.root, (*item.index, i))
+    return variable(f"[{i}]", inside, references)
 
 
 def _summary(value: Any) -> TensorSummary | None:
@@ -264,15 +245,15 @@ def _summary(value: Any) -> TensorSummary | None:
     return read_tensor(value) if is_tensor and has_value(value) else None
 
 
-def _facts(held: Held, known: References, summary: TensorSummary | None) -> list[Row]:
-    """What is said of a value before its elements."""
-    value = held.value
+def _facts(item: Expandable, references: References, summary: TensorSummary | None) -> list[Row]:
+    """The rows of a value before its elements: dtype, shape, statistics."""
+    value = item.value
     if isinstance(value, Scope):
-        return list(_named(Names(value), known))
+        return list(_named(VariableGroup(value), references))
     if isinstance(value, SelectedRows):
         return [
-            variable("rows", Held(value.rows_, ""), known), _fact("height", f"{value.height_}"),
-            variable("value", Held(value.value, ""), known),
+            variable("rows", Expandable(value.rows_, ""), references), _fact("height", f"{value.height_}"),
+            variable("value", Expandable(value.value, ""), references),
         ]  # fmt: skip
     if summary is None:
         return []
@@ -290,12 +271,12 @@ def _facts(held: Held, known: References, summary: TensorSummary | None) -> list
         rows.append(_fact("LoD", lod_text(summary.lod)))
         offsets = summary.lod[-1]
         parts = [_some_rows(value, a, b) for a, b in zip(offsets, offsets[1:], strict=False)]
-        rows.append(variable("sequences", Held(parts), known, f"{len(parts)} sequences"))
+        rows.append(variable("sequences", Expandable(parts), references, f"{len(parts)} sequences"))
     return rows
 
 
 def _some_rows(value: LoDTensor, first: int, end: int) -> Any:
-    """Rows of a tensor; of one on a device they stay there until somebody opens them."""
+    """Rows of a tensor; on a device they stay there until a client requests their elements."""
     if is_on_device(value.array):
         return LoDTensor(value._held()[first:end], (), value.place)
     return np.asarray(value)[first:end]

@@ -1,4 +1,4 @@
-"""Messages of the protocol as bytes: a header that says how long, then JSON."""
+"""Messages as bytes: a header with the length, then JSON."""
 
 from __future__ import annotations
 
@@ -7,42 +7,42 @@ from typing import Any, Protocol
 
 from fluidnb.errors import OpValueError
 
-#: Bytes of a message, and of a line of its header, that are read at most.
+#: The most bytes of a message, and of a line of its header.
 MOST, MOST_HEADER = 8 << 20, 1 << 10
 #: Lines of a header.
 _LINES = 16
 
 
 class Reader(Protocol):
-    """Where bytes come from."""
+    """A binary stream to read from."""
 
     def readline(self, size: int, /) -> bytes:
-        """A line."""
+        """Read a line."""
 
     def read(self, size: int, /) -> bytes:
-        """So many bytes, fewer at the end."""
+        """Read bytes, fewer at the end."""
 
 
 def read_message(stream: Reader) -> dict[str, Any] | None:
     """Read one message.
 
     Args:
-        stream: where it comes from.
+        stream: the stream.
 
     Returns:
-        The message; None where the stream ends between two messages, or in the middle of one.
+        The message; None at the end of the stream.
 
     Raises:
-        OpValueError: what comes is no message, or one that is too long. What follows cannot be understood then.
+        OpValueError: not a message, or too long; the stream cannot be read any further.
 
     Example:
         >>> import io
-        >>> stream = io.BytesIO(packed({"seq": 1}) + b"GET / HTTP/1.1\\r\\n")
+        >>> stream = io.BytesIO(encoded({"seq": 1}) + b"GET / HTTP/1.1\\r\\n")
         >>> read_message(stream)
         {'seq': 1}
         >>> read_message(stream)
         Traceback (most recent call last):
-        fluidnb.errors.OpValueError: That is no message of the Debug Adapter Protocol.
+        fluidnb.errors.OpValueError: That is not a message of the Debug Adapter Protocol.
           ...
     """
     length = -1
@@ -73,20 +73,17 @@ def read_message(stream: Reader) -> dict[str, Any] | None:
     try:
         message = json.loads(body)
     except (ValueError, RecursionError) as error:
-        raise OpValueError("A message is no JSON.", received=str(error)) from None
+        raise OpValueError("The message is not JSON.", received=str(error)) from None
     if not isinstance(message, dict):
-        raise OpValueError("A message is no JSON object.", received=type(message).__name__)
+        raise OpValueError("The message is not a JSON object.", received=type(message).__name__)
     return message
 
 
-def packed(message: dict[str, Any]) -> bytes:
+def encoded(message: dict[str, Any]) -> bytes:
     """A message as bytes.
 
-    Args:
-        message: the message.
-
     Example:
-        >>> packed({"seq": 1})
+        >>> encoded({"seq": 1})
         b'Content-Length: 10\\r\\n\\r\\n{"seq": 1}'
     """
     body = json.dumps(message, ensure_ascii=False).encode("utf-8", "replace")
@@ -95,6 +92,6 @@ def packed(message: dict[str, Any]) -> bytes:
 
 def _refused(line: bytes) -> OpValueError:
     return OpValueError(
-        "That is no message of the Debug Adapter Protocol.", expected="Content-Length: and a number",
+        "That is not a message of the Debug Adapter Protocol.", expected="Content-Length: and a number",
         received=repr(line[:60]),
     )  # fmt: skip

@@ -1,4 +1,4 @@
-"""Looking into runs: debug sessions that go forwards and backwards, the hunt for NaN, gradients on their way, profiles.
+"""Debug sessions that step forwards and backwards, the search for NaN, gradient flow, profiles.
 
 ``fluid.debug(program)`` begins a session: this package can be called as `session.debug` is.
 """
@@ -11,22 +11,23 @@ from types import ModuleType
 from typing import Any
 
 
-class _Room(ModuleType):
+class _CallablePackage(ModuleType):
     """A package that can be called."""
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        importlib.import_module("fluidnb.terminal")  # which fills in the hook that asks the user
+        importlib.import_module("fluidnb.terminal")  # fills in hooks.debug_prompt
         return importlib.import_module("fluidnb.debug.session").debug(*args, **kwargs)
 
 
-sys.modules[__name__].__class__ = _Room
+sys.modules[__name__].__class__ = _CallablePackage
 
 _NAMES = {
     "Breakpoint": "breakpoints",
+    "Debugger": "debugger",
     "Session": "session",
     "Snapshot": "snapshot",
     "Stopped": "session",
-    "View": "look",
+    "View": "view",
     "current": "session",
     "find_nan": "nan",
     "gradient_flow": "flow",

@@ -1,4 +1,4 @@
-"""Breakpoints: where a session stops by itself.
+"""Breakpoints: operators, lines, blocks, variables, NaN and conditions at which a session stops.
 
 Those that name an operator, a line or a block stop before the operator; those that name a variable, NaN or an
 expression stop after the step that wrote it.
@@ -22,31 +22,31 @@ from fluidnb.values.array_stats import stats_of
 from fluidnb.values.selected_rows import SelectedRows
 from fluidnb.values.tensor import array_of
 
-#: What stops before an operator, and what stops after a step.
+#: The kinds that stop before an operator, and those that stop after a step.
 BEFORE, AFTER = ("op", "line", "block", "at"), ("var", "nan", "when")
 
 
 @dataclass(eq=False, slots=True, repr=False)
 class Breakpoint:
-    """One place to stop.
+    """A breakpoint.
 
     Args:
         kind: ``op``, ``line``, ``block``, ``at``, ``var``, ``nan`` or ``when``.
         what: a type of operator (``elementwise_*``), a line (``net:3``, ``train.py:12``), a block (``1``, ``1@5`` for
-            its iteration 5), a place (``0:12``: block 0, operator 12), a variable (``fc_0.w_0``, ``*@GRAD``), an
-            expression, or for ``nan`` the size beyond which a number is as bad as infinity (``1e6``).
-        after: how many times to pass it before the first stop.
-        test: called with a `View`, says whether it stops there; of ``when`` the default evaluates ``what``.
-        enabled: whether it stops at all.
+            its iteration 5), an operator (``0:12``: block 0, operator 12), a variable (``fc_0.w_0``, ``*@GRAD``), an
+            expression, or for ``nan`` the absolute value above which a number counts as infinite (``1e6``).
+        after: the number of hits to ignore before the first stop.
+        test: a condition, called with a `View`; of ``when`` the default evaluates ``what``.
+        enabled: whether it is checked.
         logs_only: whether it only logs, and never stops.
-        rule: called with the count of times that it was reached, says whether it stops; the default asks ``after``.
+        rule: a hit condition, called with the number of hits; the default compares with ``after``.
 
     Attributes:
-        hits: how many times it was reached.
-        number: what users call it by: its session counts them from 1.
+        hits: the number of hits so far.
+        number: its number in the session, from 1.
 
     Raises:
-        OpValueError: an unknown kind, or a text that its kind does not know.
+        OpValueError: an unknown kind, or a ``what`` that does not fit the kind.
 
     Example:
         >>> Breakpoint("op", "elementwise_*").text
@@ -74,12 +74,12 @@ class Breakpoint:
         rule = _RULES.get(self.kind)
         if rule is not None and not re.fullmatch(rule[0], self.what):
             raise OpValueError(
-                f"A breakpoint on {self.kind!r} does not know {self.what!r}.", expected=rule[1], received=self.what,
+                f"A breakpoint on {self.kind!r} cannot be at {self.what!r}.", expected=rule[1], received=self.what,
             )  # fmt: skip
 
     @property
     def text(self) -> str:
-        """It in words."""
+        """As users write it."""
         times = f", after {self.after} times" if self.after else ""
         return f"{self.kind} {self.what}".strip() + times
 
@@ -87,19 +87,15 @@ class Breakpoint:
         return f"<breakpoint {self.number}: {self.text}>"
 
     def copy(self) -> Breakpoint:
-        """It as it is now."""
+        """A copy, which keeps its place when this one moves."""
         return replace(self)
 
     def is_like(self, other: Breakpoint) -> bool:
-        """Whether another one stops at the same: two front ends may each have set one."""
+        """Whether another one stops at the same place: two front ends may each have set one."""
         return (self.kind, self.what, self.after) == (other.kind, other.what, other.after)
 
     def may_stop(self, op: LoweredOp) -> bool:
-        """Whether it can ever stop at an operator; what depends on values or iterations alone is asked later.
-
-        Args:
-            op: the operator.
-        """
+        """Whether it can stop at an operator, whatever the values and iterations are."""
         match self.kind:
             case "op":
                 return fnmatch.fnmatchcase(op.desc.optype, self.what)
@@ -115,27 +111,14 @@ class Breakpoint:
                 return True
 
     def stops_before(self, frame: Frame) -> bool:
-        """Whether it stops before the operator of a frame for which `may_stop` holds.
-
-        Args:
-            frame: where the machine is.
-        """
+        """Whether it stops before the next operator of a frame, for which `may_stop` is true."""
         at = self.what.partition("@")[2] if self.kind == "block" else ""
         if at and (frame.control.iteration(frame.k) if frame.control else 0) != int(at):
             return False
         return self.test is None or self._holds(frame)
 
     def stops_after(self, op: LoweredOp, undo: Undo, frame: Frame) -> bool:
-        """Whether it stops after a step of an operator for which `may_stop` holds.
-
-        Args:
-            op: the operator.
-            undo: what the step changed.
-            frame: where the operator stood.
-
-        Raises:
-            Exception: whatever the expression of the breakpoint raises.
-        """
+        """Whether it stops after a step of an operator, for which `may_stop` is true; its expression may raise."""
         if self.kind == "nan":
             limit = float(self.what or "inf")
             if not any(has_nan(frame.scope.find_var(name), limit) for name in op.writes()):
@@ -147,7 +130,7 @@ class Breakpoint:
         try:
             return bool(view.evaluate(self.what) if self.test is None else self.test(view))
         except (LookupError, NotFound):
-            return False  # what it speaks of is not there yet
+            return False  # a variable has no value yet
 
     def hit(self) -> bool:
         """Count a hit; whether it stops this time."""
@@ -155,30 +138,30 @@ class Breakpoint:
         return self.hits > self.after if self.rule is None else self.rule(self.hits)
 
 
-#: kind -> (what fits, in words)
+#: kind -> (pattern, its description)
 _RULES = {
-    "op": (r"[\w*?\[\]!]+", "the type of an operator; * stands for anything"),
+    "op": (r"[\w*?\[\]!]+", "the type of an operator; * matches anything"),
     "line": (r".*:\d+|\d+", "a line: 12, train.py:12, or a cell's name and line, net:3"),
     "block": (r"\d+(@\d+)?", "a block's number, or 1@5 for its iteration 5"),
     "at": (r"\d+:\d+", "block:operator, for example 0:12"),
-    "var": (r"\S+", "a variable's name; * stands for anything"),
-    "nan": (r"|[\d.e+]+", "nothing, or the largest size allowed, for example 1e6"),
+    "var": (r"\S+", "a variable's name; * matches anything"),
+    "nan": (r"|[\d.e+]+", "nothing, or the largest absolute value allowed, for example 1e6"),
 }
 
 
 def parse(text: str) -> Breakpoint:
-    """A breakpoint from what a user typed.
+    """Parse a breakpoint.
 
     Args:
         text: ``op mul``, ``var fc_0.w_0``, ``line net:3``, ``block 1@5``, ``at 0:12``, ``nan``, ``nan 1e6``,
-            or ``when loss.mean() > 3``; ``, after 3`` at the end passes it three times. A single word is the type of an
+            or ``when loss.mean() > 3``; ``, after 3`` at the end ignores three hits. A single word is the type of an
             operator.
 
     Returns:
         The breakpoint.
 
     Raises:
-        OpValueError: it cannot be understood.
+        OpValueError: it is not a breakpoint.
 
     Example:
         >>> parse("when loss.max() > 1, after 3").after, parse("sgd").text, parse("nan").kind
@@ -192,7 +175,7 @@ def parse(text: str) -> Breakpoint:
         known = re.fullmatch(r"\d+:\d+", body)
         if not known and ":" not in body and " " in body:
             raise OpValueError(
-                "That is no place to stop.", received=body,
+                "That is not a breakpoint.", received=body,
                 expected="op TYPE, var NAME, line CELL:3, block 1@5, at 0:12, nan, or when EXPRESSION",
             )  # fmt: skip
         kind, what = ("at" if known else "line" if ":" in body else "op"), body
@@ -200,11 +183,11 @@ def parse(text: str) -> Breakpoint:
 
 
 def has_nan(variable: Any, limit: float = np.inf) -> bool:
-    """Whether a runtime variable holds NaN, infinity, or a number beyond a limit.
+    """Whether a runtime variable contains NaN, infinity, or a number above a limit.
 
     Args:
         variable: the variable, or None.
-        limit: the largest size allowed.
+        limit: the largest absolute value allowed.
 
     Example:
         >>> scope = fluid.Scope(); scope.var("x").get_tensor().set(np.array([1.0, np.inf]))

@@ -1,4 +1,4 @@
-"""What a user changes while a program stands still: a tensor, the attributes of an operator. Going back undoes it."""
+"""Edits of a paused program, a tensor or the attributes of an operator; stepping back undoes them."""
 
 from __future__ import annotations
 
@@ -21,29 +21,29 @@ from fluidnb.values.tensor import LoDTensor
 
 
 class Change(Protocol):
-    """A step that the user took instead of the program."""
+    """An edit; it is a step of its own."""
 
     def apply(self, machine: Interpreter) -> Undo:
-        """Make the change where the machine stands; the result takes it back. Raises a FluidError if it cannot be."""
+        """Apply the edit; raises a FluidError if that is not possible."""
 
-    def take_back(self, machine: Interpreter, undo: Undo) -> None:
-        """Put everything back as it was before `apply`."""
+    def undo(self, machine: Interpreter, undo: Undo) -> None:
+        """Undo `apply`."""
 
-    def withdraw(self, machine: Interpreter) -> None:
-        """Forget what the change did to the program itself; the run is begun anew."""
+    def restore_program(self, machine: Interpreter) -> None:
+        """Undo what the edit changed in the program itself; the run begins again."""
 
     @property
     def stop(self) -> Stop:
-        """What snapshots say of it."""
+        """The stop of a session after the edit."""
 
 
 class SetTensor:
-    """Gives a variable other values.
+    """Sets a variable.
 
     Args:
-        name: the variable, as seen from where the machine stands.
-        value: the values; a number fills the tensor, an array of the same shape replaces it.
-        frame: which of the blocks that are being run it is seen from, outermost first; the innermost by default.
+        name: the variable.
+        value: a number, which fills the tensor, or an array of the same shape.
+        frame: the block in whose scope it is looked up, outermost first; default the innermost.
 
     Raises:
         OpTypeError: the values cannot have the variable's dtype.
@@ -64,36 +64,36 @@ class SetTensor:
         tensor = None if variable is None else variable.value
         if variable is None or type(tensor) is not LoDTensor or tensor.array is None:
             raise NotFound(
-                f'"{self.name}" holds no tensor here.', expected="a tensor that has a value", received=_kind(tensor),
+                f'"{self.name}" has no tensor here.', expected="a tensor that has a value", received=_kind(tensor),
                 hint=near(self.name, names_of(machine)) or "step until something has written it.",
             )  # fmt: skip
         array = tensor.array
         if self._value.dtype.kind not in "biuf" or (self._value.dtype.kind == "f" and array.dtype.kind in "iub"):
             raise OpTypeError(
                 f'"{self.name}" cannot hold these values.', expected=str(array.dtype), received=str(self._value.dtype),
-                hint=f'value.astype("{array.dtype}") says that it is meant.',
+                hint=f'value.astype("{array.dtype}") converts them.',
             )  # fmt: skip
         try:
             new = np.broadcast_to(self._value, array.shape)
         except ValueError:
             raise OpValueError(
                 f'"{self.name}" has another shape.', slots=[("", self.name, str(array.dtype), array.shape)],
-                expected=f"{list(array.shape)}, or something that fills it", received=f"{list(self._value.shape)}",
+                expected=f"a shape that broadcasts to {list(array.shape)}", received=f"{list(self._value.shape)}",
             ) from None  # fmt: skip
         undo = Undo(machine.stack, [], [(array, copy_of(array))], [])
         put(array, np.asarray(new, array.dtype))
         return undo
 
-    def take_back(self, machine: Interpreter, undo: Undo) -> None:
+    def undo(self, machine: Interpreter, undo: Undo) -> None:
         """See `Change`."""
         undo.take_back()
 
-    def withdraw(self, machine: Interpreter) -> None:
-        """See `Change`: nothing to do, the run's checkpoint has it all."""
+    def restore_program(self, machine: Interpreter) -> None:
+        """See `Change`: nothing to do, the run's checkpoint restores tensors."""
 
 
 class SetAttrs:
-    """Gives an operator other attributes, from the next time on that it runs.
+    """Sets attributes of an operator, from its next execution on.
 
     Args:
         op: the operator.
@@ -128,7 +128,7 @@ class SetAttrs:
             check_desc(definition, self._op)
             machine.plan = LoweredProgram(plan.desc, plan.feeds, plan.fetches, plan.place, plan.seed, plan.given)
         except BaseException:
-            self._put_back()
+            self._restore()
             raise
         self._plan = plan
         machine.stack = tuple(replace(f, block=machine.plan.blocks[f.block.index]) for f in machine.stack)
@@ -136,21 +136,21 @@ class SetAttrs:
             frame.scope.block = frame.block
         return undo
 
-    def take_back(self, machine: Interpreter, undo: Undo) -> None:
+    def undo(self, machine: Interpreter, undo: Undo) -> None:
         """See `Change`."""
-        self.withdraw(machine)
+        self.restore_program(machine)
         undo.take_back()
         machine.stack = undo.stack
         for frame in machine.stack:
             frame.scope.block = frame.block
 
-    def withdraw(self, machine: Interpreter) -> None:
+    def restore_program(self, machine: Interpreter) -> None:
         """See `Change`."""
         assert self._plan is not None
-        self._put_back()
+        self._restore()
         machine.plan = self._plan
 
-    def _put_back(self) -> None:
+    def _restore(self) -> None:
         for name in self._attrs:
             if name in self._old:
                 self._op.set_attr(name, self._old[name], self._op.attr_type(name))
@@ -159,14 +159,7 @@ class SetAttrs:
 
 
 def names_of(machine: Interpreter) -> list[str]:
-    """The names of all variables that can be seen from where a machine stands.
-
-    Args:
-        machine: the machine.
-
-    Returns:
-        Names, innermost scope first.
-    """
+    """The names of all visible variables, innermost scope first."""
     names: dict[str, None] = {}
     scope: Scope | None = machine.stack[-1].scope
     while scope is not None:

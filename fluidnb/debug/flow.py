@@ -1,4 +1,4 @@
-"""How gradients flow: which parameters learn, which do not, and which operator stands in the way."""
+"""Gradient flow: which parameters learn, which do not, and which operator is the cause."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ import numpy as np
 
 from fluidnb.debug.debugger import Debugger
 from fluidnb.debug.forward import forward_of
-from fluidnb.debug.numbers import Numbers, numbers_of
 from fluidnb.debug.session import Session
-from fluidnb.debug.snapshot import OpSpot, spot_of
+from fluidnb.debug.snapshot import OpLocation, op_location
+from fluidnb.debug.tensor_stats import TensorStats, tensor_stats
 from fluidnb.errors import NotFound
 from fluidnb.op import EMPTY, GRAD, has_grad
 from fluidnb.program import Program, default_main_program
@@ -21,7 +21,12 @@ from fluidnb.runtime.compile.lowering import LoweredOp
 from fluidnb.runtime.scope import Scope
 from fluidnb.values.place import Place
 
-#: A gradient is small or large when it is that share of its parameter (of 1 where the parameter is 0).
+#: The statistics of each variable that was written.
+Stats = Mapping[str, TensorStats]
+#: Each gradient -> the operator that wrote it, and the largest norm among the gradients that it read.
+Writers = Mapping[str, tuple[LoweredOp, float]]
+
+#: A gradient is small or large at these ratios of its norm to that of its parameter (to 1 where that is 0).
 SMALL, LARGE = 1e-6, 1e3
 
 
@@ -32,24 +37,24 @@ class Flow:
     Args:
         parameter: its name.
         verdict: ``fine``, ``vanishing``, ``exploding``, ``dead`` (all zeros), ``NaN`` or ``disconnected`` (none).
-        weights: the parameter's numbers.
-        gradient: the gradient's numbers; None if there is none.
-        blocker: the operator that stands in the way, None if it is fine.
-        why: what that operator does, in words.
-        forward: the operator of forward that it is the gradient of, or itself; None if there is none.
+        weights: statistics of the parameter.
+        gradient: statistics of the gradient; None if there is none.
+        blocker: the operator that is the cause; None if the gradient is fine.
+        why: what that operator does, as text.
+        forward: its forward operator, or itself; None if there is none.
 
     Example:
-        >>> Flow("w", "fine", Numbers("w", norm=2.0), Numbers("w@GRAD", norm=0.5)).share
+        >>> Flow("w", "fine", TensorStats("w", norm=2.0), TensorStats("w@GRAD", norm=0.5)).share
         0.25
     """
 
     parameter: str
     verdict: str
-    weights: Numbers
-    gradient: Numbers | None = None
-    blocker: OpSpot | None = None
+    weights: TensorStats
+    gradient: TensorStats | None = None
+    blocker: OpLocation | None = None
     why: str = ""
-    forward: OpSpot | None = None
+    forward: OpLocation | None = None
 
     @property
     def share(self) -> float:
@@ -58,8 +63,8 @@ class Flow:
 
     @property
     def text(self) -> str:
-        """It in one line."""
-        share = "no gradient" if self.gradient is None else f"gradient {self.share:.2g} of it"
+        """Parameter, verdict, ratio and cause in one line."""
+        share = "no gradient" if self.gradient is None else f"gradient/weight {self.share:.2g}"
         return f"{self.parameter}  {self.verdict}  {share}" + (f"  {self.why}" if self.why else "")
 
     def __repr__(self) -> str:
@@ -72,18 +77,18 @@ def gradient_flow(
     scope: Scope | None = None,
     place: Place | None = None,
 ) -> list[Flow]:
-    """Walk one run and look at the gradient of each parameter.
+    """Run a program once and judge the gradient of each parameter.
 
-    Parameters are as before afterwards.
+    Parameters are restored afterwards.
 
     Args:
         program: a program with backward; default the main program.
         feed: what to feed.
-        scope: where parameters live; default the global scope.
+        scope: the scope of the parameters; default the global scope.
         place: where to run; default the CPU.
 
     Returns:
-        One for each parameter that may be trained, in the program's order.
+        One for each trainable parameter, in the program's order.
 
     Raises:
         NotFound: the program has no backward.
@@ -98,8 +103,8 @@ def gradient_flow(
         >>> exe = fluid.Executor(); ran = exe.run(fluid.default_startup_program())
         >>> for flow in gradient_flow(feed={"x": np.ones((1, 2), "float32")}):
         ...     print(flow.text)
-        fc_0.w_0  dead  gradient 0 of it  relu_grad makes 1.4 into 0: fc_0.tmp_1 is all 0
-        fc_1.w_0  dead  gradient 0 of it  mul_grad makes 1 into 0: fc_0.tmp_1 is all 0
+        fc_0.w_0  dead  gradient/weight 0  relu_grad turns norm 1.4 into 0: fc_0.tmp_1 is all 0
+        fc_1.w_0  dead  gradient/weight 0  mul_grad turns norm 1 into 0: fc_0.tmp_1 is all 0
     """
     program = default_main_program() if program is None else program
     if not any(role_of(op.desc) == "backward" for op in program.global_block().ops):
@@ -116,21 +121,13 @@ def gradient_flow(
 
 
 def flows(debugger: Debugger, program: Program) -> list[Flow]:
-    """Walk the run under way to its end, and look at gradients on the way.
-
-    Args:
-        debugger: a debugger at the beginning of a run.
-        program: its program.
-
-    Returns:
-        See `gradient_flow`.
-    """
+    """Run to the end, and judge the gradients; see `gradient_flow`."""
     tape = debugger.tape
     scope = tape.machine.stack[0].scope
     parameters = [p for p in program.all_parameters() if p.trainable]
-    weights = {p.name: numbers_of(p.name, _value(scope, p.name)) for p in parameters}
-    norms: dict[str, Numbers] = {}
-    makers: dict[str, tuple[LoweredOp, float]] = {}
+    weights = {p.name: tensor_stats(p.name, _value(scope, p.name)) for p in parameters}
+    stats: dict[str, TensorStats] = {}
+    writers: dict[str, tuple[LoweredOp, float]] = {}
 
     while not tape.done:
         machine = tape.machine
@@ -141,13 +138,13 @@ def flows(debugger: Debugger, program: Program) -> list[Flow]:
             continue
         for name in op.writes():
             value = _value(at, name)
-            numbers = numbers_of(name, value)
-            norms[name] = numbers
+            numbers = tensor_stats(name, value)
+            stats[name] = numbers
             if GRAD in name and name not in op.reads():
-                arriving = [norms[n].norm for n in op.reads() if GRAD in n and n in norms]
-                makers[name] = (op, max(arriving, default=0.0))
+                arriving = [stats[n].norm for n in op.reads() if GRAD in n and n in stats]
+                writers[name] = (op, max(arriving, default=0.0))
     all_ops = [op for block in tape.machine.plan.blocks for op in block.ops]
-    return [_flow(p.name, weights[p.name], norms, makers, program, all_ops) for p in parameters]
+    return [_flow(p.name, weights[p.name], stats, writers, program, all_ops) for p in parameters]
 
 
 def _value(scope: Any, name: str) -> Any:
@@ -156,16 +153,15 @@ def _value(scope: Any, name: str) -> Any:
 
 
 def _flow(
-    name: str, weights: Numbers, norms: Mapping[str, Numbers], makers: Mapping[str, tuple[LoweredOp, float]],
-    program: Program, ops: list[LoweredOp],
+    name: str, weights: TensorStats, stats: Stats, writers: Writers, program: Program, ops: list[LoweredOp],
 ) -> Flow:  # fmt: skip
-    gradient = norms.get(name + GRAD)
+    gradient = stats.get(name + GRAD)
     if gradient is None:
         op, why = _cut(name, program, ops)
-        spot = None if op is None else spot_of(op)
+        spot = None if op is None else op_location(op)
         return Flow(name, "disconnected", weights, None, spot, why, spot)
     if weights.nan or weights.inf:
-        return Flow(name, "NaN", weights, gradient, None, "the parameter itself is, before this run")
+        return Flow(name, "NaN", weights, gradient, None, "the parameter itself was NaN or infinite before this run")
     share = gradient.norm / (weights.norm or 1.0)
     if gradient.nan or gradient.inf:
         verdict, worst = "NaN", np.inf
@@ -177,51 +173,49 @@ def _flow(
         verdict, worst = "exploding", np.inf
     else:
         return Flow(name, "fine", weights, gradient)
-    blocker, why = _narrow(name + GRAD, norms, makers, worst > 0, verdict)
+    blocker, why = _narrow(name + GRAD, stats, writers, worst > 0, verdict)
     if blocker is None:
         return Flow(name, verdict, weights, gradient, None, why)
-    return Flow(name, verdict, weights, gradient, spot_of(blocker), why, _forward_of(blocker, ops))
+    return Flow(name, verdict, weights, gradient, op_location(blocker), why, _forward_of(blocker, ops))
 
 
-def _forward_of(op: LoweredOp, ops: list[LoweredOp]) -> OpSpot | None:
-    """The operator of forward that the user sees behind one of backward; itself, if it is one."""
+def _forward_of(op: LoweredOp, ops: list[LoweredOp]) -> OpLocation | None:
+    """The forward operator of a gradient operator; itself, if it is a forward operator."""
     if role_of(op.desc) == "forward":
-        return spot_of(op)
+        return op_location(op)
     found = forward_of(op.desc, (o.desc for o in ops))
-    return next((spot_of(o) for o in ops if o.desc is found), None)
+    return next((op_location(o) for o in ops if o.desc is found), None)
 
 
-def _narrow(
-    name: str, norms: Mapping[str, Numbers], makers: Mapping[str, tuple[LoweredOp, float]], grows: bool, verdict: str
-) -> tuple[LoweredOp | None, str]:
-    """On the way from the loss to a gradient, the operator at which it changed most; or the values that it meets."""
+def _narrow(name: str, stats: Stats, writers: Writers, grows: bool, verdict: str) -> tuple[LoweredOp | None, str]:
+    """The operator between the loss and a gradient that changed its norm most, and what it does."""
     best: tuple[float, LoweredOp | None, str] = (0.0, None, "")
     seen = set()
-    while name in makers and name not in seen:
+    while name in writers and name not in seen:
         seen.add(name)
-        op, arriving = makers[name]
-        leaving = norms[name].norm
-        bad = norms[name].nan + norms[name].inf
+        op, arriving = writers[name]
+        leaving = stats[name].norm
+        bad = stats[name].nan + stats[name].inf
         factor = np.inf if bad else leaving / arriving if arriving else 0.0
         change = (factor if grows else 1 / factor if factor else np.inf) if arriving or grows else 0.0
-        source = _zero_input(op, norms) if verdict == "dead" and arriving and not leaving else None
+        source = _zero_input(op, stats) if verdict == "dead" and arriving and not leaving else None
         if change >= best[0] and (arriving or bad):
-            text = f"{op.desc.optype} makes {arriving:.2g} into {'NaN' if bad else format(leaving, '.2g')}"
+            text = f"{op.desc.optype} turns norm {arriving:.2g} into {'NaN' if bad else format(leaving, '.2g')}"
             best = (change, op, f"{text}: {source} is all 0" if source else text)
-        gradients = [n for n in op.reads() if GRAD in n and n in norms and n not in seen]
+        gradients = [n for n in op.reads() if GRAD in n and n in stats and n not in seen]
         if not gradients:
             break
-        name = max(gradients, key=lambda n: norms[n].norm if norms[n].low is not None else np.inf)
+        name = max(gradients, key=lambda n: stats[n].norm if stats[n].low is not None else np.inf)
     return best[1], best[2]
 
 
-def _zero_input(op: LoweredOp, norms: Mapping[str, Numbers]) -> str | None:
-    """A value of forward that is all 0, by which a gradient is multiplied."""
-    return next((n for n in op.reads() if GRAD not in n and n in norms and norms[n].dtype and not norms[n].norm), None)
+def _zero_input(op: LoweredOp, stats: Stats) -> str | None:
+    """A forward value that is all 0, by which a gradient is multiplied."""
+    return next((n for n in op.reads() if GRAD not in n and n in stats and stats[n].dtype and not stats[n].norm), None)
 
 
 def _cut(name: str, program: Program, ops: list[LoweredOp]) -> tuple[LoweredOp | None, str]:
-    """Where the way from a parameter to the loss is cut."""
+    """The operator at which backward stops before it reaches a parameter, and why."""
     with_gradient = {n.partition(GRAD)[0] for op in ops for n in op.writes() if GRAD in n}
     reached, last = {name}, None
     for op in ops:
@@ -234,11 +228,12 @@ def _cut(name: str, program: Program, ops: list[LoweredOp]) -> tuple[LoweredOp |
                 return op, f"{op.desc.optype} has no gradient"
             stopped = [n for n in op.reads() if n in reached and n != name and _stops(program, n)]
             what = " and ".join(stopped) or "an input of it"
-            return op, f"{op.desc.optype} hands no gradient on: {what} has stop_gradient"
+            return op, f"{op.desc.optype} propagates no gradient: {what} has stop_gradient"
         reached.update(writes)
     if last is None:
         return None, "no operator reads it"
-    return last, f"what {last.desc.optype} writes has no gradient: the loss does not depend on it, or it stops there"
+    why = "the loss does not depend on it, or it has stop_gradient"
+    return last, f"the output of {last.desc.optype} has no gradient: {why}"
 
 
 def _stops(program: Program, name: str) -> bool:

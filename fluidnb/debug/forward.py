@@ -1,4 +1,4 @@
-"""Of which operator another one is the gradient: that one's line is the user's own."""
+"""The forward operator of a gradient operator: its line is the user's own."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from fluidnb.proto.desc import OpDesc
 
 
 def forward_of(op: OpDesc, ops: Iterable[OpDesc]) -> OpDesc | None:
-    """The operator of forward that a gradient operator belongs to.
+    """The forward operator of a gradient operator.
 
     Args:
         op: an operator.
         ops: the operators of its program.
 
     Returns:
-        The operator of the same type without ``_grad`` that wrote what this one reads, or reads the gradient of; None
-        if there is none, as for an operator of forward.
+        The operator of the type without ``_grad`` that wrote what this one reads, or reads the gradient of; None if
+        there is none, as for a forward operator.
 
     Example:
         >>> x = fluid.layers.data("x", shape=[2], stop_gradient=False)

@@ -1,4 +1,4 @@
-"""A variable on its way through a run: forward, backward and optimizer."""
+"""The steps of a run that read or write a variable: forward, backward and optimizer."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from fluidnb.debug.debugger import Debugger
-from fluidnb.debug.snapshot import OpSpot, spot_of
+from fluidnb.debug.snapshot import OpLocation, op_location
 from fluidnb.debug.writes import wrote
 from fluidnb.op import GRAD
 from fluidnb.program.op_roles import role_of
@@ -16,22 +16,22 @@ from fluidnb.values.tensor import LoDTensor, array_of
 
 
 @dataclass(frozen=True, slots=True)
-class Touch:
+class Access:
     """A step that read or wrote a variable.
 
     Args:
-        at: the tape's count of steps after it.
+        at: the step after it.
         op: the operator.
         role: ``forward``, ``backward`` or ``optimizer``.
         name: the variable, or a gradient of it.
         how: ``reads``, ``writes`` or ``changes`` (both).
         iterations: of the blocks around the operator, outermost first.
-        shape: of its value after the step; None if it is no tensor.
-        norm: square root of the sum of squares of its value; None if it is no tensor of numbers.
+        shape: of its value after the step; None if it is not a tensor.
+        norm: the L2 norm of its value; None if it is not a tensor of numbers.
     """
 
     at: int
-    op: OpSpot
+    op: OpLocation
     role: str
     name: str
     how: str
@@ -40,17 +40,9 @@ class Touch:
     norm: float | None
 
 
-def touches(debugger: Debugger, name: str) -> list[Touch]:
-    """Walk the run under way again, and note each step that reads or writes a variable or a gradient of it.
-
-    Args:
-        debugger: a debugger with a run under way; it stands where it stood afterwards.
-        name: the variable.
-
-    Returns:
-        The steps, in order.
-    """
-    found: list[Touch] = []
+def accesses(debugger: Debugger, name: str) -> list[Access]:
+    """Replay the current run up to here, and list each step that reads or writes a variable or its gradients."""
+    found: list[Access] = []
     tape = debugger.tape
 
     def visit(undo: Undo) -> None:
@@ -73,8 +65,8 @@ def touches(debugger: Debugger, name: str) -> list[Touch]:
             how = "changes" if does and touched in reads else "writes" if does else "reads"
             array = variable.value.array if type(variable.value) is LoDTensor else None
             found.append(
-                Touch(
-                    tape.at, spot_of(op), role_of(op.desc), touched, how,
+                Access(
+                    tape.at, op_location(op), role_of(op.desc), touched, how,
                     tuple(f.control.iteration(f.k) for f in undo.stack if f.control is not None),
                     None if array is None else tuple(array.shape),
                     _norm(array_of(variable.value)),

@@ -1,4 +1,4 @@
-"""The journal: what it takes to go back, within a budget of bytes; the oldest steps are dropped first."""
+"""The undo journal, within a budget of bytes; the oldest steps are dropped first."""
 
 from __future__ import annotations
 
@@ -8,22 +8,22 @@ from fluidnb.runtime.interpreter.interpreter import Undo
 from fluidnb.values.selected_rows import SelectedRows
 from fluidnb.values.tensor import LoDTensor
 
-#: Bytes that a record takes beside the arrays that it holds: itself, its tuple of frames, its lists; and each row.
+#: Bytes of a record without its arrays: itself, its tuple of frames, its lists; and bytes of each row.
 _RECORD, _ROW = 520, 120
 
 
 class Journal:
-    """The last steps of a machine, newest last.
+    """The last steps of an interpreter, newest last.
 
-    A step that gives a variable a new array keeps the old one by reference, one that writes into an array keeps a copy
-    of what was there. Both count, and so do the records themselves.
+    A step that gives a variable a new array keeps a reference to the old one, a step that writes into an array keeps a
+    copy of the old values. Both count, and so do the records themselves.
 
     Args:
         budget: bytes; the oldest records go when there are more, the newest one stays.
 
     Attributes:
-        nbytes: what the records hold together.
-        dropped: how many records have gone.
+        nbytes: bytes of all records.
+        dropped: the number of dropped records.
 
     Example:
         >>> journal = Journal(budget=1000)
@@ -49,11 +49,7 @@ class Journal:
         return self._records[at]
 
     def append(self, undo: Undo) -> None:
-        """Add the step that was just taken.
-
-        Args:
-            undo: what it takes to go back over it.
-        """
+        """Add the last step."""
         cost = cost_of(undo)
         self._records.append(undo)
         self._costs.append(cost)
@@ -62,24 +58,13 @@ class Journal:
             self.keep(len(self._records) - 1)
 
     def pop(self) -> Undo:
-        """Take the newest step out.
-
-        Returns:
-            What it takes to go back over it.
-
-        Raises:
-            IndexError: there is none.
-        """
+        """Remove and return the newest step; raises IndexError if there is none."""
         undo = self._records.pop()
         self.nbytes -= self._costs.pop()
         return undo
 
     def keep(self, count: int) -> None:
-        """Drop all but the newest records.
-
-        Args:
-            count: how many stay.
-        """
+        """Drop all but the newest ``count`` records."""
         while len(self._records) > count:
             self._records.popleft()
             self.nbytes -= self._costs.popleft()
@@ -92,12 +77,6 @@ class Journal:
 
 def cost_of(undo: Undo) -> int:
     """The bytes that a record keeps alive, itself included.
-
-    Args:
-        undo: the record.
-
-    Returns:
-        Bytes.
 
     Example:
         >>> cost_of(Undo((), [], [(np.zeros(10), np.zeros(10))], [])) - cost_of(Undo((), [], [], []))
@@ -119,7 +98,7 @@ def cost_of(undo: Undo) -> int:
 
 
 def _size(value: object) -> int:
-    """The bytes of what is no tensor, as far as it holds arrays."""
+    """The bytes of a value that is not a tensor, as far as it contains arrays."""
     if isinstance(value, SelectedRows):
         value = value.value.array
     return int(getattr(value, "nbytes", 0))

@@ -1,4 +1,4 @@
-"""The hunt for NaN: which operator made the first one, from what."""
+"""Finds the first operator that writes NaN or infinity."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from typing import Any
 
 from fluidnb.debug.breakpoints import Breakpoint
 from fluidnb.debug.debugger import Debugger
-from fluidnb.debug.numbers import Numbers, numbers_of
 from fluidnb.debug.session import Session
-from fluidnb.debug.snapshot import OpSpot, spot_of
+from fluidnb.debug.snapshot import OpLocation, op_location
 from fluidnb.debug.stop import StopKind
+from fluidnb.debug.tensor_stats import TensorStats, tensor_stats
 from fluidnb.errors import EnforceNotMet
 from fluidnb.program import Program
 from fluidnb.runtime.compile.lowering import LoweredOp, LoweredProgram
@@ -21,29 +21,29 @@ from fluidnb.values.place import Place
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Finding:
-    """The operator that made the first bad number.
+    """The operator that wrote the first bad number.
 
     Args:
         op: the operator.
         iterations: of the blocks around it, outermost first.
-        inputs: what it read.
-        outputs: what it wrote.
+        inputs: the tensors that it read.
+        outputs: the tensors that it wrote.
         source: the user's line, as text; empty if unknown.
-        before: why what it read was bad already, or what a check said before it wrote; else empty.
+        before: where bad inputs came from, or the message of a check that refused the outputs; else empty.
     """
 
-    op: OpSpot
+    op: OpLocation
     iterations: tuple[int, ...]
-    inputs: tuple[Numbers, ...]
-    outputs: tuple[Numbers, ...]
+    inputs: tuple[TensorStats, ...]
+    outputs: tuple[TensorStats, ...]
     source: str = ""
     before: str = ""
 
     @property
     def rows(self) -> list[tuple[str, bool]]:
-        """It as lines; whether each is about bad numbers."""
+        """Lines of text, and whether each one is about bad numbers."""
         at = f", iteration {' of '.join(map(str, reversed(self.iterations)))}" if self.iterations else ""
-        head = f"op {self.op.index} ({self.op.type}) in block {self.op.block}{at}  {self.op.place}".rstrip()
+        head = f"op {self.op.index} ({self.op.type}) in block {self.op.block}{at}  {self.op.where}".rstrip()
         rows = [(head, False)]
         if self.source:
             rows.append((f"    {self.source}", False))
@@ -54,7 +54,7 @@ class Finding:
 
     @property
     def text(self) -> str:
-        """It in a few lines."""
+        """The operator, its inputs and its outputs, as a few lines."""
         return "\n".join(row for row, _ in self.rows)
 
     def __repr__(self) -> str:
@@ -68,19 +68,19 @@ def find_nan(
     limit: float | None = None,
     place: Place | None = None,
 ) -> Finding | None:
-    """Walk one run and find the first operator that writes NaN, infinity, or a number beyond a limit.
+    """Run a program once and find the first operator that writes NaN, infinity, or a number above a limit.
 
-    Parameters are as before afterwards.
+    Parameters are restored afterwards.
 
     Args:
         program: the program; default the main program.
         feed: what to feed.
         scope: where persistable variables live; default the global scope.
-        limit: the largest size of a number that is still good; None for any finite one.
+        limit: the largest absolute value allowed; None for any finite number.
         place: where to run; default the CPU.
 
     Returns:
-        What was found, or None.
+        The operator, or None.
 
     Raises:
         FluidError: what ``exe.run`` would raise.
@@ -105,7 +105,8 @@ def search_nan(debugger: Debugger, limit: str = "") -> Finding | None:
     """Run to just behind the first operator that writes a bad number; None at the end of the run."""
     plan, whole = debugger.tape.machine.plan, debugger.tape.at == debugger.tape.runs[-1].first
     snapshot = debugger.run_to(Breakpoint("nan", limit))
-    while snapshot.stop.at_breakpoint and snapshot.stop.kind is not StopKind.NAN:  # the user's own do not end it
+    # The user's own breakpoints do not end the search.
+    while snapshot.stop.at_breakpoint and snapshot.stop.kind is not StopKind.NAN:
         snapshot = debugger.run_to(Breakpoint("nan", limit))
     if snapshot.error is not None:
         checked = isinstance(snapshot.error, EnforceNotMet) and plan.check_nan
@@ -125,20 +126,20 @@ def search_nan(debugger: Debugger, limit: str = "") -> Finding | None:
     debugger.tape.forward()
     bad = [n.name for n in inputs if n.nan or n.inf]
     source = "" if where is None else where.source
-    return Finding(spot_of(op), _iterations(debugger), inputs, outputs, source, _before(bad, plan, whole))
+    return Finding(op_location(op), _iterations(debugger), inputs, outputs, source, _before(bad, plan, whole))
 
 
 def _refused(debugger: Debugger, op: LoweredOp, error: Any) -> Finding:
-    """An operator whose outputs FLAGS_check_nan_inf has refused; the debugger stands before it."""
+    """An operator whose outputs FLAGS_check_nan_inf has refused; the debugger is paused before it."""
     where = op.where()
     inputs = _rows(debugger.tape.machine.stack[-1].scope, op.reads())
     source = "" if where is None else where.source
-    return Finding(spot_of(op), _iterations(debugger), inputs, (), source, f"{error.summary} {error.received}")
+    return Finding(op_location(op), _iterations(debugger), inputs, (), source, f"{error.summary} {error.received}")
 
 
-def _rows(scope: Scope, names: Iterable[str]) -> tuple[Numbers, ...]:
+def _rows(scope: Scope, names: Iterable[str]) -> tuple[TensorStats, ...]:
     found = ((name, scope.find_var(name)) for name in dict.fromkeys(names))
-    return tuple(numbers_of(name, None if v is None else v.value) for name, v in found)
+    return tuple(tensor_stats(name, None if v is None else v.value) for name, v in found)
 
 
 def _iterations(debugger: Debugger) -> tuple[int, ...]:
@@ -146,12 +147,12 @@ def _iterations(debugger: Debugger) -> tuple[int, ...]:
 
 
 def _before(bad: list[str], plan: LoweredProgram, whole: bool) -> str:
-    """Where bad inputs came from: the hunt has seen all that this run did, if it is ``whole``."""
+    """Where bad inputs came from; ``whole``: the search began at the beginning of the run."""
     if not bad:
         return ""
     names = ", ".join(bad)
     if not whole:
-        return f"{names} was bad before the hunt began: who {bad[0]} goes to the operator that wrote it"
+        return f"{names} was bad before the search began: who {bad[0]} goes to the operator that wrote it"
     if set(bad) <= set(plan.feeds):
-        return f"{names} was fed so"
-    return f"{names} was bad before this run: an earlier run did it, and with %fluid nan on that run stops there"
+        return f"{names} was fed with bad numbers"
+    return f"{names} was bad before this run: %fluid nan on stops an earlier run where it is written"

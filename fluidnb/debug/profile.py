@@ -1,4 +1,4 @@
-"""What a profile holds: one event for each operator that ran, and tables over them."""
+"""Profiles: one event for each operator that ran, and tables of them."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ class Event:
         type: its type.
         label: its index, type and block as text.
         block: index of its block.
-        cell: the cell or file line that made it, or an empty text.
-        start: when it began, ns.
-        end: when it ended, ns.
+        cell: the cell or file and the line that created it, or an empty text.
+        start: its start, in ns.
+        end: its end, in ns.
         role: ``forward``, ``backward`` or ``optimizer``.
         index: its index in its block; -1 if unknown.
-        place: where it ran; the clock of a device gives the times of what runs there.
+        place: where it ran; times on a device are those of the device's clock.
     """
 
     type: str
@@ -48,12 +48,12 @@ class Row:
     """One line of the table; times in ms.
 
     Args:
-        event: what it is about.
-        calls: how often it ran.
-        total: the sum.
-        min: the shortest.
-        max: the longest.
-        ratio: its share of all.
+        event: the name of the group.
+        calls: number of calls.
+        total: their sum.
+        min: the shortest call.
+        max: the longest call.
+        ratio: the share of the total time.
     """
 
     event: str
@@ -69,7 +69,7 @@ class Row:
         return self.total / self.calls
 
 
-#: what to group by -> the key of an event
+#: group -> the key of an event
 GROUPS: dict[str, Callable[[Event], str]] = {
     "type": lambda e: e.type,
     "op": lambda e: e.label,
@@ -77,7 +77,7 @@ GROUPS: dict[str, Callable[[Event], str]] = {
     "cell": lambda e: e.cell or "?",
 }
 
-#: sorted_key -> how rows compare, the largest first
+#: sorted_key -> the sort key of a row, the largest first
 ORDERS: dict[str, Callable[[Row], float]] = {
     "calls": lambda r: r.calls,
     "total": lambda r: r.total,
@@ -89,10 +89,10 @@ ORDERS: dict[str, Callable[[Row], float]] = {
 
 @dataclass
 class Profile:
-    """The events of a profiled stretch.
+    """The events of some runs.
 
     Args:
-        events: in the order in which they ended.
+        events: the events, in the order of their ends.
 
     Example:
         >>> p = Profile([Event("mul", "op 0 (mul) in block 0", 0, "", 0, 2_000_000)])
@@ -104,19 +104,12 @@ class Profile:
 
     @property
     def places(self) -> list[Place]:
-        """Where the operators ran: the host first, if any ran there, then devices."""
+        """The places where operators ran, the host first."""
         found = dict.fromkeys(event.place for event in self.events)
         return sorted(found, key=lambda place: (place is not _HOST, str(place)))
 
     def record(self, op: LoweredOp, start: int, end: int, place: Place) -> None:
-        """Add an operator that ran.
-
-        Args:
-            op: the operator.
-            start: when it began, ns.
-            end: when it ended, ns.
-            place: where it ran.
-        """
+        """Add an operator that ran; times in ns."""
         where = op.where()
         cell = "" if where is None else where.short()
         role = role_of(op.desc)
@@ -133,7 +126,7 @@ class Profile:
             One row for each group.
 
         Raises:
-            OpValueError: another word.
+            OpValueError: another ``by`` or ``sorted_key``.
         """
         check_key(sorted_key)
         if by not in GROUPS:
@@ -187,14 +180,14 @@ class Profile:
 
 
 def profile_steps(run: Callable[[], object], steps: int = 1) -> tuple[Profile, list[int]]:
-    """Time the operators of some runs; a profiler that is on goes on, beside this one.
+    """Profile some runs; another active profiler is not affected.
 
     Args:
-        run: makes one run.
-        steps: how often.
+        run: called for each run.
+        steps: the number of runs.
 
     Returns:
-        The profile, and how many events it had when each run began.
+        The profile, and the number of events before each run.
 
     Raises:
         FluidError: what the runs raise.
@@ -218,13 +211,7 @@ def profile_steps(run: Callable[[], object], steps: int = 1) -> tuple[Profile, l
 
 
 def check_key(sorted_key: str | None) -> None:
-    """Raise unless a table can be sorted by a key.
-
-    Args:
-        sorted_key: the key, or None.
-
-    Raises:
-        OpValueError: it cannot.
+    """Raise an OpValueError unless a table can be sorted by a key, or None.
 
     Example:
         >>> check_key("total")

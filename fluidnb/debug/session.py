@@ -1,7 +1,7 @@
-"""A debug session: a program that stands still where the user wants, and goes forwards and backwards.
+"""A debug session: steps a program forwards and backwards, with breakpoints, watches and edits.
 
-One worker thread owns the machine. Front ends only post commands, and observe snapshots that never change; so it makes
-no difference whether a button, a magic, a prompt or a script gives them, or several at once.
+One worker thread owns the debugger. Front ends post requests and observe immutable snapshots, so that buttons, magics,
+prompts and scripts can use a session at the same time.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from typing import Any, Concatenate, ParamSpec, TypeVar
 
 from fluidnb.debug.breakpoints import Breakpoint, parse
 from fluidnb.debug.debugger import Debugger
-from fluidnb.debug.history import Touch, touches
+from fluidnb.debug.history import Access, accesses
 from fluidnb.debug.snapshot import Snapshot
 from fluidnb.errors import EnforceNotMet, FluidError, NotFound, OpValueError
 from fluidnb.expressions import code_of
@@ -31,40 +31,40 @@ from fluidnb.runtime.scope import Scope, global_scope
 from fluidnb.values import invalidation as epoch
 from fluidnb.values.place import CPUPlace, Place
 
-#: Bytes that a journal may hold unless told otherwise.
+#: The default for the bytes of the undo journal.
 BUDGET = 256 << 20
 
 P = ParamSpec("P")
 T = TypeVar("T")
 
-#: The session that front ends speak to when none is named.
+#: The session that front ends use by default.
 _current: list[weakref.ref[Session]] = []
 
 
 class Stopped(FluidError):
-    """A run stands at a breakpoint, and nobody is there to go on: no prompt, no panel, no ``on_stop``."""
+    """A run is paused, and nothing can continue it: no prompt, no panel, no ``on_stop``."""
 
 
 class Session:
-    """A program being walked.
+    """A debug session of a program.
 
     Args:
         program: the program; default the main program.
-        feed: what to feed; with it (``{}`` is enough) the session stands at the first operator at once.
-        fetch_list: variables whose values `results` gives when the run is over.
-        scope: where persistable variables live; default the global scope.
+        feed: what to feed; with it (``{}`` is enough) a run begins at once, paused at its first operator.
+        fetch_list: the variables of `results`.
+        scope: the scope of persistable variables; default the global scope.
         place: where to run; default the CPU.
-        budget: bytes that the journal may hold; what it has dropped is recomputed when it is needed.
+        budget: bytes of the undo journal; older steps are recomputed when they are needed.
 
     Attributes:
-        snapshot: how it stands.
-        breakpoints: where it stops by itself.
+        snapshot: the current state.
+        breakpoints: the breakpoints.
         watches: expressions that each snapshot evaluates.
         around: the user's own names, for expressions; default those of ``__main__``.
-        waited_for: whether ``exe.run`` waits for the run that is under way.
+        waited_for: whether ``exe.run`` waits for the current run.
         stop_at_entry: whether the next run in ``exe.run`` stops at its first operator, once.
-        on_stop: called with the session, in the thread of the caller, when a run under way in ``exe.run`` stops; by
-            default the ``(fluid)`` prompt where somebody can answer, else `Stopped` is raised.
+        on_stop: called with the session, in the caller's thread, when a run in ``exe.run`` stops; default the
+            ``(fluid)`` prompt in a terminal, else `Stopped` is raised.
 
     Raises:
         FluidError: what ``exe.run`` would raise about program, feed and fetch_list.
@@ -105,9 +105,9 @@ class Session:
         self._last: Future[Any] = Future()
         self._last.set_result(None)
         self._posting = threading.Lock()
-        context = contextvars.copy_context()  # front ends find out from it which cell asked
+        context = contextvars.copy_context()  # front ends read the current cell from it
         self._worker = threading.Thread(target=context.run, args=(_work, self._inbox), name="fluid-debug", daemon=True)
-        # A debugger of Python leaves it alone: it answers while that one holds every other thread.
+        # A Python debugger must not stop it: it answers while that one stops every other thread.
         vars(self._worker).update(pydev_do_not_trace=True)
         self._worker.start()
         _current[:] = [weakref.ref(self)]
@@ -287,7 +287,7 @@ class Session:
     # ---- runs
 
     def begin(self, feed: Mapping[str, Any] | None = None, fetch_list: Any = None) -> Snapshot:
-        """Begin a run, and stand at its first operator. Earlier runs can still be gone back to.
+        """Begin a run, paused at its first operator; earlier runs can still be stepped back to.
 
         Args:
             feed: as in ``exe.run``.
@@ -366,33 +366,33 @@ class Session:
 
     @property
     def results(self) -> list[Any]:
-        """What ``fetch_list`` names, when the run is over."""
+        """The values of ``fetch_list``, after the end of the run."""
         return self.do(Debugger.results, True)
 
     def close(self) -> None:
-        """End the session: its scopes go, its thread ends, the program runs as before."""
+        """End the session: its scopes are removed, its thread ends, the program runs as before."""
         self.__exit__()
         if self._finish.alive:
             self.do(Debugger.close)
             self._finish()
 
-    # ---- walking
+    # ---- stepping
 
     @property
     def snapshot(self) -> Snapshot:
-        """How it stands."""
+        """The current state."""
         return self._debugger.snapshot
 
     def step(self, count: int = 1) -> Snapshot:
         """Run operators, entering the blocks that they run.
 
         Args:
-            count: how many steps; entering a block is one, leaving one too.
+            count: number of steps; entering a block is one, leaving one too.
         """
         return self.do(Debugger.step, count)
 
     def next(self) -> Snapshot:
-        """Run one operator with all that its blocks do."""
+        """Run one operator with the blocks that it runs."""
         return self.do(Debugger.next)
 
     def out(self) -> Snapshot:
@@ -404,7 +404,7 @@ class Session:
         return self.do(Debugger.continue_)
 
     def run_to(self, where: str) -> Snapshot:
-        """Run to a place, once.
+        """Run to an operator, line, block or condition, once.
 
         Args:
             where: as in `stop_at`.
@@ -415,7 +415,7 @@ class Session:
         """Take steps back.
 
         Args:
-            count: how many.
+            count: number of steps.
         """
         return self.do(Debugger.back, count)
 
@@ -434,7 +434,7 @@ class Session:
         """Go back to just before the step that gave a variable the value that it has here.
 
         Args:
-            name: the variable, as seen from here.
+            name: the variable.
         """
         return self.do(Debugger.last_write, name)
 
@@ -446,14 +446,14 @@ class Session:
         """Go to a step, backwards or forwards; breakpoints do not stop it.
 
         Args:
-            at: the count of steps.
+            at: the number of the step.
         """
         return self.do(Debugger.go, at)
 
-    # ---- looking and changing
+    # ---- values, edits, watches, breakpoints
 
     def __getitem__(self, name: str) -> Any:
-        """A copy of what a variable holds, as seen from here: ndarray, LoDTensor if there is LoD, list, SelectedRows.
+        """A copy of a variable's value: ndarray, LoDTensor if there is LoD, list, SelectedRows.
 
         Raises:
             NotFound: it has no value here.
@@ -461,7 +461,7 @@ class Session:
         return self.inspect(Debugger.value, name)
 
     def evaluate(self, text: str) -> Any:
-        """What a Python expression gives here: over the program's variables first, then over those in ``around``."""
+        """Evaluate a Python expression over the program's variables, then those in ``around``."""
         around = vars(sys.modules["__main__"]) if self.around is None else self.around
         return self.inspect(Debugger.evaluate, text, around)
 
@@ -469,19 +469,19 @@ class Session:
         """The names of the variables that have a value here, innermost scope first."""
         return self.inspect(Debugger.names)
 
-    def history(self, name: str) -> list[Touch]:
-        """A variable on its way through this run so far: forward, backward and optimizer.
+    def history(self, name: str) -> list[Access]:
+        """List the steps of this run so far that read or wrote a variable: forward, backward and optimizer.
 
         Args:
-            name: the variable; its gradients are told with it.
+            name: the variable; its gradients are included.
 
         Returns:
             The steps that read or wrote it, in order.
         """
-        return self.inspect(touches, name)
+        return self.inspect(accesses, name)
 
     def edit(self, name: str, value: Any) -> None:
-        """Give a variable other values here; going back undoes it.
+        """Set a variable; stepping back undoes it.
 
         Args:
             name: the variable.
@@ -490,7 +490,7 @@ class Session:
         self.do(Debugger.edit, name, value)
 
     def change_op(self, block: int, index: int, **attrs: Any) -> None:
-        """Give an operator other attributes; going back undoes it.
+        """Set attributes of an operator; stepping back undoes it.
 
         Args:
             block: its block.
@@ -500,19 +500,19 @@ class Session:
         self.do(Debugger.change_op, block, index, attrs)
 
     def watch(self, text: str) -> None:
-        """Show an expression in every snapshot.
+        """Evaluate an expression in every snapshot.
 
         Args:
             text: a variable's name, or an expression as in `evaluate`.
 
         Raises:
-            OpValueError: it is no Python expression.
+            OpValueError: it is not a Python expression.
         """
         self.check_watch(text)
         self.do(Debugger.watch, text)
 
     def check_watch(self, text: str) -> None:
-        """Refuse what cannot be watched.
+        """Check an expression for `watch`.
 
         Args:
             text: a variable's name, or an expression.
@@ -524,7 +524,7 @@ class Session:
             raise OpValueError("That cannot be watched.", expected="a variable, or a Python expression", received=text)
 
     def unwatch(self, text: str | None = None) -> None:
-        """Show it no more; None for all."""
+        """Remove a watch; None for all."""
         self.do(Debugger.unwatch, text)
 
     def stop_at(self, where: str | Callable[..., Any], after: int = 0) -> Breakpoint:
@@ -532,16 +532,16 @@ class Session:
 
         Args:
             where: ``op mul``, ``var fc_0.w_0``, ``line net:3``, ``block 1@5``, ``at 0:12``, ``nan``,
-                ``when loss.mean() > 3``, or a function of a `View` that says whether to stop.
-            after: how many times to pass it first.
+                ``when loss.mean() > 3``, or a function of a `View` that returns whether to stop.
+            after: the number of hits to ignore first.
 
         Returns:
             The breakpoint.
         """
-        made = parse(where) if isinstance(where, str) else Breakpoint("when", where.__name__, test=where)
-        made.after = after or made.after
-        self.do(Debugger.add_breakpoint, made)
-        return made
+        point = parse(where) if isinstance(where, str) else Breakpoint("when", where.__name__, test=where)
+        point.after = after or point.after
+        self.do(Debugger.add_breakpoint, point)
+        return point
 
     def clear(self, number: int | None = None) -> None:
         """Remove a breakpoint.
@@ -557,17 +557,17 @@ class Session:
 
     @property
     def breakpoints(self) -> tuple[Breakpoint, ...]:
-        """Where it stops by itself."""
+        """The breakpoints."""
         return tuple(self._debugger.breakpoints)
 
     @property
     def watches(self) -> tuple[str, ...]:
-        """The expressions that snapshots show."""
+        """The expressions that snapshots evaluate."""
         return tuple(self._debugger.watches)
 
     @property
     def closed(self) -> bool:
-        """Whether it was ended."""
+        """Whether it was closed."""
         return not self._finish.alive
 
     def __repr__(self) -> str:
@@ -578,7 +578,7 @@ class Session:
 
 
 def current() -> Session | None:
-    """The session that was begun last and is still there.
+    """The session that was begun last, if it is still open.
 
     Example:
         >>> current() is None or current().snapshot.state in ("idle", "paused", "running", "done")
@@ -611,19 +611,19 @@ def debug(
 
 
 def post_mortem(budget: int = BUDGET) -> Session:
-    """Walk the run that failed last again, and stand at the operator that failed.
+    """Replay the last failed run up to the operator that failed.
 
-    Feeds and random numbers are the same. What the run had changed before it failed is put back first where a copy was
-    kept: with FLAGS_check_nan_inf each run keeps one. Without it the snapshot names what had changed.
+    Feeds and random numbers are the same. Variables that the run had changed before it failed are restored first where
+    a copy was kept: with FLAGS_check_nan_inf each run keeps one. Without it the snapshot names them.
 
     Args:
-        budget: bytes that the journal may hold.
+        budget: bytes of the undo journal.
 
     Returns:
         The session.
 
     Raises:
-        NotFound: no run has failed, or its program or scope is gone.
+        NotFound: no run has failed, or its program or scope does not exist any more.
 
     Example:
         >>> x = fluid.layers.data("x", shape=[2])
@@ -641,8 +641,8 @@ def post_mortem(budget: int = BUDGET) -> Session:
     program = None if failed is None else failed.program()
     if failed is None or program is None:
         raise NotFound(
-            "There is no failed run to look at.", expected="a run that raised; its program and scope as they were",
-            hint="fluid.debug(program, feed=...) walks a run from its beginning.",
+            "There is no failed run.", expected="a run that raised, whose program and scope still exist",
+            hint="fluid.debug(program, feed=...) steps through a run from its beginning.",
         )  # fmt: skip
     session = Session(program, scope=failed.scope(), place=failed.place, budget=budget)
     session.do(Debugger.replay_failed, failed)
@@ -650,13 +650,7 @@ def post_mortem(budget: int = BUDGET) -> Session:
 
 
 def stopped_error(snapshot: Snapshot) -> BaseException:
-    """What a run raises that stands still while nobody can be asked how to go on.
-
-    Args:
-        snapshot: where it stands.
-
-    Returns:
-        The error of its operator, or `Stopped`.
+    """The error of a paused run that nothing can continue: that of its operator, or `Stopped`.
 
     Example:
         >>> from fluidnb.debug.stop import Stop, StopKind
@@ -666,8 +660,8 @@ def stopped_error(snapshot: Snapshot) -> BaseException:
     if snapshot.error is not None:
         return snapshot.error
     return Stopped(
-        f"The run stands still: {snapshot.reason}.", received=snapshot.text,
-        hint="%fluid step, back, continue ... go on from here; session.on_stop says what to do by itself.",
+        f"The run is paused: {snapshot.reason}.", received=snapshot.text,
+        hint="%fluid step, back and continue move it; session.on_stop decides without a prompt.",
     )  # fmt: skip
 
 

@@ -65,7 +65,7 @@ class Stop:
 
     Example:
         >>> Stop(StopKind.STEP, count=2).text
-        '2 steps on'
+        'after 2 steps'
     """
 
     kind: StopKind
@@ -110,33 +110,32 @@ def stop_text(stop: Stop) -> str:
 
     Example:
         >>> stop_text(Stop(StopKind.EDIT, names=("loss",)))
-        'loss was set'
+        'set loss'
     """
     back, name = stop.direction is Direction.BACKWARD, ", ".join(stop.names)
     where = "" if stop.breakpoint is None else stop.breakpoint.text
     match stop.kind:
         case StopKind.IDLE:
-            return "nothing to walk yet"
+            return "no run yet"
         case StopKind.RUNNING:
-            return "going back" if back else "running"
+            return "running backwards" if back else "running"
         case StopKind.REPLAYING:
-            return "walking to the operator that failed"
-        case StopKind.STEP if stop.count == 1:
-            return "one step back" if back else "one step on"
+            return "replaying the run that failed"
         case StopKind.STEP:
-            return f"{stop.count} steps {'back' if back else 'on'}"
+            steps = "1 step" if stop.count == 1 else f"{stop.count} steps"
+            return f"after {steps} back" if back else f"after {steps}"
         case StopKind.NEXT:
-            return "one operator back" if back else "one operator on"
+            return "after 1 operator back" if back else "after 1 operator"
         case StopKind.OUT:
-            return "out of the block"
+            return "after the block"
         case StopKind.BREAKPOINT | StopKind.WATCHPOINT | StopKind.NAN:
             return f"breakpoint {where}, backwards" if back else f"breakpoint {where}"
         case StopKind.PAUSE:
             return "paused"
         case StopKind.GOTO:
-            return f"gone to step {stop.count}"
+            return f"went to step {stop.count}"
         case StopKind.END:
-            return f"the end, {where} did not come" if where else "the end"
+            return f"the end; {where} was not reached" if where else "the end"
         case StopKind.START:
             return "the beginning"
         case StopKind.RESTART:
@@ -146,19 +145,19 @@ def stop_text(stop: Stop) -> str:
         case StopKind.WRITE:
             return f"before {name} is written"
         case StopKind.NO_WRITE:
-            return f"nothing on the tape wrote {name}"
+            return f"no recorded step wrote {name}"
         case StopKind.EDIT if stop.op:
-            return f"{stop.op} has {', '.join(f'{key}={value}' for key, value in stop.attrs)} now"
+            return f"set {', '.join(f'{key}={value}' for key, value in stop.attrs)} of {stop.op}"
         case StopKind.EDIT:
-            return f"{name} was set"
+            return f"set {name}"
         case StopKind.ERROR:
-            return "it failed"
+            return "the operator failed"
         case StopKind.POST_MORTEM:
             more = " ..." if len(stop.names) > _MOST else ""
             lost = ", ".join(stop.names[:_MOST]) + more
-            return f"it failed here; changed before that, and not kept: {lost}" if lost else "it failed here"
+            return f"the operator failed; not restored: {lost}" if lost else "the operator failed"
         case StopKind.NO_ERROR:
-            return "walked again, it did not fail"
+            return "the replay did not fail"
         case StopKind.CONDITION_ERROR:
             return f"a breakpoint raised {stop.error}"
         case StopKind.ENTRY:

@@ -1,7 +1,7 @@
-"""The tape: all steps of all runs of a session, in one line that can be walked both ways.
+"""The tape: all steps of all runs of a session in order, which can be stepped both ways.
 
-The journal holds the newest steps. Older ones are recomputed: the run that they belong to is walked again from its
-checkpoint, with the same feeds and the same random numbers, and what the user changed on the way is changed again.
+The journal has the newest steps. Older ones are recomputed: their run is replayed from its checkpoint, with the same
+feeds, the same random numbers and the user's edits.
 """
 
 from __future__ import annotations
@@ -29,18 +29,18 @@ T = TypeVar("T")
 
 @dataclass(slots=True)
 class Run:
-    """One run of the program on the tape.
+    """A run on the tape.
 
     Args:
-        plan: what it walks.
+        plan: the lowered program.
         scope: the user's scope.
-        feeds: what is fed, copied.
-        number: which run of the program it is; random numbers depend on it.
-        first: the tape's count of steps where it begins.
-        start: what it changes outside, as it was.
-        machine: the machine that walks it; None when it is over and would take too much memory.
-        changes: what the user changed, by count of steps.
-        held: bytes of the variables that it has left behind.
+        feeds: copies of the fed values.
+        number: the number of the run; random numbers depend on it.
+        first: the step at which it begins.
+        start: the variables of the user's scope that it changes, as they were.
+        machine: its interpreter; None when it is over and its variables would take too much memory.
+        changes: the user's edits, by step.
+        held: bytes of its variables after its end.
     """
 
     plan: LoweredProgram
@@ -55,23 +55,23 @@ class Run:
 
     @property
     def nbytes(self) -> int:
-        """What it keeps: copies to begin it again, and the variables that it has left behind."""
+        """Bytes that it keeps: copies to replay it, and its variables."""
         return self.start.nbytes + sum(array.nbytes for array, _ in self.feeds.values()) + self.held
 
 
 class Tape:
-    """Walks runs forwards and backwards.
+    """Steps runs forwards and backwards.
 
     Args:
-        budget: bytes for the journal; as many again for what runs before the last one keep.
+        budget: bytes for the journal; as many again for the runs before the current one.
 
     Attributes:
-        runs: the runs that can be gone back to, oldest first; the last one is under way.
-        ahead: the runs that were gone back over, the next one last.
+        runs: the recorded runs, oldest first; the last one is the current one.
+        ahead: later runs, after steps back over their beginning; the next one last.
         at: steps from the beginning to here.
         journal: the newest steps.
-        forgotten: steps of runs that are gone for good.
-        check: raises if an operator that waits is to give up.
+        forgotten: steps of runs that are not recorded any more.
+        check: raises if an operator that waits has to stop waiting.
 
     Example:
         >>> tape = Tape(budget=1 << 20)
@@ -98,12 +98,12 @@ class Tape:
 
     @property
     def can_back(self) -> bool:
-        """Whether there is a step to take back."""
+        """Whether a step back is possible."""
         return self.at > self.forgotten
 
     @property
     def done(self) -> bool:
-        """Whether the run under way is over, and no run comes after it."""
+        """Whether the current run is over, and no run comes after it."""
         return not self.ahead and self.machine.done
 
     # ---- forwards
@@ -111,15 +111,7 @@ class Tape:
     def begin(
         self, plan: LoweredProgram, scope: Scope, feeds: Mapping[str, Fed], number: int, ahead: Iterable[Run] = ()
     ) -> None:
-        """Put the machine at the start of a new run; one under way is left where it stands.
-
-        Args:
-            plan: the plan.
-            scope: the user's scope.
-            feeds: name -> (array, LoD).
-            number: which run of the program it is.
-            ahead: the runs that come after it, the next one last.
-        """
+        """Begin a run; the one before stays where it is. ``ahead``: the runs after it, the next one last."""
         feeds = {name: (copy_of(array), lod) for name, (array, lod) in feeds.items()}
         start = Checkpoint(plan, scope)
         if self.runs:
@@ -130,14 +122,7 @@ class Tape:
         self._save_memory()
 
     def forward(self) -> Undo:
-        """Take one step; at the end of a run, into the run that came after it when the tape was there before.
-
-        Returns:
-            What it changed.
-
-        Raises:
-            FluidError: the operator failed; nothing has changed.
-        """
+        """Take one step, at the end of a run into the next recorded one; an operator that fails changes nothing."""
         if self.machine.done:
             self._enter_run()
         self.machine.step()
@@ -145,14 +130,7 @@ class Tape:
         return self.journal[-1]
 
     def change(self, change: Change) -> None:
-        """Let the user change something here; it is a step of its own.
-
-        Args:
-            change: what.
-
-        Raises:
-            FluidError: it cannot be done; nothing has changed.
-        """
+        """Apply an edit as a step; one that is not possible raises a FluidError and changes nothing."""
         run = self.runs[-1]
         self.journal.append(change.apply(self.machine))
         run.plan = self.machine.plan
@@ -162,14 +140,7 @@ class Tape:
     # ---- backwards
 
     def last(self) -> Undo:
-        """The step before here, which `back` would take back.
-
-        Returns:
-            What it changed.
-
-        Raises:
-            IndexError: there is none.
-        """
+        """The last step, which `back` would undo; raises IndexError at the beginning."""
         if not self.can_back:
             raise IndexError("the beginning of the tape")
         if self.at == self.runs[-1].first:
@@ -179,30 +150,19 @@ class Tape:
         return self.journal[-1]
 
     def back(self) -> None:
-        """Take one step back, into the run before where this one begins.
-
-        Raises:
-            IndexError: there is none.
-        """
+        """Undo the last step, at the beginning of a run that of the run before; raises IndexError if there is none."""
         self.last()
         run = self.runs[-1]
         change = run.changes.pop(self.at - 1, None)
         if change is None:
             self.machine.back()
         else:
-            change.take_back(self.machine, self.journal.pop())
+            change.undo(self.machine, self.journal.pop())
             run.plan = self.machine.plan
         self.at -= 1
 
     def go(self, at: int) -> None:
-        """Go back to a count of steps.
-
-        Args:
-            at: where to; not after here.
-
-        Raises:
-            IndexError: the tape does not begin that early.
-        """
+        """Go back to a step, which is not after this one; raises IndexError if it is not recorded any more."""
         if at < self.forgotten:
             raise IndexError("before the beginning of the tape")
         while self.runs[-1].first > at:
@@ -251,11 +211,11 @@ class Tape:
                     self._leave_run()
 
     def close(self) -> None:
-        """Take the scopes of all runs out of the user's."""
+        """Remove the scopes of all runs from the user's."""
         for run in self.runs:
             _hide(run)
 
-    # ---- how
+    # ---- helpers
 
     def _machine(self, plan: LoweredProgram, scope: Scope, feeds: Mapping[str, Fed], number: int) -> Interpreter:
         machine = Executor.machine(plan, scope, feeds, number)
@@ -268,7 +228,7 @@ class Tape:
         self.begin(later.plan, later.scope, later.feeds, later.number, self.ahead)
 
     def _leave_run(self) -> None:
-        """From the beginning of a run to the end of the one before it."""
+        """Go from the beginning of a run to the end of the one before it."""
         gone = self.runs.pop()
         gone.start.restore()
         _hide(gone)
@@ -280,13 +240,13 @@ class Tape:
             run.scope.kids.append(run.machine.stack[0].scope)
 
     def _rewind(self) -> None:
-        """To the beginning of the run under way, at once."""
+        """Go to the beginning of the current run, at once."""
         run = self.runs[-1]
         _hide(run)
         run.start.restore()
         if run.machine is not None:
             for change in reversed(list(run.changes.values())):
-                change.withdraw(run.machine)
+                change.restore_program(run.machine)
             run.plan = run.machine.plan
         run.changes = {}
         run.machine = self._machine(run.plan, run.scope, run.feeds, run.number)
@@ -308,7 +268,7 @@ class Tape:
                     visit(self.journal[-1])
 
     def _save_memory(self) -> None:
-        """Let runs that are over drop their variables, oldest first, then whole runs, while they take too much."""
+        """Drop the variables of finished runs, oldest first, then whole runs, while they take too much memory."""
         held = sum(run.nbytes for run in self.runs[:-1])
         for i, run in enumerate(self.runs[:-1]):
             if held <= self.journal.budget:
@@ -325,7 +285,7 @@ class Tape:
 
 
 def _hide(run: Run) -> None:
-    """Take a run's scope out of the user's."""
+    """Remove a run's scope from the user's."""
     local = None if run.machine is None else run.machine.stack[0].scope
     if local is not None and local in run.scope.kids:
         run.scope.kids.remove(local)
@@ -340,14 +300,7 @@ def _bytes_in(scope: Scope) -> int:
 
 @contextlib.contextmanager
 def quiet(plan: LoweredProgram) -> Iterator[None]:
-    """Inside a ``with``, what a step printed when it was taken first is not printed again.
-
-    Args:
-        plan: the plan that is walked; one that prints nothing is walked as it is.
-
-    Yields:
-        Nothing.
-    """
+    """Inside a ``with``, replayed operators do not print again."""
     if any(op.desc.optype in ("print", "py_func") for block in plan.blocks for op in block.ops):
         with contextlib.redirect_stdout(io.StringIO()):
             yield

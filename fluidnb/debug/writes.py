@@ -1,4 +1,4 @@
-"""Which variables a step wrote."""
+"""Whether a step wrote a variable."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from fluidnb.values.variable import Variable
 
 
 def wrote(undo: Undo, variable: Variable) -> bool:
-    """Whether a step gave a variable another value; asked while the machine stands right after the step.
+    """Whether a step gave a variable another value; called directly after the step.
 
     Args:
         undo: what the step changed.
         variable: the variable.
 
     Returns:
-        Whether its memory was written, or it got other memory, another LoD or another object. What only names the
-        variable as an output, as `while` does when it begins, does not count.
+        Whether its memory was written, or it got other memory, another LoD or another object. An operator that only
+        has the variable as an output, as `while` when it begins, does not count.
 
     Example:
         >>> from fluidnb.values.variable import Variable

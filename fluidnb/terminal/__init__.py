@@ -1,4 +1,4 @@
-"""A terminal as a home for debug sessions: text commands, and the ``(fluid)`` prompt.
+"""Debug sessions in a terminal: text commands, and the ``(fluid)`` prompt.
 
 Example:
     >>> from fluidnb.terminal import COMMANDS

@@ -1,4 +1,4 @@
-"""The commands of a debug session as text: the same in the prompt, in ``%fluid`` and in scripts."""
+"""The text commands of a debug session, for the prompt, ``%fluid`` and scripts."""
 
 from __future__ import annotations
 
@@ -41,12 +41,12 @@ class Command:
     """One command.
 
     Args:
-        name: its word.
-        short: shorter words for it.
-        usage: what follows the word.
+        name: its name.
+        short: its abbreviations.
+        usage: its arguments.
         help: one sentence.
-        act: called with the session, the rest of the line and the width of the terminal; gives lines to show.
-        offers: what Tab offers behind it: ``ops``, ``vars`` or nothing.
+        act: called with the session, the rest of the line and the width of the terminal; returns lines.
+        offers: what Tab completes after it: ``ops``, ``vars`` or nothing.
     """
 
     name: str
@@ -69,13 +69,7 @@ def _command(name: str, *short: str, usage: str = "", offers: str = "") -> Calla
 
 
 def command_of(word: str) -> Command | None:
-    """The command that a word means.
-
-    Args:
-        word: its name or a short one.
-
-    Returns:
-        The command, or None.
+    """The command of a name or an abbreviation, or None.
 
     Example:
         >>> command_of("rc").name, command_of("nothing") is None
@@ -85,11 +79,11 @@ def command_of(word: str) -> Command | None:
 
 
 def run_command(session: Session, line: str, width: int = 0) -> list[Line]:
-    """Do what a line says.
+    """Execute a line.
 
     Args:
         session: the session.
-        line: a command and what follows it.
+        line: a command and its arguments, or an expression.
         width: characters a line may have; 0 for any number.
 
     Returns:
@@ -115,16 +109,16 @@ def run_command(session: Session, line: str, width: int = 0) -> list[Line]:
 
 
 def _expression(session: Session, text: str, width: int) -> list[Line]:
-    """What an expression without a command gives, as in gdb and pdb."""
+    """The value of an expression without a command, as in gdb and pdb."""
     word = text.split()[0]
     words = [w for c in COMMANDS.values() for w in (c.name, *c.short)]
     left, sign, right = (part.strip() for part in text.partition("="))
     assigns = bool(sign and left and right) and left[-1] not in "<>!=" and right[0] != "=" and "(" not in left
     if assigns and left in session.names():
-        raise NotFound(f"There is no command {word}.", received=text, hint=f"edit {text} gives {left} this value.")
+        raise NotFound(f"There is no command {word}.", received=text, hint=f"edit {text} sets {left}.")
     if word.isidentifier() and text != word and not _compiles(text):
         raise NotFound(
-            f"There is no command {word}.", received=text, hint=near(word, words) or "help lists what there is."
+            f"There is no command {word}.", received=text, hint=near(word, words) or "help lists the commands."
         )
     try:
         return _print(session, text, width)
@@ -144,17 +138,17 @@ def _compiles(text: str) -> bool:
 
 
 def view(session: Session, width: int = 0, around: int = 3) -> list[Line]:
-    """Where a session stands, with its breakpoints marked.
+    """The current position of a session, with its breakpoints.
 
     Args:
         session: the session.
         width: characters a line may have; 0 for any number.
-        around: operators shown before and after the one that comes next.
+        around: operators shown before and after the next one.
 
     Returns:
         The lines.
     """
-    marks, values = session.marks(), read_values(session)  # when what was asked for before is done
+    marks, values = session.marks(), read_values(session)  # after the requests before this one
     return session_lines(session.snapshot, session.program, marks, width, around, values)
 
 
@@ -162,11 +156,11 @@ def _count(rest: str) -> int:
     if not rest:
         return 1
     if not rest.isdigit() or int(rest) < 1:
-        raise OpValueError("That is no number of steps.", expected="1, 2, ...", received=rest)
+        raise OpValueError("That is not a number of steps.", expected="1, 2, ...", received=rest)
     return int(rest)
 
 
-# ---- walking
+# ---- stepping
 
 
 @_command("step", "s", usage="[COUNT]")
@@ -178,14 +172,14 @@ def _step(session: Session, rest: str, width: int) -> list[Line]:
 
 @_command("next", "n")
 def _next(session: Session, rest: str, width: int) -> list[Line]:
-    """Run one operator with all that its blocks do."""
+    """Step over: run one operator with the blocks that it runs."""
     session.next()
     return view(session, width)
 
 
 @_command("out", "o", "return", "r", "fin", "finish")
 def _out(session: Session, rest: str, width: int) -> list[Line]:
-    """Run to the end of this block and of its iterations."""
+    """Step out: run to the end of this block and of its iterations."""
     session.out()
     return view(session, width)
 
@@ -199,7 +193,7 @@ def _continue(session: Session, rest: str, width: int) -> list[Line]:
 
 @_command("until", "unt", usage="WHERE", offers="ops")
 def _until(session: Session, rest: str, width: int) -> list[Line]:
-    """Run to a place, once: an operator's type, or whatever break understands."""
+    """Run once to an operator's type, or to anything that break accepts."""
     session.run_to(rest)
     return view(session, width)
 
@@ -213,7 +207,7 @@ def _back(session: Session, rest: str, width: int) -> list[Line]:
 
 @_command("rnext", "rn", "reverse-next")
 def _rnext(session: Session, rest: str, width: int) -> list[Line]:
-    """Go back over one operator with all that its blocks did."""
+    """Step back over one operator with the blocks that it ran."""
     session.step_back_over()
     return view(session, width)
 
@@ -243,7 +237,7 @@ def _restart(session: Session, rest: str, width: int) -> list[Line]:
 def _goto(session: Session, rest: str, width: int) -> list[Line]:
     """Go to a step by its number, backwards or forwards."""
     if not rest.isdigit():
-        raise OpValueError("That is no step.", expected="the number of a step: 0, 1, ...", received=rest or "nothing")
+        raise OpValueError("That is not a step.", expected="its number: 0, 1, ...", received=rest or "nothing")
     session.go(int(rest))
     return view(session, width)
 
@@ -253,26 +247,26 @@ def _goto(session: Session, rest: str, width: int) -> list[Line]:
 
 @_command("break", "b", "br", usage="[WHERE]", offers="ops")
 def _break(session: Session, rest: str, width: int) -> list[Line]:
-    """Stop at: op TYPE, var NAME, line CELL:3, block 1@5, at 0:12, nan, when EXPRESSION; ", after 3" passes 3 times."""
-    made = session.stop_at(rest) if rest else None
-    return [*breakpoint_lines(session.breakpoints), *([] if made is None else _never(session, made))]
+    """Stop at: op TYPE, var NAME, line CELL:3, block 1@5, at 0:12, nan, when EXPRESSION; ", after 3" ignores 3 hits."""
+    point = session.stop_at(rest) if rest else None
+    return [*breakpoint_lines(session.breakpoints), *([] if point is None else _unreachable(session, point))]
 
 
-def _never(session: Session, made: Breakpoint) -> list[Line]:
-    """A warning for a breakpoint that nothing in the program comes to."""
-    if session.inspect(Debugger.can_reach, made):
+def _unreachable(session: Session, point: Breakpoint) -> list[Line]:
+    """A warning for a breakpoint that no operator matches."""
+    if session.inspect(Debugger.can_reach, point):
         return []
     blocks = session.program.desc.blocks
-    known = {op.optype for b in blocks for op in b.ops} if made.kind == "op" else {n for b in blocks for n in b.vars}
-    hint = near(made.what, known) if made.kind in ("op", "var") else ""
-    return [[(f"  nothing in this program comes to {made.text}", "warn"), (f"  {hint}" if hint else "", "")]]
+    known = {op.optype for b in blocks for op in b.ops} if point.kind == "op" else {n for b in blocks for n in b.vars}
+    hint = near(point.what, known) if point.kind in ("op", "var") else ""
+    return [[(f'  no operator in this program matches "{point.text}"', "warn"), (f"  {hint}" if hint else "", "")]]
 
 
 @_command("clear", "cl", "delete", usage="[NUMBER]")
 def _clear(session: Session, rest: str, width: int) -> list[Line]:
     """Remove a breakpoint, or all."""
     if rest and not rest.isdigit():
-        raise OpValueError("That is no breakpoint.", expected="the number of one, or nothing for all", received=rest)
+        raise OpValueError("That is not a breakpoint.", expected="the number of one, or nothing for all", received=rest)
     session.clear(int(rest) if rest else None)
     return breakpoint_lines(session.breakpoints)
 
@@ -288,20 +282,20 @@ def _watch(session: Session, rest: str, width: int) -> list[Line]:
 
 @_command("unwatch", usage="[EXPRESSION]")
 def _unwatch(session: Session, rest: str, width: int) -> list[Line]:
-    """Show it no more; without an expression, show none."""
+    """Remove a watch, or all watches."""
     session.unwatch(rest or None)
     return _watch(session, "", width)
 
 
-# ---- looking
+# ---- inspecting
 
-#: session -> the run, the step and the frame that up and down have shown last
+#: session -> the run, the step and the frame of the last up or down
 _SHOWN: weakref.WeakKeyDictionary[Session, tuple[int, int, int]] = weakref.WeakKeyDictionary()
 
 
 @_command("up", "u", usage="[WHERE]", offers="ops")
 def _up(session: Session, rest: str, width: int) -> list[Line]:
-    """Show the block around this one; with WHERE, run to a place as until does."""
+    """Show the block around this one; with WHERE, run there as until does."""
     return _until(session, rest, width) if rest else _frame(session, -1, width)
 
 
@@ -325,21 +319,21 @@ def _frame(session: Session, way: int, width: int) -> list[Line]:
 
 @_command("where", "bt", "list", "l")
 def _where(session: Session, rest: str, width: int) -> list[Line]:
-    """Show where it stands, with more of the block."""
+    """Show the current position with more of the surrounding block."""
     return view(session, width, around=12)
 
 
 @_command("print", "p", usage="VARIABLE [--against STEP] or EXPRESSION", offers="vars")
 def _print(session: Session, rest: str, width: int) -> list[Line]:
-    """Show a variable: dtype, shape, statistics, values, or its difference from its value at another step; or what a
-    Python expression gives (np is numpy)."""
+    """Show a variable: dtype, shape, statistics, values, or its difference from its value at another step; or the
+    value of a Python expression (np is numpy)."""
     name, option, step = (part.strip() for part in rest.partition("--against"))
     if option and name:
         if not step.isdigit():
             raise OpValueError("A step is a number.", expected=f"print {name} --against 12", received=step or "nothing")
         return difference_lines(name, session.inspect(_difference, name, int(step)), width)
     if not rest:
-        raise OpValueError("There is nothing to show.", expected="print VARIABLE, or print EXPRESSION")
+        raise OpValueError("print needs a variable or an expression.", expected="print VARIABLE, or print EXPRESSION")
     value = session.inspect(_on_device, rest)
     value = session.evaluate(rest) if value is None else value
     if not hasattr(value, "shape") or (not isinstance(value, LoDTensor) and np.ndim(value) == 0):
@@ -361,7 +355,7 @@ def _difference(debugger: Debugger, name: str, step: int) -> Difference:
 
 
 def _on_device(debugger: Debugger, name: str) -> LoDTensor | None:
-    """The tensor of a variable that lies on a device, from where what is shown alone is copied."""
+    """The tensor of a variable on a device, of which only the shown elements are copied."""
     variable = debugger.tape.machine.stack[-1].scope.find_var(name)
     value = None if variable is None else variable.value
     return value if type(value) is LoDTensor and is_on_device(value.array) else None
@@ -381,56 +375,56 @@ def _scope(session: Session, rest: str, width: int) -> list[Line]:
 
 @_command("tree")
 def _tree(session: Session, rest: str, width: int) -> list[Line]:
-    """Show the tree of blocks, with how many operators of each role they hold."""
+    """Show the tree of blocks, with the number of operators of each role."""
     return tree_lines(read_tree(session.program), width, roles=True)
 
 
 @_command("graph", usage="[BLOCK or BLOCK:FIRST-LAST]")
 def _graph(session: Session, rest: str, width: int) -> list[Line]:
-    """Draw how data flows between operators, of a large program one level at a time."""
+    """Draw the data flow graph, of a large program one level at a time."""
     picture = read_program(session.program)
     return graph_lines(level(part(picture, rest) if rest else picture), width)
 
 
 @_command("uses", usage="VARIABLE", offers="vars")
 def _uses(session: Session, rest: str, width: int) -> list[Line]:
-    """Tell who writes a variable and who reads it."""
+    """List the operators that write or read a variable."""
     return uses_lines(uses_of(read_program(session.program), rest), width)
 
 
 @_command("history", usage="VARIABLE", offers="vars")
 def _history(session: Session, rest: str, width: int) -> list[Line]:
-    """Show what has read and written a variable and its gradients so far."""
+    """List the steps that read or wrote a variable or its gradients."""
     return history_lines(session.history(rest), width)
 
 
 @_command("nan", usage="[LIMIT]")
 def _nan(session: Session, rest: str, width: int) -> list[Line]:
-    """Go on to the first operator that writes NaN, infinity, or a number beyond a limit."""
-    found = session.do(search_nan, rest)
-    return [*finding_lines(found), *view(session, width)]
+    """Run to the first operator that writes NaN, infinity, or a number above a limit."""
+    finding = session.do(search_nan, rest)
+    return [*finding_lines(finding), *view(session, width)]
 
 
-# ---- changing
+# ---- edits
 
 
 @_command("edit", "set", usage="VARIABLE = EXPRESSION", offers="vars")
 def _edit(session: Session, rest: str, width: int) -> list[Line]:
-    """Give a variable other values; going back undoes it."""
+    """Set a variable; stepping back undoes it."""
     name, sign, text = (part.strip() for part in rest.partition("="))
     if not sign or not text:
-        raise OpValueError("That is no edit.", expected="edit VARIABLE = EXPRESSION", received=rest or "nothing")
+        raise OpValueError("That is not an edit.", expected="edit VARIABLE = EXPRESSION", received=rest or "nothing")
     session.edit(name, session.evaluate(text))
     return _print(session, name, width)
 
 
 @_command("change", usage="BLOCK:OP NAME=VALUE ...")
 def _change(session: Session, rest: str, width: int) -> list[Line]:
-    """Give an operator other attributes; going back undoes it."""
+    """Set attributes of an operator; stepping back undoes it."""
     place, *pairs = rest.split()
     block, colon, index = place.partition(":") if rest else ("", "", "")
     if not (block.isdigit() and colon and index.isdigit() and pairs):
-        raise OpValueError("That is no change.", expected="change 0:12 NAME=VALUE ...", received=rest or "nothing")
+        raise OpValueError("That is not a change.", expected="change 0:12 NAME=VALUE ...", received=rest or "nothing")
     session.change_op(int(block), int(index), **dict(_values(pairs)))
     return view(session, width)
 

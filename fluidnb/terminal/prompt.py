@@ -18,14 +18,14 @@ from fluidnb.viz.base.styled_text import Line, ansi, plain
 
 
 class Prompt(cmd.Cmd):
-    """Reads commands and does them, until the session goes on without it.
+    """Reads and executes commands, until the session continues without it.
 
     An empty line repeats the last command. Tab completes commands, operators and variables.
 
     Args:
         session: the session.
-        stdin: where lines come from; default the terminal.
-        stdout: where text goes; default the terminal.
+        stdin: the input; default the terminal.
+        stdout: the output; default the terminal.
 
     Example:
         >>> import io
@@ -35,7 +35,7 @@ class Prompt(cmd.Cmd):
         ... # doctest: +ELLIPSIS
         paused  step 0  entry
         ...
-        (fluid) paused  step 1  one step on
+        (fluid) paused  step 1  after 1 step
         ...
         (fluid) fill_constant_0.tmp_0  float32[2]  [1, 1]
         (fluid)
@@ -51,11 +51,11 @@ class Prompt(cmd.Cmd):
         self.left = False
 
     def preloop(self) -> None:
-        """Show where the session stands."""
+        """Show the current position."""
         self.show(view(self.session, self._width()))
 
     def onecmd(self, line: str) -> bool:
-        """Do a line; an empty one repeats the last."""
+        """Execute a line; an empty one repeats the last."""
         line = line.strip() or self.lastcmd
         if not line:
             return False
@@ -63,14 +63,14 @@ class Prompt(cmd.Cmd):
         if line.split()[0] in ("help", "h", "?"):
             self.show(help_lines(line.partition(" ")[2].strip(), self._width()))
             return False
-        return self._obey(line)
+        return self._execute(line)
 
     def completenames(self, text: str, *ignored: Any) -> list[str]:
         """Commands that begin with a text."""
         return [name for name in (*COMMANDS, "help", "detach", "quit") if name.startswith(text)]
 
     def completedefault(self, *args: Any) -> list[str]:
-        """What may follow a command."""
+        """Arguments of a command that begin with a text."""
         text, line = args[0], args[1]
         command = command_of(line.split()[0])
         offers = "" if command is None else command.offers
@@ -78,13 +78,13 @@ class Prompt(cmd.Cmd):
         return [word for word in words if word.startswith(text)]
 
     def show(self, lines: list[Line]) -> None:
-        """Write lines, in colour where somebody sees it."""
+        """Write lines, in a terminal with colours."""
         width = self._width()
         self.stdout.write((ansi(lines, width) if width else plain(lines)) + "\n")
         self.stdout.flush()
 
-    def _obey(self, line: str) -> bool:
-        """Do a command; whether the prompt is over. An error is told and leaves the session as it was."""
+    def _execute(self, line: str) -> bool:
+        """Execute a command; whether the prompt is over. An error is shown and changes nothing."""
         if line in ("EOF", "q", "quit", "exit"):
             self.left = True
             return True
@@ -106,7 +106,7 @@ class Prompt(cmd.Cmd):
 
 
 def prompt(session: Session) -> None:
-    """Ask what to do, where a run stands still; with ``quit`` the run ends here.
+    """Run the prompt of a paused run; ``quit`` leaves it paused.
 
     Args:
         session: the session.
@@ -114,14 +114,14 @@ def prompt(session: Session) -> None:
     Raises:
         Stopped: the user quits.
     """
-    asked = Prompt(session)
-    asked.cmdloop()
-    if asked.left and session.snapshot.state != "done":
-        raise Stopped("The run was left where it stood.", received=session.snapshot.text)
+    dialog = Prompt(session)
+    dialog.cmdloop()
+    if dialog.left and session.snapshot.state != "done":
+        raise Stopped("The run was left paused.", received=session.snapshot.text)
 
 
 def help_lines(word: str = "", width: int = 0) -> list[Line]:
-    """What commands there are, or what one does.
+    """The list of commands, or the help of one.
 
     Args:
         word: a command; empty for all.
@@ -142,7 +142,7 @@ def help_lines(word: str = "", width: int = 0) -> list[Line]:
     names = [f"{c.name} {c.usage}".rstrip() + short for c, short in zip(COMMANDS.values(), shorts, strict=True)]
     names += ["detach", "quit  (q)"]
     helps = [c.help for c in COMMANDS.values()]
-    helps += ["Remove all breakpoints and run to the end.", "Leave the run where it stands."]
+    helps += ["Remove all breakpoints and run to the end.", "Leave the run paused."]
     wide = max(map(len, names)) + 2
     lines: list[Line] = []
     for name, text in zip(names, helps, strict=True):
@@ -152,11 +152,11 @@ def help_lines(word: str = "", width: int = 0) -> list[Line]:
     return lines
 
 
-def asker() -> Callable[[Session], None] | None:
-    """What asks the user how to go on: `prompt` in a terminal, or in a notebook that takes input; None elsewhere.
+def available_prompt() -> Callable[[Session], None] | None:
+    """`prompt` where it can read input, in a terminal or a notebook; None elsewhere.
 
     Example:
-        >>> asker() in (None, prompt)
+        >>> available_prompt() in (None, prompt)
         True
     """
     shell = sys.modules["IPython"].get_ipython() if "IPython" in sys.modules else None
@@ -166,4 +166,4 @@ def asker() -> Callable[[Session], None] | None:
     return prompt if sys.stdin is not None and sys.stdin.isatty() else None
 
 
-hooks.debug_prompt = asker
+hooks.debug_prompt = available_prompt

@@ -228,7 +228,7 @@ def test_a_long_run_can_be_paused(notebook: Open) -> None:
         panel.press("continue")  # the same button: pause
         panel.until_frame("block 1")
     nb.page.evaluate("() => window.jupyterapp.commands.execute('notebook:interrupt-kernel')")
-    panel.until_shown(2, "The run was left where it stood.")
+    panel.until_shown(2, "The run was left paused.")
     assert not nb.errors
 
 

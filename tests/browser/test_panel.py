@@ -65,7 +65,7 @@ def test_a_walk_both_ways(notebook: Open, shots: Path) -> None:
     panel.page.screenshot(path=shots / "panel_light.png")
     panel.fill("new value", "np.full((16, 10), 0.5)")
     panel.cell_of(0, 0, "0.5")
-    panel.at(17, reason="h was set")
+    panel.at(17, reason="set h")
     panel.press("back")
     panel.at(16)
     panel.cell_of(0, 0, before)
@@ -82,7 +82,7 @@ def test_a_walk_both_ways(notebook: Open, shots: Path) -> None:
     panel.here("reduce_sum")
     agree()
     panel.root.locator(".fp-time").fill("3")
-    panel.at(3, reason="gone to step 3")
+    panel.at(3, reason="went to step 3")
     panel.here("pred.tmp_0")
     agree()
 

@@ -97,7 +97,7 @@ def test_a_busy_cell_waits_for_the_panel(notebook: Open) -> None:
     panel.says(6, "Stopped")
     waits.wait_for(state="hidden")
     panel.press("next")
-    panel.root.locator(".fp-reason", has_text="one operator on").wait_for()
+    panel.root.locator(".fp-reason", has_text="after 1 operator").wait_for()
     assert f"step {panel.step} " in nb.run(7)
 
     # the button ends the cell as well
@@ -123,7 +123,7 @@ def test_an_error_is_told_in_words_and_numbers_that_are_none_are_red(notebook: O
     for i in range(4):
         nb.run(i)
     panel = PanelPage(nb)
-    panel.at(1, "failed", "it failed here")
+    panel.at(1, "failed", "the operator failed")
     panel.root.locator(".fp-wrong", has_text="reshape").wait_for()
     bad = panel.root.locator(".fp-values .fp-bad", has_text="NaN")
     bad.wait_for()

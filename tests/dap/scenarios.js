@@ -179,7 +179,7 @@ const scenarios = {
     const second = new Client();
     await second.start(setup.port);
     await second.initializeRequest();
-    await assert.rejects(second.attachRequest({ token: setup.token }), /Another editor has joined/);
+    await assert.rejects(second.attachRequest({ token: setup.token }), /Another editor is attached/);
     await first.move("next");
     assert.strictEqual(await first.end(), 0);
   },

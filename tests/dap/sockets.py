@@ -7,7 +7,7 @@ import socket
 from typing import Any
 
 from fluidnb.dap.server import LOOPBACK
-from fluidnb.dap.wire import packed, read_message
+from fluidnb.dap.wire import encoded, read_message
 from tests.dap.client import PATIENCE
 from tests.dap.schema import Message, problems
 
@@ -31,7 +31,7 @@ class Wire:
         """Ask for something."""
         self._seq += 1
         message = {"seq": self._seq, "type": "request", "command": command, "arguments": arguments}
-        self.socket.sendall(packed(message))
+        self.socket.sendall(encoded(message))
         return self._seq
 
     def read(self) -> Message | None:

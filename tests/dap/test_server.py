@@ -55,7 +55,7 @@ def test_a_client_steps(server: Server, session: Session) -> None:
     c = Wire(server.port).begin()
     thread = c.event("stopped")["threadId"]
     assert c.ask("next", threadId=thread)["success"]
-    assert c.event("stopped")["description"] == "one operator on" and session.snapshot.at == 1
+    assert c.event("stopped")["description"] == "after 1 operator" and session.snapshot.at == 1
     assert c.ask("disconnect")["success"] and c.rest() == []
 
 
@@ -132,7 +132,7 @@ def test_a_client_that_vanishes_in_the_middle_of_a_request_leaves_the_session_to
     second.event("stopped")
     second.ask("setFunctionBreakpoints", breakpoints=[{"name": "while"}])
     assert second.ask("next", threadId=thread)["success"]
-    assert second.event("stopped")["description"] == "one operator on"
+    assert second.event("stopped")["description"] == "after 1 operator"
     assert second.ask("continue", threadId=thread)["success"]
     assert second.event("stopped")["reason"] == "function breakpoint" and session.snapshot.op.type == "while"
     assert [b.text for b in session.breakpoints] == ["op while"]
@@ -154,7 +154,7 @@ def test_a_second_client_is_refused_until_the_first_has_left(server: Server, ses
     second = Wire(server.port)
     assert second.ask("initialize", adapterID="fluidnb")["success"]
     refused = second.ask("attach", token=TOKEN)
-    assert not refused["success"] and "Another editor has joined" in refused["message"] and second.rest() == []
+    assert not refused["success"] and "Another editor is attached" in refused["message"] and second.rest() == []
     assert first.ask("threads")["success"]
     assert first.ask("disconnect")["success"]
     Wire(server.port).begin().event("stopped")

@@ -43,14 +43,14 @@ def say(d, line):
 
 
 def test_reasons_say_how_far_it_went(session):
-    assert session.step(3).reason == "3 steps on"
-    assert session.next().reason == "one operator on"
+    assert session.step(3).reason == "after 3 steps"
+    assert session.next().reason == "after 1 operator"
     session.step(2)
     assert session.out().reason == "the end"
     session.restart()
-    assert session.run_to("op nowhere").reason == "the end, op nowhere did not come"
-    assert session.go(6).reason == "gone to step 6"
-    assert repr(session.snapshot).startswith("<paused at step 6, gone to step 6")
+    assert session.run_to("op nowhere").reason == "the end; op nowhere was not reached"
+    assert session.go(6).reason == "went to step 6"
+    assert repr(session.snapshot).startswith("<paused at step 6, went to step 6")
 
 
 def test_breakpoints_are_counted_by_their_session(session):
@@ -63,10 +63,10 @@ def test_breakpoints_are_counted_by_their_session(session):
 
 def test_a_breakpoint_that_nothing_comes_to_is_told_at_once(session):
     shown = say(session, "break op asign")
-    assert "nothing in this program comes to op asign" in shown and '"assign"' in shown
-    assert "nothing in this program comes to block 7" in say(session, "break block 7")
-    assert "nothing" not in say(session, "break op assign")
-    with pytest.raises(OpValueError, match="no place to stop"):
+    assert 'no operator in this program matches "op asign"' in shown and '"assign"' in shown
+    assert 'no operator in this program matches "block 7"' in say(session, "break block 7")
+    assert "no operator" not in say(session, "break op assign")
+    with pytest.raises(OpValueError, match="not a breakpoint"):
         session.stop_at("foo bar")
 
 
@@ -175,22 +175,22 @@ def test_gradient_flow_names_the_forward_line_and_what_stops_it():
     dead, off = flows["shut.w_0"], flows["cut.w_0"]
     assert (dead.verdict, dead.blocker.type, dead.forward.type) == ("dead", "relu_grad", "relu")
     assert dead.forward.line < dead.blocker.line
-    assert off.why == f"mul hands no gradient on: {cut.name} has stop_gradient"
+    assert off.why == f"mul propagates no gradient: {cut.name} has stop_gradient"
 
 
-def test_a_hunt_tells_when_the_numbers_were_bad_before():
+def test_a_search_reports_when_the_numbers_were_bad_before():
     x = layers.data("x", shape=[2])
     layers.scale(layers.fc(x, 1, param_attr=fluid.ParamAttr(name="w")), scale=2.0)
     fluid.Executor().run(fluid.default_startup_program())
     bad = np.full((1, 2), np.nan, "float32")
-    assert "x was fed so" in fluid.debug.find_nan(feed={"x": bad}).text
+    assert "x was fed with bad numbers" in fluid.debug.find_nan(feed={"x": bad}).text
     tensor = fluid.global_scope().find_var("w").get_tensor()
     tensor.set(np.full((2, 1), np.nan, "float32"))
     assert "w was bad before this run" in fluid.debug.find_nan(feed={"x": ROW}).text
     d = fluid.debug(feed={"x": ROW})
     d.step(2)
     found = d.do(fluid.debug.nan.search_nan)
-    assert "was bad before the hunt began: who" in found.text
+    assert "was bad before the search began: who" in found.text
     d.close()
 
 

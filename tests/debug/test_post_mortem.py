@@ -1,4 +1,4 @@
-"""After a failed run: the step is walked again, and stands at the operator that failed."""
+"""After a failed run: the run is replayed, and paused at the operator that failed."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def test_it_stands_at_the_operator_that_failed_with_everything_before_it(kept):
         d = fluid.debug.post_mortem()
     finally:
         fluid.set_flags({"FLAGS_check_nan_inf": False})
-    assert d.snapshot.reason == "it failed here" and d.snapshot.op.type == "log"
+    assert d.snapshot.reason == "the operator failed" and d.snapshot.op.type == "log"
     assert "contains NAN/Inf" in str(d.snapshot.error)
     assert (d["dropout_0.tmp_0"] == 0).any(), "the same random numbers"
     assert d["count"].item() == np.frombuffer(after["count"], "float32").item()
@@ -63,7 +63,7 @@ def test_what_had_changed_and_was_not_kept_is_named():
         fluid.Executor().run(main, {"x": np.ones((1, 2), "float32")}, [bad], scope=scope)
     after = held(scope)
     d = fluid.debug.post_mortem()
-    assert d.snapshot.op.type == "py_func" and "not kept: count" in d.snapshot.reason
+    assert d.snapshot.op.type == "py_func" and "not restored: count" in d.snapshot.reason
     d.close()
     assert held(scope) == after
 

@@ -68,7 +68,7 @@ def test_the_last_writer_of_a_variable_is_found_inside_the_loop(looked):
         assert (stood.op.type, stood.frames[-1].iteration) == ("assign", k)
         d.back()
     assert d.last_write(total).op.type == "fill_constant"
-    assert d.last_write("x").reason == "nothing on the tape wrote x"
+    assert d.last_write("x").reason == "no recorded step wrote x"
     with pytest.raises(NotFound, match="not visible in this scope"):
         d.last_write("nowhere")
 

@@ -18,7 +18,7 @@ from tests.dap import programs
 from tests.dap.client import Direct
 from tests.dap.programs import ROW, line_of
 
-WORDS = ("breakpoint op mul", "the end", "paused", "entry", "one step on", ", backwards", "NaN", "it failed", "")
+WORDS = ("breakpoint op mul", "the end", "paused", "entry", "after 1 step", ", backwards", "NaN", "it failed", "")
 
 
 @pytest.fixture(params=range(3))

@@ -12,11 +12,11 @@ import pytest
 import fluidnb as fluid
 from fluidnb import layers
 from fluidnb.dap.references import References
-from fluidnb.dap.values import Held, children, variable
+from fluidnb.dap.values import Expandable, children, variable
 from fluidnb.debug.breakpoints import Breakpoint
 from fluidnb.debug.debugger import Debugger
 from fluidnb.debug.nan import find_nan
-from fluidnb.debug.numbers import numbers_of
+from fluidnb.debug.tensor_stats import tensor_stats
 from fluidnb.debug.view import View
 from fluidnb.runtime import latest_array
 from fluidnb.runtime.compile.lowering import LoweredProgram
@@ -118,7 +118,7 @@ def test_texts_show_the_corners(scope: Scope, copied: Bytes, large: np.ndarray[A
 
 
 def test_numbers_of_reports(scope: Scope, copied: Bytes, large: np.ndarray[Any, Any]) -> None:
-    found = copied.of(lambda: numbers_of("w", scope.find_var("w").value))
+    found = copied.of(lambda: tensor_stats("w", scope.find_var("w").value))
     fine = large[np.isfinite(large)].astype("float64")
     assert (found.nan, found.inf, found.low, found.high) == (1, 1, fine.min(), fine.max())
     np.testing.assert_allclose(found.norm, np.sqrt(np.square(fine).sum()), rtol=1e-12)
@@ -258,7 +258,7 @@ def test_the_check_for_nan_copies_flags(copied: Bytes, cuda: fluid.CUDAPlace) ->
     assert f"0 NaN and {ROWS * COLUMNS} infinite of {ROWS * COLUMNS} elements" in said
 
 
-def test_the_hunt_for_nan_copies_numbers(copied: Bytes, cuda: fluid.CUDAPlace) -> None:
+def test_the_search_for_nan_copies_numbers(copied: Bytes, cuda: fluid.CUDAPlace) -> None:
     _net(3e38)
     fluid.Executor(cuda).run(fluid.default_startup_program())
     found = copied.of(lambda: find_nan(feed={}, place=cuda))
@@ -366,12 +366,12 @@ def _watched(variable: fluid.Variable) -> Progress:
 def test_clients_list_what_they_show(copied: Bytes, scope: Scope, large: np.ndarray[Any, Any]) -> None:
     tensor, known = scope.find_var("w").get_tensor(), References()
     tensor.set_lod([[0, 3, 3, ROWS]])
-    row = copied.of(lambda: variable("w", Held(tensor, "w", "w"), known))
+    row = copied.of(lambda: variable("w", Expandable(tensor, "w", "w"), known))
     assert "± 1 in [-4.4, 5.15]" in row["value"] and row["indexedVariables"] == ROWS
-    first = copied.of(lambda: children(Held(tensor, "w", "w"), known, "indexed", 3, 2))
+    first = copied.of(lambda: children(Expandable(tensor, "w", "w"), known, "indexed", 3, 2))
     assert [r["name"] for r in first] == ["[3]", "[4]"] and first[0]["type"] == f"float32[{COLUMNS}]"
     assert first[0]["value"] == f"float32[{COLUMNS}]  {read_tensor(large[3]).statistics}"
-    named = copied.of(lambda: children(Held(tensor, "w", "w"), known, "named"))
+    named = copied.of(lambda: children(Expandable(tensor, "w", "w"), known, "named"))
     assert [r["value"] for r in named if r["name"] == "sequences"] == ["3 sequences"]
     parts = copied.of(lambda: children(known.find(named[-1]["variablesReference"]), known))
     assert [r["type"].partition(",")[0] for r in parts] == ["float32[3", "float32[0", f"float32[{ROWS - 3}"]

@@ -13,7 +13,7 @@ from typing import Any
 import fluidnb as fluid
 from fluidnb.dap import Adapter, ScriptSources
 from fluidnb.dap.references import BASE
-from fluidnb.dap.wire import packed, read_message
+from fluidnb.dap.wire import encoded, read_message
 from fluidnb.errors import FluidError
 from tests.dap import programs
 from tests.fuzz.oracle import REFUSED, RESULT, Outcome, judge
@@ -55,7 +55,7 @@ _MASKED = re.compile(r"^\w*(Error|Exception|Interrupt|StopIteration)\b: ?")
 def case(dice: random.Random) -> dict[str, Any]:
     """A few requests, each with a change; or bytes."""
     if dice.random() < 0.15:
-        data = bytearray(packed({"seq": 1, "type": "request", "command": "threads", "arguments": {}}))
+        data = bytearray(encoded({"seq": 1, "type": "request", "command": "threads", "arguments": {}}))
         for _ in range(dice.choice([1, 2, 8])):
             data[dice.randrange(len(data))] = dice.choice([0, 10, 13, 48, 57, 58, 125, 255, dice.randrange(256)])
         return {"bytes": bytes(data[: dice.choice([len(data), dice.randrange(len(data))])]).hex()}

@@ -385,7 +385,7 @@ def test_the_end_of_a_pass_under_the_debugger(ends: str) -> None:
     reader.start()
     if ends == "session":
         session = fluid.debug(fluid.default_main_program(), {}, [loss])
-        assert session.go_on().reason == "it failed" and isinstance(session.snapshot.error, EOF)
+        assert session.go_on().reason == "the operator failed" and isinstance(session.snapshot.error, EOF)
     else:
         session = fluid.debug(fluid.default_main_program())
         with session, pytest.raises(EOF):

@@ -52,26 +52,26 @@ def test_a_failed_run_is_opened_where_it_failed(typed):
     typed.fail("%fluid run --feed x=bad --fetch total")
     typed.run("%fluid nan off")
     shown = typed.run("%fluid debug")
-    assert "it failed here" in shown and "log(x)" in shown and "contains NAN/Inf" in shown
+    assert "the operator failed" in shown and "log(x)" in shown and "contains NAN/Inf" in shown
     assert "x  float32[1, 2]  [-1, -1]" in typed.run("%fluid print x")
     assert "iteration 0" in shown
 
 
-def test_the_hunt_for_nan_names_operator_and_line(typed):
+def test_the_search_for_nan_names_operator_and_line(typed):
     shown = typed.run("%fluid nan --feed x=bad")
     assert "(log) in block 1, iteration 0  cell net, line 10" in shown and "2 NaN" in shown
     assert "all values are finite" in typed.run("%fluid nan --feed x=good")
     typed.run("%fluid debug --feed x=bad")
     assert "2 NaN" in typed.run("%fluid nan")
     error, shown = typed.fail("%fluid nan maybe")
-    assert "the largest size allowed" in str(error)
+    assert "the largest absolute value allowed" in str(error)
 
 
 def test_runs_stop_at_breakpoints_while_it_is_on(typed):
     typed.run("%fluid debug on")
     typed.run("%fluid break op reduce_sum")
     error, shown = typed.fail("%fluid run --feed x=good --fetch total")
-    assert "The run stands still: breakpoint op reduce_sum" in str(error)
+    assert "The run is paused: breakpoint op reduce_sum" in str(error)
     assert "reduce_sum" in typed.run("%fluid where")
     typed.run("%fluid clear")
     assert "done" in typed.run("%fluid continue")

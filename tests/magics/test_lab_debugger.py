@@ -202,7 +202,7 @@ def test_ctrl_c_and_pause(kernel: LiveKernel) -> None:
     )
     kernel.manager.interrupt_kernel()
     shown = kernel.finish(cell)
-    assert "The run was left where it stood." in shown
+    assert "The run was left paused." in shown
     assert "File" not in shown
     assert "1:1" in kernel.run("%fluid where")
     kernel.run("%fluid debug off")

@@ -137,7 +137,7 @@ def test_edits_are_undone_by_going_back(panel, typed):
     panel.do_frame(1)
     panel.do_open("total", 1)
     panel.do_edit("total", "total + 7", 1)
-    assert settled(panel).opened["page"]["cells"] == (("7",),) and panel.stand["reason"] == "total was set"
+    assert settled(panel).opened["page"]["cells"] == (("7",),) and panel.stand["reason"] == "set total"
     assert "total  float32[1]  [7]" in typed.run("%fluid print total")
     panel.do_move("back")
     assert settled(panel).opened["page"]["cells"] == (("0",),)

@@ -61,7 +61,7 @@ def test_magics_move_the_editor_and_a_session_that_ends_tells_it(session: Sessio
     session.run("%fluid step")
     assert editor.event("stopped")["description"] == "the end"
     session.run("%fluid back")
-    assert editor.event("stopped")["description"] == "one step back"
+    assert editor.event("stopped")["description"] == "after 1 step back"
     session.run("%fluid debug off")
     editor.event("terminated")
     session.run("%fluid serve --stop")

@@ -67,9 +67,9 @@ def test_an_expression_without_a_command_is_printed(session: Session) -> None:
     [
         ("prnt", 'There is no command or variable prnt.*Did you mean "print"'),
         ("brek op mul", 'There is no command brek.*Did you mean "break"'),
-        ("x = 3", "There is no command x.*edit x = 3 gives x this value"),
+        ("x = 3", "There is no command x.*edit x = 3 sets x"),
         ("x.summ()", "has no attribute"),
-        ("clear one", "That is no breakpoint"),
+        ("clear one", "That is not a breakpoint"),
     ],
 )
 def test_what_is_no_command(session: Session, line: str, said: str) -> None:

@@ -9,7 +9,7 @@ from typing import Any
 
 from fluidnb.debug.breakpoints import Breakpoint
 from fluidnb.debug.debugger import Debugger
-from fluidnb.debug.snapshot import OpSpot, Snapshot, spot_of
+from fluidnb.debug.snapshot import OpLocation, Snapshot, op_location
 from fluidnb.debug.writes import wrote
 from fluidnb.program.op_roles import role_of
 from fluidnb.runtime.compile.lowering import LoweredOp, LoweredProgram
@@ -172,7 +172,7 @@ def plan_listing(plan: LoweredProgram) -> Listing:
     """The compiled operators of a run whose program was changed since, block by block."""
     rows: list[ListedOp] = []
     for block in plan.blocks:
-        listed = [_spot_row(spot_of(op), role_of(op.desc), min(block.index, 1)) for op in block.ops]
+        listed = [_spot_row(op_location(op), role_of(op.desc), min(block.index, 1)) for op in block.ops]
         rows += listed if block.index == 0 else _titled(block.index, listed, "")
     return Listing(f"{len(rows):,} rows", tuple(rows))
 
@@ -271,7 +271,7 @@ def _frames(snapshot: Snapshot) -> tuple[FrameLine, ...]:
     return tuple(lines)
 
 
-def _source(spot: OpSpot | None) -> SourceLines | None:
+def _source(spot: OpLocation | None) -> SourceLines | None:
     """The lines of a cell, or those around a line of a long file."""
     lines = linecache.getlines(spot.file) if spot is not None and spot.file else []
     if spot is None or not 0 < spot.line <= len(lines):
@@ -282,8 +282,8 @@ def _source(spot: OpSpot | None) -> SourceLines | None:
     return SourceLines(first, tuple(line.rstrip("\n") for line in lines[first - 1 : last]), spot.line)
 
 
-def _words(spot: OpSpot | None) -> str:
-    return "" if spot is None else spot.place
+def _words(spot: OpLocation | None) -> str:
+    return "" if spot is None else spot.where
 
 
 def _row(depth: int, op: OpRow) -> ListedOp:
@@ -291,11 +291,11 @@ def _row(depth: int, op: OpRow) -> ListedOp:
     return ListedOp(depth, op.block, op.index, op.role, op.pieces, facts, op.location)
 
 
-def _spot_row(spot: OpSpot, role: str, depth: int) -> ListedOp:
+def _spot_row(spot: OpLocation, role: str, depth: int) -> ListedOp:
     left, sign, call = spot.text.partition(" = ")
     kind, _, inner = (call or left).partition("(")
     result = ((left, "name"), (" = ", "")) if sign else ()
-    return ListedOp(depth, spot.block, spot.index, role, (*result, (kind, role), ("(" + inner, "")), "", spot.place)
+    return ListedOp(depth, spot.block, spot.index, role, (*result, (kind, role), ("(" + inner, "")), "", spot.where)
 
 
 def _titled(block: int, rows: list[ListedOp], note: str = "  no operator runs it") -> Iterator[ListedOp]:

@@ -11,9 +11,9 @@ from typing import Any
 from fluidnb.debug.breakpoints import Breakpoint
 from fluidnb.debug.flow import Flow
 from fluidnb.debug.forward import forward_of
-from fluidnb.debug.history import Touch
+from fluidnb.debug.history import Access
 from fluidnb.debug.nan import Finding
-from fluidnb.debug.snapshot import FrameSpot, OpSpot, Snapshot
+from fluidnb.debug.snapshot import FrameLocation, OpLocation, Snapshot
 from fluidnb.errors import FluidError
 from fluidnb.viz.base.curves import sparkline
 from fluidnb.viz.base.styled_text import Line, columns, cut, plural
@@ -43,7 +43,7 @@ def session_lines(
         >>> y = fluid.layers.relu(fluid.layers.fill_constant([2], "float32", 1.0))
         >>> d = fluid.debug(feed={}); here = d.step(); d.close()
         >>> print(plain(session_lines(here, fluid.default_main_program())))
-        paused  step 1  one step on
+        paused  step 1  after 1 step
             0  fill_constant_0.tmp_0 = fill_constant(shape=[2], value=1)  float32[2]
           ▶ 1  relu_0.tmp_0 = relu(fill_constant_0.tmp_0)                 float32[2]
           wrote  fill_constant_0.tmp_0
@@ -68,9 +68,9 @@ def head_line(snapshot: Snapshot) -> Line:
 def place_lines(snapshot: Snapshot, program: Any) -> list[Line]:
     """The enclosing blocks with iterations, and the user's line; for a gradient also its forward line."""
     lines = _path(snapshot.frames)
-    if snapshot.op is not None and snapshot.op.place:
+    if snapshot.op is not None and snapshot.op.where:
         source = linecache.getline(snapshot.op.file, snapshot.op.line).strip()
-        lines.append([(f"  {snapshot.op.place}  ", "place"), (source, "")])
+        lines.append([(f"  {snapshot.op.where}  ", "place"), (source, "")])
     if snapshot.op is not None and (about := _about(snapshot.op, program)) is not None:
         lines.append([
             ("  gradient of ", "dim"), (about.type, "forward"), (f"  {about.location}  ", "place"), (about.source, ""),
@@ -78,14 +78,14 @@ def place_lines(snapshot: Snapshot, program: Any) -> list[Line]:
     return lines
 
 
-def _about(spot: OpSpot, program: Any) -> OpRow | None:
+def _about(spot: OpLocation, program: Any) -> OpRow | None:
     """The forward operator whose gradient the next operator computes."""
     op = _still_there(spot, program)
     forward = None if op is None else forward_of(op, (op for block in program.desc.blocks for op in block.ops))
     return None if forward is None else read_op(forward)
 
 
-def _still_there(spot: OpSpot, program: Any) -> Any:
+def _still_there(spot: OpLocation, program: Any) -> Any:
     """The operator at a position; None when the program was changed and has another one there."""
     blocks = program.desc.blocks
     ops = blocks[spot.block].ops if spot.block < len(blocks) else []
@@ -131,7 +131,7 @@ def _value(what: str, summary: TensorSummary) -> list[Line]:
 
 
 def listing(
-    frame: FrameSpot, program: Any, marks: Collection[tuple[int, int]] = (), around: int = _AROUND
+    frame: FrameLocation, program: Any, marks: Collection[tuple[int, int]] = (), around: int = _AROUND
 ) -> tuple[list[list[Line]], int]:
     """The operators around the position of a frame, as rows of cells."""
     blocks = program.desc.blocks
@@ -207,7 +207,7 @@ def breakpoint_lines(breakpoints: Sequence[Breakpoint]) -> list[Line]:
     )
 
 
-def history_lines(touches: Sequence[Touch], width: int = 0) -> list[Line]:
+def history_lines(accesses: Sequence[Access], width: int = 0) -> list[Line]:
     """The history of a variable in a run.
 
     Example:
@@ -215,15 +215,15 @@ def history_lines(touches: Sequence[Touch], width: int = 0) -> list[Line]:
         >>> print(plain(history_lines([])))
         not read or written so far
     """
-    if not touches:
+    if not accesses:
         return [[("not read or written so far", "dim")]]
     rows = []
-    for t in touches:
+    for t in accesses:
         at = f"  iteration {'.'.join(map(str, t.iterations))}" if t.iterations else ""
         value = "" if t.norm is None else f"norm {t.norm:.4g}"
         rows.append([
             [(f"{t.at:>6}  ", "dim"), (t.role, t.role)], [(t.how, "")], [(t.name, "name")],
-            [(f"{t.op.block}:{t.op.index} {t.op.type}{at}", "")], [(value, "")], [(t.op.place, "place")],
+            [(f"{t.op.block}:{t.op.index} {t.op.type}{at}", "")], [(value, "")], [(t.op.where, "place")],
         ])  # fmt: skip
     return columns(rows, width)
 
@@ -262,7 +262,7 @@ def flow_lines(flows: Sequence[Flow], width: int = 0) -> list[Line]:
         fine = flow.verdict == "fine"
         share = "" if flow.gradient is None or flow.verdict == "NaN" else f"{flow.share:.2g}"
         spot = flow.forward or flow.blocker
-        words = [] if spot is None else [spot.text.partition(" = ")[0] if " = " in spot.text else "", spot.place]
+        words = [] if spot is None else [spot.text.partition(" = ")[0] if " = " in spot.text else "", spot.where]
         origin = ", ".join(filter(None, words))
         rows.append([
             [("  " + flow.parameter, "name")], [(flow.verdict, "optimizer" if fine else "warn")], [(share, "")],
@@ -278,7 +278,7 @@ def _bar(share: float) -> str:
     return "▏" if share == math.inf else "█" * max(1, min(10, round(math.log10(share) + 8)))
 
 
-def _path(frames: Sequence[FrameSpot]) -> list[Line]:
+def _path(frames: Sequence[FrameLocation]) -> list[Line]:
     """The enclosing blocks, if any."""
     if len(frames) < 2:
         return []

@@ -368,7 +368,7 @@ class LabDebugger:
             self._wait(session)
         except KeyboardInterrupt:
             raise Stopped(
-                "The run was left where it stood.", received=session.snapshot.text,
+                "The run was left paused.", received=session.snapshot.text,
                 hint="the session stands there still; %fluid step, back, continue ... go on from here.",
             ) from None  # fmt: skip
 

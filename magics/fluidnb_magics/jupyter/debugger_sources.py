@@ -7,7 +7,7 @@ import linecache
 from fluidnb import where
 from fluidnb.dap import ScriptSources
 from fluidnb.dap.sources import LISTING, LISTING_REFERENCE, Source
-from fluidnb.debug.snapshot import OpSpot
+from fluidnb.debug.snapshot import OpLocation
 from fluidnb.errors import NotFound
 
 
@@ -25,11 +25,11 @@ class CellSources(ScriptSources):
         'block 0\\n'
     """
 
-    def spot(self, op: OpSpot) -> tuple[Source, int]:
+    def locate(self, op: OpLocation) -> tuple[Source, int]:
         """See `Sources`."""
         if op.line and (op.file in where.cell_names or op.file in linecache.cache):
-            return {"name": where.cell_names.get(op.file) or op.place.partition(",")[0], "path": op.file}, op.line
-        return super().spot(op)
+            return {"name": where.cell_names.get(op.file) or op.where.partition(",")[0], "path": op.file}, op.line
+        return super().locate(op)
 
     def text_of(self, path: str) -> str:
         """The text of a source, by its path alone: JupyterLab knows no other way to ask.

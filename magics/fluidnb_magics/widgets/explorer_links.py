@@ -77,7 +77,7 @@ def stand_of(snapshot: Snapshot) -> dict[str, Any]:
     Example:
         >>> from fluidnb.debug.stop import Stop, StopKind
         >>> stand_of(Snapshot("idle", Stop(StopKind.IDLE)))
-        {'state': 'idle', 'op': None, 'frames': [], 'text': 'idle at step 0, nothing to walk yet'}
+        {'state': 'idle', 'op': None, 'frames': [], 'text': 'idle at step 0, no run yet'}
     """
     op = snapshot.op
     return {

@@ -122,7 +122,7 @@ class Waiting:
         finally:
             self._each(lambda panel: panel.say_waiting(False))
         if session.snapshot.state != "done" and session.snapshot.error is None:
-            raise Stopped("The run was left where it stood.", received=session.snapshot.text)
+            raise Stopped("The run was left paused.", received=session.snapshot.text)
 
     def _is_heard(self) -> bool:
         self._heard.clear()

@@ -1,4 +1,4 @@
-"""What there is to know about a tensor's numbers at a glance, for reports."""
+"""Statistics of a tensor, for reports."""
 
 from __future__ import annotations
 
@@ -11,23 +11,23 @@ from fluidnb.values.tensor import array_of
 
 
 @dataclass(frozen=True, slots=True)
-class Numbers:
-    """A tensor in a few numbers.
+class TensorStats:
+    """Statistics of a variable's tensor.
 
     Args:
         name: the variable.
-        dtype: its dtype's name; empty if it is no tensor.
-        shape: its sizes.
-        nan: how many elements are NaN.
-        inf: how many are infinite.
-        low: the smallest finite one, or None.
-        high: the largest finite one, or None.
-        norm: square root of the sum of squares of the finite ones.
-        zeros: how many are 0.
+        dtype: its dtype's name; empty if it is not a tensor.
+        shape: its shape.
+        nan: number of elements that are NaN.
+        inf: number of infinite elements.
+        low: the smallest finite element, or None.
+        high: the largest finite element, or None.
+        norm: the L2 norm of the finite elements.
+        zeros: number of elements that are 0.
 
     Example:
         >>> tensor = fluid.LoDTensor(); tensor.set(np.array([3.0, -4.0, np.nan]))
-        >>> numbers_of("x", tensor).text
+        >>> tensor_stats("x", tensor).text
         'x  float64[3]  1 NaN  -4 … 3'
     """
 
@@ -43,30 +43,22 @@ class Numbers:
 
     @property
     def text(self) -> str:
-        """It in one line."""
-        parts = [self.name, f"{self.dtype}[{', '.join(map(str, self.shape))}]" if self.dtype else "no tensor"]
+        """Name, dtype, shape, bad elements and range, in one line."""
+        parts = [self.name, f"{self.dtype}[{', '.join(map(str, self.shape))}]" if self.dtype else "not a tensor"]
         parts += [f"{count} {what}" for count, what in ((self.nan, "NaN"), (self.inf, "infinite")) if count]
         if self.low is not None:
             parts.append(f"{self.low:.4g} … {self.high:.4g}" if self.low != self.high else f"{self.low:.4g}")
         return "  ".join(parts)
 
 
-def numbers_of(name: str, value: Any) -> Numbers:
-    """Look at what a variable holds.
-
-    Args:
-        name: its name.
-        value: a LoDTensor, SelectedRows (their values are looked at), or something else.
-
-    Returns:
-        Its numbers.
-    """
+def tensor_stats(name: str, value: Any) -> TensorStats:
+    """The statistics of a variable; of SelectedRows those of their values."""
     if isinstance(value, SelectedRows):
         value = value.value
     array = array_of(value)
     if array is None:
-        return Numbers(name)
+        return TensorStats(name)
     dtype, shape = str(array.dtype), tuple(array.shape)
     if array.dtype.kind not in "biuf" or not array.size:
-        return Numbers(name, dtype, shape)
-    return Numbers(name, dtype, shape, *stats_of(array).numbers(array))
+        return TensorStats(name, dtype, shape)
+    return TensorStats(name, dtype, shape, *stats_of(array).numbers(array))
