@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Mapping
 from traceback import clear_frames
 from typing import Any, NamedTuple, NoReturn
@@ -329,6 +330,42 @@ class Executor:
         _check_names(plan, scope)
         return plan, values
 
+    def interpret(
+        self, program: Program | None = None, feed: Any = None, fetch_list: Any = None, scope: Scope | None = None,
+        interpreter: type[Interpreter] = Interpreter,
+    ) -> Interpreter:  # fmt: skip
+        """Begins a run that goes step by step, forwards and backwards; nothing runs yet.
+
+        Args:
+            program: the program; the default main program by default.
+            feed: name -> value, see `run`.
+            fetch_list: variables or names, see `run`.
+            scope: the scope with the parameters; the global one by default.
+            interpreter: `fluidnb.runtime.Interpreter` or a subclass, whose override points see each operator.
+
+        Returns:
+            The interpreter: ``run()`` runs to the end, ``step()`` and ``back()`` one operator, ``fetch()`` gives the
+            results. Its scopes are dropped with it.
+
+        Raises:
+            FluidError: see `run`.
+
+        Example:
+            >>> x = fluid.layers.fill_constant([2], "float32", 3.0)
+            >>> y = fluid.layers.scale(x, 2.0)
+            >>> run = fluid.Executor().interpret(fetch_list=[y])
+            >>> run.step(); run.here.desc.type()
+            'scale'
+            >>> run.run().fetch()
+            [array([6., 6.], dtype=float32)]
+        """
+        program = default_main_program() if program is None else program
+        scope = scopes.global_scope() if scope is None else scope
+        plan, values = self.prepare(program, feed, fetch_list, scope)
+        run = self.machine(plan, scope, values, next_run(plan, program, scope), interpreter)
+        weakref.finalize(run, _drop, scope, run.stack[0].scope)
+        return run
+
     def _check_call(self, program: Any, scope: Any, unknown: Mapping[str, Any]) -> None:
         if self._closed:
             raise EnforceNotMet(
@@ -390,18 +427,22 @@ class Executor:
         remember(program, plan)
         return out
 
-    @staticmethod
-    def machine(plan: LoweredProgram, scope: Scope, values: Mapping[str, Fed], run: int = 0) -> Interpreter:
-        """A machine at the start of a plan, with a local scope inside ``scope`` that holds the feeds.
+    @classmethod
+    def machine(
+        cls, plan: LoweredProgram, scope: Scope, values: Mapping[str, Fed], run: int = 0,
+        interpreter: type[Interpreter] = Interpreter,
+    ) -> Interpreter:  # fmt: skip
+        """An interpreter at the start of a lowered program, with a local scope inside ``scope`` that holds the feeds.
 
         Args:
-            plan: the plan.
+            plan: the lowered program, of `prepare`.
             scope: the user's scope.
-            values: the feeds.
-            run: which run of the program it is.
+            values: the feeds, of `prepare`.
+            run: the number of the run; random numbers depend on it.
+            interpreter: the class.
 
         Returns:
-            The machine.
+            The interpreter.
         """
         bring_here(plan, scope)
         local = scope.new_scope()
@@ -411,7 +452,7 @@ class Executor:
             buffer = context.empty(array.shape, array.dtype, order_of(plan.layout, name, array.shape))
             context.fill(buffer, array)
             local.var(name).value = LoDTensor(buffer, lod, plan.place, name)
-        return Interpreter(plan, local, run)
+        return interpreter(plan, local, run)
 
 
 #: The declared arguments of `run`, which checks them only where it prepares a run: its short way is measured in µs.
@@ -422,6 +463,11 @@ def _fetch_targets(desc: ProgramDesc) -> list[str]:
     """What the program's own fetch operators fetch, by column."""
     ops = [op for op in desc.blocks[0].ops if op.optype == "fetch"]
     return [op.input("X")[0] for op in sorted(ops, key=lambda op: op.attrs.get("col", 0))]
+
+
+def _drop(scope: Scope, kid: Scope) -> None:
+    if kid in scope.kids:
+        scope.kids.remove(kid)
 
 
 def _is_empty(scope: Scope, name: str) -> bool:

@@ -1,8 +1,8 @@
-"""The machine: walks a plan operator by operator, forwards and backwards.
+"""The interpreter: runs a lowered program operator by operator, forwards and backwards.
 
-It drives the same kernels as the replay but with fresh memory, immutable frames on an explicit stack, and a journal:
-old references for what an operator makes anew, copies of what it overwrites. Random numbers depend on the run and the
-iteration alone, so going back needs no generator state.
+It calls the same kernels as the compiled run, but with fresh memory, immutable frames on an explicit stack, and a
+journal: references to values that an operator replaces, copies of those that it overwrites. Random numbers depend on
+the run and the iteration alone, so stepping back needs no generator state.
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ from fluidnb.runtime.errstate import mute, unmute
 from fluidnb.runtime.interrupt import Run
 from fluidnb.runtime.kernel_errors import cause, failed, interrupted, within
 from fluidnb.runtime.nan_check import checks
+from fluidnb.runtime.results import fetched
 from fluidnb.runtime.scope import Scope
 from fluidnb.values.copies import put
 from fluidnb.values.device_context import DeviceContext, copy_of, place_of
@@ -37,7 +38,7 @@ _SLAB, _SMALL = 1 << 14, 1 << 10
 
 @dataclass(frozen=True, slots=True)
 class Frame:
-    """Where the machine is in one block.
+    """The position in one block.
 
     Args:
         block: the block.
@@ -56,13 +57,13 @@ class Frame:
     path: int = 0
 
     def after(self) -> Frame:
-        """The frame with the operator behind it that comes next."""
+        """The frame at the operator that follows."""
         return Frame(self.block, self.pc + 1, self.scope, self.control, self.k, self.path)
 
 
 @dataclass(slots=True)
 class Undo:
-    """What it takes to take one step back.
+    """The state that one step changes, as it was before.
 
     Args:
         stack: the frames before.
@@ -88,8 +89,8 @@ class Undo:
             held[:] = old_items
 
 
-class Past(Protocol):
-    """Where a machine leaves its steps; a list is one."""
+class Journal(Protocol):
+    """The storage of an interpreter's steps; a list is one."""
 
     def append(self, undo: Undo, /) -> None:
         """Add the step that was just taken."""
@@ -103,19 +104,38 @@ class Past(Protocol):
 
 
 class Interpreter:
-    """Walks a plan step by step.
+    """Runs a lowered program step by step; subclasses override what happens at an operator or a block.
+
+    The calls of a run, of which the last four may be overridden::
+
+        run                 steps to the end
+        └── step            one operator, or the end of a block
+            ├── run_op      binds an operator to its operands and calls its kernel
+            ├── enter_block begins an iteration of a loop, a branch or a recurrent network
+            └── leave_block ends it
+        back                undoes the last step, whatever was overridden
 
     Args:
-        plan: the plan.
+        plan: the lowered program.
         local: the scope of block 0, inside the user's scope, with the fed values in it.
-        run: which run of the program this is; random numbers depend on it.
+        run: the number of this run of the program; random numbers depend on it.
 
     Attributes:
         stack: the frames, innermost last; a value that never changes in place.
         journal: one `Undo` for each step taken.
         check: raises if the step under way is to stop; see `fluidnb.op.memory_policy.Memory`.
 
-    Source: DESIGN, decision 4.
+    Example:
+        >>> class Counter(Interpreter):
+        ...     seen = 0
+        ...     def run_op(self, op, scope):
+        ...         self.seen += 1
+        ...         return super().run_op(op, scope)
+        >>> x = fluid.layers.fill_constant([2], "float32", 3.0)
+        >>> y = fluid.layers.scale(x, 2.0)
+        >>> run = fluid.Executor().interpret(fetch_list=[y], interpreter=Counter).run()
+        >>> run.seen, run.fetch()
+        (2, [array([6., 6.], dtype=float32)])
     """
 
     def __init__(self, plan: LoweredProgram, local: Scope, run: int = 0) -> None:
@@ -123,10 +143,11 @@ class Interpreter:
         self.place_kind: str = plan.place.kind
         self.clock = Clock(plan.seed)
         self.clock.run = run
-        self.journal: Past = []
+        self.journal: Journal = []
         self.check: Callable[[], None] = _never
         self.stack: tuple[Frame, ...] = (Frame(plan.blocks[0], 0, local),)
         self._empty = DeviceContext.get(plan.place).empty
+        self._undo = Undo((), [], [], [])
         self._slab: Array = None
         self._taken = _SLAB
 
@@ -214,7 +235,7 @@ class Interpreter:
         return frame.block.ops[frame.pc] if frame.pc < len(frame.block.ops) else None
 
     def value(self, name: str) -> Any:
-        """What a variable holds, as seen from where the machine is.
+        """The value of a variable, as the operator that comes next sees it.
 
         Args:
             name: its name.
@@ -225,24 +246,35 @@ class Interpreter:
         variable = self.stack[-1].scope.find_var(name)
         return None if variable is None else variable.value
 
-    # ---- walking
+    def fetch(self, return_numpy: bool = True) -> list[Any]:
+        """The values of the fetched variables, after `run`.
+
+        Args:
+            return_numpy: whether as arrays; otherwise as LoDTensors.
+
+        Returns:
+            Copies, in the order of ``fetch_list``.
+        """
+        return fetched(self.plan, self.stack[0].scope, return_numpy)
+
+    # ---- stepping
 
     def step(self) -> None:
-        """Run one operator, enter a block, or leave one; whatever it changes is journaled first.
+        """Run one operator, or end an iteration of a block; what it changes is journaled first.
 
         Raises:
             FluidError: the operator failed; nothing has changed.
         """
         frame = self.stack[-1]
-        undo = Undo(self.stack, [], [], [])
+        undo = self._undo = Undo(self.stack, [], [], [])
         self.clock.path = frame.path
         if self.place_kind != "cpu":
             DeviceContext.get(self.place).use()
         try:
             if frame.pc == len(frame.block.ops):
-                self._leave(frame, undo)
+                self.leave_block(frame)
             else:
-                self._operate(frame, undo)
+                self._operate(frame)
         except BaseException as e:
             undo.take_back()
             self.stack = undo.stack
@@ -258,26 +290,57 @@ class Interpreter:
             if frame.control is not None:
                 yield around.block.ops[around.pc], frame.control.iteration(frame.k)
 
-    def _leave(self, frame: Frame, undo: Undo) -> None:
-        control = frame.control
+    def leave_block(self, frame: Frame) -> None:
+        """End an iteration of a block, and begin the next one if there is one; may be overridden.
+
+        Args:
+            frame: its position, at the end of the block.
+        """
+        control, undo = frame.control, self._undo
         assert control is not None, "stepped past the end"
         undo.lists.append((control.steps, list(control.steps)))
         undo.arrays += [(a, copy_of(a)) for a in control.changes()]
         for variable in control.sets():
-            self._note(variable, undo)
+            self._note(variable)
         control.leave(frame.k, frame.scope)
         if control.records:
             keep(frame.scope, self.plan.kept.get(frame.block.index, ()))
             control.steps.append(frame.scope)
         self.stack = self.stack[:-1]
-        self._enter(control, frame.k + 1)
+        self.enter_block(control, frame.k + 1)
 
-    def _operate(self, frame: Frame, undo: Undo) -> None:
+    def _operate(self, frame: Frame) -> None:
+        """Run the operator of a frame, with its writes in the journal."""
         op = frame.block.ops[frame.pc]
         # what has a side effect may also change what it reads: delete_var
         for name in (*op.writes(), *op.reads()) if op.definition.side_effect else op.writes():
-            self._note(frame.scope.cell(name)[0], undo)
-        binder = Binder(op, self, frame.scope)
+            self._note(frame.scope.cell(name)[0])
+        control = self.run_op(op, frame.scope)
+        if control is None:
+            self.stack = (*self.stack[:-1], frame.after())
+        else:
+            control.walker = self
+            self._undo.lists.append((control.steps, list(control.steps)))
+            control.begin()
+            self.enter_block(control, 0)
+
+    def run_op(self, op: LoweredOp, scope: Scope) -> Control | None:
+        """Bind an operator to its operands and call its kernel; may be overridden.
+
+        Before it, the variables that the operator writes are in the journal. An override may leave out the call of
+        ``super().run_op`` and write them itself; other variables that it changes are not restored by `back`.
+
+        Args:
+            op: the operator; ``op.desc`` is its description.
+            scope: the scope of its block.
+
+        Returns:
+            None; or what runs the operator's block, for a loop, a branch or a recurrent network.
+
+        Raises:
+            FluidError: the kernel failed.
+        """
+        binder, undo = Binder(op, self, scope), self._undo
         token = mute()
         try:
             binder.bind()
@@ -288,21 +351,15 @@ class Interpreter:
             for function, args, kw in calls:
                 function(*args, **kw)
         except Exception as e:
-            raise failed(e, op, frame.scope) from cause(e)
+            raise failed(e, op, scope) from cause(e)
         finally:
             unmute(token)
-        if binder.control is None:
-            self.stack = (*self.stack[:-1], frame.after())
-        else:
-            binder.control.walker = self
-            undo.lists.append((binder.control.steps, list(binder.control.steps)))
-            binder.control.begin()
-            self._enter(binder.control, 0)
+        control: Control | None = binder.control
+        return control
 
-    @staticmethod
-    def _note(variable: Variable, undo: Undo) -> None:
-        """Remember what a variable holds, before it is given something else."""
-        value = variable.value
+    def _note(self, variable: Variable) -> None:
+        """Write the value of a variable into the journal, before it changes."""
+        value, undo = variable.value, self._undo
         if type(value) is LoDTensor:
             undo.cells.append((variable, value, value.array, value.lod_))
             return
@@ -310,7 +367,13 @@ class Interpreter:
         if isinstance(value, list):
             undo.lists.append((value, list(value)))
 
-    def _enter(self, control: Control, k: int) -> None:
+    def enter_block(self, control: Control, k: int) -> None:
+        """Begin an iteration of a block, or go on behind its operator when there is none; may be overridden.
+
+        Args:
+            control: what runs the block.
+            k: the iteration, from 0.
+        """
         frame = self.stack[-1]
         parent = control.enter(k)
         if parent is None:
@@ -323,7 +386,7 @@ class Interpreter:
             self.stack = (*self.stack, Frame(block, 0, scope, control, k, frame.path * 1000003 + k + 1))
 
     def back(self) -> None:
-        """Take back the last step.
+        """Undo the last step.
 
         Raises:
             IndexError: there is none.
@@ -344,7 +407,7 @@ class Interpreter:
             journal: whether to keep what it takes to step back; without it, what operators drop is free at once.
 
         Returns:
-            The machine itself.
+            The interpreter itself.
         """
         run = Run()
         run.begin()
@@ -368,4 +431,4 @@ class Interpreter:
 
 
 def _never() -> None:
-    """Nobody asks this machine to stop in the middle of a step."""
+    """No request to stop in the middle of a step."""
