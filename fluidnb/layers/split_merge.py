@@ -33,7 +33,7 @@ def split_lod_tensor(input: Variable, mask: Variable, level: int = 0) -> tuple[V
 
     Source: Fluid's split_lod_tensor, which IfElse uses.
     """
-    outputs = {"OutTrue": input.dtype, "OutFalse": input.dtype} if isinstance(input, Variable) else {}
+    outputs = {"OutTrue": input.dtype, "OutFalse": input.dtype}
     true, false = several("split_lod_tensor", {"X": input, "Mask": mask}, outputs, {"level": level})
     return true, false
 
