@@ -143,7 +143,7 @@ def test_backward(notebook: Opens, shots: Path) -> None:
     assert widget.locator(".arrow.now").count() == 2
     pictures(nb, widget, shots, "teach_backward")
     widget.locator("svg g.fore").nth(6).click()
-    shows(widget, "No gradient comes to largest")
+    shows(widget, "No gradient reaches largest")
     nb.page.keyboard.press("End")
     shows(widget, "fc_1.w_0 with fc_1.w_0@GRAD")
     excluded = widget.get_by_label("no_grad_set")

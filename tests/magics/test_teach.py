@@ -65,7 +65,7 @@ def test_backward_in_a_terminal(session: Session) -> None:
     session.run(LOSS)
     before = session.state()
     whole = session.run("%fluid teach backward")
-    assert "backward of default" in whole and "Everything is written." in whole
+    assert "backward of default" in whole and "All operators are written." in whole
     part = session.run("%fluid teach backward net")
     assert "gradient maker of mul" in part and "gradient maker of mean" not in part
     assert "h gets no gradient: it is in no_grad_set." in session.run("%fluid teach backward --no-grad h")
@@ -168,7 +168,7 @@ def test_the_widget_about_backward() -> None:
     assert face.shown["step"] == face.shown["steps"] - 1
     del programs["mine"]
     assert "no program mine" in hear(face, do="no_grad", text="")[0]["problem"]
-    assert "step 0" in plain(face.lines()) and "Everything is written" in face.html()
+    assert "step 0" in plain(face.lines()) and "All operators are written" in face.html()
     face = BackwardLessonFace(lambda: programs, read_backward_lesson(fluid.default_main_program(), title="mine"))
     assert face.shown["step"] == 0
 

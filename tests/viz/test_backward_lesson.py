@@ -80,9 +80,9 @@ def test_the_shared_variable() -> None:
     assert joined.renamed == (
         ("h@GRAD", "h@GRAD@RENAME@block0@0"), ("h@GRAD", "h@GRAD@RENAME@block0@1"),
     )  # fmt: skip
-    assert [row.kind for row in joined.listing if row.made == 9] == ["sum", "gradient"]
+    assert [row.kind for row in joined.listing if row.written == 9] == ["sum", "gradient"]
     assert [row.op.left for row in lesson.steps[8].listing][-2:] == ["h@GRAD", "h@GRAD"]  # before they were renamed
-    assert lesson.steps[3].unwanted == (("y", "its stop_gradient is set, as for all data that is fed"),)
+    assert lesson.steps[3].unwanted == (("y", "its stop_gradient is set, as for all fed data"),)
 
 
 def test_no_grad_set_prunes() -> None:
@@ -113,7 +113,7 @@ def test_the_loop() -> None:
     inside = next(row for row in kinds[1, 1].listing if row.op.type == "tanh_grad")
     assert inside.of == (1, 1) and inside.depth == 1
     text = plain(step_lines(lesson, lesson.steps.index(kinds[0, 4])))
-    assert "while_grad runs it once for each iteration, the last first, and gives h@GRAD, w@GRAD." in text
+    assert "while_grad runs it once for each iteration, in reverse order, and writes h@GRAD, w@GRAD." in text
 
 
 def test_the_loss_is_found() -> None:
@@ -151,8 +151,8 @@ def test_text() -> None:
     lesson = read_backward_example("shared")
     text = plain(backward_lesson_lines(lesson))
     assert "step 4 of 0 to 11  op 0:6  largest = reduce_max(both, reduce_all=True)" in text
-    assert "No gradient comes to largest: nothing on the way to loss reads it. Nothing is written." in text
-    assert "sum joins them before it is read." in text
+    assert "No gradient reaches largest: no operator on the path to loss reads it. Nothing is written." in text
+    assert "sum adds them before it is read." in text
     assert "+ h@GRAD = sum([h@GRAD@RENAME@block0@0, h@GRAD@RENAME@block0@1])" in text
     assert "fc_0.w_0 with fc_0.w_0@GRAD" in text
     one = plain(backward_lesson_lines(lesson, [4], 60))
@@ -166,7 +166,7 @@ def test_the_picture_of_each_step(name: str) -> None:
         svg = backward_svg(lesson, i)
         ET.fromstring(svg)
         assert svg.count('class="back') == len(step.listing)
-        assert svg.count('class="back new') == sum(row.made == i for row in step.listing)
+        assert svg.count('class="back new') == sum(row.written == i for row in step.listing)
         assert svg.count('class="fore now"') == (step.at is not None)
         assert step_lines(lesson, i)
     html = backward_lesson_html(lesson, 3)

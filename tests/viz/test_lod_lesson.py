@@ -23,7 +23,7 @@ def test_the_batch_of_the_guide() -> None:
         [0, 10, 5, 8], [1, 11, 6, 9], [2, 12, 7], [3, 13], [4],
     ]  # fmt: skip
     assert [step.memory for step in lesson.steps] == [(0, 3, 1, 2), (0, 3, 1, 2), (0, 3, 1), (0, 3), (0,)]
-    assert lesson.back == tuple(range(14))
+    assert lesson.restored == tuple(range(14))
     assert [lesson.sequence_of(row) for row in (0, 4, 5, 9, 13)] == [0, 0, 1, 2, 3]
 
 
@@ -42,7 +42,7 @@ def test_two_levels(level: int, table: object, parts: object, memory: object) ->
     assert lesson.table == table
     assert [step.parts for step in lesson.steps] == parts
     assert [step.memory for step in lesson.steps] == memory
-    assert lesson.back == tuple(range(6))
+    assert lesson.restored == tuple(range(6))
 
 
 def test_an_empty_sequence_is_in_no_batch() -> None:

@@ -48,8 +48,8 @@ def test_adam_and_what_it_keeps() -> None:
         m, v = 0.9 * m + 0.1 * g, 0.999 * v + 0.001 * g * g
         w = w - 0.3 * math.sqrt(1 - 0.999**t) / (1 - 0.9**t) * m / (np.sqrt(v) + 1e-8)
         np.testing.assert_allclose(track.points[t], w, rtol=1e-3, atol=1e-4)
-        np.testing.assert_allclose(track.kept["w_moment1_0"][t], m, rtol=1e-3, atol=1e-4)
-        np.testing.assert_allclose(track.kept["w_moment2_0"][t], v, rtol=1e-3, atol=1e-5)
+        np.testing.assert_allclose(track.accumulators["w_moment1_0"][t], m, rtol=1e-3, atol=1e-4)
+        np.testing.assert_allclose(track.accumulators["w_moment2_0"][t], v, rtol=1e-3, atol=1e-5)
         np.testing.assert_allclose(track.gradients[t - 1], g, rtol=1e-3, atol=1e-4)
     assert [op.type for op in track.ops] == ["adam"]
 
@@ -58,7 +58,7 @@ def test_a_rate_that_is_too_large_is_lost() -> None:
     [track] = read_optimizer_lesson("rosenbrock", [Choice("SGD", 30.0)], 20).tracks
     assert track.lost is not None and track.lost < 20
     text = plain(optimizer_lesson_lines(read_optimizer_lesson("rosenbrock", [Choice("SGD", 30.0)], 20)))
-    assert f"lost in step {track.lost}" in text
+    assert f"diverged in step {track.lost}" in text
     ET.fromstring(optimizer_map_svg(read_optimizer_lesson("rosenbrock", [Choice("SGD", 30.0)], 20), 20))
 
 
@@ -92,7 +92,7 @@ def test_each_optimizer_goes_down_each_surface(name: str, surface: str) -> None:
     [track] = read_optimizer_lesson(surface, [parse_choice(name)], 60).tracks
     assert track.lost is None
     assert track.heights[-1] < track.heights[0]
-    assert all(len(values) == 61 for values in track.kept.values())
+    assert all(len(values) == 61 for values in track.accumulators.values())
     assert track.ops[-1].role == "optimizer"
 
 

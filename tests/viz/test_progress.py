@@ -21,7 +21,7 @@ from fluidnb.viz.time.progress_renderings import State, progress_html, progress_
 
 
 class Watch(NoDisplay):
-    """An outlet that notes when it was asked to draw, and takes its time.
+    """An target that notes when it was asked to draw, and takes its time.
 
     Args:
         clock: the time.
@@ -59,33 +59,33 @@ def steps(clock: Clock, count: int, seconds: float) -> Iterator[int]:
 @pytest.mark.parametrize("seconds, cost", [(1e-5, 2e-3), (1e-3, 2e-3), (1e-3, 0.05), (0.5, 2e-3)])
 def test_at_most_five_updates_a_second_and_one_percent(seconds: float, cost: float) -> None:
     clock = Clock()
-    outlet = Watch(clock, cost)
+    target = Watch(clock, cost)
     count = int(20 / seconds)
 
     def value() -> float:
         clock.now += 1e-6
         return 1.0
 
-    loop = Progress(steps(clock, count, seconds), [value], total=count, outlet=outlet, clock=clock)
+    loop = Progress(steps(clock, count, seconds), [value], total=count, target=target, clock=clock)
     start = clock.now
     for _ in loop:
         pass
     spent = clock.now - start - count * seconds
     assert spent - 2 * cost < 0.01 * count * seconds, "more than a hundredth of the run"
-    inner = outlet.times[:-1]
+    inner = target.times[:-1]
     assert all(b - a >= 0.2 for a, b in zip(inner, inner[1:], strict=False)), "more than five updates a second"
-    assert len(outlet.times) >= min(20, 0.01 * 20 / cost / 4)
+    assert len(target.times) >= min(20, 0.01 * 20 / cost / 4)
 
 
 def test_every_batch_comes_once_and_in_order() -> None:
     for count in (0, 1, 2, 7, 1000):
-        loop = Progress(lambda n=count: iter(range(n)), passes=3, outlet=NoDisplay())  # type: ignore[misc]
+        loop = Progress(lambda n=count: iter(range(n)), passes=3, target=NoDisplay())  # type: ignore[misc]
         assert list(loop) == [*range(count)] * 3
         assert loop.step == 3 * count
 
 
 def test_steps_so_far_are_right_inside_the_loop() -> None:
-    loop = Progress(range(50), outlet=NoDisplay())
+    loop = Progress(range(50), target=NoDisplay())
     for i in loop:
         assert loop.step <= i + 1
     assert loop.step == 50
@@ -93,7 +93,7 @@ def test_steps_so_far_are_right_inside_the_loop() -> None:
 
 def test_a_loop_that_is_left_shows_its_state() -> None:
     out = io.StringIO()
-    for i in Progress(range(100), outlet=Plain(out), title="search"):
+    for i in Progress(range(100), target=Plain(out), title="search"):
         if i == 10:
             break
     assert out.getvalue().startswith("search")
@@ -104,7 +104,7 @@ def test_watched_variables() -> None:
     x = fluid.layers.data("x", shape=[1])
     loss = fluid.layers.mean(x)
     exe = fluid.Executor()
-    loop = Progress(range(5), loss, outlet=NoDisplay())
+    loop = Progress(range(5), loss, target=NoDisplay())
     for i in loop:
         exe.run(feed={"x": np.full((2, 1), i, "float32")}, fetch_list=[loss])
     assert loop.curves[0].name == loss.name
@@ -117,13 +117,13 @@ def test_watched_variables() -> None:
 def test_values_that_are_not_fetched_are_named() -> None:
     x = fluid.layers.data("x", shape=[1])
     out = io.StringIO()
-    for _ in Progress(range(3), [x], outlet=Plain(out)):
+    for _ in Progress(range(3), [x], target=Plain(out)):
         pass
     assert "x not fetched" in out.getvalue()
 
 
 def test_what_cannot_be_watched() -> None:
-    with pytest.raises(OpTypeError, match="watches variables"):
+    with pytest.raises(OpTypeError, match="cannot watch this value"):
         progress(range(3), watch=["loss"])
     with pytest.raises(OpTypeError, match="reader"):
         progress(3)  # type: ignore[arg-type]
@@ -132,7 +132,7 @@ def test_what_cannot_be_watched() -> None:
 def test_terminal_writes_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", "60")
     out = io.StringIO()
-    for _ in Progress(range(3), outlet=Terminal(out), title="training"):
+    for _ in Progress(range(3), target=Terminal(out), title="training"):
         pass
     text = out.getvalue()
     assert text.count("\n") == 1
@@ -156,7 +156,7 @@ def test_notebooks_get_html_only_when_watched(monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setattr(IPython.display, "display", display)
     for rich in (True, False):
         shown.clear()
-        for _ in Progress(range(3), outlet=Notebook(rich)):
+        for _ in Progress(range(3), target=Notebook(rich)):
             pass
         assert len(shown) == 2
         assert ("text/html" in shown[-1]) == rich
@@ -209,7 +209,7 @@ def test_shares_have_an_axis_of_their_own_and_each_step_its_values() -> None:
 def test_means_of_passes_stay_where_nobody_looks() -> None:
     out = io.StringIO()
     tested = {"<lambda>": 2.0}
-    loop = Progress(lambda: iter(range(4)), lambda: 1.0, passes=2, outlet=Plain(out), after_pass=lambda: tested)
+    loop = Progress(lambda: iter(range(4)), lambda: 1.0, passes=2, target=Plain(out), after_pass=lambda: tested)
     for i in loop:
         loop.take([float(i)])
     lines = out.getvalue().splitlines()

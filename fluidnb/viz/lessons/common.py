@@ -1,4 +1,4 @@
-"""What lessons share: programs of their own, so that nothing of the user's changes, and steps as pages."""
+"""Shared parts of lessons: isolated programs, steps, captions."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from fluidnb.visible import escape
 
 @contextmanager
 def isolated_programs() -> Iterator[tuple[Program, Program]]:
-    """Build in programs of a lesson: new ones, with names of their own.
+    """Builds in new programs with separate names, so that programs of the user do not change.
 
-    Errors show no line of the user's, who wrote none of these programs.
+    Errors show no line of the user, who did not write these programs.
 
     Example:
         >>> with isolated_programs() as (main, startup):
@@ -32,10 +32,10 @@ def isolated_programs() -> Iterator[tuple[Program, Program]]:
 
 
 def nearest_step(step: int, count: int) -> int:
-    """The step nearest to a wanted one that there is.
+    """The existing step nearest to the requested one.
 
     Args:
-        step: what is wanted; a negative one counts from the end.
+        step: the requested step; a negative one counts from the end.
 
     Example:
         >>> nearest_step(9, 4), nearest_step(-1, 4), nearest_step(0, 0)
@@ -45,7 +45,7 @@ def nearest_step(step: int, count: int) -> int:
 
 
 def caption(term: str, words: str) -> str:
-    """A thing that is shown and what it means, as HTML.
+    """A term and its explanation as HTML.
 
     Example:
         >>> caption("offsets", "Where sequences begin.").count("<b>offsets</b>")

@@ -1,4 +1,4 @@
-"""Gradients over training: the norms of each parameter's gradient and of its update, step by step."""
+"""Gradient and update norms of each parameter over training."""
 
 from __future__ import annotations
 
@@ -31,8 +31,8 @@ class ParameterRow:
     Args:
         name: its name.
         gradient: norms of its gradient.
-        update: norms of what each step changed of it.
-        weights: its own norm after the last step.
+        update: norms of its update in each step.
+        weights: its norm after the last step.
     """
 
     name: str
@@ -47,7 +47,7 @@ class GradientPicture:
 
     Args:
         rows: one for each parameter, in the program's order.
-        steps: how many there were.
+        steps: number of steps.
         without: parameters that have no gradient.
     """
 
@@ -56,7 +56,7 @@ class GradientPicture:
     without: tuple[str, ...] = ()
 
     def range(self, what: str) -> tuple[float, float]:
-        """The scale of a picture: the smallest and the largest finite norm above 0.
+        """The range of a scale: smallest and largest finite positive norm.
 
         Args:
             what: ``gradient`` or ``update``.
@@ -67,13 +67,13 @@ class GradientPicture:
 
 
 class Gradients:
-    """Runs steps of training and records the norms of gradients and updates.
+    """Runs training steps and records the norms of gradients and updates.
 
-    A step costs a copy of the parameters and a fetch of their gradients more than ``exe.run``.
+    In addition to ``exe.run`` a step copies the parameters and fetches their gradients.
 
     Args:
         program: a program with backward; default the main program.
-        scope: where parameters live; default the global scope.
+        scope: scope of the parameters; default the global scope.
 
     Raises:
         NotFound: no parameter of the program has a gradient.
@@ -112,12 +112,12 @@ class Gradients:
         self, executor: Executor, feed: Mapping[str, Any] | None = None, fetch_list: Sequence[Any] = (),
         return_numpy: bool = True,
     ) -> list[Any]:  # fmt: skip
-        """Run one step.
+        """Runs one step.
 
         Args:
             executor: runs it.
             feed: what to feed.
-            fetch_list: variables wanted.
+            fetch_list: variables to fetch.
             return_numpy: see ``Executor.run``.
 
         Returns:
@@ -126,33 +126,32 @@ class Gradients:
         Raises:
             FluidError: what ``exe.run`` raises; nothing is recorded then.
         """
-        if hooks.before_run is not None:  # a session gives parameters their first values now
+        if hooks.before_run is not None:  # a session sets initial values of parameters here
             hooks.before_run(self._program, self._scope)
         before = {n: copy_of(self._value(n)) for n in self._names}
         fetches = [*fetch_list, *(n + GRAD for n in self._names)]
         out = executor.run(self._program, feed, fetches, scope=self._scope, return_numpy=return_numpy)
-        wanted = len(fetch_list)
-        for name, gradient in zip(self._names, out[wanted:], strict=True):
+        count = len(fetch_list)
+        for name, gradient in zip(self._names, out[count:], strict=True):
             self._gradients[name].add(self._steps, norm(gradient))
             now = self._value(name)
             self._updates[name].add(self._steps, stats_of(now).norm(now, before[name]))
         self._steps += 1
-        return out[:wanted]
+        return out[:count]
 
     def picture(self) -> GradientPicture:
-        """What was recorded."""
+        """The recorded norms."""
         rows = [ParameterRow(n, self._gradients[n], self._updates[n], norm(self._value(n))) for n in self._names]
         return GradientPicture(tuple(rows), self._steps, self._without)
 
     def _value(self, name: str) -> Any:
         variable = self._scope.find_var(name)
-        held = None if variable is None else variable.value
-        array = array_of(held)
+        array = array_of(None if variable is None else variable.value)
         return np.zeros(1) if array is None else array
 
 
 def norm(value: Any) -> float:
-    """The square root of the sum of squares of a tensor's elements.
+    """The L2 norm of a tensor.
 
     Example:
         >>> norm(np.array([3.0, -4.0]))
@@ -165,10 +164,10 @@ def norm(value: Any) -> float:
 
 
 def gradient_lines(picture: GradientPicture, width: int = 0) -> list[Line]:
-    """The text face: a line of bars for each gradient and each update, all on one logarithmic scale each.
+    """Text rendering: lines of bars for gradients and for updates, each on one logarithmic scale.
 
     Args:
-        picture: what was recorded.
+        picture: the recorded norms.
         width: characters a line may have; 0 for any number.
 
     Returns:

@@ -1,4 +1,4 @@
-"""The SVG face of gradients over training: a heat map, a row for each parameter, a column for each step."""
+"""SVG rendering of gradients over training: a heat map of parameters over steps."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ from fluidnb.viz.base.svg import CHAR, FONT, new_uid
 from fluidnb.viz.time.gradients import GradientPicture, gradient_lines
 
 _PLOT, _ROW, _TOP, _BOTTOM = 560, 18, 46, 26
-#: Columns drawn at most; neighbours are put together by their largest value.
+#: Columns drawn at most; neighbours are merged by their maximum.
 _COLUMNS = 140
 _SMALL = CHAR * 11 / 12
 
 
 def gradients_svg(picture: GradientPicture, uid: str = "") -> str:
-    """Gradients and updates as two heat maps, one below the other, in one SVG element.
+    """Two heat maps, of gradients and of updates, in one SVG element.
 
-    The more colour, the larger the norm, on a logarithmic scale; no colour is 0, amber is NaN or infinity.
+    Opacity is the norm on a logarithmic scale; amber is NaN or infinity.
 
     Args:
-        picture: what was recorded.
+        picture: the recorded norms.
         uid: start of all ids; unique by default.
 
     Returns:
@@ -52,10 +52,10 @@ def gradients_svg(picture: GradientPicture, uid: str = "") -> str:
 
 
 def gradients_html(picture: GradientPicture, uid: str = "") -> str:
-    """The HTML face: the heat maps, and the numbers below.
+    """HTML rendering: the heat maps, and the numbers below.
 
     Args:
-        picture: what was recorded.
+        picture: the recorded norms.
         uid: start of all ids; unique by default.
 
     Returns:
@@ -119,7 +119,7 @@ def _cells(curve: Curve, name: str, colour: str, scale: tuple[float, float], at:
 
 
 def _strength(value: float, low: float, high: float) -> float:
-    """How much colour a value has."""
+    """The opacity of a value."""
     if value <= 0:
         return 0.0
     if high <= low:

@@ -1,4 +1,4 @@
-"""The listing of a program with the time of each operator."""
+"""Adds measured times to the operators of a program."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from fluidnb.viz.time.timeline import Timeline, time_text
 
 
 def timed(picture: ProgramPicture, timeline: Timeline) -> ProgramPicture:
-    """A program in which operators say how long they took in a profiled run, on average.
+    """Adds the mean time of each operator in profiled runs to a program.
 
     Example:
         >>> from fluidnb.debug.profile import Event
@@ -21,15 +21,15 @@ def timed(picture: ProgramPicture, timeline: Timeline) -> ProgramPicture:
         [('3.0 µs', 0.75), ('1.0 µs', 0.25)]
     """
     runs, whole = max(len(timeline.runs), 1), timeline.busy or 1
-    found: dict[tuple[int, int], list[int]] = defaultdict(list)
+    times: dict[tuple[int, int], list[int]] = defaultdict(list)
     for bar in timeline.bars:
-        found[bar.event.block, bar.event.index].append(bar.own)
+        times[bar.event.block, bar.event.index].append(bar.own)
 
     def block(row: BlockRow) -> BlockRow:
         return replace(row, ops=tuple(map(op, row.ops)))
 
     def op(row: OpRow) -> OpRow:
-        took, text = found.get((row.block, row.index), []), ""
+        took, text = times.get((row.block, row.index), []), ""
         if took:
             count = len(took) / runs
             text = (f"{count:.0f} times  " if count > 1 else "") + time_text(sum(took) / runs)

@@ -1,4 +1,4 @@
-"""A loop that shows how far it is: bar, rate, time left, and curves of watched values."""
+"""A progress display of a loop: bar, rate, time left, and curves of watched values."""
 
 from __future__ import annotations
 
@@ -19,43 +19,43 @@ from fluidnb.viz.base.curves_svg import Trace
 from fluidnb.viz.base.display_target import DisplayTarget, find_display_target
 from fluidnb.viz.time.progress_renderings import PassRow, State, progress_html, progress_text
 
-#: Seconds between two updates of the display, at least.
+#: Seconds between two updates of the display at least.
 INTERVAL = 0.2
-#: Lines of a run that tell the means of its passes, at most.
+#: Lines with means of passes at most.
 _LINES = 20
-#: Operators whose results are shares of 1.
+#: Operators whose results are fractions of 1.
 _SHARES = ("accuracy", "auc", "chunk_eval", "mean_iou", "precision_recall")
-#: The parts of the run's time that sampling and drawing may take.
+#: Fractions of the run time for sampling and drawing.
 SAMPLING, DRAWING = 0.006, 0.003
 
 
 class Progress:
-    """The iterator that `progress` gives; it also holds what was seen.
+    """The iterator that `progress` returns, with the recorded values.
 
     Args:
-        reader: a reader (a callable that gives an iterable), or an iterable.
-        watch: what to watch: variables, whose last value known is taken, or callables without arguments.
-        passes: how often to go through the reader.
+        reader: a reader (a callable that returns an iterable), or an iterable.
+        watch: variables, whose last known value is used, or callables without arguments.
+        passes: number of passes over the reader.
         total: steps of one pass, when known; ``len(reader)`` by default, else known after the first pass.
-        title: what is under way.
-        outlet: where to show it; found by itself.
-        clock: gives the time in seconds.
-        start: a loop that was interrupted, or is to go on: its steps and curves are continued.
-        after_pass: called at the end of each pass; gives the watched values of a validation.
-        smooth: steps over which curves are smoothed in the picture; None chooses by itself.
-        beside: curves of other runs, for the picture.
+        title: title of the display.
+        target: where to display; detected by default.
+        clock: returns the time in seconds.
+        start: an interrupted loop, whose steps and curves are continued.
+        after_pass: called at the end of each pass; returns the watched values of a validation.
+        smooth: steps over which curves are smoothed in the picture; None chooses automatically.
+        beside: curves of other runs to draw too.
 
     Attributes:
         curves: a `Curve` for each watched value.
         tests: a `Curve` for each value of the validation.
-        rows: the passes that are over, a `PassRow` each.
-        notes: what was noticed: values that are no numbers.
-        step: steps done, over all passes.
-        pass_id: the pass under way, from 0.
+        rows: a `PassRow` for each finished pass.
+        notes: warnings of non-finite values.
+        step: finished steps of all passes.
+        pass_id: the current pass, from 0.
 
     Example:
         >>> from fluidnb.viz.base.display_target import NoDisplay
-        >>> p = Progress([10, 20, 30], passes=2, outlet=NoDisplay())
+        >>> p = Progress([10, 20, 30], passes=2, target=NoDisplay())
         >>> list(p), p.step
         ([10, 20, 30, 10, 20, 30], 6)
     """
@@ -67,7 +67,7 @@ class Progress:
         passes: int = 1,
         total: int | None = None,
         title: str = "training",
-        outlet: DisplayTarget | None = None,
+        target: DisplayTarget | None = None,
         clock: Callable[[], float] = perf_counter,
         start: State | None = None,
         after_pass: Callable[[], Mapping[str, float]] | None = None,
@@ -76,13 +76,13 @@ class Progress:
     ) -> None:
         if not callable(reader) and not hasattr(reader, "__iter__"):
             raise OpTypeError(
-                "progress goes through a reader.", expected="a reader, or an iterable of batches",
+                "progress needs a reader.", expected="a reader, or an iterable of batches",
                 received=repr(reader)[:80],
             )  # fmt: skip
         watched = watch if isinstance(watch, list | tuple) else [watch]
         self._probes = [_probe(w) for w in watched]
-        found = {curve.name: curve for curve in (start.curves if start is not None else ())}
-        self.curves = [found.get(name) or Curve(name, share) for name, share, _ in self._probes]
+        earlier = {curve.name: curve for curve in (start.curves if start is not None else ())}
+        self.curves = [earlier.get(name) or Curve(name, share) for name, share, _ in self._probes]
         self.tests = [] if start is None else list(start.tests)
         self.rows = [] if start is None else list(start.rows)
         self.notes = [] if start is None else list(start.notes)
@@ -100,7 +100,7 @@ class Progress:
         self._steps = total if total is not None else len(reader) if isinstance(reader, Sized) else None
         if start is not None and start.total and self._steps is None:
             self._steps = start.total // start.passes
-        self._outlet = find_display_target() if outlet is None else outlet
+        self._target = find_display_target() if target is None else target
         self._began = self._drawn = self._pass_began = clock()
         self._draw_cost = 0.0
         self._sample_costs: deque[float] = deque(maxlen=5)
@@ -114,7 +114,7 @@ class Progress:
                 self.pass_id, self._pass_began = number, self._clock()
                 batches = iter(self._reader() if callable(self._reader) else self._reader)
                 done_before = self.step - self._began_at
-                if batches is not self._reader:  # a pass that was interrupted is continued behind its last step
+                if batches is not self._reader:  # an interrupted pass is continued after its last step
                     deque(islice(batches, done_before), maxlen=0)
                 yield from self._one_pass(batches)
                 self._steps = self.step - self._began_at
@@ -125,7 +125,7 @@ class Progress:
             self._draw(last=True, done=done)
 
     def _end_pass(self) -> None:
-        """Note the means of a pass, and the values of its validation."""
+        """Records the means of a pass and the values of its validation."""
         known = self._steps if self._taken == self.step else 0
         means = tuple((c.name, s / known) for c, s in zip(self.curves, self._sums, strict=True)) if known else ()
         seconds = self._clock() - self._pass_began
@@ -140,18 +140,18 @@ class Progress:
         self.rows.append(row)
         every = -(-self.passes // _LINES)
         if (means or tests) and (row.number % every == 0 or row.number == self.passes):
-            self._outlet.line(row.text)
+            self._target.line(row.text)
         self._began_at, self._sums = self.step, [0.0] * len(self.curves)
 
     def take(self, values: Sequence[Any]) -> None:
-        """Take the watched values of each step, so that the means of passes are exact and no NaN goes unnoticed.
+        """Adds the watched values of a step, for exact means and to detect NaN.
 
         Args:
-            values: what the step fetched, in the order in which it is watched.
+            values: the fetched values, in the order of ``watch``.
 
         Example:
             >>> from fluidnb.viz.base.display_target import NoDisplay
-            >>> p = Progress([0, 1, 2], lambda: None, outlet=NoDisplay())
+            >>> p = Progress([0, 1, 2], lambda: None, target=NoDisplay())
             >>> for i in p: p.take([i])
             >>> p.rows[0].means
             (('<lambda>', 1.0),)
@@ -164,17 +164,17 @@ class Progress:
                 self._note(self.curves[i].name, number, f"at step {self._taken:,}")
 
     def _note(self, name: str, value: float, when: str) -> None:
-        """Report once that a watched value is no number."""
+        """Reports a non-finite value once."""
         if name not in self._not_numbers:
             self._not_numbers.add(name)
             self.notes.append(f"{name} is {value} {when} (pass {self.pass_id + 1})")
-            self._outlet.line(self.notes[-1])
+            self._target.line(self.notes[-1])
             self._draw()
 
     def _one_pass(self, batches: Iterator[Any]) -> Iterator[Any]:
-        """Hand out the batches, in chunks between which to look at the clock, so that short steps stay short."""
+        """Yields the batches in chunks; the clock is read between chunks to keep the overhead small."""
         numbers = count(1)
-        counted = compress(batches, numbers)  # every batch, for no number is 0: the quickest way to count them
+        counted = compress(batches, numbers)  # counts the batches with the least overhead
         first, peeks, stride = self.step, 0, 1
         while True:
             began = self._clock()
@@ -192,7 +192,7 @@ class Progress:
             if took < stride:
                 return
             a_step = max((ended - began) / took, 1e-8)
-            # The least of the last costs: a pause of the system, or a first call, says nothing about the next one.
+            # The minimum of the last costs, as a system pause or a first call does not predict the next cost.
             stride = min(max(1, math.ceil(min(self._sample_costs) / (SAMPLING * a_step))), 2 * stride, 10_000)
 
     def _sample(self) -> None:
@@ -206,18 +206,15 @@ class Progress:
     def _draw(self, last: bool = False, done: bool = False) -> None:
         began = self._clock()
         state = self.state(done)
-        self._outlet.show(lambda: progress_text(state), lambda: progress_html(state), last)
+        self._target.show(lambda: progress_text(state), lambda: progress_html(state), last)
         self._drawn = self._clock()
         self._draw_cost = self._drawn - began
 
     def state(self, done: bool = False) -> State:
-        """What the display shows now.
+        """The displayed state as plain data.
 
         Args:
-            done: whether the run is over.
-
-        Returns:
-            The state, plain data.
+            done: whether the run is finished.
         """
         return State(
             self.title, self.step, None if self._steps is None else self._steps * self.passes,
@@ -233,18 +230,17 @@ def progress(
     total: int | None = None,
     title: str = "training",
 ) -> Progress:
-    """Go through a reader and show how far the loop is: bar, rate, time left, and a live plot of watched values.
+    """Iterates over a reader and displays progress: bar, rate, time left, and a live plot of watched values.
 
-    The display changes at most five times a second and takes less than a hundredth of the run. It is a plot in a
-    notebook, a line in a terminal, plain text where nobody looks (``nbconvert --execute``, a pipe).
+    The display is updated at most five times a second and takes less than 1% of the run. It is a plot in a
+    notebook, a line in a terminal, and plain text elsewhere (``nbconvert --execute``, a pipe).
 
     Args:
-        reader: a reader (a callable that gives an iterable), or an iterable of batches.
-        watch: a Variable or a list of them: the value that the loop fetched last is drawn; or callables that give
-            a number.
-        passes: how often to go through the reader.
+        reader: a reader (a callable that returns an iterable), or an iterable of batches.
+        watch: a Variable or a list of them, whose last fetched value is drawn; or callables that return a number.
+        passes: number of passes over the reader.
         total: steps of one pass, when known; ``len(reader)`` by default, else known after the first pass.
-        title: what is under way.
+        title: title of the display.
 
     Returns:
         An iterable of the batches.
@@ -262,7 +258,7 @@ def progress(
 
 
 def _probe(watched: Any) -> tuple[str, bool, Callable[[], float | None]]:
-    """The name of what is watched, whether it is a share of 1, and what gives its value now, None without one."""
+    """(name, whether it is a fraction of 1, function of its current value or None) of a watched value."""
     if hasattr(watched, "block") and hasattr(watched, "name"):
         from fluidnb.runtime.last_values import latest_held
 
@@ -270,19 +266,20 @@ def _probe(watched: Any) -> tuple[str, bool, Callable[[], float | None]]:
     if callable(watched):
         return getattr(watched, "__name__", "value"), False, lambda: _number(watched())
     raise OpTypeError(
-        "progress watches variables.", expected="a Variable, or a callable that gives a number", received=repr(watched)
-    )
+        "progress cannot watch this value.", expected="a Variable, or a callable that returns a number",
+        received=repr(watched),
+    )  # fmt: skip
 
 
 def _is_share(variable: Any) -> bool:
-    """Whether an operator computes a variable as a share of 1."""
+    """Whether an operator computes a variable as a fraction of 1."""
     name = variable.name
     writers = (op.optype for op in variable.block.desc.ops if name in op.output_arg_names())
     return any(kind in _SHARES for kind in writers)
 
 
 def _number(value: Any) -> float | None:
-    """A value as one number: of several elements, their mean."""
+    """A value as one number: the mean of its elements."""
     if value is None:
         return None
     array: Any = DeviceArray(value) if is_on_device(value) else np.asarray(value)

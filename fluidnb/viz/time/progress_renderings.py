@@ -1,4 +1,4 @@
-"""The faces of a loop that is under way: a line for terminals, a bar with curves and means for notebooks."""
+"""Renderings of a running loop: a line for terminals, a bar with curves and means for notebooks."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ _AMBER = "#d97706"
 
 @dataclass(frozen=True, slots=True)
 class PassRow:
-    """A pass that is over.
+    """A finished pass.
 
     Args:
-        number: which one, from 1.
-        step: steps done at its end, over all passes.
-        seconds: how long it took.
-        means: each watched value: name, mean over the steps of the pass.
-        tests: the same of the validation after it.
+        number: number of the pass, from 1.
+        step: finished steps of all passes at its end.
+        seconds: its duration.
+        means: (name, mean over the steps of the pass) of each watched value.
+        tests: the same for the validation after it.
     """
 
     number: int
@@ -35,7 +35,7 @@ class PassRow:
 
     @property
     def text(self) -> str:
-        """It as a line."""
+        """The pass as a line."""
         values = [f"{name} {value:.4g}" for name, value in self.means]
         values += [f"test {name} {value:.4g}" for name, value in self.tests]
         return "  ".join([f"pass {self.number}", *values, f"in {duration(self.seconds)}"])
@@ -46,20 +46,20 @@ class State:
     """A loop at one moment.
 
     Args:
-        title: what is under way.
-        step: steps done, over all passes.
-        total: steps there are, over all passes, or None.
-        pass_id: the pass under way, from 0.
-        passes: how many there are.
+        title: title of the display.
+        step: finished steps of all passes.
+        total: steps of all passes, or None if unknown.
+        pass_id: the current pass, from 0.
+        passes: number of passes.
         seconds: time since the start.
         curves: watched values.
-        done: whether the loop came to its end.
+        done: whether the loop is finished.
         tests: the watched values in a validation after each pass.
-        rows: the passes that are over.
-        notes: what was noticed: values that are no numbers.
-        began: steps done when the pass under way began.
+        rows: the finished passes.
+        notes: warnings of non-finite values.
+        began: finished steps at the start of the current pass.
         sums: the sums of the watched values since then.
-        smooth: steps over which curves are smoothed in the picture; None chooses by itself.
+        smooth: steps over which curves are smoothed in the picture; None chooses automatically.
         beside: curves of other runs.
     """
 
@@ -81,14 +81,14 @@ class State:
 
     @property
     def part(self) -> float | None:
-        """The part that is done, from 0 to 1; None when the end is not known."""
+        """The finished fraction, from 0 to 1; None if the total is unknown."""
         if self.done:
             return 1.0
         return min(self.step / self.total, 1.0) if self.total else None
 
     @property
     def words(self) -> list[str]:
-        """Steps, pass, rate and time, each as a phrase."""
+        """Steps, pass, rate and time as phrases."""
         words = [f"{self.step:,}/{self.total:,}" if self.total else f"{self.step:,} steps"]
         if self.passes > 1:
             words.append(f"pass {self.pass_id + 1}/{self.passes}")
@@ -103,7 +103,7 @@ class State:
 
     @property
     def values(self) -> list[tuple[str, str]]:
-        """Each watched value: name, last value."""
+        """(name, last value) of each watched value."""
         return [(c.name, f"{c.last:.4g}" if c.count else "not fetched yet") for c in self.curves]
 
 
@@ -177,7 +177,7 @@ def rows_html(rows: Sequence[PassRow]) -> str:
 
 
 def duration(seconds: float) -> str:
-    """A time span as people say it.
+    """A duration as text.
 
     Example:
         >>> duration(0.5), duration(75), duration(7325)

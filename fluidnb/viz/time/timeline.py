@@ -1,4 +1,4 @@
-"""A profiled run as a timeline: lanes by how deep operators lie, and a table of where the time went."""
+"""A profiled run as a timeline: lanes by nesting depth, and a table of time by operator type."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ _LANE, _BAR = 64, 20
 
 @dataclass(frozen=True, slots=True)
 class Bar:
-    """One operator that ran; times in ns from the beginning.
+    """An executed operator; times in ns from the start.
 
     Args:
-        event: what the profile knows about it.
-        start: when it began.
-        end: when it ended.
-        depth: how many operators that run blocks it lies in.
-        own: its time without that of operators inside it.
+        event: its event in the profile.
+        start: its start.
+        end: its end.
+        depth: number of enclosing operators with blocks.
+        own: its self time, without operators inside it.
     """
 
     event: Event
@@ -36,14 +36,14 @@ class Bar:
 
 @dataclass(frozen=True, slots=True)
 class Share:
-    """One row of the table; times in ns.
+    """A row of the table; times in ns.
 
     Args:
         type: the operators' type.
         role: their role.
-        calls: how many ran.
-        own: their time without that of operators inside them.
-        longest: the longest of them, for the place that it names.
+        calls: number of calls.
+        own: their self time, without operators inside them.
+        longest: the longest of them, whose source line is shown.
     """
 
     type: str
@@ -55,11 +55,11 @@ class Share:
 
 @dataclass(frozen=True, slots=True)
 class Timeline:
-    """A profiled stretch.
+    """A profiled period.
 
     Args:
-        bars: the operators in the order in which they began.
-        runs: when each run began, where known.
+        bars: the operators by start time.
+        runs: the start of each run, if known.
     """
 
     bars: tuple[Bar, ...]
@@ -67,7 +67,7 @@ class Timeline:
 
     @property
     def length(self) -> int:
-        """From the first operator to the end of the last, in ns."""
+        """Time from the first operator to the end of the last, in ns."""
         return max((bar.end for bar in self.bars), default=0)
 
     @property
@@ -77,17 +77,17 @@ class Timeline:
 
     @property
     def places(self) -> list[Place]:
-        """Where operators ran, the host first."""
+        """The places of the operators, the host first."""
         return Profile([bar.event for bar in self.bars]).places
 
     @property
     def lanes(self) -> list[tuple[Place, int]]:
-        """Place and depth of each lane; what ran on the host has lanes of its own, above those of devices."""
+        """Place and depth of each lane; the lanes of the host are above those of devices."""
         order = self.places
         return sorted({(b.event.place, b.depth) for b in self.bars}, key=lambda lane: (order.index(lane[0]), lane[1]))
 
     def label(self, lane: tuple[Place, int]) -> str:
-        """What a lane is called: its depth, with the place where there is another one than the host."""
+        """The label of a lane: its depth, and its place if there are devices."""
         place, depth = lane
         if self.places == [CPUPlace()]:
             return str(depth)
@@ -95,12 +95,12 @@ class Timeline:
 
     @property
     def clocks(self) -> list[str]:
-        """A sentence for each device: whose clock gave its times."""
+        """A sentence for each device about the clock of its times."""
         return [f"device time by CUDA events: {p}, {device_name(p)}" for p in self.places if p.kind == "cuda"]
 
     @property
     def shares(self) -> list[Share]:
-        """Where the time went, by type and role, what takes the most first."""
+        """Self time by type and role, the largest first."""
         groups: dict[tuple[str, str], list[Bar]] = defaultdict(list)
         for bar in self.bars:
             groups[bar.event.type, bar.event.role].append(bar)
@@ -112,11 +112,11 @@ class Timeline:
 
 
 def read_timeline(profile: Profile | Sequence[Event], runs: Sequence[int] = ()) -> Timeline:
-    """A profile as a timeline.
+    """Reads a profile as a timeline.
 
     Args:
         profile: the profile, or its events.
-        runs: how many events there were when each run began.
+        runs: number of events before each run.
 
     Returns:
         The timeline.
@@ -145,7 +145,7 @@ def read_timeline(profile: Profile | Sequence[Event], runs: Sequence[int] = ()) 
 
 
 def timeline_lines(timeline: Timeline, width: int = 0, top: int = 12) -> list[Line]:
-    """The text face.
+    """Text rendering.
 
     Args:
         timeline: the timeline.
@@ -194,7 +194,7 @@ def timeline_lines(timeline: Timeline, width: int = 0, top: int = 12) -> list[Li
 
 
 def time_text(ns: float) -> str:
-    """A time for people.
+    """A time as text with a unit.
 
     Example:
         >>> time_text(900), time_text(1_500_000), time_text(2e9)
@@ -210,7 +210,7 @@ def _stretches(starts: Sequence[int], count: int) -> list[tuple[int, int]]:
 
 
 def _lane(timeline: Timeline, lane: tuple[Place, int], size: int) -> Line:
-    """One lane: for each character, the role that takes the most of its time; lighter where less than half is taken."""
+    """A lane: each character has the role with the most time in it; lighter if less than half is busy."""
     whole = timeline.length or 1
     taken: list[dict[str, float]] = [defaultdict(float) for _ in range(size)]
     for bar in timeline.bars:

@@ -1,4 +1,4 @@
-"""The SVG and HTML face of a timeline: time from left to right, a box for each operator, in its role's colour."""
+"""SVG and HTML renderings of a timeline: a box for each operator in the colour of its role."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from fluidnb.viz.time.timeline import Bar, Timeline, time_text, timeline_lines
 
 _WIDTH, _TOP, _LANE, _BOTTOM = 900, 28, 30, 24
 _SMALL = CHAR * 11 / 12
-#: Boxes narrower than this run together with their neighbours of the same role.
+#: Narrower boxes are merged with neighbours of the same role.
 _NARROW = 0.7
 
 
@@ -70,7 +70,7 @@ def timeline_svg(timeline: Timeline, uid: str = "") -> str:
 
 
 def timeline_html(timeline: Timeline, uid: str = "", top: int = 12) -> str:
-    """The HTML face: the picture, and the table of where the time went.
+    """HTML rendering: the picture and the table of times.
 
     Args:
         timeline: the timeline.
@@ -88,7 +88,7 @@ def timeline_html(timeline: Timeline, uid: str = "", top: int = 12) -> str:
 
 
 def _groups(timeline: Timeline, scale: float) -> list[list[Bar]]:
-    """Operators that get a box of their own, and rows of those too narrow for one."""
+    """Operators with a separate box, and runs of those that are too narrow."""
     groups: list[list[Bar]] = []
     open_: dict[tuple[Place, int], list[Bar]] = {}
     for bar in timeline.bars:
@@ -117,11 +117,11 @@ def _box(group: list[Bar], scale: float, left: int, y: int) -> str:
         place = "" if first.event.place is CPUPlace() else f" on {first.event.place}"
         hover = f"{first.event.label}\n{time_text(first.end - first.start)}{place}\n{first.event.cell}"
     edge = f' stroke="{colour}" stroke-width=".7"' if wide > 2 else ""
-    room = int((wide - 6) / _SMALL)
+    chars = int((wide - 6) / _SMALL)
     name = first.event.type
     text = ""
-    if len(group) == 1 and room >= 4:
-        shown = name if len(name) <= room else name[: room - 1] + "…"
+    if len(group) == 1 and chars >= 4:
+        shown = name if len(name) <= chars else name[: chars - 1] + "…"
         text = f'<text x="{x + 3:.1f}" y="{y + 17}" font-size="11">{escape(shown)}</text>'
     return (
         f'<title>{escape(hover.strip())}</title><rect x="{x:.1f}" y="{y + 2}" width="{wide:.1f}" height="{_LANE - 6}" '

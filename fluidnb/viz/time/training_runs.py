@@ -1,4 +1,4 @@
-"""Training runs that are kept: a table of them, and their curves over each other."""
+"""Recorded training runs: a table, and a plot of their curves."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from fluidnb.viz.time.progress_renderings import State, duration
 
 
 class RecordedRun(Protocol):
-    """A run that is kept: its number, its name, what was shown last, and ``done``, ``interrupted`` or ``failed``."""
+    """A recorded run: number, name, last state, and ``done``, ``interrupted`` or ``failed``."""
 
     number: int
     name: str
@@ -23,33 +23,33 @@ class RecordedRun(Protocol):
 
 
 def overlaid(runs: Sequence[RecordedRun], name: str | None = None) -> list[Trace]:
-    """The curves of runs, with a colour for each run.
+    """The curves of runs, one colour for each run.
 
     Args:
-        name: a watched value; all of them if None.
+        name: a watched value; None for all.
     """
-    found = []
+    overlay: list[Trace] = []
     for run in runs:
         colour = PALETTE[(run.number + 2) % len(PALETTE)]
         for curves, dots in ((run.state.curves, False), (run.state.tests, True)):
-            found += [
+            overlay += [
                 Trace(c, f"{run.name}: {'test ' * dots}{c.name}", colour, dots)
                 for c in curves
                 if name in (None, c.name) and c.points
             ]
-    return found
+    return overlay
 
 
 def training_runs_lines(runs: Sequence[RecordedRun], width: int = 0) -> list[Line]:
-    """The text face: a line for each run.
+    """Text rendering: a line for each run.
 
     Example:
         >>> from fluidnb.viz import plain
         >>> print(plain(training_runs_lines([])))
-        no runs yet: %fluid train makes one
+        no runs yet: start one with %fluid train
     """
     if not runs:
-        return [[("no runs yet: %fluid train makes one", "dim")]]
+        return [[("no runs yet: start one with %fluid train", "dim")]]
     rows: list[list[Line]] = []
     for run in runs:
         values = [f"{name} {value}" for name, value in _last_values(run.state)]
@@ -62,10 +62,10 @@ def training_runs_lines(runs: Sequence[RecordedRun], width: int = 0) -> list[Lin
 
 
 def training_runs_html(runs: Sequence[RecordedRun], smooth: int | None = None) -> str:
-    """The HTML face: the table, and for each watched value a plot with a colour for each run.
+    """HTML rendering: the table, and a plot for each watched value.
 
     Args:
-        smooth: steps over which curves are smoothed; None chooses by itself.
+        smooth: steps over which curves are smoothed; None chooses automatically.
     """
     cell = '<td style="text-align:left;padding:0 14px 0 0">{}</td>'
     parts = []
@@ -80,7 +80,7 @@ def training_runs_html(runs: Sequence[RecordedRun], smooth: int | None = None) -
         f'<div style="margin-top:6px"><b>{escape(name)}</b></div>{curves_svg(overlaid(runs, name), smooth=smooth)}'
         for name in names
     )
-    body = "".join(parts) or "<tr><td>no runs yet: %fluid train makes one</td></tr>"
+    body = "".join(parts) or "<tr><td>no runs yet: start one with %fluid train</td></tr>"
     return (
         f'<div class="fluidnb" style="font-family:{escape(FONT)};font-size:12px;overflow-x:auto">'
         f'<table style="border-collapse:collapse;font-size:12px">{body}</table>{plots}</div>'
@@ -88,7 +88,7 @@ def training_runs_html(runs: Sequence[RecordedRun], smooth: int | None = None) -
 
 
 def _reached(run: RecordedRun) -> str:
-    """How far a run came, and how it ended."""
+    """Steps and end of a run."""
     state = run.state
     whole = state.total and run.ended != "done"
     steps = f"{state.step:,} of {state.total:,} steps" if whole else f"{state.step:,} steps"
@@ -96,7 +96,7 @@ def _reached(run: RecordedRun) -> str:
 
 
 def _last_values(state: State) -> list[tuple[str, str]]:
-    """The means of the last pass, those of its validation, else the last values."""
+    """The means of the last pass and of its validation, else the last values."""
     if not state.rows or not (state.rows[-1].means or state.rows[-1].tests):
         return state.values
     row = state.rows[-1]

@@ -1,4 +1,4 @@
-"""Small programs for the lesson about backward, and the forward part of a user's own."""
+"""Example programs of the lesson on backward, and the forward part of a user's program."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from fluidnb.viz.lessons.common import isolated_programs
 
 @dataclass(frozen=True, slots=True)
 class Example:
-    """A program made for the lesson.
+    """An example program.
 
     Args:
-        words: what can be seen in it.
-        build: appends its operators and gives its loss.
+        words: what it shows.
+        build: appends its operators and returns its loss.
     """
 
     words: str
@@ -29,7 +29,7 @@ class Example:
 
 
 def _named(variable: Variable, name: str) -> Variable:
-    """A variable under a name that one remembers."""
+    """Renames a variable."""
     return variable.block.rename_var(variable.name, name)
 
 
@@ -71,14 +71,14 @@ def _recurrent() -> Variable:
 
 #: name -> program
 EXAMPLES = {
-    "shared": Example("h is read twice, so its gradient is a sum; y wants none; nobody asks for largest.", _shared),
-    "loop": Example("A while loop: a gradient block runs backwards through it and sums the gradient of w.", _loop),
+    "shared": Example("h is read twice, so its gradient is a sum; y needs none; largest has no consumer.", _shared),
+    "loop": Example("A while loop: a gradient block runs through it in reverse and sums the gradient of w.", _loop),
     "recurrent": Example("A recurrent network of equal steps: a gradient block for its step net.", _recurrent),
 }
 
 
 def example(name: str) -> tuple[Program, Variable]:
-    """A program of the lesson.
+    """Builds an example program.
 
     Example:
         >>> program, loss = example("shared")
@@ -90,7 +90,7 @@ def example(name: str) -> tuple[Program, Variable]:
 
 
 def forward_part(program: Program) -> Program:
-    """A copy of a program without its backward and optimizer operators, and without what only these write.
+    """A copy of a program without backward and optimizer operators and the variables that only these write.
 
     Example:
         >>> loss = fluid.layers.mean(fluid.layers.fc(fluid.layers.data("x", [13]), 1))
@@ -115,10 +115,10 @@ def forward_part(program: Program) -> Program:
 
 
 def find_loss(program: Program, name: str | None = None) -> str:
-    """The loss of a program.
+    """Finds the loss of a program.
 
     Args:
-        name: what the user calls it; None to look for it.
+        name: its name; None to search for it.
 
     Raises:
         NotFound: there is none.
@@ -134,19 +134,19 @@ def find_loss(program: Program, name: str | None = None) -> str:
             return name
         raise NotFound(f"the program has no variable {name}.", received=name, hint="%fluid show lists them.")
     read = {n for op in block.desc.ops if role_of(op) == "forward" for n in op.input_arg_names()}
-    found = ""
+    loss = ""
     for op in block.desc.ops:
         role = op.attrs.get("op_role", 0)
         if role & OpRole.Loss and role & OpRole.Backward:
             return op.output_arg_names()[0].partition(GRAD)[0]
         if role_of(op) == "forward" and has_op(op.optype) and get_op(op.optype).grad is not None:
-            found = next((n for n in op.output_arg_names() if n not in read and _is_one_float(block.desc, n)), found)
-    if found:
-        return found
+            loss = next((n for n in op.output_arg_names() if n not in read and _is_one_float(block.desc, n)), loss)
+    if loss:
+        return loss
     raise NotFound(
         "There is no loss in this program.", expected="one float that is computed from the rest",
         received=f"{len(block.desc.ops)} operators",
-        hint="layers.mean() makes one, and --loss NAME says which; --example shared is a program to look at.",
+        hint="layers.mean() creates one; --loss NAME selects one; --example shared shows an example.",
     )  # fmt: skip
 
 

@@ -1,4 +1,4 @@
-"""How append_backward writes its operators, step by step: what backward itself does, seen by a watcher."""
+"""The steps of append_backward, recorded while it runs."""
 
 from __future__ import annotations
 
@@ -26,21 +26,21 @@ Spot = tuple[int, int]
 
 @dataclass(frozen=True, slots=True)
 class GradientRow:
-    """One operator of the backward listing as it stands at some step.
+    """An operator of the backward listing at some step.
 
     Args:
-        op: the operator, under the names that it has now.
-        depth: how deep in gradient blocks it is.
+        op: the operator with its current names.
+        depth: nesting depth in gradient blocks.
         kind: ``seed`` (the loss's own gradient), ``gradient``, ``sum``, ``zeros`` or ``copy``.
-        of: the forward operator that was considered when it was written; None for the seed.
-        made: the step in which it was written.
+        of: the forward operator that was processed when it was written; None for the seed.
+        written: the step in which it was written.
     """
 
     op: OpRow
     depth: int
     kind: str
     of: Spot | None
-    made: int
+    written: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,12 +50,12 @@ class BackwardStep:
     Args:
         kind: ``seed``, ``enter`` (a block), ``gradient``, ``block`` (an operator that runs one), ``nothing``, ``end``.
         at: the forward operator; None at the beginning and at the end.
-        block: the block that is walked.
-        arrived: (variable, its gradient) of what the operator writes, where a gradient has come.
-        maker: what the operator's gradient maker gives, before names are final.
-        unwanted: (variable, why it gets no gradient) of what the operator reads.
+        block: the current block.
+        arrived: (output, its gradient) of the operator, where there is a gradient.
+        maker: operators from the gradient maker, before names are final.
+        unwanted: (input, why it gets no gradient) of the operator.
         renamed: (old, new) names of contributions.
-        copies: (variable, its copy) that the forward block makes because the value is overwritten later.
+        copies: (variable, its copy) that the forward block saves because the value is overwritten later.
         pairs: (parameter, gradient), at the end.
         listing: the backward operators written so far, in the order in which they will run.
     """
@@ -74,11 +74,11 @@ class BackwardStep:
 
 @dataclass(frozen=True, slots=True)
 class BackwardLesson:
-    """How the backward part of a program is written.
+    """The construction of the backward part of a program.
 
     Args:
-        title: what the program is called.
-        words: what can be seen in it.
+        title: title of the program.
+        words: what it shows.
         loss: the loss.
         forward: (depth, operator) of the forward part.
         steps: the steps.
@@ -97,13 +97,13 @@ class BackwardLesson:
         return next((op for _, op in self.forward if (op.block, op.index) == spot), None)
 
     def steps_of_cell(self, title: str) -> list[int]:
-        """The steps that consider the operators of a notebook's cell."""
-        made = {(op.block, op.index) for _, op in self.forward if op.location.startswith(f"cell {title},")}
-        return [i for i, step in enumerate(self.steps) if step.at in made]
+        """The steps that process the operators of a notebook cell."""
+        spots = {(op.block, op.index) for _, op in self.forward if op.location.startswith(f"cell {title},")}
+        return [i for i, step in enumerate(self.steps) if step.at in spots]
 
 
 def read_backward_example(name: str, no_grad: Sequence[str] = ()) -> BackwardLesson:
-    """The lesson about one of its own programs.
+    """Reads the lesson on an example program.
 
     Example:
         >>> lesson = read_backward_example("shared")
@@ -117,12 +117,12 @@ def read_backward_example(name: str, no_grad: Sequence[str] = ()) -> BackwardLes
 def read_backward_lesson(
     program: Program, loss: str | None = None, title: str = "program", no_grad: Sequence[str] = ()
 ) -> BackwardLesson:
-    """The lesson about any program. The program stays as it is.
+    """Reads the lesson on a program, which is not changed.
 
     Args:
         program: the program, with its backward part or without.
-        loss: the name of its loss; None to look for it.
-        title: what the lesson calls it.
+        loss: the name of its loss; None to search for it.
+        title: title of the program.
         no_grad: names of variables that get no gradient.
 
     Returns:
@@ -152,8 +152,8 @@ def _read(program: Program, loss: str, title: str, words: str, no_grad: Sequence
 
 
 @dataclass(slots=True)
-class _Met:
-    """A backward operator as it was when it was looked at last.
+class _Recorded:
+    """The last recorded state of a backward operator.
 
     Args:
         desc: the operator.
@@ -169,7 +169,7 @@ class _Met:
 
 
 class _Recorder:
-    """Looks at the walk after each operator and takes down what has changed.
+    """Records the changes of backward after each operator.
 
     Args:
         no_grad: names that the user excludes.
@@ -179,10 +179,10 @@ class _Recorder:
         self._no_grad = no_grad
         self._steps: list[BackwardStep] = []
         self._walks: list[Walk] = []
-        self._met: dict[int, _Met] = {}  # by the id of the operator
+        self._met: dict[int, _Recorded] = {}  # by the id of the operator
 
     def see(self, walk: Walk, position: int) -> None:
-        """Take a step down."""
+        """Records a step."""
         if position == len(walk.block.ops):
             self._walks.append(walk)
             self._record("enter" if walk.nested else "seed", None, walk)
@@ -220,15 +220,15 @@ class _Recorder:
         self._steps.append(replace(step, **facts))  # type: ignore[arg-type]
 
     def _listing(self, at: Spot | None, walk: Walk, renamed: list[tuple[str, str]]) -> Iterator[GradientRow]:
-        """All that has been written: the outermost block, then the gradient blocks on which the walk is at work."""
-        made = _made(at, walk)
+        """All written operators: the outermost block, then the open gradient blocks."""
+        maker_types = _maker_types(at, walk)
         for depth, each in enumerate(self._walks):
             for desc, deep in _flat(each, depth):
                 met = self._met.get(id(desc))
                 if met is None:
-                    kind = _kind(desc, made) if self._steps else "seed"
+                    kind = _kind(desc, maker_types) if self._steps else "seed"
                     row = GradientRow(_row(desc), deep, kind, at, len(self._steps))
-                    met = self._met[id(desc)] = _Met(desc, row, dict(desc.ins), dict(desc.outs))
+                    met = self._met[id(desc)] = _Recorded(desc, row, dict(desc.ins), dict(desc.outs))
                 elif met.ins != desc.ins or met.outs != desc.outs:
                     names = zip(chain(*met.outs.values()), desc.output_arg_names(), strict=False)
                     renamed += [(a, b) for a, b in names if a != b]
@@ -236,7 +236,7 @@ class _Recorder:
                 yield met.row
 
     def _why(self, block: BlockDesc, name: str) -> str:
-        """Why a variable wants no gradient."""
+        """Why a variable needs no gradient."""
         var = block.find_var_recursive(name)
         if var is None:
             return "it is not declared"
@@ -246,32 +246,32 @@ class _Recorder:
             return f"it is {_kind_of(var)}"
         if isinstance(var.view, Parameter) and not var.view.trainable:
             return "it is a parameter that is not trained"
-        return "its stop_gradient is set" + (", as for all data that is fed" if var.is_data() else "")
+        return "its stop_gradient is set" + (", as for all fed data" if var.is_data() else "")
 
 
 def _kind_of(var: object) -> str:
     try:
         return f"of dtype {dtype_name(var.dtype())}"  # type: ignore[attr-defined]
     except (ValueError, TypeError):
-        return "no tensor"
+        return "not a tensor"
 
 
-def _made(at: Spot | None, walk: Walk) -> list[str]:
-    """The types that the gradient maker of the operator gives."""
+def _maker_types(at: Spot | None, walk: Walk) -> list[str]:
+    """The operator types from the gradient maker of an operator."""
     if at is None:
         return []
     op = walk.block.ops[at[1]]
     return [d.optype for d in make_grad(op)] if get_op(op.optype).grad is not None else []
 
 
-def _kind(desc: OpDesc, made: Collection[str]) -> str:
-    if desc.optype in made:
+def _kind(desc: OpDesc, maker_types: Collection[str]) -> str:
+    if desc.optype in maker_types:
         return "gradient"
     return {"sum": "sum", "fill_zeros_like": "zeros", "assign": "copy"}.get(desc.optype, "gradient")
 
 
 def _flat(walk: Walk, depth: int) -> Iterator[tuple[OpDesc, int]]:
-    """The operators of a walk, those of a gradient block behind the operator that runs it."""
+    """All operators of backward, gradient blocks after the operator that runs them."""
     for desc in walk.ops:
         yield desc, depth
         inner = walk.inner.get(id(desc))
@@ -280,10 +280,10 @@ def _flat(walk: Walk, depth: int) -> Iterator[tuple[OpDesc, int]]:
 
 
 def _row(desc: OpDesc) -> OpRow:
-    """An operator that is in no block yet, as a row."""
+    """A row of an operator that is not in a block yet."""
 
-    def slots(given: dict[str, list[str]]) -> tuple[SlotRow, ...]:
-        filled = ((slot, [n for n in names if n != EMPTY]) for slot, names in given.items())
+    def slots(names_of: dict[str, list[str]]) -> tuple[SlotRow, ...]:
+        filled = ((slot, [n for n in names if n != EMPTY]) for slot, names in names_of.items())
         return tuple(SlotRow(slot, tuple(VarRow(n) for n in names)) for slot, names in filled if names)
 
     return replace(read_op(desc), role="backward", ins=slots(desc.ins), outs=slots(desc.outs))

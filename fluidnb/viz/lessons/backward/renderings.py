@@ -1,4 +1,4 @@
-"""The faces of the lesson about backward: a step in words for terminals; both listings with arrows in HTML."""
+"""Text and HTML renderings of the lesson on backward."""
 
 from __future__ import annotations
 
@@ -11,28 +11,28 @@ from fluidnb.viz.lessons.backward.svg import backward_svg
 from fluidnb.viz.lessons.common import caption, nearest_step
 from fluidnb.viz.program.model import OpRow
 
-#: What each thing is, in words.
+#: Term -> explanation, for the legend.
 WORDS = {
-    "forward": "The operators of the program, in the order in which they run. Backward looks at the last one first.",
+    "forward": "The operators of the program, in the order in which they run. Backward visits the last one first.",
     "backward": "The operators that backward appends, in the order in which they will run. Their role is Backward.",
-    "x@GRAD": "The gradient of x: how the loss changes with each number of x. It has the shape of x.",
-    "gradient maker": "Each kind of operator has one: it makes the description of the gradient operator.",
-    "sum and @RENAME@": "Where several operators read x, each contributes to its gradient under a name of its own, and "
-    "a sum joins them before x@GRAD is read.",
-    "no gradient": "Data, whole numbers, what has stop_gradient set or is named in no_grad_set: nothing is computed "
-    "for them, and nothing passes through them.",
-    "gradient block": "A loop or branch gets a block of gradient operators of its own, which runs as often as it did.",
+    "x@GRAD": "The gradient of x: the derivative of the loss by each element of x. It has the shape of x.",
+    "gradient maker": "Each operator type has one: it creates the description of the gradient operator.",
+    "sum and @RENAME@": "Where several operators read x, each contributes to its gradient under a separate name, and "
+    "a sum adds them before x@GRAD is read.",
+    "no gradient": "Data, integers, and variables with stop_gradient or in no_grad_set: no gradient is computed "
+    "for them or propagated through them.",
+    "gradient block": "A loop or branch gets a separate block of gradient operators, which runs as often.",
 }
 
 _RUNS = {
-    "while": "once for each iteration, the last first",
-    "recurrent": "once for each step, the last first",
+    "while": "once for each iteration, in reverse order",
+    "recurrent": "once for each step, in reverse order",
     "conditional_block": "if the branch was taken",
 }
 
 
 def backward_lesson_lines(lesson: BackwardLesson, steps: Sequence[int] | None = None, width: int = 0) -> list[Line]:
-    """The text face.
+    """Text rendering.
 
     Args:
         steps: some steps, from 0; None for all of them.
@@ -42,8 +42,8 @@ def backward_lesson_lines(lesson: BackwardLesson, steps: Sequence[int] | None = 
         >>> from fluidnb.viz.lessons.backward.model import read_backward_example
         >>> print(plain(backward_lesson_lines(read_backward_example("shared"), [1])[3:7]))
         step 1 of 0 to 11  op 0:9  loss = mean(cost)
-          The gradient of loss has arrived: loss@GRAD.
-          The gradient maker of mean gives  cost@GRAD = mean_grad(Out@GRAD=loss@GRAD, X=cost)
+          The gradient of loss is available: loss@GRAD.
+          The gradient maker of mean creates  cost@GRAD = mean_grad(Out@GRAD=loss@GRAD, X=cost)
           + cost@GRAD = mean_grad(Out@GRAD=loss@GRAD, X=cost)
     """
     words = f"  {lesson.words}" if lesson.words else ""
@@ -60,7 +60,7 @@ def backward_lesson_lines(lesson: BackwardLesson, steps: Sequence[int] | None = 
 
 
 def backward_lesson_html(lesson: BackwardLesson, step: int = 0) -> str:
-    """The HTML face: both listings as they stand at a step, and the step in words."""
+    """HTML rendering: both listings at a step, and the step in words."""
     step = nearest_step(step, len(lesson.steps))
     head: list[Line] = [[(f"step {step}", "bold")], *step_lines(lesson, step)]
     words = "".join(caption(term, text) for term, text in WORDS.items())
@@ -74,64 +74,64 @@ def backward_lesson_html(lesson: BackwardLesson, step: int = 0) -> str:
 
 
 def step_lines(lesson: BackwardLesson, index: int) -> list[Line]:
-    """What happens in a step, in sentences."""
+    """A step in sentences."""
     step = lesson.steps[index]
     op = lesson.op(step.at)
-    made = [row for row in step.listing if row.made == index]
+    written = [row for row in step.listing if row.written == index]
     if step.kind == "seed":
         return [[(f"Backward begins at {lesson.loss}. Its gradient with respect to itself is 1: ", ""),
-                 (f"{made[0].op.type} writes {made[0].op.left}.", "bold")],
+                 (f"{written[0].op.type} writes {written[0].op.left}.", "bold")],
                 [("Its role is Backward and Loss; that of all the others is Backward.", "dim")]]  # fmt: skip
     if step.kind == "enter":
-        return [[(f"Block {step.block} is walked as well, its last operator first. ", ""),
-                 ("What is written now becomes a gradient block.", "bold")]]  # fmt: skip
+        return [[(f"Block {step.block} is processed too, its last operator first. ", ""),
+                 ("The new operators become a gradient block.", "bold")]]  # fmt: skip
     if step.kind == "end":
-        return list(_end(step, made))
+        return list(_end(step, written))
     assert op is not None, "all other steps consider an operator"
     if step.kind == "nothing":
         return [_nothing(lesson, step, op), *_unwanted(step)]
-    return [*_arrived(step), *_sums(step, made), *_maker(step, op), *_block(step, op, made), *_unwanted(step)]
+    return [*_arrived(step), *_sums(step, written), *_maker(step, op), *_block(step, op, written), *_unwanted(step)]
 
 
 def _written(step: BackwardStep, index: int) -> Iterator[Line]:
     for row in step.listing:
-        if row.made == index:
+        if row.written == index:
             yield [("  + ", "dim"), ("  " * row.depth, ""), *row.op.pieces]
 
 
 def _arrived(step: BackwardStep) -> Iterator[Line]:
     for variable, gradient in step.arrived:
-        yield [(f"The gradient of {variable} has arrived: ", ""), (f"{gradient}.", "bold")]
+        yield [(f"The gradient of {variable} is available: ", ""), (f"{gradient}.", "bold")]
 
 
 def _maker(step: BackwardStep, op: OpRow) -> Iterator[Line]:
     for i, text in enumerate(step.maker):
-        yield [(f"The gradient maker of {op.type} gives  " if i == 0 else "    and  ", ""), (text, "backward")]
+        yield [(f"The gradient maker of {op.type} creates  " if i == 0 else "    and  ", ""), (text, "backward")]
 
 
-def _sums(step: BackwardStep, made: list[GradientRow]) -> Iterator[Line]:
-    for row in made:
+def _sums(step: BackwardStep, written: list[GradientRow]) -> Iterator[Line]:
+    for row in written:
         if row.kind == "sum":
             total = row.op.left
-            yield [(f"Several operators contribute to {total}: ", ""), ("sum joins them before it is read.", "bold")]
+            yield [(f"Several operators contribute to {total}: ", ""), ("sum adds them before it is read.", "bold")]
         if row.kind == "zeros":
-            yield [(f"No gradient came to what {row.op.left} is of, so it is zeros.", "")]
+            yield [(f"{row.op.left} has no contribution, so it is zeros.", "")]
         if row.kind == "copy":
-            yield [(f"{row.op.text} keeps a value that the gradient block changes.", "")]
+            yield [(f"{row.op.text} saves a value that the gradient block changes.", "")]
         if row.op.type == "increment":
-            yield [(f"{row.op.left} counts, so backward counts it back, as the iterations run backwards.", "")]
+            yield [(f"{row.op.left} is a counter, so backward decrements it, as the iterations run in reverse.", "")]
     for old, new in step.renamed:
-        yield [(f"A contribution called {old} is now  ", ""), (new, "warn")]
+        yield [(f"The contribution {old} is renamed to  ", ""), (new, "warn")]
 
 
-def _block(step: BackwardStep, op: OpRow, made: list[GradientRow]) -> Iterator[Line]:
+def _block(step: BackwardStep, op: OpRow, written: list[GradientRow]) -> Iterator[Line]:
     if step.kind != "block":
         return
-    runs = next((row.op for row in made if row.kind == "gradient"), op)
+    runs = next((row.op for row in written if row.kind == "gradient"), op)
     yield [(f"The gradient block is written. {runs.type} runs it {_RUNS.get(op.type, '')}", ""),
-           (f", and gives {runs.left}." if runs.outs else ".", "")]  # fmt: skip
+           (f", and writes {runs.left}." if runs.outs else ".", "")]  # fmt: skip
     for variable, copy in step.copies:
-        yield [(f"Its operators need {variable} as it was, and it is overwritten: the forward block keeps ", ""),
+        yield [(f"Its operators need the value of {variable}, which is overwritten: the forward block saves ", ""),
                (f"{copy}.", "bold")]  # fmt: skip
 
 
@@ -144,18 +144,18 @@ def _nothing(lesson: BackwardLesson, step: BackwardStep, op: OpRow) -> Line:
     if not step.arrived:
         written = {v.name for v in op.writes}
         read = any(v.name in written for _, other in lesson.forward if other is not op for v in other.reads)
-        why = "what reads it passes none on" if read else f"nothing on the way to {lesson.loss} reads it"
-        return [(f"No gradient comes to {op.left or op.type}: {why}. ", ""), ("Nothing is written.", "bold")]
+        why = "its consumers propagate none" if read else f"no operator on the path to {lesson.loss} reads it"
+        return [(f"No gradient reaches {op.left or op.type}: {why}. ", ""), ("Nothing is written.", "bold")]
     reads = [v.name for v in op.reads]
-    why = f"nobody asks for one of {', '.join(reads)}" if reads else f"{op.type} reads nothing that could have one"
-    return [(f"The gradient of {step.arrived[0][0]} has arrived, but {why}. ", ""), ("Nothing is written.", "bold")]
+    why = f"none is needed for {', '.join(reads)}" if reads else f"{op.type} has no input that could have one"
+    return [(f"The gradient of {step.arrived[0][0]} is available, but {why}. ", ""), ("Nothing is written.", "bold")]
 
 
-def _end(step: BackwardStep, made: list[GradientRow]) -> Iterator[Line]:
-    for row in made:
-        yield [(f"{row.op.text} puts back what the gradient blocks have changed.", "")]
+def _end(step: BackwardStep, written: list[GradientRow]) -> Iterator[Line]:
+    for row in written:
+        yield [(f"{row.op.text} restores what the gradient blocks have changed.", "")]
     yield [
-        ("Everything is written. append_backward gives the parameters and their gradients to the optimizer:", "bold")
+        ("All operators are written. append_backward returns parameters and gradients to the optimizer:", "bold")
     ]
     for parameter, gradient in step.pairs:
         yield [
@@ -164,4 +164,4 @@ def _end(step: BackwardStep, made: list[GradientRow]) -> Iterator[Line]:
             ("  in op_role_var of the operator that completes it", "dim"),
         ]
     if not step.pairs:
-        yield [("no parameter with a gradient: the loss depends on none", "warn")]
+        yield [("no parameter has a gradient: the loss depends on none", "warn")]

@@ -1,4 +1,4 @@
-"""Both listings of the lesson about backward as SVG: the forward one left, the growing backward one right, arrows."""
+"""SVG rendering of the lesson on backward: forward listing, backward listing, arrows."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from fluidnb.viz.program.model import OpRow
 
 T = TypeVar("T")
 
-#: Rows of a listing that are drawn at most; height of a row, width of a character.
+#: Rows of a listing drawn at most; height of a row, width of a character.
 MOST, ROW, CHAR = 32, 24, 6.35
 _LEFT, _GAP, _INDENT, _TOP = 36, 80, 18, 30
 _CODE, _GRADIENT = 36, 71
@@ -24,12 +24,12 @@ _AMBER = "#d97706"
 
 @dataclass(frozen=True, slots=True)
 class _Side:
-    """The part of a listing that is drawn.
+    """The drawn part of a listing.
 
     Args:
         first: index of its first row.
-        rows: how many there are.
-        all: how long the listing is.
+        rows: number of drawn rows.
+        all: length of the listing.
     """
 
     first: int
@@ -37,13 +37,13 @@ class _Side:
     all: int
 
     def y(self, index: int) -> float | None:
-        """The top of a row; None where it is not drawn."""
+        """The top of a row; None if not drawn."""
         place = index - self.first
         return _TOP + place * ROW if 0 <= place < self.rows else None
 
 
 def backward_svg(lesson: BackwardLesson, step: int) -> str:
-    """The picture.
+    """SVG rendering of a step.
 
     Returns:
         One SVG element. The group of a forward operator has the attribute ``data-step`` with its step.
@@ -71,7 +71,7 @@ class _Drawing:
         self.place = {(op.block, op.index): i for i, (_, op) in enumerate(lesson.forward)}
         self.step_of = {s.at: i for i, s in enumerate(lesson.steps) if s.at is not None}
         current = self.place.get(self.now.at, self._around()) if self.now.at else self._around()
-        fresh = [i for i, row in enumerate(self.listing) if row.made == step]
+        fresh = [i for i, row in enumerate(self.listing) if row.written == step]
         self.left = _window(len(lesson.forward), current)
         self.right = _window(len(self.listing), fresh[-1] if fresh else len(self.listing) - 1)
         longest = max((len(op.text) + 2 * depth for depth, op in lesson.forward), default=8)
@@ -92,7 +92,7 @@ class _Drawing:
         )
 
     def _around(self) -> int:
-        """The forward operator to look at where none is considered: the one that runs the block, or the last."""
+        """The forward operator to show if a step has none: the owner of the block, or the last."""
         inner = [i for i, (_, op) in enumerate(self.lesson.forward) if op.block == self.now.block]
         return (inner[0] if self.now.kind == "enter" else len(self.lesson.forward)) - 1
 
@@ -127,7 +127,7 @@ class _Drawing:
     def _backward(self) -> Iterator[str]:
         renamed = {new for _, new in self.now.renamed}
         for i, row in _part(self.listing, self.right):
-            y, new = self._y(self.right, i), row.made == self.step
+            y, new = self._y(self.right, i), row.written == self.step
             changed = any(v.name in renamed for v in row.op.writes)
             colour = _AMBER if row.kind == "sum" or changed else COLOURS["backward"]
             strong = (0.24, 1) if new else (0.18, 0.9) if changed else (0.07, 0.5)
@@ -145,18 +145,18 @@ class _Drawing:
         most: int, tag: str = "",
     ) -> str:  # fmt: skip
         x, wide = x + depth * _INDENT, wide - depth * _INDENT
-        room = min(most, int((wide - 16 - len(tag) * CHAR) / CHAR))
+        chars = min(most, int((wide - 16 - len(tag) * CHAR) / CHAR))
         end = (
             f'<text x="{x + wide - 6:.0f}" y="{y + 15}" text-anchor="end" fill-opacity=".6">{tag}</text>' if tag else ""
         )
         return (
             f'<rect x="{x:.0f}" y="{y}" width="{wide:.0f}" height="{ROW - 4}" rx="4" fill="{colour}" '
             f'fill-opacity="{strong[0]}" stroke="{colour}" stroke-opacity="{strong[1]}"/>'
-            f'<text x="{x + 7:.0f}" y="{y + 15}">{"".join(_code(op, room))}</text>{end}'
+            f'<text x="{x + 7:.0f}" y="{y + 15}">{"".join(_code(op, chars))}</text>{end}'
         )
 
     def _arrows(self) -> Iterator[str]:
-        """From each forward operator to what was written for it; those of this step are strong."""
+        """Arrows from forward operators to their gradients; those of this step are highlighted."""
         for i, row in _part(self.listing, self.right):
             at = self.place.get(row.of) if row.of else None
             start = None if at is None else self.left.y(at)
@@ -164,7 +164,7 @@ class _Drawing:
                 continue
             a, b = start + 11, self._y(self.right, i) + 11
             x, end = _LEFT + self.wide, self.x + row.depth * _INDENT - 2
-            new = row.made == self.step
+            new = row.written == self.step
             colour = _AMBER if row.kind == "sum" else COLOURS["backward"] if new else "currentColor"
             look = f'stroke="{colour}" stroke-opacity="{1 if new else 0.22}" stroke-width="{1.8 if new else 1}"'
             head = f'<path d="M{end - 6:.0f} {b - 4}L{end:.0f} {b}L{end - 6:.0f} {b + 4}" fill="none" {look}/>'
@@ -175,12 +175,12 @@ class _Drawing:
 
     def _y(self, side: _Side, index: int) -> float:
         y = side.y(index)
-        assert y is not None, "only rows that are drawn have a place"
+        assert y is not None, "only drawn rows have coordinates"
         return y
 
 
 def _window(count: int, around: int) -> _Side:
-    """The rows of a long listing that are drawn: those around one of them."""
+    """The drawn rows of a long listing, around one of them."""
     rows = min(count, MOST)
     return _Side(max(0, min(around - MOST // 2, count - rows)), rows, count)
 
@@ -189,13 +189,13 @@ def _part(rows: Sequence[T], side: _Side) -> Iterator[tuple[int, T]]:
     return enumerate(rows[side.first : side.first + side.rows], side.first)
 
 
-def _code(op: OpRow, room: int) -> Iterator[str]:
-    """An operator's line with its type in its role's colour, cut to the room there is."""
+def _code(op: OpRow, chars: int) -> Iterator[str]:
+    """The line of an operator, its type in the colour of its role, cut to a number of characters."""
     for look, pieces in groupby(op.pieces, lambda piece: COLOURS.get(piece[1], "")):
         text = "".join(text for text, _ in pieces)
-        shown = text if len(text) <= room else text[: max(room - 1, 0)] + "…"
-        room -= len(text)
+        shown = text if len(text) <= chars else text[: max(chars - 1, 0)] + "…"
+        chars -= len(text)
         paint = f' fill="{look}" font-weight="700"' if look else ""
         yield f"<tspan{paint}>{escape(shown)}</tspan>"
-        if room <= 0:
+        if chars <= 0:
             return

@@ -1,7 +1,7 @@
-"""A batch of sequences as a lesson: lengths, offsets, ranks, the batch of each step of a recurrent network, its memory.
+"""The lesson on LoD batches: lengths, offsets, ranks, and the batch and memory of each step of a recurrent network.
 
-Every number comes from the operators themselves: a program with lod_rank_table, lod_tensor_to_array, max_sequence_len,
-array_to_lod_tensor and, in a loop, shrink_rnn_memory is run, and the values that it moves are the numbers of the rows.
+All numbers are computed by operators: a program with lod_rank_table, lod_tensor_to_array, max_sequence_len,
+array_to_lod_tensor and, in a loop, shrink_rnn_memory is run on the row indices.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from fluidnb.values.create import create_lod_tensor
 from fluidnb.values.lod import Offsets, to_absolute
 from fluidnb.viz.lessons.common import isolated_programs
 
-#: Rows of a batch that a picture can show one by one.
+#: Rows of a batch at most.
 MOST_ROWS = 120
 
 
@@ -31,9 +31,9 @@ class LodStep:
     """One step of a recurrent network.
 
     Args:
-        parts: for each sequence that has a row here, the rows of the tensor that it gives: one, or those of a sequence
-            inside it. The longest sequence comes first.
-        memory: the sequences whose memory is left, as shrink_rnn_memory leaves it.
+        parts: the rows of each unfinished sequence in this step: one, or those of a nested sequence. The longest
+            sequence is first.
+        memory: the sequences whose memory is left after shrink_rnn_memory.
     """
 
     parts: tuple[tuple[int, ...], ...]
@@ -42,17 +42,17 @@ class LodStep:
 
 @dataclass(frozen=True, slots=True)
 class LodLesson:
-    """A batch of sequences, and how a recurrent network goes through it.
+    """A batch of sequences and the steps of a recurrent network over it.
 
     Args:
         lengths: of the sequences, per level.
         offsets: the LoD.
-        absolute: the same offsets, all of them counting rows.
+        absolute: the offsets in rows on all levels.
         level: the level whose sequences are ranked.
         table: (sequence, length), the longest first.
-        longest: how many steps there are.
+        longest: number of steps.
         steps: the steps.
-        back: the rows as array_to_lod_tensor gives them back.
+        restored: the rows in the order of array_to_lod_tensor.
     """
 
     lengths: tuple[tuple[int, ...], ...]
@@ -62,20 +62,20 @@ class LodLesson:
     table: tuple[tuple[int, int], ...]
     longest: int
     steps: tuple[LodStep, ...]
-    back: tuple[int, ...]
+    restored: tuple[int, ...]
 
     @property
     def rows(self) -> int:
-        """How many rows the tensor has."""
+        """Number of rows of the tensor."""
         return self.offsets[-1][-1]
 
     def sequence_of(self, row: int) -> int:
-        """The sequence of the ranked level in which a row is."""
+        """The sequence of the ranked level that contains a row."""
         return sum(start <= row for start in self.absolute[self.level][1:])
 
 
 def parse_lengths(text: str) -> list[list[int]]:
-    """Lengths as a user types them.
+    """Parses lengths from text.
 
     Args:
         text: ``5 3 2 4``, ``2 1 / 2 3 1`` for two levels, or a list of lists.
@@ -84,7 +84,7 @@ def parse_lengths(text: str) -> list[list[int]]:
         Lengths per level.
 
     Raises:
-        OpValueError: these are not whole numbers.
+        OpValueError: not integers.
 
     Example:
         >>> parse_lengths("2, 1 / 2 3 1"), parse_lengths("[[5, 3]]")
@@ -104,18 +104,17 @@ def parse_lengths(text: str) -> list[list[int]]:
 
 
 def read_lod_lesson(lengths: Sequence[Sequence[int]], level: int = 0) -> LodLesson:
-    """Send a batch of sequences through the operators of a recurrent network.
+    """Runs a batch of sequences through the operators of a recurrent network.
 
     Args:
         lengths: of the sequences, per level.
         level: the level whose sequences the network steps through.
 
     Returns:
-        What they did with it.
+        The results of each operator.
 
     Raises:
-        FluidError: the lengths do not fit each other, there is no such level, or no sequence has a row; the error draws
-            the batch.
+        FluidError: inconsistent lengths, no such level, or no rows; the error draws the batch.
 
     Example:
         >>> lesson = read_lod_lesson([[1, 3]])
@@ -127,7 +126,7 @@ def read_lod_lesson(lengths: Sequence[Sequence[int]], level: int = 0) -> LodLess
         rows = max(sum(levels[-1]), 0) if levels else 0
         if rows > MOST_ROWS:
             raise OpValueError(
-                f"{rows} rows are too many to look at one by one.", expected=f"{MOST_ROWS} rows or fewer",
+                f"{rows} rows are too many to draw.", expected=f"{MOST_ROWS} rows or fewer",
                 received=f"lengths {levels}"[:200],
             )  # fmt: skip
         x = create_lod_tensor(np.arange(rows, dtype="int64").reshape(-1, 1), levels, CPUPlace())
@@ -149,32 +148,32 @@ def _run(main: Program, feed: dict[str, Any], fetches: list[Any]) -> list[Any]:
 
 
 def _build(levels: int, level: int) -> list[Any]:
-    """Append the operators; what is fed as memory is the number of each sequence, so that it tells who is left."""
+    """Appends the operators; the memory is fed with sequence indices, which identify the remaining ones."""
     x = layers.data("x", [1], dtype="int64", lod_level=levels)
     memory = layers.data("memory", [1], dtype="int64")
     table = layers.lod_rank_table(x, level)
     array = layers.lod_tensor_to_array(x, table)
     longest = layers.max_sequence_len(table)
     back = layers.array_to_lod_tensor(array, table)
-    held = layers.reorder_lod_tensor_by_rank(memory, table)
+    ordered = layers.reorder_lod_tensor_by_rank(memory, table)
     step, memories = layers.zeros([1], "int64"), layers.create_array("int64")
     more = layers.less_than(step, longest)
     with layers.While(more).block():
-        kept = layers.shrink_memory(held, step, table)
-        layers.array_write(kept, step, array=memories)
-        layers.assign(kept, held)
+        shrunk = layers.shrink_memory(ordered, step, table)
+        layers.array_write(shrunk, step, array=memories)
+        layers.assign(shrunk, ordered)
         layers.increment(step)
         layers.less_than(step, longest, cond=more)
     return [table, array, longest, back, memories]
 
 
 def _numbers(tensor: Any) -> list[int]:
-    found: list[int] = np.array(tensor).ravel().tolist()
-    return found
+    numbers: list[int] = np.array(tensor).ravel().tolist()
+    return numbers
 
 
 def _parts(tensor: Any) -> tuple[tuple[int, ...], ...]:
-    """The rows of one step, a part for each sequence that goes on."""
+    """The rows of one step, a part for each unfinished sequence."""
     numbers, lod = _numbers(tensor), tensor.lod()
     cuts = to_absolute(tuple(tuple(each) for each in lod))[0] if lod else range(len(numbers) + 1)
     return tuple(tuple(numbers[a:b]) for a, b in zip(cuts, cuts[1:], strict=False))

@@ -1,4 +1,4 @@
-"""The faces of the lesson about sequences: lines for terminals; SVG and tables in HTML, one step at a time."""
+"""Text, SVG and HTML renderings of the lesson on LoD batches."""
 
 from __future__ import annotations
 
@@ -13,23 +13,23 @@ from fluidnb.viz.base.svg import FONT
 from fluidnb.viz.lessons.common import caption, nearest_step
 from fluidnb.viz.lessons.lod.model import LodLesson
 
-#: What each thing is, in words.
+#: Term -> explanation, for the legend.
 WORDS = {
-    "lengths": "How many rows each sequence has; on an upper level, how many sequences of the next level.",
-    "offsets": "Where each sequence begins among those of the next level. The last number is where the last one ends. "
-    "This is the LoD that a tensor carries.",
-    "absolute offsets": "The same places, on every level counted in rows of the tensor.",
-    "rank table": "lod_rank_table sorts the sequences by length, the longest first; equal ones keep their order.",
+    "lengths": "Rows of each sequence; on an upper level, sequences of the next level.",
+    "offsets": "Start of each sequence among those of the next level; the last number is the end of the last one. "
+    "They are the LoD of a tensor.",
+    "absolute offsets": "The same offsets, on every level in rows of the tensor.",
+    "rank table": "lod_rank_table sorts the sequences by length, the longest first; the sort is stable.",
     "batch of a step": "Step t takes row t of every sequence that has one. lod_tensor_to_array puts these rows "
     "together, so that a step is an ordinary batch.",
-    "memory": "The longest sequences come first, so those that are over stand last: shrink_rnn_memory cuts the end "
-    "off, and what is left fits the batch of the step.",
-    "back again": "array_to_lod_tensor puts each row where it came from, with the same LoD.",
+    "memory": "The longest sequences are first and finished ones last: shrink_rnn_memory removes the finished "
+    "ones, and the rest matches the batch of the step.",
+    "restored": "array_to_lod_tensor restores the original order of the rows and the LoD.",
 }
 
 
 def lod_lesson_lines(lesson: LodLesson, step: int | None = None, width: int = 0) -> list[Line]:
-    """The text face.
+    """Text rendering.
 
     Args:
         step: one step, from 0; None for all of them.
@@ -51,12 +51,12 @@ def lod_lesson_lines(lesson: LodLesson, step: int | None = None, width: int = 0)
     lines += [[(WORDS["batch of a step"], "dim")], [(WORDS["memory"], "dim")]]
     chosen = range(lesson.longest) if step is None else [nearest_step(step, lesson.longest)]
     lines += columns(_steps(lesson, chosen))
-    lines += [[], [("back again", "bold"), (f"  rows {_spaced(lesson.back)}", "")], [(WORDS["back again"], "dim")]]
+    lines += [[], [("restored", "bold"), (f"  rows {_spaced(lesson.restored)}", "")], [(WORDS["restored"], "dim")]]
     return wrapped(lines, width)
 
 
 def lod_lesson_html(lesson: LodLesson, step: int = 0) -> str:
-    """The HTML face: the batch and one step of it as a picture, tables, and a sentence about each."""
+    """HTML rendering: a step as a picture, tables, and sentences."""
     step = nearest_step(step, lesson.longest)
     now = pieces_html(_sentence(lesson, step))
     ranks: list[list[Line]] = [
@@ -69,15 +69,15 @@ def lod_lesson_html(lesson: LodLesson, step: int = 0) -> str:
         f'<div class="fluidnb fluidnb-lesson" style="overflow-x:auto;line-height:1.45">'
         f"{lod_lesson_svg(lesson, step)}"
         f'<div style="margin:2px 0 8px"><b>step {step}</b>  {now}<br>'
-        f"<b>back again</b>  array_to_lod_tensor takes all steps the same way back: rows {_spaced(lesson.back)}.</div>"
+        f"<b>restored</b>  array_to_lod_tensor restores the order: rows {_spaced(lesson.restored)}.</div>"
         f'<div style="{side}"><b>the LoD</b>{table_html(_levels(lesson))}</div>'
-        f'<div style="{side}"><b>rank table</b>{table_html(ranks, ["place", "sequence", "length"])}</div>'
+        f'<div style="{side}"><b>rank table</b>{table_html(ranks, ["rank", "sequence", "length"])}</div>'
         f'<details><summary style="cursor:pointer">Legend</summary>{words}</details></div>'
     )
 
 
 def lod_lesson_svg(lesson: LodLesson, step: int = 0) -> str:
-    """The picture: rows as they lie in the tensor, and as the steps take them; lines show where this step's rows go.
+    """SVG rendering: rows in the tensor and in the steps; lines connect the rows of this step.
 
     Example:
         >>> from fluidnb.viz.lessons.lod.model import read_lod_lesson
@@ -129,9 +129,9 @@ class _Drawing:
         return 12 + row * self.cell
 
     def _packed(self) -> Iterator[str]:
-        """The tensor: a cell for each row, brackets for the sequences of each level, offsets below."""
+        """The tensor: a cell for each row, brackets for sequences, offsets below."""
         lesson = self.lesson
-        yield '<text x="12" y="15" font-weight="700">x, as it lies in memory</text>'
+        yield '<text x="12" y="15" font-weight="700">x, as stored in memory</text>'
         for k, level in enumerate(lesson.absolute):
             y = 40 + 20 * k
             for i, (a, b) in enumerate(zip(level, level[1:], strict=False)):
@@ -166,7 +166,7 @@ class _Drawing:
         )
 
     def _grid(self, bottom: int) -> Iterator[str]:
-        """The steps: a line for each sequence, the longest first, and a column for each step."""
+        """The steps: a row for each sequence, the longest first, a column for each step."""
         lesson = self.lesson
         x = self.left + self.step * self.column
         yield (
@@ -216,11 +216,11 @@ class _Drawing:
             bend = f"C{a:.1f} {y + 52} {b:.1f} {self.grid - 84} {b:.1f} {self.grid - 25}"
             yield (
                 f'<path d="M{a:.1f} {y}{bend}" fill="none" stroke="{colour}" stroke-width="1.6" stroke-opacity=".85">'
-                f"<title>row {part[0]} goes to place {place} of step {self.step}</title></path>"
+                f"<title>row {part[0]} goes to position {place} of step {self.step}</title></path>"
             )
 
     def _memory(self) -> Iterator[str]:
-        """The memory: a place for each sequence; those that are over are empty."""
+        """The memory: a cell for each sequence; those of finished sequences are empty."""
         lesson, x = self.lesson, self.memory_x
         left = lesson.steps[self.step].memory if lesson.steps else ()
         yield f'<text x="{x}" y="{self.grid - 9}" font-weight="700">memory at step {self.step}</text>'
@@ -229,7 +229,7 @@ class _Drawing:
             look = 'fill="none" stroke="currentColor" stroke-dasharray="3 3" stroke-opacity=".4"'
             if not over:
                 look = f'fill="{self._colour(left[place])}" fill-opacity=".35" stroke="{self._colour(left[place])}"'
-            text = f"sequence {index} is over" if over else f"of sequence {left[place]}"
+            text = f"sequence {index} has finished" if over else f"of sequence {left[place]}"
             yield (
                 f'<g class="memory{" over" if over else ""}"><rect x="{x}" y="{y}" width="150" height="25" rx="4" '
                 f'{look}/><text x="{x + 75}" y="{y + 17}" text-anchor="middle" '
@@ -264,17 +264,17 @@ def _steps(lesson: LodLesson, chosen: Sequence[int]) -> list[list[Line]]:
 
 
 def _sentence(lesson: LodLesson, t: int) -> Line:
-    """What happens at a step."""
+    """A step in words."""
     step = lesson.steps[t]
     rows = [row for part in step.parts for row in part]
     before = lesson.steps[t - 1].memory if t else tuple(index for index, _ in lesson.table)
     over = [str(index) for index in before if index not in step.memory]
     line: Line = [(f"The batch is {'row' if len(rows) == 1 else 'rows'} {_spaced(rows)} of x. ", "")]
     if over:
-        line.append((f"Sequence {' and '.join(over)} {'is' if len(over) == 1 else 'are'} over, so ", ""))
+        line.append((f"Sequence {' and '.join(over)} {'has' if len(over) == 1 else 'have'} finished, so ", ""))
         line.append((f"the memory shrinks from {plural(len(before), 'row')} to {len(step.memory)}.", "bold"))
     else:
-        line.append((f"Every sequence goes on: the memory keeps {plural(len(before), 'row')}.", ""))
+        line.append((f"Every sequence continues: the memory keeps {plural(len(before), 'row')}.", ""))
     return line
 
 

@@ -1,4 +1,4 @@
-"""What can be chosen in the lesson about optimizers: surfaces, optimizers, schedules, penalties, each in words."""
+"""Choices of the lesson on optimizers: surfaces, optimizers, schedules, penalties."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from fluidnb.program import Variable
 
 @dataclass(frozen=True, slots=True)
 class Surface:
-    """A function of two numbers, to be made small.
+    """A function of two numbers to minimize.
 
     Args:
-        words: what is hard about it.
-        height: builds it: from x and y to the height, element by element.
-        start: where the optimizers begin.
-        x: the part of the plane that is drawn.
-        y: the same, upwards.
-        noise: how much noise a gradient has, as if each step saw another batch.
+        words: its difficulty.
+        height: builds the elementwise function of x and y.
+        start: start of the optimizers.
+        x: drawn range of x.
+        y: drawn range of y.
+        noise: noise of gradients, as from mini-batches.
     """
 
     words: str
@@ -33,12 +33,12 @@ class Surface:
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """Something to choose.
+    """A choice.
 
     Args:
-        words: what it does.
-        make: makes it from the learning rate, and for optimizers the penalty.
-        rate: the learning rate that it begins with.
+        words: its effect.
+        make: creates it from the learning rate, and for optimizers the penalty.
+        rate: its default learning rate.
     """
 
     words: str
@@ -63,38 +63,38 @@ def _round(x: Variable, y: Variable) -> Variable:
     return 0.5 * layers.square(x) + 0.8 * layers.square(y)
 
 
-#: name -> surface
+#: Name -> surface.
 SURFACES = {
     "bowl": Surface(
         "A long bowl: steep across, flat along. A rate that is good for one direction is wrong for the other.",
         _bowl, (-4.2, 1.6), (-5.0, 5.0), (-2.4, 2.4),
     ),
     "rosenbrock": Surface(
-        "A bent valley (Rosenbrock's): it is easy to get into, and slow to follow to the lowest point at (1, 1).",
+        "A bent valley (Rosenbrock's): easy to enter, slow to follow to the minimum at (1, 1).",
         _rosenbrock, (-1.5, 0.3), (-2.0, 2.0), (-0.9, 2.1),
     ),
     "saddle": Surface(
-        "A saddle: at (0, 0) the slope is nothing, but it is no lowest point. The lowest ones are above and below it.",
+        "A saddle: at (0, 0) the gradient is 0, but it is not a minimum. The minima are above and below it.",
         _saddle, (-2.3, 0.02), (-2.8, 2.8), (-2.4, 2.4),
     ),
     "noise": Surface(
-        "A bowl whose gradients are noisy, as those of small batches are: a constant rate never comes to rest.",
+        "A bowl whose gradients are noisy, as those of small batches are: a constant rate never converges.",
         _round, (-3.4, 2.2), (-4.2, 4.2), (-3.1, 3.1), 1.2,
     ),
 }  # fmt: skip
 
-#: name -> optimizer, made from (learning rate, regularization)
+#: Name -> optimizer, created from (learning rate, regularization).
 OPTIMIZERS = {
     "SGD": Kind(
-        "One step against the gradient, times the rate. It keeps nothing.",
+        "One step against the gradient, times the rate. No state.",
         lambda rate, decay: optimizer.SGD(rate, decay), 0.4,
     ),
     "Momentum": Kind(
-        "Keeps a velocity: each step adds the gradient to 0.9 of the one before. It gathers speed, and swings.",
+        "Keeps a velocity: each step adds the gradient to 0.9 of the one before. It accelerates and oscillates.",
         lambda rate, decay: optimizer.Momentum(rate, 0.9, regularization=decay), 0.06,
     ),
     "Adagrad": Kind(
-        "Keeps the sum of squared gradients of each number and divides by its root, so steps only get shorter.",
+        "Keeps the sum of squared gradients of each element and divides by its root, so steps only get shorter.",
         lambda rate, decay: optimizer.Adagrad(rate, regularization=decay), 0.8,
     ),
     "Adam": Kind(
@@ -107,16 +107,16 @@ OPTIMIZERS = {
         lambda rate, decay: optimizer.RMSProp(rate, regularization=decay), 0.12,
     ),
     "Ftrl": Kind(
-        "Computes the value anew from sums of gradients and of their squares. Without penalties of its own it goes as "
-        "Adagrad does.",
+        "Computes the value from sums of gradients and of their squares. Without its own penalties it behaves like "
+        "Adagrad.",
         lambda rate, decay: optimizer.Ftrl(rate, regularization=decay), 0.8,
     ),
     "Adamax": Kind(
-        "Adam with the largest gradient seen of late in place of the root of the average square.",
+        "Adam with the largest recent gradient in place of the root of the average square.",
         lambda rate, decay: optimizer.Adamax(rate, regularization=decay), 0.3,
     ),
     "Adadelta": Kind(
-        "Measures its steps by the steps before them, so that it begins very carefully.",
+        "Scales steps by earlier steps, so the first ones are very small.",
         lambda rate, decay: optimizer.Adadelta(rate, regularization=decay), 30.0,
     ),
     "DecayedAdagrad": Kind(
@@ -125,9 +125,9 @@ OPTIMIZERS = {
     ),
 }  # fmt: skip
 
-#: name -> learning rate schedule, made from (learning rate)
+#: Name -> learning rate schedule, created from (learning rate).
 SCHEDULES = {
-    "constant": Kind("The rate stays what it is.", lambda rate: rate),
+    "constant": Kind("The rate is constant.", lambda rate: rate),
     "exponential": Kind(
         "Times 0.7 every 10 steps.", lambda rate: layers.exponential_decay(rate, decay_steps=10, decay_rate=0.7)
     ),
@@ -140,7 +140,7 @@ SCHEDULES = {
     "warmup": Kind("Grows from 0 in the first 15 steps.", lambda rate: layers.linear_lr_warmup(rate, 15, 0.0, rate)),
 }
 
-#: name -> weight decay
+#: Name -> weight decay.
 DECAYS = {
     "none": Kind("No penalty.", lambda: None),
     "L2": Kind("Adds 0.2 of the value to its gradient: pulls to the origin.", lambda: regularizer.L2Decay(0.2)),

@@ -1,4 +1,4 @@
-"""The map of a surface with the ways of optimizers on it, as SVG: the ground is an image of contour lines."""
+"""SVG map of a surface with the paths of optimizers over contour lines."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from fluidnb.viz.lessons.optimizer.choices import SURFACES, Surface
 from fluidnb.viz.lessons.optimizer.model import OptimizerLesson, Point, Track, heights
 
 WIDTH, HEIGHT = 430, 300
-#: Contour lines, and the colour of the ground: grey blue, more of it where it is lower.
+#: Number of contour lines, and the colour of the surface: more opaque where it is lower.
 _BANDS, _GROUND = 16, (84, 110, 160)
-#: How far outside the picture a way is still drawn, in widths of it.
+#: Margin outside the picture within which a path is drawn, in widths of the picture.
 _FAR = 3.0
 
 
 def optimizer_map_svg(lesson: OptimizerLesson, step: int, focus: int = 0) -> str:
-    """The map.
+    """SVG map of a lesson.
 
     Example:
         >>> from fluidnb.viz.lessons.optimizer.model import Choice, read_optimizer_lesson
@@ -39,11 +39,11 @@ def optimizer_map_svg(lesson: OptimizerLesson, step: int, focus: int = 0) -> str
         f'viewBox="0 0 {WIDTH} {HEIGHT + 22}" font-family="{FONT}" font-size="11" fill="currentColor">'
         f'<clipPath id="{uid}clip"><rect width="{WIDTH}" height="{HEIGHT}" rx="5"/></clipPath>'
         f'<g clip-path="url(#{uid}clip)"><image width="{WIDTH}" height="{HEIGHT}" preserveAspectRatio="none" '
-        f'href="{_ground(lesson.surface)}"/>'
+        f'href="{_contours(lesson.surface)}"/>'
     ]
     order = sorted(range(len(lesson.tracks)), key=lambda i: i == focus)
     for i in order:
-        parts += _way(surface, lesson.tracks[i], step, PALETTE[i % len(PALETTE)], i == focus)
+        parts += _path(surface, lesson.tracks[i], step, PALETTE[i % len(PALETTE)], i == focus)
     parts.append(f"{_cross(surface)}</g>{_axes(surface)}</svg>")
     return "".join(parts)
 
@@ -53,7 +53,7 @@ def _at(surface: Surface, point: Point) -> Point:
     return (point[0] - x0) / (x1 - x0) * WIDTH, (y1 - point[1]) / (y1 - y0) * HEIGHT
 
 
-def _way(surface: Surface, track: Track, step: int, colour: str, focus: bool) -> Iterator[str]:
+def _path(surface: Surface, track: Track, step: int, colour: str, focus: bool) -> Iterator[str]:
     places = []
     for x, y in (_at(surface, p) for p in track.points[: step + 1]):
         if not (abs(x) < _FAR * WIDTH and abs(y) < _FAR * HEIGHT):
@@ -93,20 +93,20 @@ def _axes(surface: Surface) -> str:
 
 
 @lru_cache(maxsize=8)
-def _ground(name: str) -> str:
-    """The contour picture of a surface, as a data URL: its heights come from its program."""
+def _contours(name: str) -> str:
+    """The contour image of a surface as a data URL; its program computes the heights."""
     surface = SURFACES[name]
     xs = np.linspace(*surface.x, WIDTH, dtype="float32")
     ys = np.linspace(surface.y[1], surface.y[0], HEIGHT, dtype="float32")
     grid = np.stack(np.meshgrid(xs, ys), axis=-1).reshape(-1, 2)
-    found = heights(name, grid).reshape(HEIGHT, WIDTH).astype("float64")
-    low, high = found.min(), found.max()
-    level = ((found - low) / (high - low)) ** 0.4 * _BANDS  # close together where it is flat
+    values = heights(name, grid).reshape(HEIGHT, WIDTH).astype("float64")
+    low, high = values.min(), values.max()
+    level = ((values - low) / (high - low)) ** 0.4 * _BANDS  # denser where it is flat
     return "data:image/png;base64," + b64encode(png(_pixels(level))).decode()
 
 
 def _pixels(level: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
-    """Bands of one colour with lines between them; opaque nowhere, so that it suits light and dark pages."""
+    """Bands with contour lines, transparent to suit light and dark pages."""
     band = np.floor(np.minimum(level, _BANDS - 1e-6))
     out = np.empty((*level.shape, 4), "uint8")
     out[..., :3] = _GROUND

@@ -1,4 +1,4 @@
-"""Optimizers side by side on a surface of two numbers: a Fluid program each, run step by step by an Executor."""
+"""The lesson on optimizers: a program for each optimizer minimizes a function of two numbers."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ Point = tuple[float, float]
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """An optimizer with what it is given.
+    """An optimizer with its settings.
 
     Args:
         name: a key of `OPTIMIZERS`.
@@ -49,23 +49,23 @@ class Choice:
 
     @property
     def title(self) -> str:
-        """What distinguishes it, in a few characters."""
+        """A short name with its settings."""
         more = [part for part in (self.schedule, self.decay) if part not in ("constant", "none")]
         return " ".join([self.name, f"{self.rate:g}", *more])
 
 
 @dataclass(frozen=True, slots=True)
 class Track:
-    """The way of one optimizer.
+    """The path of one optimizer.
 
     Args:
         choice: the optimizer.
-        points: where it stands before the first step and after each.
+        points: its position before the first step and after each.
         heights: the surface there, without noise.
-        gradients: what each step was given.
+        gradients: the gradient of each step.
         rates: the learning rate of each step.
-        kept: accumulator -> its values before the first step and after each.
-        ops: the operators that it appended behind the backward part, and its schedule.
+        accumulators: accumulator -> its values before the first step and after each.
+        ops: the operators of its schedule and of its update.
     """
 
     choice: Choice
@@ -73,12 +73,12 @@ class Track:
     heights: tuple[float, ...]
     gradients: tuple[Point, ...]
     rates: tuple[float, ...]
-    kept: Mapping[str, tuple[tuple[float, ...], ...]]
+    accumulators: Mapping[str, tuple[tuple[float, ...], ...]]
     ops: tuple[OpRow, ...]
 
     @property
     def lost(self) -> int | None:
-        """The step after which it stands nowhere any more: its numbers are too large, or none; None if all is well."""
+        """The step in which its values become too large or non-finite; None if they do not."""
         return next((i for i, height in enumerate(self.heights) if not math.isfinite(height)), None)
 
 
@@ -88,8 +88,8 @@ class OptimizerLesson:
 
     Args:
         surface: a key of `SURFACES`.
-        tracks: the way of each.
-        steps: how many steps they take.
+        tracks: the path of each.
+        steps: number of steps.
     """
 
     surface: str
@@ -98,7 +98,7 @@ class OptimizerLesson:
 
 
 def parse_choice(text: str) -> Choice:
-    """An optimizer as a user types it.
+    """Parses an optimizer from text.
 
     Args:
         text: ``Adam``, ``Adam:0.1``, or with a schedule and a penalty ``SGD:0.4:exponential:L2``.
@@ -108,7 +108,7 @@ def parse_choice(text: str) -> Choice:
 
     Raises:
         NotFound: there is no such optimizer, schedule or penalty.
-        OpValueError: the rate is no number.
+        OpValueError: the rate is not a number.
 
     Example:
         >>> parse_choice("adam:0.1"), parse_choice("SGD").rate
@@ -129,15 +129,15 @@ def parse_choice(text: str) -> Choice:
 
 
 def read_optimizer_lesson(surface: str, choices: Sequence[Choice], steps: int = 60) -> OptimizerLesson:
-    """Let optimizers go down a surface.
+    """Runs optimizers on a surface.
 
     Args:
         surface: a key of `SURFACES`.
         choices: the optimizers, 6 at most.
-        steps: how many steps each takes, 400 at most.
+        steps: number of steps, 400 at most.
 
     Returns:
-        Their ways.
+        Their paths.
 
     Raises:
         NotFound: there is no such surface, optimizer, schedule or penalty.
@@ -161,7 +161,7 @@ def read_optimizer_lesson(surface: str, choices: Sequence[Choice], steps: int = 
 
 
 def heights(surface: str, points: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
-    """A surface's heights, computed by its program.
+    """The heights of a surface, computed by its program.
 
     Args:
         points: float32, shape [n, 2].
@@ -172,14 +172,14 @@ def heights(surface: str, points: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
     """
     with isolated_programs() as (main, _):
         out = _height(SURFACES[surface], layers.data("point", [2]))
-        [found] = Executor().run(main, feed={"point": points}, fetch_list=[out], scope=Scope())
-    flat: np.ndarray[Any, Any] = found[:, 0]
+        [height] = Executor().run(main, feed={"point": points}, fetch_list=[out], scope=Scope())
+    flat: np.ndarray[Any, Any] = height[:, 0]
     return flat
 
 
 @lru_cache(maxsize=64)
 def _track(surface: str, choice: Choice, steps: int) -> Track:
-    """Build the program of one optimizer and run it; the same choice is not run twice."""
+    """Builds and runs the program of one optimizer; cached."""
     shape = SURFACES[surface]
     for what, name, known in (
         ("optimizer", choice.name, OPTIMIZERS), ("schedule", choice.schedule, SCHEDULES),
@@ -187,7 +187,7 @@ def _track(surface: str, choice: Choice, steps: int) -> Track:
     ):  # fmt: skip
         _known(what, name, known)
     with isolated_programs() as (main, startup):
-        main.random_seed = startup.random_seed = 7  # of the noise, so that all optimizers meet the same
+        main.random_seed = startup.random_seed = 7  # all optimizers get the same noise
         first = NumpyArrayInitializer(np.array([shape.start], "float32"))
         point = layers.create_parameter([1, 2], "float32", name="w", attr=ParamAttr(name="w", initializer=first))
         height = _height(shape, point)
@@ -199,22 +199,23 @@ def _track(surface: str, choice: Choice, steps: int) -> Track:
         optimizer = OPTIMIZERS[choice.name].make(rate, DECAYS[choice.decay].make())
         _, [(_, gradient)] = optimizer.minimize(loss)
         used = optimizer.global_learning_rate(main)
-        assert used is not None, "minimize has made it"
+        assert used is not None, "minimize creates it"
         names = [n for n in optimizer.get_opti_var_name_list() if n != used.name]
         exe, scope = Executor(), Scope()
         exe.run(startup, scope=scope)
         seen = [[np.array(scope.var(n).get_tensor()) for n in ("w", *names)]]
-        given = []
+        inputs = []
         for _ in range(steps):
             rate_now, slope, *now = exe.run(main, fetch_list=[used, gradient, "w", *names], scope=scope)
-            given.append((float(rate_now.item()), slope))
+            inputs.append((float(rate_now.item()), slope))
             seen.append(now)
     points = np.concatenate([row[0] for row in seen])
-    kept = {name: tuple(_floats(row[i + 1]) for row in seen) for i, name in enumerate(names)}
+    accumulators = {name: tuple(_floats(row[i + 1]) for row in seen) for i, name in enumerate(names)}
     ops = tuple(op for op in read_program(main).root.ops if op.role == "optimizer")
     return Track(
         choice, tuple(_pair(p) for p in points), _floats(heights(surface, points)),
-        tuple(_pair(slope) for _, slope in given), tuple(rate for rate, _ in given), kept, ops,
+        tuple(_pair(slope) for _, slope in inputs), tuple(rate for rate, _ in inputs), accumulators,
+        ops,
     )  # fmt: skip
 
 
@@ -233,7 +234,7 @@ def _pair(array: Any) -> Point:
 
 
 def _known(what: str, name: str, known: Mapping[str, Any]) -> str:
-    """A name as the table has it, whatever its letters' case."""
+    """A name of a table, matched without regard to case."""
     for each in known:
         if each.lower() == name.lower():
             return each

@@ -1,4 +1,4 @@
-"""The faces of the lesson about optimizers: lines for terminals; a map, curves and tables in HTML."""
+"""Text and HTML renderings of the lesson on optimizers."""
 
 from __future__ import annotations
 
@@ -14,23 +14,23 @@ from fluidnb.viz.lessons.optimizer.choices import DECAYS, OPTIMIZERS, SCHEDULES,
 from fluidnb.viz.lessons.optimizer.map_svg import optimizer_map_svg
 from fluidnb.viz.lessons.optimizer.model import OptimizerLesson, Track
 
-#: What each thing is, in words.
+#: Term -> explanation, for the legend.
 WORDS = {
-    "way": "Where the parameter w, a point of two numbers, stands after each step. All begin at the same place.",
-    "height": "The loss there. Each step tries to make it smaller.",
-    "gradient": "What the step is given: the direction in which the loss grows most, with the penalty added.",
-    "learning rate": "How long steps are. A schedule computes it anew in every step, by operators of its own.",
-    "accumulators": "What an optimizer remembers from step to step, in variables as large as the parameter.",
-    "operators": "What minimize appended behind the backward part, after those of a schedule: all that the "
-    "optimizer is in a program.",
+    "path": "The parameter w, a point of two numbers, after each step. All optimizers start at the same point.",
+    "height": "The loss at w. Each step tries to reduce it.",
+    "gradient": "The direction of the steepest increase of the loss, with the penalty added.",
+    "learning rate": "The step size. A schedule computes it in every step, with separate operators.",
+    "accumulators": "The state of an optimizer, in variables with the shape of the parameter.",
+    "operators": "The operators that minimize appends after the backward part and the schedule: the whole "
+    "optimizer in a program.",
 }
 
 
 def optimizer_lesson_lines(lesson: OptimizerLesson, step: int = -1, width: int = 0) -> list[Line]:
-    """The text face.
+    """Text rendering.
 
     Args:
-        step: how many steps have been taken; -1 for all.
+        step: number of steps; -1 for all.
 
     Example:
         >>> from fluidnb.viz import plain
@@ -57,10 +57,10 @@ def optimizer_lesson_lines(lesson: OptimizerLesson, step: int = -1, width: int =
 
 
 def optimizer_lesson_html(lesson: OptimizerLesson, step: int = -1, focus: int = 0) -> str:
-    """The HTML face: the map, the curves of the loss, a table of all, and one of them in full.
+    """HTML rendering: map, curves of the loss, a table, and details of one optimizer.
 
     Args:
-        step: how many steps have been taken; -1 for all.
+        step: number of steps; -1 for all.
     """
     step, focus = nearest_step(step, lesson.steps + 1), nearest_step(focus, len(lesson.tracks))
     track = lesson.tracks[focus]
@@ -82,7 +82,7 @@ def optimizer_lesson_html(lesson: OptimizerLesson, step: int = -1, focus: int = 
 
 
 def _table(lesson: OptimizerLesson, step: int, focus: int) -> str:
-    """Where each of them is, beside its colour."""
+    """The position of each optimizer, with its colour."""
     rows = []
     for i, (track, colour) in enumerate(zip(lesson.tracks, PALETTE, strict=False)):
         name = pieces_html([(track.choice.title, "bold" if i == focus else "")])
@@ -95,7 +95,7 @@ def _table(lesson: OptimizerLesson, step: int, focus: int) -> str:
 
 
 def _about(track: Track, step: int) -> list[Line]:
-    """One optimizer in full: words, what the step was given and what it keeps, its operators."""
+    """Details of one optimizer: description, inputs of the step, accumulators, operators."""
     choice = track.choice
     lines: list[Line] = [[(choice.title, "bold"), (f"  {OPTIMIZERS[choice.name].words}", "dim")]]
     if choice.schedule != "constant":
@@ -108,7 +108,7 @@ def _about(track: Track, step: int) -> list[Line]:
             [[(f"gradient of step {step}", "")], [(_point(track.gradients[step - 1]), "")]],
             [[(f"learning rate of step {step}", "")], [(_number(track.rates[step - 1]), "")]],
         ]
-    for name, values in track.kept.items():
+    for name, values in track.accumulators.items():
         rows.append([[(name, "name")], [(_point(values[step]), "")]])
     lines += columns(rows)
     lines.append([(f"{plural(len(track.ops), 'operator')} that it appended", "")])
@@ -124,7 +124,7 @@ def _curve(track: Track, step: int) -> Curve:
 
 
 def _lost(track: Track, step: int) -> str:
-    return f"lost in step {track.lost}" if track.lost is not None and track.lost <= step else ""
+    return f"diverged in step {track.lost}" if track.lost is not None and track.lost <= step else ""
 
 
 def _number(value: float) -> str:
