@@ -33,7 +33,7 @@ CAPABILITIES: dict[str, Any] = {
         {
             "filter": "nan", "label": "NaN or infinity", "default": False, "supportsCondition": True,
             "description": "Stops after the operator that writes the first number that is not finite.",
-            "conditionDescription": "the largest size allowed, for example 1e6",
+            "conditionDescription": "the largest absolute value allowed, for example 1e6",
         },
     ],
 }  # fmt: skip

@@ -103,7 +103,7 @@ class Server:
 
             def hang_up(connection: socket.socket = connection, reader: Any = reader, writer: Any = writer) -> None:
                 with contextlib.suppress(OSError):
-                    connection.shutdown(socket.SHUT_RDWR)  # whoever reads or writes stops
+                    connection.shutdown(socket.SHUT_RDWR)  # ends reads and writes in other threads
                 for end in (reader, writer, connection):
                     with contextlib.suppress(OSError, ValueError):
                         end.close()

@@ -25,7 +25,7 @@ from fluidnb.viz.values.text import lod_text
 
 Row = dict[str, Any]
 
-#: Children of a value that are listed one by one for a client that cannot ask for a part of them.
+#: The most children listed at once for a client without paging.
 _PAGE = 100
 
 

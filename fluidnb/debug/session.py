@@ -117,7 +117,7 @@ class Session:
             self.begin(feed, fetch_list)
 
     def __del__(self) -> None:
-        """Take the scopes of a session that nobody closed out of the user's."""
+        """Remove the scopes of a session that was not closed from the user's."""
         if hasattr(self, "_debugger"):
             self._debugger.tape.close()
 
@@ -184,7 +184,7 @@ class Session:
             raise
 
     def inspect(self, request: Callable[Concatenate[Debugger, P], T], *args: P.args, **kwargs: P.kwargs) -> T:
-        """Do a request that only reads: an observer may ask for it too, and has the answer at once.
+        """Do a request that only reads; observers may call this too.
 
         Args:
             request: as in `post`.

@@ -103,7 +103,7 @@ def stop_at(breakpoint: Breakpoint, direction: Direction = Direction.FORWARD) ->
 
 
 def stop_text(stop: Stop) -> str:
-    """The sentence for a stop: the only place that words it.
+    """The sentence for a stop; no other code writes one.
 
     Args:
         stop: the facts.

@@ -40,7 +40,7 @@ class Run:
         start: the variables of the user's scope that it changes, as they were.
         machine: its interpreter; None when it is over and its variables would take too much memory.
         changes: the user's edits, by step.
-        held: bytes of its variables after its end.
+        kept: bytes of its variables after its end.
     """
 
     plan: LoweredProgram
@@ -51,12 +51,12 @@ class Run:
     start: Checkpoint
     machine: Interpreter | None
     changes: dict[int, Change] = field(default_factory=dict)
-    held: int = 0
+    kept: int = 0
 
     @property
     def nbytes(self) -> int:
         """Bytes that it keeps: copies to replay it, and its variables."""
-        return self.start.nbytes + sum(array.nbytes for array, _ in self.feeds.values()) + self.held
+        return self.start.nbytes + sum(array.nbytes for array, _ in self.feeds.values()) + self.kept
 
 
 class Tape:
@@ -116,7 +116,7 @@ class Tape:
         start = Checkpoint(plan, scope)
         if self.runs:
             _hide(self.runs[-1])
-            self.runs[-1].held = _bytes_in(self.machine.stack[0].scope)
+            self.runs[-1].kept = _bytes_in(self.machine.stack[0].scope)
         self.ahead = list(ahead)
         self.runs.append(Run(plan, scope, feeds, number, self.at, start, self._machine(plan, scope, feeds, number)))
         self._save_memory()
@@ -178,7 +178,7 @@ class Tape:
         self._replay(self.at, visit)
 
     def visit(self, at: int, function: Callable[[], T]) -> T:
-        """Call a function at another step, and return here; edits between there and here are made again.
+        """Call a function at another step, and return here; edits between the two steps are applied again.
 
         Args:
             at: the count of steps; where the program ends before it, the function is called at the end.
@@ -189,7 +189,7 @@ class Tape:
 
         Raises:
             IndexError: the tape does not begin that early.
-            FluidError: an operator on the way failed; the tape stands before it.
+            FluidError: an operator in between failed; the tape is paused before it.
         """
         here, first = self.at, self.runs[-1].first
         edits = {step: change for run in self.runs for step, change in run.changes.items() if step >= at}
@@ -274,8 +274,8 @@ class Tape:
             if held <= self.journal.budget:
                 return
             if run.machine is not None and not run.changes:
-                held -= run.held
-                run.machine, run.held = None, 0
+                held -= run.kept
+                run.machine, run.kept = None, 0
                 self.journal.keep(self.at - self.runs[i + 1].first)
         while len(self.runs) > 1 and held > self.journal.budget:
             held -= self.runs[0].nbytes

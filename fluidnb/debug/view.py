@@ -123,7 +123,7 @@ class _Names(dict[str, Any]):
         found = self._around[name]
         if not isinstance(found, Variable):
             return found
-        if found.name not in self._view:  # a symbolic variable stands for its value, and it has none
+        if found.name not in self._view:  # a symbolic variable means its value, and it has none
             raise KeyError(name)
         return self._view[found.name]
 

@@ -193,7 +193,7 @@ def test_closing_gives_the_port_back(session: Session) -> None:
 
 
 def test_between_the_runs_of_a_script_nothing_stands_still(session: Session) -> None:
-    session.go_on()
+    session.continue_()
     with Server(Host(lambda: session, TOKEN, stays=True, interrupt=lambda: None), TOKEN) as server:
         c = Wire(server.port).begin()
         assert c.ask("threads")["success"] and c.events == []
@@ -298,7 +298,7 @@ def test_a_run_whose_client_vanishes_stands_still_where_it_was(running: Running)
     c.close()
     (error,) = running.over()
     assert isinstance(error, Stopped) and running.session.snapshot.at == 0
-    assert running.session.go_on().state == "done"
+    assert running.session.continue_().state == "done"
 
 
 def test_a_client_ends_a_run(running: Running) -> None:

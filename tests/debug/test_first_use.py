@@ -114,7 +114,7 @@ def test_mistakes_in_expressions_speak_of_the_expression(session):
 
 def test_the_face_in_a_notebook_marks_the_next_operator_and_the_error(session):
     session.stop_at("block 1@1")
-    session.go_on()
+    session.continue_()
     html = repr_html(session)
     assert html.count("background") == 1 and "iteration 1" in html and "●" in html
     assert ">  reads  <" in html and "<script" not in html
@@ -147,7 +147,7 @@ def test_history_tells_what_backward_adds_up():
     d = fluid.debug(feed={"x": ROW})
     shown = say(d, "until matmul_grad")
     assert "gradient of matmul" in shown
-    d.go_on()
+    d.continue_()
     sums = [t for t in d.history("w") if t.name == "w@GRAD" and t.op.type == "while_grad"]
     parts = [t for t in d.history("w") if t.name == "w@GRAD" and t.op.type == "matmul_grad"]
     assert [t.iterations for t in sums] == [(), (1,), (0,)]

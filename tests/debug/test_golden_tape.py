@@ -50,7 +50,7 @@ def test_a_model_goes_back_over_all_its_training(name: str, budget: int) -> None
     d.back(5)
     d.go(0)
     assert held(scope) == before and not d.snapshot.can_back
-    assert (d.go_on().at, held(scope)) == (at, end)
+    assert (d.continue_().at, held(scope)) == (at, end)
     assert [as_bytes(v) for v in d.do(Debugger.results, False)] == seen[-1]
     d.close()
 
@@ -66,7 +66,7 @@ def test_a_recorded_operator_goes_back_step_by_step(case: Case) -> None:
     first = [as_bytes(v) for v in d.do(Debugger.results, False)]
     for spot in reversed(spots):
         assert d.back().frames == spot
-    d.go_on()
+    d.continue_()
     assert [as_bytes(v) for v in d.do(Debugger.results, False)] == first
     d.close()
 
@@ -87,6 +87,6 @@ def test_loops_branches_and_rnns_go_back_over_three_steps_of_training(build: Any
     d.back(10)
     d.go(d.inspect(lambda debugger: debugger.tape.forgotten))
     assert budget == 1 or held(scopes[0]) == before
-    assert (d.go_on().at, held(scopes[0])) == (at, end)
+    assert (d.continue_().at, held(scopes[0])) == (at, end)
     assert d.results[0].tobytes() == plain[-1]
     d.close()

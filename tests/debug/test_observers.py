@@ -55,7 +55,7 @@ def test_settings_are_told_and_leave_the_error_and_what_was_written(session):
 
 
 def test_how_far_a_walk_came_is_known_and_that_it_is_closed(session):
-    session.go_on()
+    session.continue_()
     session.back(2)
     assert (session.snapshot.at, session.snapshot.reached) == (0, 2)
     told = []
@@ -67,7 +67,7 @@ def test_how_far_a_walk_came_is_known_and_that_it_is_closed(session):
 def test_a_breakpoint_that_raises_leaves_the_session_standing(session):
     session.stop_at("when x + 'a'")
     with pytest.raises(Exception, match="ufunc"):
-        session.go_on()
+        session.continue_()
     assert session.snapshot.state == "paused" and "a breakpoint raised" in session.snapshot.reason
 
 
@@ -89,7 +89,7 @@ def test_ctrl_c_reaches_whoever_waits_while_a_run_stands_still():
             threading.Event().wait(60)
         except KeyboardInterrupt:
             heard.append(session.snapshot.reason)
-            session.go_on()
+            session.continue_()
 
     with fluid.debug() as session:
         session.on_stop = wait

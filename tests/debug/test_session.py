@@ -46,23 +46,23 @@ def test_it_gives_the_same_bits_as_the_executor():
 def test_a_breakpoint_in_a_loop_an_edit_and_back(looked):
     d, _, total = looked
     d.stop_at("block 1@2")
-    assert d.go_on().reason == "breakpoint block 1@2"
+    assert d.continue_().reason == "breakpoint block 1@2"
     assert [(f.block, f.iteration) for f in d.snapshot.frames] == [(0, 0), (1, 2)]
     twice = d[total].item()
     d.edit(total, 100.0)
     assert d[total].item() == 100.0
-    loss = d.go_on().state == "done" and d.results[0].item()
+    loss = d.continue_().state == "done" and d.results[0].item()
     assert d.results[1].item() == pytest.approx(100 + loss)
     assert twice == pytest.approx(2 * loss)
     d.clear()
-    assert d.back_on().reason == "the beginning"
-    assert d.go_on().state == "done"
+    assert d.reverse_continue().reason == "the beginning"
+    assert d.continue_().state == "done"
     assert d.results[1].item() == pytest.approx(3 * loss), "the edit went when it was gone back over"
 
 
 def test_the_last_writer_of_a_variable_is_found_inside_the_loop(looked):
     d, _, total = looked
-    d.go_on()
+    d.continue_()
     for k in (2, 1, 0):
         stood = d.last_write(total)
         assert (stood.op.type, stood.frames[-1].iteration) == ("assign", k)
@@ -80,7 +80,7 @@ def test_next_out_and_back_over_treat_a_loop_as_one(looked):
     at = d.snapshot.at
     after = d.next()
     assert len(after.frames) == 1 and after.op.type != "while"
-    assert d.back_over().at == at
+    assert d.step_back_over().at == at
     d.step()
     assert len(d.snapshot.frames) == 2
     assert d.out().op == after.op
@@ -96,7 +96,7 @@ def test_stops_on_lines_variables_values_and_functions(looked):
         d.restart()
         d.clear()
         d.stop_at(text)
-        snapshot = d.go_on()
+        snapshot = d.continue_()
         assert (snapshot.state == "done") == (kind is None), text
         if kind is not None and not text.startswith(("var", "when")):
             assert snapshot.op.type == kind, text
@@ -106,7 +106,7 @@ def test_stops_on_lines_variables_values_and_functions(looked):
     d.clear()
     seen = []
     d.stop_at(lambda v: seen.append(v[total].item()) or v[total].item() > 0)
-    assert d.go_on().frames[-1].block == 1
+    assert d.continue_().frames[-1].block == 1
     assert seen[0] == 0
 
 
@@ -122,7 +122,7 @@ def test_a_line_of_the_user_is_a_breakpoint():
             d.restart()
             d.clear()
             d.stop_at(text)
-            assert d.go_on().op.type == "tanh"
+            assert d.continue_().op.type == "tanh"
     d.close()
 
 
@@ -165,7 +165,7 @@ def test_a_small_journal_is_made_up_for_by_walking_again(budget):
         d.back()
         assert held(scope) == before
     assert not d.snapshot.can_back and d.back().reason == "the beginning"
-    d.go_on()
+    d.continue_()
     assert [a.tobytes() for a in d.results] == result
     d.close()
 
@@ -180,7 +180,7 @@ def test_a_training_loop_is_one_tape(budget):
         assert d.snapshot.run == 4
         middle = d.go(max(at // 2, d.inspect(lambda w: w.tape.forgotten)))
         assert middle.run < 4 or budget == 3000
-        assert d.go_on().state == "done"
+        assert d.continue_().state == "done"
         assert (held(scope), d.snapshot.at) == (end, at)
         assert d.results[0].item() == losses[-1]
     d.close()
@@ -203,7 +203,7 @@ def test_an_edit_survives_walking_again():
     scope = started(startup)
     d = fluid.debug(main, FEED, [loss, total], scope, budget=1)
     d.stop_at("op while")
-    d.go_on()
+    d.continue_()
     d.edit(total.name, 5.0)
     d.step(6)
     d.back(2)
@@ -240,7 +240,7 @@ def test_attributes_of_an_operator_can_be_changed_and_changed_back(looked):
 
 def test_the_way_of_a_parameter_through_forward_backward_and_optimizer(looked):
     d, _, _ = looked
-    d.go_on()
+    d.continue_()
     ways = [(t.role, t.op.type, t.name.partition("@")[2], t.how) for t in d.history("fc_0.w_0")]
     assert ways == [
         ("forward", "mul", "", "reads"),
@@ -305,7 +305,7 @@ def test_pausing_at_random_places_changes_nothing(request):
     main, startup, loss, total = looping()
     scope = started(startup)
     d = fluid.debug(main, FEED, [loss, total], scope)
-    d.go_on()
+    d.continue_()
     end, result = held(scope), [a.tobytes() for a in d.results]
     dice = random.Random(2)
     for _ in range(500 if request.config.getoption("--full") else 60):
@@ -317,7 +317,7 @@ def test_pausing_at_random_places_changes_nothing(request):
         going.result(timeout=60)
         if dice.random() < 0.3:
             d.back(dice.randrange(4))
-    while d.go_on().state != "done":
+    while d.continue_().state != "done":
         pass
     assert (held(scope), [a.tobytes() for a in d.results]) == (end, result)
     d.close()
@@ -352,7 +352,7 @@ def test_ctrl_c_pauses_and_the_program_goes_on_from_there():
         look = d.observe(lambda s, running=running: running.set() if s.state == "running" else None)
         press = threading.Thread(target=lambda running=running: running.wait() and interrupt_main())
         press.start()
-        assert d.go_on().reason == "paused"
+        assert d.continue_().reason == "paused"
         press.join()
         d.forget(look)
         assert d[i.name].item() > before
@@ -370,7 +370,7 @@ def test_ctrl_c_before_the_wait_begins_pauses_too(monkeypatch):
 
     monkeypatch.setattr(d, "post", posted)
     with pytest.raises(KeyboardInterrupt):
-        d.go_on()
+        d.continue_()
     monkeypatch.undo()
     assert d._last.result(timeout=60).reason == "paused"
     d.close()
@@ -490,3 +490,8 @@ def test_a_visit_to_another_step_returns_with_runs_and_edits(budget):
             assert visit(at - 1) == seen[at - 1] and visit(at + 1)[0] == at + 1
             assert d.inspect(state) == here
     d.close()
+
+
+def test_earlier_names_of_methods_still_work():
+    names = {"go_on": "continue_", "back_over": "step_back_over", "back_on": "reverse_continue", "join": "attach"}
+    assert all(getattr(Session, old) is getattr(Session, new) for old, new in names.items())

@@ -47,7 +47,7 @@ def test_a_snapshot_keeps_its_breakpoint_when_that_one_moves() -> None:
     d = fluid.debug(feed={"x": ROW})
     d.back()
     set_here = d.stop_at("op relu")
-    assert d.go_on().stop.kind is StopKind.END and d.back_on().stop.breakpoint.what == "relu"
+    assert d.continue_().stop.kind is StopKind.END and d.reverse_continue().stop.breakpoint.what == "relu"
     before = d.snapshot
     set_here.what = "mul"
     assert before.stop.breakpoint.what == "relu" and before.reason == "breakpoint op relu, backwards"
@@ -122,8 +122,8 @@ def test_a_session_steps_and_stops_the_same(texts: None) -> None:
     d = fluid.debug(feed={"x": ROW}, fetch_list=[loss])
     d.stop_at("var relu_0.tmp_0")
     went = [
-        d.snapshot, d.go_on(), d.step(2), d.next(), d.run_to("block 1@2"), d.out(), d.run_to("op nowhere"), d.back(3),
-        d.back_on(), d.back(9), d.go(4), d.restart(), d.last_write("x"),
+        d.snapshot, d.continue_(), d.step(2), d.next(), d.run_to("block 1@2"), d.out(), d.run_to("op nowhere"),
+        d.back(3), d.reverse_continue(), d.back(9), d.go(4), d.restart(), d.last_write("x"),
     ]  # fmt: skip
     kinds = [snapshot.stop.kind.name for snapshot in went]
     assert kinds == [
@@ -137,7 +137,7 @@ def test_a_session_steps_and_stops_the_same(texts: None) -> None:
     assert (d.snapshot.stop.kind, d.snapshot.stop.names) == (StopKind.EDIT, ("relu_0.tmp_0",))
     d.change_op(0, 3, value=2.0)
     assert (d.snapshot.stop.op, d.snapshot.stop.attrs) == ("fill_constant", (("value", "2.0"),))
-    assert d.go_on().state == "done"
+    assert d.continue_().state == "done"
     d.close()
 
 

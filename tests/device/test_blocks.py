@@ -61,7 +61,7 @@ def test_blocks_are_walked_step_by_step(build: Callable[[], Any], cuda: fluid.CU
             session = fluid.debug(main, feed=feed, fetch_list=[loss], place=place)
             session.step(12)
             session.back(5)
-            assert session.go_on().state == "done"
+            assert session.continue_().state == "done"
             got.append(session.results[0])
             session.close()
     np.testing.assert_allclose(got[1], got[0], rtol=1e-4)

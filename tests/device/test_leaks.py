@@ -127,9 +127,9 @@ def test_debugger_sessions(name: str, cuda: fluid.CUDAPlace, times: int) -> None
 
     def once(_: int) -> None:
         session = fluid.debug(job.model.main, job.model.feed(0), job.model.fetch, job.scope, cuda)
-        session.go_on()
+        session.continue_()
         session.back(session.snapshot.at)
-        session.go_on()
+        session.continue_()
         session.close()
 
     _nothing_stays(once, cuda, times // 4)

@@ -32,11 +32,11 @@ def test_a_session_goes_forwards_and_back_on_a_device(cuda: fluid.CUDAPlace) -> 
     assert session.step(2).op.type == "mean"
     np.testing.assert_array_equal(session["relu_0.tmp_0"], [[0.0, 2.0, 0.0]])
     session.edit("relu_0.tmp_0", 3.0)
-    assert session.go_on().state == "done"
+    assert session.continue_().state == "done"
     assert session.results[0] == 3.0
     assert session.back(2).op.type == "mean"  # an edit is a step
     np.testing.assert_array_equal(session["relu_0.tmp_0"], [[0.0, 2.0, 0.0]])
-    session.go_on()
+    session.continue_()
     np.testing.assert_allclose(session.results[0], 2 / 3, rtol=1e-6)
     session.close()
 
@@ -46,11 +46,11 @@ def test_operators_that_write_their_own_input_are_taken_back(cuda: fluid.CUDAPla
     for _ in range(3):
         layers.increment(i)
     session = fluid.debug(feed={}, fetch_list=[i], place=cuda)
-    session.go_on()
+    session.continue_()
     assert session.results[0] == 4.0
     session.back(2)
     assert session[i.name] == 2.0
-    session.go_on()
+    session.continue_()
     assert session.results[0] == 4.0
     session.close()
 

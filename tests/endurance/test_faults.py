@@ -81,10 +81,10 @@ class Training:
         with fluid.debug(self.program, feed=last, fetch_list=[self.loss]) as session:
             session.step(12)
             session.back(7)
-            session.go_on()
+            session.continue_()
             while session.snapshot.state != "done":  # Ctrl-C pauses it
                 self.paused += 1
-                session.go_on()
+                session.continue_()
             return [*found, float(np.asarray(session.results[0]).reshape(-1)[0])]
 
 

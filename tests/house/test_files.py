@@ -1,4 +1,4 @@
-"""Rules about files: size, line ends, docstrings, no leftovers."""
+"""Rules about files: line ends, docstrings, no leftovers, no large data."""
 
 from __future__ import annotations
 
@@ -16,7 +16,6 @@ TOP = {
     "README.md", "SECURITY.md", "fluidnb", "kernels", "magics", "notebooks", "pyproject.toml", "tests",
 }  # fmt: skip
 PACKAGES = ["fluidnb", "kernels/fluidnb_kernels", "magics/fluidnb_magics"]
-LONGEST = 1_000  # lines of code: a class stays whole, whatever its length
 LARGEST = 1_000_000
 BINARY = {".desc", ".npz", ".npy", ".pb", ".png", ".pdmodel", ".pdiparams", ".bin", ".gz"}
 
@@ -70,17 +69,6 @@ def inherits(tree: ast.Module, method: str) -> bool:
     return any(isinstance(node, ast.ClassDef) and node.name == owner and node.bases for node in tree.body)
 
 
-def code_lines(path: Path) -> int:
-    """The lines of a module that hold code: no blank lines, comments or docstrings."""
-    source = path.read_text()
-    texts: set[int] = set()
-    for node in ast.walk(ast.parse(source)):
-        if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) and isinstance(node.value.value, str):
-            texts.update(range(node.lineno, (node.end_lineno or node.lineno) + 1))
-    lines = enumerate(source.splitlines(), 1)
-    return sum(1 for n, line in lines if n not in texts and line.strip() and not line.lstrip().startswith("#"))
-
-
 def test_the_top_level_is_fixed() -> None:
     assert {path.relative_to(ROOT).parts[0] for path in tracked()} <= TOP
 
@@ -88,11 +76,6 @@ def test_the_top_level_is_fixed() -> None:
 def test_every_folder_of_the_packages_is_a_package() -> None:
     folders = {path.parent for path in sources()}
     assert [str(f.relative_to(ROOT)) for f in sorted(folders) if not (f / "__init__.py").exists()] == []
-
-
-def test_files_are_short() -> None:
-    lengths = {str(path.relative_to(ROOT)): code_lines(path) for path in sources()}
-    assert {name: n for name, n in lengths.items() if n > LONGEST} == {}
 
 
 @pytest.mark.parametrize("package", PACKAGES)

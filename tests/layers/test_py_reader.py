@@ -360,17 +360,17 @@ def test_the_debugger_goes_back_over_a_read() -> None:
     session.back()
     session.step()
     np.testing.assert_array_equal(session[x], first)
-    session.go_on()
+    session.continue_()
     one = session.results[0].item()
     session.begin({}, [loss])
     session.step(2)
     second = session[x].copy()
     np.testing.assert_array_equal(second, [s[0] for s in SAMPLES[4:8]])
-    session.back_on()  # to the beginning of the first run
+    session.reverse_continue()  # to the beginning of the first run
     session.go(0)
     session.step(2)
     np.testing.assert_array_equal(session[x], first)
-    session.go_on()  # also through the second run, which reads the second batch again
+    session.continue_()  # also through the second run, which reads the second batch again
     assert [one, session.results[0].item()] == fed_losses(1)[:2]
     np.testing.assert_array_equal(session[x], second)
     session.close()
@@ -385,7 +385,7 @@ def test_the_end_of_a_pass_under_the_debugger(ends: str) -> None:
     reader.start()
     if ends == "session":
         session = fluid.debug(fluid.default_main_program(), {}, [loss])
-        assert session.go_on().reason == "the operator failed" and isinstance(session.snapshot.error, EOF)
+        assert session.continue_().reason == "the operator failed" and isinstance(session.snapshot.error, EOF)
     else:
         session = fluid.debug(fluid.default_main_program())
         with session, pytest.raises(EOF):
@@ -430,7 +430,7 @@ def test_a_session_that_waits_for_a_batch_can_be_paused() -> None:
     session.pause()
     assert waiting.result(10).reason == "paused"
     ready.set()
-    assert session.go_on().state == "done"
+    assert session.continue_().state == "done"
     session.close()
     reader.reset()
 

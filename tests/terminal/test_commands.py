@@ -108,7 +108,7 @@ def test_the_difference_from_another_step():
     fluid.Executor().run(fluid.default_startup_program())
     fluid.global_scope().var("w").get_tensor().set(np.array([[0.0, 1.0], [2.0, np.nan]], "float32"))
     d = fluid.debug(feed={"x": np.array([[1.0, 0.0]], "float32")})
-    d.go_on()
+    d.continue_()
     text = plain(run_command(d, "p w --against 0"))
     assert text.splitlines() == [
         "w  2 of 4 elements differ from step 0, by 0.125 on average",

@@ -27,13 +27,13 @@ from fluidnb_magics.commands.panels import show_panel
 from fluidnb_magics.display import show, width
 from fluidnb_magics.session.workbench import Workbench
 
-#: The session's commands that are words of ``%fluid`` too; the others mean something else there.
+#: The session's commands that are ``%fluid`` commands too; the others mean something else there.
 WORDS = (
     "step", "next", "out", "continue", "until", "back", "rnext", "rcontinue", "who", "restart", "goto", "break",
     "clear", "watch", "unwatch", "where", "print", "names", "history", "edit", "change",
 )  # fmt: skip
 
-#: Those of them that show where the session stands, and with how many operators around.
+#: Those of them that show the current position, and the number of operators around it.
 STANDS = {**dict.fromkeys(WORDS[:11], 3), "change": 3, "where": 12}
 
 
@@ -47,9 +47,9 @@ STANDS = {**dict.fromkeys(WORDS[:11], 3), "change": 3, "where": 12}
 def debug(bench: Workbench, line: str) -> None:
     """Step through a program, forwards and backwards.
 
-    With --feed, --fetch or --program it stands at the first operator; without, after a run that failed, at the
-    operator that failed. ``on`` lets runs stop at breakpoints from now on, ``off`` ends it; ``prompt`` asks in a loop;
-    ``flow`` tells how gradients reach the parameters.
+    With --feed, --fetch or --program a run begins, paused at its first operator; without, after a run that failed, it is
+    replayed up to the operator that failed. ``on`` lets runs stop at breakpoints from now on, ``off`` ends it; ``prompt`` asks in a loop;
+    ``flow`` shows the gradient of each parameter.
     """
     args = parse_argstring(debug, line)
     names = bench.shell.user_ns
@@ -83,13 +83,13 @@ def debug(bench: Workbench, line: str) -> None:
 
 
 @magic_arguments("fluid nan")
-@argument("what", nargs="?", help="on, off, or the largest size allowed; nothing looks for NaN now")
+@argument("what", nargs="?", help="on, off, or the largest absolute value allowed; without it, any finite number is allowed")
 @argument("--feed", nargs="+", action="append", default=[], metavar="NAME=EXPR", help="values of data variables")
 @argument("--program", help="a program of this session")
 def nan(bench: Workbench, line: str) -> None:
-    """Find the first operator that writes NaN or infinity; ``on`` looks in every run, at little cost.
+    """Find the first operator that writes NaN or infinity; ``on`` checks every run, at little cost.
 
-    In a debug session the rest of its run is looked at, else a run with --feed.
+    In a debug session the rest of its run is searched, else a run with --feed.
     """
     args = parse_argstring(nan, line)
     if args.what in ("on", "off"):
@@ -116,7 +116,7 @@ def _end(session: Session | None) -> None:
 
 
 def _word(command: Command) -> Callable[[Workbench, str], None]:
-    """A command of the session as a word of ``%fluid``."""
+    """A command of the session as a ``%fluid`` command."""
 
     def act(bench: Workbench, line: str) -> None:
         session = current()

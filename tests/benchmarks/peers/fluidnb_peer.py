@@ -321,7 +321,7 @@ def step():
     plain = time.process_time() - cpu
     session = fluid.debug(main, feed, [v])
     cpu = time.process_time()
-    session.go_on()
+    session.continue_()
     walked = time.process_time() - cpu
     assert session.results[0].tobytes() == want.tobytes()
     return {"value": (walked - plain) / count * 1e6}
@@ -332,7 +332,7 @@ def back():
     fluid, _ = start()
     main, v, count = long_walk(fluid)
     session = fluid.debug(main, {"x": np.ones(4, "float32")}, [v])
-    session.go_on()
+    session.continue_()
     times = []
     for at in range(count, 100, -count // 200):
         session.go(at)

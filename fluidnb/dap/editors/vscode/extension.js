@@ -1,4 +1,4 @@
-// Tells VS Code how to reach the debug adapter of fluidnb: `launch` starts it on pipes, `attach` joins one on a port.
+// Tells VS Code how to reach the debug adapter of fluidnb: `launch` starts it on pipes, `attach` connects to one on a port.
 "use strict";
 
 const fs = require("fs");
