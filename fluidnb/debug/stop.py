@@ -162,4 +162,3 @@ def stop_text(stop: Stop) -> str:
             return f"a breakpoint raised {stop.error}"
         case StopKind.ENTRY:
             return "entry"
-

@@ -47,9 +47,9 @@ STANDS = {**dict.fromkeys(WORDS[:11], 3), "change": 3, "where": 12}
 def debug(bench: Workbench, line: str) -> None:
     """Step through a program, forwards and backwards.
 
-    With --feed, --fetch or --program a run begins, paused at its first operator; without, after a run that failed, it is
-    replayed up to the operator that failed. ``on`` lets runs stop at breakpoints from now on, ``off`` ends it; ``prompt`` asks in a loop;
-    ``flow`` shows the gradient of each parameter.
+    With --feed, --fetch or --program a run begins, paused at its first operator; without, a run that failed is replayed
+    up to the operator that failed. ``on`` lets runs stop at breakpoints from now on, ``off`` ends it; ``prompt`` asks
+    in a loop; ``flow`` shows the gradient of each parameter.
     """
     args = parse_argstring(debug, line)
     names = bench.shell.user_ns
@@ -83,7 +83,7 @@ def debug(bench: Workbench, line: str) -> None:
 
 
 @magic_arguments("fluid nan")
-@argument("what", nargs="?", help="on, off, or the largest absolute value allowed; without it, any finite number is allowed")
+@argument("what", nargs="?", help="on, off, or the largest absolute value allowed; default any finite one")
 @argument("--feed", nargs="+", action="append", default=[], metavar="NAME=EXPR", help="values of data variables")
 @argument("--program", help="a program of this session")
 def nan(bench: Workbench, line: str) -> None:
