@@ -94,7 +94,7 @@ class FluidCells(Magics):
             lines.append(_advice(cell))
         show(self.shell, lines)
         if args.show:
-            COMMANDS["show"](bench, placed.program or "")
+            COMMANDS["show"].run(bench, placed.program or "")
         if args.run:
             self._run(placed.program, [after for _, after in placed.fragment.bound.values()])
 

@@ -12,7 +12,7 @@ from fluidnb.runtime import Scope
 from fluidnb.values.tensor import LoDTensor
 from fluidnb.viz.base.styled_text import Line
 from fluidnb_magics.cell_magic import FluidCells
-from fluidnb_magics.commands.old_names import take_back
+from fluidnb_magics.commands import compat
 from fluidnb_magics.completion import Completion
 from fluidnb_magics.display import show
 from fluidnb_magics.jupyter.front_end import FrontEnd
@@ -161,7 +161,7 @@ def unload(shell: Any) -> None:
         extension.unload()
     if not _loaded:
         hooks.repr_html = hooks.before_run = None
-        take_back()
+        compat.uninstall()
 
 
 def _lab_debugger(shell: Any, bench: Workbench) -> Any:

@@ -31,11 +31,9 @@ class FluidLines(Magics):
 
     @line_magic
     def fluid(self, line: str) -> Any:
-        """%fluid show | graph | tree | uses | run | train | runs | cells | drop | undo | reset | block | scope
-        | programs | ops | kernels | compat | seed | set | diff | place | plan | memory | profile | debug | nan
-        | panel | serve | explore | build | add | teach
+        """Runs a command on the programs of this session: ``%fluid WORD ...``.
 
-        ``%fluid WORD --help`` says more about one of them, ``%fluid --help`` about cells.
+        ``%fluid --help`` lists the commands, ``%fluid WORD --help`` describes one.
         """
         word, _, rest = line.strip().partition(" ")
         if word in ("", "--help", "-h", "help"):
@@ -45,23 +43,31 @@ class FluidLines(Magics):
         if command is None:
             raise UsageError(f"%fluid has no {word}. {near(word, COMMANDS) or 'It has ' + ', '.join(COMMANDS)}")
         if rest.strip() in ("--help", "-h"):
-            print(cleandoc(command.__doc__ or "").removeprefix("::\n"))  # a mark of reST for pages of documentation
+            print(cleandoc(command.help).removeprefix("::\n"))  # a mark of reST for pages of documentation
             return None
         try:
-            return command(self._bench, rest)
+            return command.run(self._bench, rest)
         except UsageError:
             raise
         except BaseException as error:
             raise shorten(self.shell, error) from None
 
+    fluid.__doc__ = f"{cleandoc(fluid.__doc__ or '')}\n\nCommands: {', '.join(COMMANDS)}."
+
 
 def overview() -> str:
-    """All commands, a line each."""
-    rows = [("%%fluid [NAME]", "build a part of the program")]
-    rows += [("%%kernel OP", "write a kernel"), ("%%op OP", "write an operator")]
-    rows += [(f"%fluid {word}", first_sentence(command.__doc__ or "")) for word, command in COMMANDS.items()]
-    wide = max(len(name) for name, _ in rows)
-    return "\n".join(f"{name:<{wide}}  {text}" for name, text in rows)
+    """All commands, a line each, under their headings."""
+    cells = [
+        ("%%fluid [NAME]", "Builds a part of the program."), ("%%kernel OP", "Defines a kernel."),
+        ("%%op OP", "Defines an operator."),
+    ]  # fmt: skip
+    groups = {"Cells": cells}
+    for section, commands in COMMANDS.by_section().items():
+        groups[section.value] = [(f"%fluid {c.word}", first_sentence(c.help)) for c in commands]
+    wide = max(len(name) for rows in groups.values() for name, _ in rows)
+    return "\n\n".join(
+        "\n".join([title, *(f"  {name:<{wide}}  {text}" for name, text in rows)]) for title, rows in groups.items()
+    )
 
 
 def first_sentence(doc: str) -> str:

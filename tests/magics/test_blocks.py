@@ -74,14 +74,14 @@ def test_running_again_replaces(session: Session) -> None:
         assert session.state() == before
     session.run("%%fluid add --in turns\nlayers.assign(total + 1.0, output=total);")
     assert total() == 14  # 2 * (2 * (2 * (0 + 1) + 1) + 1)
-    assert session.run("%fluid undo") == "put back: add\n"
+    assert session.run("%fluid undo") == "restored: add\n"
     assert session.state() == before
     session.run("%fluid drop twice")
     assert total() == 6
-    assert session.run("%fluid undo") == "put back: twice\n"
+    assert session.run("%fluid undo") == "restored: twice\n"
     session.run("%fluid drop twice")
     session.run(f"%%fluid third --in turns\n{ADD}")
-    assert session.run("%fluid undo") == "put back: nothing; removed: third\n"
+    assert session.run("%fluid undo") == "restored: nothing; removed: third\n"
     assert "built again: after" not in session.run("%%fluid other\nz = layers.relu(step)")
 
 

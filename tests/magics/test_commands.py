@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import re
+import sys
+from pathlib import Path
+
 import numpy as np
 import pytest
 from IPython.core.completer import provisionalcompleter
@@ -9,8 +13,9 @@ from IPython.core.error import UsageError
 
 import fluidnb as fluid
 from fluidnb.errors import NotFound
+from fluidnb_magics import commands, completion, line_magic
 from fluidnb_magics.arguments import evaluate, pairs
-from fluidnb_magics.commands import COMMANDS
+from fluidnb_magics.commands import COMMANDS, CommandTable
 from tests.magics.conftest import Session
 from tests.magics.test_cells import LOOP, model
 from tests.magics.test_parameters import FEED, value
@@ -23,6 +28,37 @@ def test_every_word_has_help(session: Session) -> None:
         help_text = session.run(f"%fluid {word} --help")
         assert f"\n  %fluid {word}" in help_text
     assert "\n  %%fluid [" in shown
+
+
+def test_a_file_is_a_command(session: Session, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nothing else names it: it has help, a line in the overview, its options at Tab, and is in %fluid's docstring."""
+    (tmp_path / "greet.py").write_text(
+        "from IPython.core.magic_arguments import argument\n"
+        "from fluidnb_magics.commands import Section, command\n"
+        "@command(Section.LEARN)\n"
+        "@argument('--times', type=int, default=1)\n"
+        "def greet(bench, args):\n"
+        "    'Print a greeting.'\n"
+        "    print('hello ' * args.times)\n"
+    )
+    monkeypatch.setattr(commands, "__path__", [*commands.__path__, str(tmp_path)])
+    table = CommandTable()
+    for module in (completion, line_magic):
+        monkeypatch.setattr(module, "COMMANDS", table)
+    assert "hello hello" in session.run("%fluid greet --times 2")
+    assert re.search(r"%fluid greet +Print a greeting\.", session.run("%fluid"))
+    assert "--times TIMES" in session.run("%fluid greet --help")
+    assert "--times" in completion.Completion(session.bench).offered(["%fluid", "greet"])
+    monkeypatch.undo()
+    sys.modules.pop("fluidnb_magics.commands.greet")
+    assert isinstance(session.fail("%fluid greet")[0], UsageError)
+
+
+def test_the_docstring_lists_every_command(session: Session) -> None:
+    shown = session.shell.find_line_magic("fluid").__doc__
+    assert shown.rpartition("Commands: ")[2] == ", ".join(COMMANDS) + "."
+    folder = Path(commands.__file__).parent
+    assert {path.stem for path in folder.glob("[!_]*.py")} < set(COMMANDS)
 
 
 def test_a_word_that_is_none(session: Session) -> None:

@@ -11,4 +11,4 @@ def test_a_notebook(session):
     session.run("other = fluid.default_main_program().clone()")
     assert "15 multiply-adds" in session.run("%fluid cost other")
     error, _ = session.fail("%fluid cost 5")
-    assert "5 is no program" in str(error)
+    assert "5 is not a program" in str(error)

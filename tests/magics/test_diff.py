@@ -31,5 +31,5 @@ def test_files_and_mistakes(session, tmp_path):
     file.write_bytes(fluid.default_main_program().desc.serialize_to_string())
     assert "no difference" in session.run(f"%fluid diff {file} {file}")
     error, _ = session.fail("%fluid diff 5")
-    assert "5 is no program" in str(error)
+    assert "5 is not a program" in str(error)
     session.fail("%fluid diff a b c")

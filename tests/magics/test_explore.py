@@ -9,7 +9,6 @@ import pytest
 from IPython.core.error import UsageError
 
 from fluidnb.errors import FluidError, NotFound, OpValueError
-from fluidnb_magics.commands import explore, pictures
 from fluidnb_magics.completion import Completion
 from tests.magics.conftest import Session
 from tests.magics.test_cells import LOOP, model
@@ -23,8 +22,8 @@ def pages(session: Session, monkeypatch: pytest.MonkeyPatch) -> list[str]:
     def show(shell: object, lines: object, html: object = None) -> None:
         made.append(html() if callable(html) else "")
 
-    monkeypatch.setattr(explore, "show", show)
-    monkeypatch.setattr(pictures, "display", show)
+    for name in ("graph.show", "tree.show", "uses.show", "show.display"):
+        monkeypatch.setattr(f"fluidnb_magics.commands.{name}", show)
     return made
 
 

@@ -54,7 +54,7 @@ def test_a_kernel_for_the_processor(session: Session) -> None:
     [trial] = written()
     assert "written in this session: cpu" in session.run("%fluid kernels relu")
     assert session.run("%fluid kernels mine") == shown
-    assert "taken back" in session.run("%fluid kernels drop relu") and not trial.installed
+    assert "removed" in session.run("%fluid kernels drop relu") and not trial.installed
     assert "no kernels yet" in session.run("%fluid kernels mine")
     error, _ = session.fail("%fluid kernels drop relu")
     assert isinstance(error, NotFound)

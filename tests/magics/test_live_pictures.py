@@ -374,7 +374,7 @@ def test_in_a_terminal_the_text_faces_are_shown_once(trained: Session) -> None:
 def test_a_variable_has_a_preview(trained: Session, monkeypatch: pytest.MonkeyPatch) -> None:
     shown: list[str] = []
     monkeypatch.setattr(
-        "fluidnb_magics.commands.pictures.display", lambda shell, lines, html=None: shown.append(html() if html else "")
+        "fluidnb_magics.commands.scope.show", lambda shell, lines, html=None: shown.append(html() if html else "")
     )
     trained.run("%fluid scope net.fc_0.w_0")
     assert "<polyline" in shown[0] and "<rect" in shown[0] and "float32[13, 1]" in shown[0]

@@ -51,10 +51,10 @@ def test_what_the_page_reports_counts_more(order: NotebookOrder, tmp_path: Path)
     order.report(["b", "a"])
     order.keep(["c"])
     assert order.look("a") == {"c"}
-    assert order.is_ghost("c")
+    assert order.is_deleted("c")
     order.keep(["c"])
     assert order.look("a") == set()
-    assert not order.is_ghost(None)
+    assert not order.is_deleted(None)
 
 
 def test_without_a_server_nothing_is_known(order: NotebookOrder, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -268,7 +268,7 @@ def test_in_a_terminal_it_is_text(typed):
     assert "step 0" in typed.run("%fluid debug --feed x=good --panel")
     typed.run("%fluid debug off")
     error, _ = typed.fail("%fluid panel")
-    assert "--panel begins one" in str(error)
+    assert "--panel starts one" in str(error)
     assert "--plain" in typed.run("%fluid panel --help")
 
 

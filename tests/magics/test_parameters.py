@@ -94,7 +94,7 @@ def test_reset_of_parameters(session: Session) -> None:
     first = value("h.w_0")
     session.run(RUN)
     assert not np.array_equal(value("h.w_0"), first)
-    assert "start over" in session.run("%fluid reset --params")
+    assert "will be re-initialized" in session.run("%fluid reset --params")
     assert value("h.w_0") is None
     session.run("%fluid run --feed x=X y=Y --fetch pred")
     assert np.array_equal(value("h.w_0"), first)

@@ -48,7 +48,7 @@ def test_a_run_of_a_cell_waits_for_the_editor(session: Session) -> None:
     session.run(RUN)
     acting.join(PATIENCE)
     assert seen == ["block 0: 0 scale", "float32[1, 2]  [2, 2]"] and session.names["out"] == [[6.0, 6.0]]
-    assert "no editor can join" in session.run("%fluid serve --stop")
+    assert "the server is stopped" in session.run("%fluid serve --stop")
     assert server.closed and session.bench.server is None
     editor.close()
 
@@ -71,7 +71,7 @@ def test_magics_move_the_editor_and_a_session_that_ends_tells_it(session: Sessio
 def test_what_makes_no_sense(session: Session) -> None:
     session.run(NET)
     error, _ = session.fail("%fluid serve --stop")
-    assert isinstance(error, UsageError) and "Nothing is served" in str(error)
+    assert isinstance(error, UsageError) and "No server is running" in str(error)
     editor, server = join(session)
     error, _ = session.fail(f"%fluid serve --port {server.port + 1}")
     assert f"served on port {server.port} already" in str(error)

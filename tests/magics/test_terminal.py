@@ -80,7 +80,7 @@ def test_a_session(simple: Typed) -> None:
     assert "built again: loss" in simple.cell(
         "%%fluid net", "h = layers.fc(x, 9, act='relu')", "pred = layers.fc(h, 1)"
     )
-    assert "put back: net, loss" in simple.cell("%fluid undo")
+    assert "restored: net, loss" in simple.cell("%fluid undo")
     error = simple.cell("%%fluid net", "h = layers.fc(x, 9, akt='relu')")
     assert "akt" in error
     assert "fluidnb/" not in error

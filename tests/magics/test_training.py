@@ -105,7 +105,7 @@ def test_an_interrupted_run_is_continued_as_if_it_had_not_been(net: Session) -> 
     assert error._render_traceback_()[0].endswith(str(error))  # type: ignore[attr-defined]
     assert "7 of 15 steps  interrupted" in net.run("%fluid runs")
     shown = net.run("%fluid train batches --passes 3 --watch loss")
-    assert "run 2 continues behind step 7" in shown and "15/15" in shown
+    assert "run 2 continues after step 7" in shown and "15/15" in shown
     assert parameters() == whole
     assert len(net.bench.runs) == 2 and len(net.bench.runs[-1].state.rows) == 3
     steps = [step for step, _ in net.bench.runs[-1].state.curves[0].points]
@@ -131,7 +131,7 @@ def test_resume_continues_step_and_curve(net: Session) -> None:
     assert isinstance(error, OpValueError)
     net.run("%fluid train batches --passes 2 --watch loss --name first")
     shown = net.run("%fluid train batches --passes 1 --watch loss --resume")
-    assert "first continues behind step 10" in shown and "pass 3  loss" in shown
+    assert "first continues after step 10" in shown and "pass 3  loss" in shown
     (run,) = net.bench.runs
     assert run.state.step == 15 and run.state.curves[0].points[-1][0] == 14 and run.state.curves[0].points[0][0] < 10
 

@@ -2,37 +2,40 @@
 
 from __future__ import annotations
 
-from IPython.core.magic_arguments import argument, magic_arguments
+from argparse import Namespace
+
+from IPython.core.magic_arguments import argument
 
 from fluidnb.errors import OpTypeError
 from fluidnb.program import Program
 from fluidnb.program.cost import GROUPS, batch_shapes, program_cost
 from fluidnb.viz import lines_html
 from fluidnb.viz.program.cost import cost_lines
-from fluidnb_magics.arguments import evaluate, parse_argstring, positive, unquoted
+from fluidnb_magics.arguments import evaluate, positive, unquoted
+from fluidnb_magics.commands import Section, command
+from fluidnb_magics.commands._offers import programs
 from fluidnb_magics.display import show
 from fluidnb_magics.session.workbench import Workbench
 
 
-@magic_arguments("fluid cost")
+@command(Section.INSPECT, programs)
 @argument("program", nargs="?", help="a program of the session or an expression; the program if empty")
 @argument("--by", choices=GROUPS, default="op", help="what is summed up: op, layer, cell or role (op)")
 @argument("--batch", type=positive, default=1, help="rows of every data variable (1)")
 @argument("--feeds", metavar="DICT", help="shapes of feeds as an expression: {'x': (32, 4)}")
-def cost(bench: Workbench, line: str) -> None:
+def cost(bench: Workbench, args: Namespace) -> None:
     """Show multiply-adds, bytes read and written, and arithmetic intensity of a program.
 
     An operation on one element counts as one multiply-add; op/byte is twice the multiply-adds over the bytes. ``at
     least`` marks sizes or repetitions that depend on values.
     """
-    args = parse_argstring(cost, line)
     title = unquoted(args.program) if args.program else "program"
     if not args.program or title in bench.programs:
         program = bench.existing(title if args.program else None)[0]
     else:
         program = evaluate(title, bench.shell.user_ns)
     if not isinstance(program, Program):
-        raise OpTypeError(f"{title} is no program.", expected="a Program", received=type(program).__name__)
+        raise OpTypeError(f"{title} is not a program.", expected="a Program", received=type(program).__name__)
     feeds = batch_shapes(program, args.batch)
     if args.feeds:
         feeds |= evaluate(unquoted(args.feeds), bench.shell.user_ns)

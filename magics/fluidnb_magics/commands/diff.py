@@ -1,35 +1,36 @@
-"""``%fluid diff``: two programs beside each other."""
+"""``%fluid diff``: compares two programs."""
 
 from __future__ import annotations
 
+from argparse import Namespace
 from pathlib import Path
 from typing import Any
 
 from IPython.core.error import UsageError
-from IPython.core.magic_arguments import argument, magic_arguments
+from IPython.core.magic_arguments import argument
 
 from fluidnb.errors import OpTypeError
 from fluidnb.program import Program
 from fluidnb.proto.desc import ProgramDesc
 from fluidnb.viz.program.diff import diff_lines, read_diff
-from fluidnb_magics.arguments import evaluate, parse_argstring, unquoted
+from fluidnb_magics.arguments import evaluate, unquoted
+from fluidnb_magics.commands import Section, command
 from fluidnb_magics.display import show, width
 from fluidnb_magics.session.workbench import Workbench
 
 
-@magic_arguments("fluid diff")
+@command(Section.INSPECT)
 @argument("programs", nargs="*", help="two of: a program of the session, an expression, a file")
 @argument("--around", type=int, default=2, help="operators shown before and after one that differs (2)")
 @argument("--program", help="the program of this session that others are compared with (main)")
-def diff(bench: Workbench, line: str) -> None:
-    """Show what differs between two programs, or what the last change of a cell changed.
+def diff(bench: Workbench, args: Namespace) -> None:
+    """Show the differences between two programs, or those of the last change.
 
-    ``%fluid diff before after`` compares two; one is compared with the session's program, or the one that --program
-    names; none shows what ``%fluid undo`` would take back.
+    ``%fluid diff before after`` compares two programs. A single one is compared with the session's program, or with the
+    one that --program names. Without a program it shows what ``%fluid undo`` would undo.
     """
-    args = parse_argstring(diff, line)
     if len(args.programs) > 2:
-        raise UsageError("%fluid diff compares two programs.")
+        raise UsageError("%fluid diff compares at most two programs.")
     now = bench.existing(args.program)[0]
     if not args.programs:
         titles, pair = ("before the last change", "now"), (bench.log.before_last_change(now), now)
@@ -54,5 +55,5 @@ def _read(bench: Workbench, text: str) -> Any:
         return ProgramDesc.parse_from_string(file.read_bytes())
     thing = evaluate(unquoted(text), bench.shell.user_ns)
     if not isinstance(thing, Program):
-        raise OpTypeError(f"{text} is no program.", expected="a Program", received=type(thing).__name__)
+        raise OpTypeError(f"{text} is not a program.", expected="a Program", received=type(thing).__name__)
     return thing

@@ -1,28 +1,32 @@
-"""``%fluid kernels``: what operators have on each place, and the kernels that cells wrote."""
+"""``%fluid kernels``: the kernels of operators, and those that cells wrote."""
 
 from __future__ import annotations
 
-from IPython.core.magic_arguments import argument, magic_arguments
+from argparse import Namespace
+
+from IPython.core.magic_arguments import argument
 
 from fluidnb.errors import OpValueError
 from fluidnb.viz.base.styled_text import Line
-from fluidnb_magics.arguments import parse_argstring, unquoted
+from fluidnb_magics.arguments import unquoted
+from fluidnb_magics.commands import Section, command
+from fluidnb_magics.commands._offers import op_types
 from fluidnb_magics.display import show, width
 from fluidnb_magics.session.workbench import Workbench
 
 
-@magic_arguments("fluid kernels")
+@command(Section.INSPECT, lambda bench, words: [*([] if words else ["drop", "mine"]), *op_types(bench, words)])
 @argument("what", nargs="?", default="", help="an operator, a family, a part of names (* and ?); or drop, or mine")
-@argument("name", nargs="?", default="", help="behind drop: the operator whose kernels, or which itself, cells wrote")
-@argument("place", nargs="?", default="", choices=["", "cpu", "cuda"], help="behind drop: these alone")
-def kernels(bench: Workbench, line: str) -> None:
-    """Show what operators have on the CPU and on CUDA; ``drop OP`` takes back what %%kernel and %%op cells wrote.
+@argument("name", nargs="?", default="", help="with drop: the operator whose cell-defined kernels to remove")
+@argument("place", nargs="?", default="", choices=["", "cpu", "cuda"], help="with drop: only the kernels of this place")
+def kernels(bench: Workbench, args: Namespace) -> None:
+    """List the CPU and CUDA kernels of operators.
 
-    ``%fluid kernels mine`` shows the reports of what cells wrote in this session.
+    ``%fluid kernels mine`` reports the kernels and operators that %%kernel and %%op cells defined in this session,
+    ``%fluid kernels drop OP`` removes them.
     """
     from fluidnb_kernels.lab.catalog import catalog_html, catalog_lines, read_catalog
 
-    args = parse_argstring(kernels, line)
     what = unquoted(args.what)
     if what == "drop":
         show(bench.shell, _drop(unquoted(args.name), args.place))
@@ -39,7 +43,7 @@ def _drop(name: str, place: str) -> list[Line]:
     own = next((t for t in written_ops() if t.op == name), None)
     if own is not None:
         own.take_back()
-        return [[(name, "name"), ("  is no operator any more", "")]]
+        return [[(name, "name"), ("  is not an operator any more", "")]]
     if not name:
         names = dict.fromkeys([*(t.op for t in written()), *(t.op for t in written_ops())])
         raise OpValueError(
@@ -47,7 +51,7 @@ def _drop(name: str, place: str) -> list[Line]:
             received="%fluid kernels drop",
         )  # fmt: skip
     return [
-        [(t.op, "name"), (f"  on {t.place}, {', '.join(t.dtypes)}: taken back", "")] for t in take_back(name, place)
+        [(t.op, "name"), (f"  on {t.place}, {', '.join(t.dtypes)}: removed", "")] for t in take_back(name, place)
     ]
 
 

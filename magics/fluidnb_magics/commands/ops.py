@@ -1,24 +1,26 @@
-"""``%fluid ops``: what operators there are, and all about one of them."""
+"""``%fluid ops``: lists operators, or documents one."""
 
 from __future__ import annotations
 
+from argparse import Namespace
 from fnmatch import fnmatch
 
-from IPython.core.magic_arguments import argument, magic_arguments
+from IPython.core.magic_arguments import argument
 
 from fluidnb.errors import NotFound, near
 from fluidnb.op import all_ops, has_op
 from fluidnb.viz import lines_html, list_lines, read_op, sheet_lines
-from fluidnb_magics.arguments import parse_argstring
+from fluidnb_magics.commands import Section, command
+from fluidnb_magics.commands._offers import op_types
 from fluidnb_magics.display import show, width
 from fluidnb_magics.session.workbench import Workbench
 
 
-@magic_arguments("fluid ops")
+@command(Section.INSPECT, op_types)
 @argument("name", nargs="?", help="an operator, or a part of names (* and ? stand for anything); all if left out")
-def ops(bench: Workbench, line: str) -> None:
-    """Show an operator: what it computes, slots, attributes, kernels, gradient; or list those of a name."""
-    name = parse_argstring(ops, line).name
+def ops(bench: Workbench, args: Namespace) -> None:
+    """Document an operator (slots, attributes, kernels, gradient), or list operators by name."""
+    name = args.name
     size = width(bench.shell)
     if name and has_op(name):
         lines = sheet_lines(read_op(name), size)

@@ -1,11 +1,12 @@
-"""``%fluid place``: where the programs of this session run."""
+"""``%fluid place``: the device on which programs run."""
 
 from __future__ import annotations
 
 import re
+from argparse import Namespace
 
 from IPython.core.error import UsageError
-from IPython.core.magic_arguments import argument, magic_arguments
+from IPython.core.magic_arguments import argument
 
 from fluidnb import memory
 from fluidnb.memory import size_text
@@ -13,7 +14,7 @@ from fluidnb.memory.pools import places
 from fluidnb.values import CPUPlace, CUDAPlace, Place
 from fluidnb.viz.base.device_names import device_name, places_here
 from fluidnb.viz.base.styled_text import Line
-from fluidnb_magics.arguments import parse_argstring
+from fluidnb_magics.commands import Section, command
 from fluidnb_magics.display import show
 from fluidnb_magics.session.workbench import Workbench
 
@@ -36,18 +37,18 @@ def place_named(text: str) -> Place:
     """
     found = re.fullmatch(r"(cpu|cuda|gpu)(?:place)?(?::(\d+)|\((\d*)\))?", text.strip().lower())
     if found is None:
-        raise UsageError(f"{text} is no place: cpu, cuda, cuda:1 ...")
+        raise UsageError(f"{text} is not a place; use cpu, cuda, cuda:1 ...")
     return CPUPlace() if found[1] == "cpu" else CUDAPlace(int(found[2] or found[3] or 0))
 
 
-@magic_arguments("fluid place")
-@argument("place", nargs="?", help="cpu, cuda, or cuda:1 for the second device; left out, what there is is shown")
-def place(bench: Workbench, line: str) -> None:
-    """Choose where %fluid run, %fluid train and %%fluid --run run programs, or show where that can be.
+@command(Section.RUN, lambda bench, words: ["cpu", "cuda:0"])
+@argument("place", nargs="?", help="cpu, cuda, or cuda:1 for the second device; lists the devices if left out")
+def place(bench: Workbench, args: Namespace) -> None:
+    """Choose the device on which programs of this session run, or list the devices.
 
-    The choice holds for the debugger, the profiler and the widgets, too. Parameters go there at the next run.
+    It applies to %fluid run, %fluid train, %%fluid --run, the debugger, the profiler and the widgets. Parameters are
+    copied there at the next run.
     """
-    args = parse_argstring(place, line)
     if args.place is not None:
         bench.use(place_named(args.place))
     here, (why, hint) = places_here()

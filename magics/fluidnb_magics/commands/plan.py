@@ -1,21 +1,22 @@
-"""``%fluid plan``: how a program was run."""
+"""``%fluid plan``: the compiled program of the last run."""
 
 from __future__ import annotations
 
-from IPython.core.magic_arguments import argument, magic_arguments
+from argparse import Namespace
+
+from IPython.core.magic_arguments import argument
 
 from fluidnb.viz.program.plan_text import plan_lines
-from fluidnb_magics.arguments import parse_argstring
+from fluidnb_magics.commands import Section, command
 from fluidnb_magics.display import show
 from fluidnb_magics.session.workbench import Workbench
 
 
-@magic_arguments("fluid plan")
+@command(Section.INSPECT)
 @argument("--program", help="a program of this session")
-def plan(bench: Workbench, line: str) -> None:
-    """Show the compiled program of the last run: its place, and copies, casts and layout conversions around kernels.
+def plan(bench: Workbench, args: Namespace) -> None:
+    """Show the compiled program of the last run, with its transforms.
 
-    Nothing runs.
+    For each operator: the device, and the copies, casts and layout conversions around its kernel. Nothing runs.
     """
-    args = parse_argstring(plan, line)
     show(bench.shell, plan_lines(bench.existing(args.program)[0]))

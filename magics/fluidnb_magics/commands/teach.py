@@ -1,4 +1,4 @@
-"""``%fluid teach``: lessons that run the real thing and show what it does."""
+"""``%fluid teach``: interactive lessons."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 from IPython.core.error import UsageError
 from IPython.core.magic_arguments import argument, magic_arguments
 
-from fluidnb.errors import NotFound, near
+from fluidnb.errors import NotFound
 from fluidnb.program import Program
 from fluidnb.viz import lines_html
 from fluidnb.viz.lessons.backward.examples import EXAMPLES, find_loss
@@ -17,15 +17,40 @@ from fluidnb.viz.lessons.backward.model import read_backward_example, read_backw
 from fluidnb.viz.lessons.backward.renderings import backward_lesson_html, backward_lesson_lines
 from fluidnb.viz.lessons.lod.model import parse_lengths, read_lod_lesson
 from fluidnb.viz.lessons.lod.renderings import lod_lesson_html, lod_lesson_lines
-from fluidnb.viz.lessons.optimizer.choices import OPTIMIZERS, SURFACES
+from fluidnb.viz.lessons.optimizer.choices import DECAYS, OPTIMIZERS, SCHEDULES, SURFACES
 from fluidnb.viz.lessons.optimizer.model import parse_choice, read_optimizer_lesson
 from fluidnb.viz.lessons.optimizer.renderings import optimizer_lesson_html, optimizer_lesson_lines
 from fluidnb_magics.arguments import parse_argstring, positive, unquoted
+from fluidnb_magics.commands import Section, command
 from fluidnb_magics.display import show, width
 from fluidnb_magics.session.programs import DEFAULT
 from fluidnb_magics.session.workbench import Workbench
 
 
+def lesson_words(bench: Workbench, words: list[str]) -> list[str]:
+    """What fits behind ``%fluid teach``.
+
+    Args:
+        bench: the session.
+        words: what stands behind it so far.
+
+    Returns:
+        Words.
+    """
+    if not words:
+        return list(LESSONS)
+    if words[-1] == "--example":
+        return list(EXAMPLES)
+    shared = ["--step", "--text"]
+    if words[0] == "optimizer":
+        return [*SURFACES, *OPTIMIZERS, "--steps", *shared]
+    if words[0] == "backward":
+        cells = [placed.title for placed in bench.cells]
+        return [*bench.programs, *cells, *EXAMPLES, "--loss", "--no-grad", "--example", *shared]
+    return ["--level", *shared] if words[0] == "lod" else []
+
+
+@command(Section.LEARN, lesson_words, raw=True)
 def teach(bench: Workbench, line: str) -> None:
     """::
 
@@ -33,14 +58,14 @@ def teach(bench: Workbench, line: str) -> None:
       %fluid teach optimizer [SURFACE] [NAME[:RATE[:SCHEDULE[:PENALTY]]] ...] [--steps N] [--step N]
       %fluid teach backward [CELL|PROGRAM] [--loss NAME] [--no-grad NAME ...] [--example NAME] [--step N]
 
-    Learn by trying: sequences and their steps, optimizers on a surface, how gradients are written.
+    Interactive lessons: LoD sequences, optimizers on a surface, append_backward.
 
-    ``%fluid teach LESSON --help`` says more about one of them.
+    ``%fluid teach LESSON --help`` describes one of them.
     """
     word, _, rest = line.strip().partition(" ")
     lesson = LESSONS.get(word)
     if lesson is None:
-        raise UsageError(f"There is no lesson {word}. {near(word, LESSONS)}".rstrip() if word else teach.__doc__ or "")
+        raise UsageError(f"Unknown lesson {word!r}; choose {', '.join(LESSONS)}." if word else teach.help)
     if rest.strip() in ("--help", "-h"):
         print((lesson.__doc__ or "").removeprefix("::\n"))
     else:
@@ -53,8 +78,9 @@ def teach(bench: Workbench, line: str) -> None:
 @argument("--step", type=int, help="one step of the network, from 0; all of them if left out")
 @argument("--text", action="store_true", help="as text, also in a notebook")
 def lod(bench: Workbench, line: str) -> None:
-    """Sequences of different lengths: the LoD, the rank table, the batch of each step of a recurrent network, and the
-    memory that shrinks. The operators themselves are run.
+    """Sequences of different lengths in a recurrent network: LoD, rank table, batch of each step, shrinking memory.
+
+    The lesson runs the real operators.
     """
     args = parse_argstring(lod, line)
     text = unquoted(" ".join(args.lengths)) or "5 3 2 4"
@@ -70,16 +96,18 @@ def lod(bench: Workbench, line: str) -> None:
 
 
 @magic_arguments("fluid teach optimizer")
-@argument("what", nargs="*", help="a surface (bowl), then optimizers: Adam, Adam:0.1, SGD:0.4:exponential:L2")
+@argument(
+    "what", nargs="*",
+    help=f"a surface ({', '.join(SURFACES)}), then optimizers ({', '.join(OPTIMIZERS)}), each as "
+    f"NAME[:RATE[:SCHEDULE[:PENALTY]]]; schedules: {', '.join(SCHEDULES)}; penalties: {', '.join(DECAYS)}",
+)  # fmt: skip
 @argument("--steps", type=positive, default=60, help="how many steps each takes (60)")
-@argument("--step", type=int, default=-1, help="show how it stands after so many of them; all if left out")
+@argument("--step", type=int, default=-1, help="show the state after this many steps; all if left out")
 @argument("--text", action="store_true", help="as text, also in a notebook")
 def optimizer(bench: Workbench, line: str) -> None:
-    """Optimizers side by side on a surface: their ways, what they keep, the operators that they append.
+    """Optimizers compared on a surface: their paths, their accumulators, the operators that they append.
 
-    Optimizers: SGD, Momentum, Adagrad, Adam, RMSProp, Ftrl, Adamax, Adadelta, DecayedAdagrad.
-    Surfaces: bowl, rosenbrock, saddle, noise. Schedules: constant, exponential, inverse, piecewise, warmup.
-    Penalties: none, L2, L1. Each optimizer is a Fluid program that is run step by step.
+    Each optimizer is a Fluid program that is run step by step.
     """
     args = parse_argstring(optimizer, line)
     named = args.what[:1] if args.what and args.what[0].lower() in SURFACES else []
@@ -104,8 +132,10 @@ def optimizer(bench: Workbench, line: str) -> None:
 @argument("--step", type=int, help="one step, from 0; all of them if left out, or those of the cell")
 @argument("--text", action="store_true", help="as text, also in a notebook")
 def backward(bench: Workbench, line: str) -> None:
-    """How append_backward writes its operators: at each step the forward operator that it looks at, what its gradient
-    maker gives, what is renamed and summed, and what gets no gradient. Your program stays as it is.
+    """How append_backward appends gradient operators, step by step.
+
+    Each step shows the forward operator, the result of its gradient maker, the variables that are renamed and summed,
+    and those without a gradient. Your program does not change.
     """
     args = parse_argstring(backward, line)
     cell = next((p for p in bench.cells if args.what in (p.cell.name, p.title)), None) if args.what else None
@@ -146,29 +176,6 @@ def _programs(bench: Workbench) -> dict[str, Program]:
 def _by_widget(bench: Workbench, text: bool) -> bool:
     """Whether a lesson is a widget here: in a notebook where widgets are installed, unless text is wanted."""
     return not (text or getattr(bench.shell, "kernel", None) is None) and find_spec("anywidget") is not None
-
-
-def lesson_words(bench: Workbench, words: list[str]) -> list[str]:
-    """What fits behind ``%fluid teach``.
-
-    Args:
-        bench: the session.
-        words: what stands behind it so far.
-
-    Returns:
-        Words.
-    """
-    if not words:
-        return list(LESSONS)
-    if words[-1] == "--example":
-        return list(EXAMPLES)
-    shared = ["--step", "--text"]
-    if words[0] == "optimizer":
-        return [*SURFACES, *OPTIMIZERS, "--steps", *shared]
-    if words[0] == "backward":
-        cells = [placed.title for placed in bench.cells]
-        return [*bench.programs, *cells, *EXAMPLES, "--loss", "--no-grad", "--example", *shared]
-    return ["--level", *shared] if words[0] == "lod" else []
 
 
 #: lesson -> command

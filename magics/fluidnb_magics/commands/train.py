@@ -1,29 +1,33 @@
-"""``%fluid train`` and ``%fluid runs``: training, and the runs that are kept."""
+"""``%fluid train``: trains a program on a reader."""
 
 from __future__ import annotations
 
 import weakref
+from argparse import Namespace
 from itertools import chain
 from typing import Any
 
 from IPython.core.error import UsageError
-from IPython.core.magic_arguments import argument, magic_arguments
+from IPython.core.magic_arguments import argument
 
 from fluidnb.data import batch
-from fluidnb.errors import NotFound, OpValueError, near
+from fluidnb.errors import NotFound, OpValueError
 from fluidnb.program import Program, Variable
 from fluidnb.viz import Gradients, gradient_lines, gradients_html
 from fluidnb.viz.lessons.backward.examples import find_loss
 from fluidnb.viz.time.progress_renderings import State
-from fluidnb.viz.time.training_runs import overlaid, training_runs_html, training_runs_lines
-from fluidnb_magics.arguments import evaluate, parse_argstring, positive, unquoted, variables
+from fluidnb.viz.time.training_runs import overlaid
+from fluidnb_magics.arguments import evaluate, positive, unquoted, variables
+from fluidnb_magics.commands import Section, command
+from fluidnb_magics.commands._offers import global_variables
+from fluidnb_magics.commands.runs import find_runs
 from fluidnb_magics.display import show, width
 from fluidnb_magics.session.training import Reader, Run, Task, continued, parameters_of
 from fluidnb_magics.session.training import train as run_training
 from fluidnb_magics.session.workbench import Workbench
 
 
-@magic_arguments("fluid train")
+@command(Section.RUN, global_variables)
 @argument("reader", nargs="+", help="an expression: a reader of batches, or of samples with --batch")
 @argument("--passes", type=positive, default=1, help="how often to go through the reader (1)")
 @argument("--batch", type=positive, help="samples to a batch, for a reader of samples")
@@ -32,18 +36,18 @@ from fluidnb_magics.session.workbench import Workbench
 @argument("--smooth", type=positive, metavar="N", help="draw the mean of N steps; 1 draws each, default by length")
 @argument("--name", help="what the run is called; a number by default")
 @argument("--resume", action="store_true", help="continue the last run, or the one of --name, with further passes")
-@argument("--new", action="store_true", help="begin a new run, although the last one was interrupted")
+@argument("--new", action="store_true", help="start a new run even if the last one was interrupted")
 @argument("--beside", nargs="+", default=[], metavar="RUN", help="draw the curves of other runs, too")
 @argument("--feed", nargs="+", action="append", default=[], metavar="NAME", help="what a sample has fields for")
 @argument("--gradients", action="store_true", help="show gradients and updates of all parameters at the end")
 @argument("--program", help="a program of this session")
-def train(bench: Workbench, line: str) -> None:
-    """Run a program on the batches of a reader: bar, rate, time left, a live plot of watched variables, their means.
+def train(bench: Workbench, args: Namespace) -> None:
+    """Train a program on the batches of a reader, with a progress bar and a live plot.
 
-    A run that was interrupted is continued by the same line: step, curves, and the place in its reader. With --test the
-    forward operators run on another reader after each pass, in test mode; that changes nothing. %fluid runs lists runs.
+    The same line continues a run that was interrupted: its steps, its curves and its position in the reader. --test
+    runs the forward operators on another reader after each pass, in test mode, which changes nothing. %fluid runs lists
+    runs.
     """
-    args = parse_argstring(train, line)
     names = bench.shell.user_ns
     program, _ = bench.existing(args.program)
     reader = _reader(bench, args.reader, args.batch)
@@ -61,45 +65,6 @@ def train(bench: Workbench, line: str) -> None:
         show(bench.shell, gradient_lines(picture, width(bench.shell)), lambda: gradients_html(picture))
 
 
-@magic_arguments("fluid runs")
-@argument("runs", nargs="*", help="numbers or names of runs; all of them if left out")
-@argument("--smooth", type=positive, metavar="N", help="draw the mean of N steps; 1 draws each, default by length")
-@argument("--drop", action="store_true", help="forget these runs")
-def runs(bench: Workbench, line: str) -> None:
-    """List the training runs of this session and draw their curves over each other: steps, end, last means."""
-    args = parse_argstring(runs, line)
-    if args.drop and not args.runs:
-        raise UsageError("%fluid runs --drop needs the runs to forget: %fluid runs 1 2 --drop.")
-    chosen = find_runs(bench, args.runs) if args.runs else list(bench.runs)
-    if args.drop:
-        bench.runs[:] = [run for run in bench.runs if run not in chosen]
-        chosen = list(bench.runs)
-    show(bench.shell, training_runs_lines(chosen, width(bench.shell)), lambda: training_runs_html(chosen, args.smooth))
-
-
-def find_runs(bench: Workbench, words: list[str]) -> list[Run]:
-    """The runs that words mean.
-
-    Args:
-        bench: the session.
-        words: numbers or names.
-
-    Returns:
-        The runs.
-
-    Raises:
-        NotFound: a word means none.
-    """
-    known = {key: run for run in bench.runs for key in (run.name, str(run.number))}
-    for word in words:
-        if unquoted(word) not in known:
-            raise NotFound(
-                f"there is no run {word}.", expected=", ".join(known) or "no runs yet", received=word,
-                hint=near(word, known) or "%fluid runs lists them.",
-            )  # fmt: skip
-    return [known[unquoted(word)] for word in words]
-
-
 def _run(bench: Workbench, program: Program, args: Any) -> Run:
     """The run to continue, or a new one."""
     line = f"{unquoted(' '.join(args.reader))} {args.batch}"
@@ -113,7 +78,7 @@ def _run(bench: Workbench, program: Program, args: Any) -> Run:
     same = last is not None and last.ended == "interrupted" and last.line == line
     if last is not None and (args.resume or (same and not args.new and last.parameters == parameters_of(program))):
         last.state, last.line = continued(last, args.passes), line
-        print(f"{last.name} continues behind step {last.state.step:,}")
+        print(f"{last.name} continues after step {last.state.step:,}")
         return last
     number = max((run.number for run in bench.runs), default=0) + 1
     name = unquoted(args.name) if args.name else f"run {number}"
@@ -126,7 +91,7 @@ def _reader(bench: Workbench, words: list[str], size: int | None) -> Reader:
     text = unquoted(" ".join(words))
     reader = evaluate(text, bench.shell.user_ns)
     if not callable(reader) and not hasattr(reader, "__iter__"):
-        raise UsageError(f"{text} is no reader: a function that gives batches.")
+        raise UsageError(f"{text} is not a reader (a function that returns an iterable of batches).")
     return batch(reader, size) if size else reader
 
 

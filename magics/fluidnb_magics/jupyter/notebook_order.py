@@ -71,7 +71,7 @@ class NotebookOrder:
         """
         self._seen -= {each for each in ids if each is not None and each not in self.places}
 
-    def is_ghost(self, cell_id: str | None) -> bool:
+    def is_deleted(self, cell_id: str | None) -> bool:
         """Whether a cell is part of the program, but not of the notebook.
 
         Args:

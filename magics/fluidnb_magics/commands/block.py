@@ -1,18 +1,21 @@
-"""``%fluid block``: the tree of blocks; a block opened in one cell, filled in others, closed in a third."""
+"""``%fluid block``: lists, draws, opens and closes blocks."""
 
 from __future__ import annotations
 
 import re
+from argparse import Namespace
 from typing import Any
 
 from IPython.core.error import UsageError
-from IPython.core.magic_arguments import argument, magic_arguments
+from IPython.core.magic_arguments import argument
 
 from fluidnb.errors import OpValueError
 from fluidnb.program import Block
 from fluidnb.viz import ProgramPicture, lines_html, program_html, program_lines, read_block
 from fluidnb.viz.program.block_tree import tree_lines
-from fluidnb_magics.arguments import evaluate, parse_argstring
+from fluidnb_magics.arguments import evaluate
+from fluidnb_magics.commands import Section, command
+from fluidnb_magics.commands._offers import blocks
 from fluidnb_magics.display import show, width
 from fluidnb_magics.session.block_tree import named_tree
 from fluidnb_magics.session.cell_groups import Placed
@@ -21,18 +24,18 @@ from fluidnb_magics.session.change_report import report_lines
 from fluidnb_magics.session.workbench import Workbench
 
 
-@magic_arguments("fluid block")
-@argument("what", nargs="*", help="a block to draw; open NAME[=EXPR], close [NAME]; all blocks if left out")
+@command(Section.BUILD, lambda bench, words: ["open", "close", *blocks(bench, words)])
+@argument("what", nargs="*", help="a block to draw; open NAME[=EXPR], close [NAME]; lists all blocks if left out")
 @argument("--program", help="a program of this session")
 @argument("--in", dest="block", metavar="BLOCK", help="open: the block around the new one, the global one if left out")
-def block(bench: Workbench, line: str) -> None:
+def block(bench: Workbench, args: Namespace) -> None:
     """List the blocks of a program, draw one, open one or close one.
 
-    A block is called by its index, by a Python name of what opened it (turns, ie.true_block), or by its cell.
-    ``%fluid block open turns`` opens the block of turns = layers.While(cond), ``%fluid block open yes=ie.true_block()``
-    that of an expression. ``%%fluid --in turns`` cells fill it; ``%fluid block close turns`` appends its operator.
+    A block is named by its index, by the Python name of the object that opened it (turns, ie.true_block), or by its
+    cell. ``%fluid block open turns`` opens the block of turns = layers.While(cond), ``%fluid block open
+    yes=ie.true_block()`` that of an expression. ``%%fluid --in turns`` cells fill it; ``%fluid block close turns``
+    appends its operator.
     """
-    args = parse_argstring(block, line)
     if args.what[:1] == ["open"]:
         _open(bench, " ".join(args.what[1:]), args.program, args.block)
     elif args.what[:1] == ["close"]:

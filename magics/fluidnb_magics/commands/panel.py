@@ -1,35 +1,35 @@
-"""``%fluid panel``: the panel of a debug session."""
+"""``%fluid panel``: the debugger panel."""
 
 from __future__ import annotations
 
 import importlib.util
+from argparse import Namespace
 from typing import Any
 
-from IPython.core.magic_arguments import argument, magic_arguments
+from IPython.core.magic_arguments import argument
 from IPython.display import display
 
 from fluidnb.debug.session import Session, current
 from fluidnb.errors import NotFound
 from fluidnb.viz.session.panel_text import panel_lines
-from fluidnb_magics.arguments import parse_argstring
+from fluidnb_magics.commands import Section, command
 from fluidnb_magics.display import show, width
 from fluidnb_magics.session.workbench import Workbench
 
 
-@magic_arguments("fluid panel")
-@argument("--plain", action="store_true", help="with ipywidgets' own widgets alone, where no others can be shown")
-def panel(bench: Workbench, line: str) -> None:
+@command(Section.DEBUG)
+@argument("--plain", action="store_true", help="only with the widgets of ipywidgets, for front ends without anywidget")
+def panel(bench: Workbench, args: Namespace) -> None:
     """Show the panel of the debug session.
 
-    Buttons and keys walk forwards and backwards; a click beside an operator sets a breakpoint; scopes, tensors, watches
-    and the way through time are beside the program. It follows what ``%fluid step`` and its like do, and they it.
+    Buttons and keys step forwards and backwards; a click beside an operator sets a breakpoint; scopes, tensors, watches
+    and the history are beside the program. The panel and commands such as ``%fluid step`` act on the same session.
     """
-    args = parse_argstring(panel, line)
     session = current()
     if session is None:
         raise NotFound(
             "There is no debug session.",
-            hint="%fluid debug --feed x=... --panel begins one and shows it; %fluid debug on waits for runs.",
+            hint="%fluid debug --feed x=... --panel starts one and shows it; %fluid debug on waits for runs.",
         )
     show_panel(bench, session, args.plain)
 

@@ -1,11 +1,13 @@
-"""``%fluid compat``: Paddle's names in this session, for cells that say ``import paddle``."""
+"""``%fluid compat``: makes ``import paddle`` import fluidnb."""
 
 from __future__ import annotations
 
-from IPython.core.magic_arguments import argument, magic_arguments
+from argparse import Namespace
+
+from IPython.core.magic_arguments import argument
 
 from fluidnb import compat as names
-from fluidnb_magics.arguments import parse_argstring
+from fluidnb_magics.commands import Section, command
 from fluidnb_magics.display import show
 from fluidnb_magics.session.workbench import Workbench
 
@@ -13,25 +15,24 @@ from fluidnb_magics.session.workbench import Workbench
 _mine = False
 
 
-@magic_arguments("fluid compat")
-@argument("state", nargs="?", choices=["on", "off"], help="left out, it says whether they are on")
+@command(Section.SETTINGS)
+@argument("state", nargs="?", choices=["on", "off"], help="shows the state if left out")
 @argument("--force", action="store_true", help="run even if PaddlePaddle is installed")
-def compat(bench: Workbench, line: str) -> None:
-    """Let ``import paddle``, ``paddle.fluid`` and ``paddle.v2.fluid`` mean fluidnb in this session, or no longer."""
+def compat(bench: Workbench, args: Namespace) -> None:
+    """Alias paddle, paddle.fluid and paddle.v2.fluid to fluidnb (on/off)."""
     global _mine
-    args = parse_argstring(compat, line)
     if args.state == "on" and not names.is_installed():
         names.install(force=args.force)
         _mine = True
     elif args.state == "off":
         names.uninstall()
         _mine = False
-    said = "import paddle.fluid as fluid means fluidnb" if names.is_installed() else "import paddle means no fluidnb"
+    said = "import paddle.fluid imports fluidnb" if names.is_installed() else "import paddle does not import fluidnb"
     show(bench.shell, [[("compat ", "name"), ("on" if names.is_installed() else "off", "bold"), (f"  {said}", "dim")]])
 
 
-def take_back() -> None:
-    """When the extension goes: off, if the magic turned them on."""
+def uninstall() -> None:
+    """Removes the aliases if the magic installed them: the extension is unloaded."""
     global _mine
     if _mine:
         names.uninstall()

@@ -1,31 +1,27 @@
-"""``%fluid seed`` and ``%fluid set``: seeds, flags, values."""
+"""``%fluid set``: sets flags and values of variables."""
 
 from __future__ import annotations
 
+from argparse import Namespace
+
 from IPython.core.error import UsageError
-from IPython.core.magic_arguments import argument, magic_arguments
+from IPython.core.magic_arguments import argument
 
 import fluidnb as fluid
 from fluidnb.errors import NotFound, near
 from fluidnb.runtime import global_scope
 from fluidnb.viz import read_tensor, tensor_lines
-from fluidnb_magics.arguments import evaluate, pairs, parse_argstring
+from fluidnb_magics.arguments import evaluate, pairs
+from fluidnb_magics.commands import Section, command
+from fluidnb_magics.commands._offers import scope_variables
 from fluidnb_magics.display import show
 from fluidnb_magics.session.workbench import Workbench
 
 
-@magic_arguments("fluid seed")
-@argument("number", type=int, help="any integer")
-def seed(bench: Workbench, line: str) -> None:
-    """Fix everything random: first values, random operators, readers; the same numbers in every process."""
-    fluid.seed(parse_argstring(seed, line).number)
-
-
-@magic_arguments("fluid set")
+@command(Section.SETTINGS, scope_variables)
 @argument("pairs", nargs="*", metavar="NAME=EXPR", help="a flag (FLAGS_... or its name) or a variable, and its value")
-def set_value(bench: Workbench, line: str) -> None:
-    """Set flags, or values of variables in the global scope; without arguments, list the flags."""
-    args = parse_argstring(set_value, line)
+def set_value(bench: Workbench, args: Namespace) -> None:
+    """Set flags or values of variables in the global scope, or list the flags."""
     flags = fluid.get_flags()
     if not args.pairs:
         show(bench.shell, [[(name, "name"), (f" = {value!r}", "")] for name, value in flags.items()])

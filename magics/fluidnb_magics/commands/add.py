@@ -1,0 +1,156 @@
+"""``%fluid add``: writes a line of a program from a layer and its arguments."""
+
+from __future__ import annotations
+
+import argparse
+import shlex
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from IPython.core.error import UsageError
+
+from fluidnb.builder import Argument, Draft, Recipe, draft_lines, find_recipe, ordered, recipe_lines
+from fluidnb.builder.draft import Text
+from fluidnb.program import Variable
+from fluidnb_magics.arguments import unquoted
+from fluidnb_magics.commands import Section, command
+from fluidnb_magics.commands._offers import builder_words
+from fluidnb_magics.display import show, width
+from fluidnb_magics.session.builder import Place, Site
+from fluidnb_magics.session.workbench import Workbench
+
+
+@command(Section.BUILD, builder_words, raw=True)
+def add(bench: Workbench, line: str) -> None:
+    """::
+
+      %fluid add NAME [INPUT ...] [ARGUMENT=VALUE ...] [--as RESULT] [--in BLOCK] [--program NAME]
+
+    Write a line of a program into the next cell, from a layer and its arguments.
+
+    ``%fluid add fc x size=10`` writes ``h = layers.fc(x, 10)``. Missing arguments are asked for. The line is tried
+    first, which changes nothing, and the shapes of its results are shown; the next cell, or prompt, then contains it as
+    a ``%%fluid`` cell, which you may edit before you run it.
+    """
+    args = _parser().parse_args(_split(line))
+    if args.name is None:
+        raise UsageError("%fluid add needs a NAME: a layer, an optimizer or an operator, for example fc.")
+    site, recipe = Site(bench), find_recipe(args.name)
+    place = _place(site, args.block, args.program)
+    values = _values(recipe, args.words, bench.shell.user_ns)
+    hidden = site.hidden(place, None)
+    for name, problem in site.draft(recipe, values, args.result, hidden).problems.items():
+        if values.get(name) or name == "result":
+            raise problem
+    asked = [a for a in recipe.arguments if a.required and not values.get(a.name)]
+    if asked:
+        show(bench.shell, recipe_lines(recipe, width(bench.shell)))
+        for argument in asked:
+            values[argument.name] = _ask(bench, site, place, recipe, argument)
+    draft = site.draft(recipe, values, args.result, hidden)
+    if asked and args.result is None:
+        draft = site.draft(recipe, values, _read(bench, "result", draft.result, [draft.result]), hidden)
+    source, rehearsal = draft.source(), site.rehearse(draft, place)
+    assert rehearsal is not None, "what is wrong with a draft is raised by its source"
+    if rehearsal.problem is not None:
+        raise rehearsal.problem
+    show(bench.shell, draft_lines(draft, rehearsal))
+    bench.shell.set_next_input(f"{_head(bench, place, draft)}\n{source}")
+
+
+class _Parser(argparse.ArgumentParser):
+    """Its errors are the shell's."""
+
+    def error(self, message: str) -> Any:
+        """Raise instead of leaving the process."""
+        raise UsageError(f"%fluid add: {message}")
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = _Parser(prog="%fluid add", add_help=False)
+    parser.add_argument("name", nargs="?")
+    parser.add_argument("words", nargs="*")
+    parser.add_argument("--as", dest="result")
+    parser.add_argument("--in", dest="block")
+    parser.add_argument("--program")
+    return parser
+
+
+def _split(line: str) -> list[str]:
+    try:
+        return shlex.split(line, posix=False)
+    except ValueError as error:
+        raise UsageError(f"%fluid add: {error}") from None
+
+
+def _place(site: Site, block: str | None, program: str | None) -> Place:
+    if block is None:
+        return site.place(program or "")
+    meant = [p for p in site.places() if program is None or p.program == program]
+    named = [p for p in meant if block in (p.name, str(p.block))]
+    return named[0] if named else site.place(block)
+
+
+def _values(recipe: Recipe, words: list[str], names: Mapping[str, Any]) -> dict[str, Text]:
+    """The arguments of a line: ``NAME=VALUE``, and without a name in order; a list of inputs takes all variables."""
+    values: dict[str, Text] = {}
+    for word in words:
+        name, sign, text = word.partition("=")
+        if sign and name.isidentifier():
+            values[recipe.argument(name).name] = unquoted(text)
+            continue
+        is_variable = isinstance(names.get(word), Variable)
+        free = [a for a in recipe.arguments if a.name not in values or (a.kind == "variables" and is_variable)]
+        if not free:
+            raise UsageError(f"%fluid add: {word} is one argument too many; it is {recipe.usage}.")
+        if free[0].kind == "variables":
+            values[free[0].name] = [*values.get(free[0].name, []), word]
+        else:
+            values[free[0].name] = word
+    return values
+
+
+def _ask(bench: Workbench, site: Site, place: Place, recipe: Recipe, argument: Argument) -> Text:
+    """What the user gives for an argument, asked until it can be read."""
+    candidates = site.candidates(place)
+    words, first = list(argument.choices), ""
+    if argument.is_input:
+        found = ordered(argument, candidates)
+        words = [candidate.source for candidate, _ in found if candidate.named]
+        first = words[0] if words else ""
+    while True:
+        text = _read(bench, argument.name, first, words)
+        given: Text = text.replace(",", " ").split() if argument.kind == "variables" else text
+        draft = Draft(recipe, {argument.name: given}, "", bench.shell.user_ns)
+        problem = draft.problems.get(argument.name)
+        if problem is None:
+            return given
+        show(bench.shell, [[(row, "warn")] for row in str(problem).splitlines()])
+
+
+def _read(bench: Workbench, name: str, default: str, words: list[str]) -> str:
+    """A line from the user; an empty one means the default."""
+    shown = f"{name} [{default}]: " if default else f"{name}: "
+    try:
+        return (_reader(bench, words)(shown) or default).strip()
+    except EOFError:
+        raise UsageError(f"There is no {name}, and no prompt to ask for it: give it in the line, {name}=….") from None
+
+
+def _reader(bench: Workbench, words: list[str]) -> Callable[[str], str]:
+    """What asks the user: with completion where the shell is a terminal."""
+    if getattr(bench.shell, "pt_app", None) is None:
+        return input
+    from prompt_toolkit import PromptSession
+    from prompt_toolkit.completion import WordCompleter
+
+    session: PromptSession[str] = PromptSession(completer=WordCompleter(words))
+    return lambda text: session.prompt(text)
+
+
+def _head(bench: Workbench, place: Place, draft: Draft) -> str:
+    """The first line of the cell; where the front end does not know its cells it has a name."""
+    if getattr(bench.shell, "kernel", None) is not None:
+        return place.head
+    name = bench.free_name((draft.targets or [draft.recipe.name])[0])
+    return place.head.replace("%%fluid", f"%%fluid {name}", 1)

@@ -1,0 +1,72 @@
+"""``%fluid debug``: starts a debug session."""
+
+from __future__ import annotations
+
+from argparse import Namespace
+from functools import partial
+from itertools import chain
+
+from IPython.core.magic_arguments import argument
+
+from fluidnb.debug.flow import gradient_flow
+from fluidnb.debug.session import Session, current, post_mortem
+from fluidnb.runtime.interpreter.failed_run import last_failed
+from fluidnb.terminal.commands import view
+from fluidnb.terminal.prompt import Prompt
+from fluidnb.viz.session.html import session_html
+from fluidnb.viz.session.text import flow_lines
+from fluidnb_magics.arguments import evaluate, pairs, variables
+from fluidnb_magics.commands import Section, command
+from fluidnb_magics.commands._offers import global_variables
+from fluidnb_magics.commands.panel import show_panel
+from fluidnb_magics.display import show, width
+from fluidnb_magics.session.workbench import Workbench
+
+
+@command(Section.DEBUG, global_variables)
+@argument("what", nargs="?", choices=("on", "off", "prompt", "flow"), help="see above; starts a session if left out")
+@argument("--feed", nargs="+", action="append", default=[], metavar="NAME=EXPR", help="values of data variables")
+@argument("--fetch", nargs="+", action="append", default=[], metavar="NAME", help="variables wanted at the end")
+@argument("--startup", action="store_true", help="the startup program")
+@argument("--program", help="a program of this session")
+@argument("--panel", action="store_true", help="show the panel of the session, see %%fluid panel")
+def debug(bench: Workbench, args: Namespace) -> None:
+    """Step through a program, forwards and backwards.
+
+    With --feed, --fetch or --program the session starts before the first operator; without them, after a run that
+    failed, at the operator that failed. ``on`` makes later runs stop at breakpoints, ``off`` ends the session,
+    ``prompt`` opens a command prompt, ``flow`` shows which parameters get a gradient, and why others do not.
+    """
+    names = bench.shell.user_ns
+    program = bench.existing(args.program)[args.startup]
+    feed = {name: evaluate(text, names) for name, text in pairs(chain(*args.feed)).items()}
+    session = current()
+    if args.what == "flow":
+        show(bench.shell, flow_lines(gradient_flow(program, feed, place=bench.place), width(bench.shell)))
+        return
+    if args.what == "off":
+        if session is not None:
+            session.close()
+        return
+    if args.what == "on":
+        _end(session)
+        session = Session(program).__enter__()
+    elif args.feed or args.fetch or args.program or args.startup or (session is None and last_failed() is None):
+        _end(session)
+        session = Session(program, feed, variables(chain(*args.fetch), program, names) or None, place=bench.place)
+    elif session is None or (last_failed() is not None and session.snapshot.state in ("idle", "done")):
+        _end(session)
+        session = post_mortem()
+    bench.session = session
+    session.around = names
+    if args.what == "prompt":
+        Prompt(session).cmdloop()
+    elif args.panel:
+        show_panel(bench, session)
+    else:
+        show(bench.shell, view(session, width(bench.shell)), partial(session_html, session))
+
+
+def _end(session: Session | None) -> None:
+    if session is not None:
+        session.close()

@@ -1,0 +1,21 @@
+"""``%fluid drop``: removes cells from the program."""
+
+from __future__ import annotations
+
+from argparse import Namespace
+
+from IPython.core.magic_arguments import argument
+
+from fluidnb_magics.arguments import unquoted
+from fluidnb_magics.commands import Section, command
+from fluidnb_magics.commands._offers import cells
+from fluidnb_magics.display import show
+from fluidnb_magics.session.change_report import report_lines
+from fluidnb_magics.session.workbench import Workbench
+
+
+@command(Section.BUILD, cells)
+@argument("names", nargs="+", metavar="NAME", help="a cell, as %%fluid cells calls it")
+def drop(bench: Workbench, args: Namespace) -> None:
+    """Remove cells from the program; later cells that use them are built again."""
+    show(bench.shell, report_lines(bench, bench.drop([unquoted(name) for name in args.names])))

@@ -1,0 +1,50 @@
+"""``%fluid nan``: finds the first NaN or infinity."""
+
+from __future__ import annotations
+
+from argparse import Namespace
+from itertools import chain
+
+from IPython.core.error import UsageError
+from IPython.core.magic_arguments import argument
+
+from fluidnb.debug.nan import find_nan, search_nan
+from fluidnb.debug.session import current
+from fluidnb.memory import flags
+from fluidnb.terminal.commands import view
+from fluidnb.viz import lines_html
+from fluidnb.viz.session.html import session_html
+from fluidnb.viz.session.text import finding_lines
+from fluidnb_magics.arguments import evaluate, pairs
+from fluidnb_magics.commands import Section, command
+from fluidnb_magics.commands._offers import global_variables
+from fluidnb_magics.display import show, width
+from fluidnb_magics.session.workbench import Workbench
+
+
+@command(Section.DEBUG, lambda bench, words: ["on", "off", *global_variables(bench, words)])
+@argument("what", nargs="?", help="on, off, or the largest magnitude allowed; runs the check now if left out")
+@argument("--feed", nargs="+", action="append", default=[], metavar="NAME=EXPR", help="values of data variables")
+@argument("--program", help="a program of this session")
+def nan(bench: Workbench, args: Namespace) -> None:
+    """Find the first operator that writes NaN or infinity.
+
+    It checks the rest of the run of the debug session, otherwise a run with --feed. ``on`` checks every later run, at
+    little cost; ``off`` ends that.
+    """
+    if args.what in ("on", "off"):
+        flags.set_flags({"FLAGS_check_nan_inf": args.what == "on"})
+        return
+    session = current()
+    if session is not None and not args.feed and session.snapshot.state != "idle":
+        finding = session.do(search_nan, args.what or "")
+        lines = finding_lines(finding)
+        html = lines_html(lines) + session_html(session)
+        show(bench.shell, [*lines, *view(session, width(bench.shell))], lambda: html)
+        return
+    feed = {name: evaluate(text, bench.shell.user_ns) for name, text in pairs(chain(*args.feed)).items()}
+    try:
+        limit = float(args.what) if args.what else None
+    except ValueError:
+        raise UsageError(f"%fluid nan takes on, off or a number, not {args.what}.") from None
+    show(bench.shell, finding_lines(find_nan(bench.existing(args.program)[0], feed, limit=limit, place=bench.place)))

@@ -1,0 +1,28 @@
+"""``%fluid reset``: removes all cells, or all trained values."""
+
+from __future__ import annotations
+
+from argparse import Namespace
+
+from IPython.core.magic_arguments import argument
+
+from fluidnb.runtime import global_scope
+from fluidnb.viz.base.styled_text import plural
+from fluidnb_magics.commands import Section, command
+from fluidnb_magics.display import show
+from fluidnb_magics.session.change_report import report_lines
+from fluidnb_magics.session.workbench import Workbench
+
+
+@command(Section.BUILD)
+@argument("--params", action="store_true", help="only the values of parameters: the next run initializes them")
+def reset(bench: Workbench, args: Namespace) -> None:
+    """Remove all cells from the program, or with --params all trained values.
+
+    ``%fluid undo`` brings removed cells back.
+    """
+    if args.params:
+        names = bench.forget_values(global_scope())
+        show(bench.shell, [[(f"{plural(len(names), 'variable')} will be re-initialized on the next run", "")]])
+    else:
+        show(bench.shell, report_lines(bench, bench.reset()))

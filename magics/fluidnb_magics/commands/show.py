@@ -1,0 +1,60 @@
+"""``%fluid show``: draws a program."""
+
+from __future__ import annotations
+
+import re
+from argparse import Namespace
+
+from IPython.core.magic_arguments import argument
+
+from fluidnb.errors import NotFound, near
+from fluidnb.viz import (
+    card_lines,
+    lines_html,
+    program_html,
+    program_lines,
+    select,
+)
+from fluidnb_magics.arguments import positive, unquoted
+from fluidnb_magics.commands import Section, command
+from fluidnb_magics.commands._offers import cells
+from fluidnb_magics.display import show as display
+from fluidnb_magics.display import width
+from fluidnb_magics.session.program_parts import picture_of
+from fluidnb_magics.session.workbench import Workbench
+
+
+@command(Section.INSPECT, cells)
+@argument("what", nargs="*", help="a cell, program, block, operator 0:12, or an expression; the program if empty")
+@argument("--startup", action="store_true", help="the startup program instead of the main one")
+@argument("--program", help="a program of this session")
+@argument("--search", action="append", default=[], metavar="WORDS", help="operators that match; see above")
+@argument("--role", action="append", default=[], help="forward, backward, optimizer; several with commas")
+@argument("--fold", action="append", default=[], help="blocks, cells, layers: a row for each; several with commas")
+@argument("--text", action="store_true", help="as text, also in a notebook")
+@argument("--limit", type=positive, default=400, help="operators shown at most (400)")
+def show(bench: Workbench, args: Namespace) -> None:
+    """Draw a program: nested blocks, roles by colour, the cell and line of every operator.
+
+    --search takes parts of operator types, variables, attribute=value and cells. A word with * or ? must match as a
+    whole; the prefixes op: var: attr: cell: choose the field ("var:fc_0.* cell:net" must match both). An index
+    BLOCK:OPERATOR (%fluid show 0:12) shows one operator with its documentation and kernels.
+    """
+    search = " ".join(unquoted(text) for text in args.search)
+    chosen = bool(search or args.role or args.fold)
+    limit = 0 if chosen else args.limit
+    picture = picture_of(bench, unquoted(" ".join(args.what)), args.program, args.startup, limit)
+    if picture is None:
+        return
+    if re.fullmatch(r"\d+:\d+", "".join(args.what)):
+        lines = card_lines(picture.root.ops[0], width(bench.shell))
+        display(bench.shell, lines, lambda: lines_html(lines))
+        return
+    part = select(picture, search, args.role, args.fold)
+    if chosen and not part.size:
+        words = {w for op in picture.each() for w in (op.type, *(v.name for v in (*op.reads, *op.writes)))}
+        asked = " ".join([search, *args.role]).strip()
+        raise NotFound("no operator matches.", received=asked, hint=near(search, words) or "%fluid show --help")
+    lines = program_lines(part, width(bench.shell), args.limit)
+    html = lines_html(lines) if args.text else None
+    display(bench.shell, lines, lambda: html or program_html(part, limit=args.limit))
