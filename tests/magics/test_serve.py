@@ -74,7 +74,7 @@ def test_what_makes_no_sense(session: Session) -> None:
     assert isinstance(error, UsageError) and "No server is running" in str(error)
     editor, server = join(session)
     error, _ = session.fail(f"%fluid serve --port {server.port + 1}")
-    assert f"served on port {server.port} already" in str(error)
+    assert f"already runs on port {server.port}" in str(error)
     session.run("%unload_ext fluidnb")
     assert server.closed
     made = current()
