@@ -23,8 +23,7 @@ from fluidnb.viz.lessons.optimizer.renderings import optimizer_lesson_html, opti
 from fluidnb_magics.arguments import parse_argstring, positive, unquoted
 from fluidnb_magics.commands import Section, command
 from fluidnb_magics.display import show, width
-from fluidnb_magics.session.programs import DEFAULT
-from fluidnb_magics.session.workbench import Workbench
+from fluidnb_magics.session.workbench import DEFAULT, Workbench
 
 
 def lesson_words(bench: Workbench, words: list[str]) -> list[str]:

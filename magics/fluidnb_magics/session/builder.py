@@ -13,8 +13,7 @@ from fluidnb.errors import NotFound, near
 from fluidnb.program import Program
 from fluidnb_magics.session.cell_groups import Placed
 from fluidnb_magics.session.name_hints import NameHints
-from fluidnb_magics.session.programs import DEFAULT
-from fluidnb_magics.session.workbench import Workbench
+from fluidnb_magics.session.workbench import DEFAULT, Workbench
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,8 +10,7 @@ from fluidnb.program.origin import fragment_key
 from fluidnb.runtime import global_scope
 from fluidnb.viz.base.styled_text import Line, plural
 from fluidnb_magics.session.cell_groups import Placed
-from fluidnb_magics.session.programs import DEFAULT
-from fluidnb_magics.session.workbench import Workbench
+from fluidnb_magics.session.workbench import DEFAULT, Workbench
 
 #: How many cells a line names.
 _SHOWN = 3
