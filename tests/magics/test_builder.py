@@ -118,7 +118,7 @@ def test_a_network_that_trains_line_by_line(data: Session) -> None:
 
 
 def test_what_a_terminal_says_of_the_widget(data: Session) -> None:
-    assert "%fluid add NAME" in data.run("%fluid build")
+    assert "%fluid add fc" in data.run("%fluid build")
     assert "number of output features" in data.run("%fluid build fc")
     error, _ = data.fail("%fluid build cf")
     assert isinstance(error, NotFound)

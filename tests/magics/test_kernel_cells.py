@@ -120,7 +120,7 @@ def test_an_operator_is_used_in_a_cell_with_backward(session: Session) -> None:
     np.testing.assert_allclose(session.names["got"], [[[2, 4]], [[1, 1]]])
     session.run(OP.replace("numbers", "other numbers"))
     assert get_op("lab_bump").inputs["X"].doc == "other numbers"
-    assert "no operator any more" in session.run("%fluid kernels drop lab_bump")
+    assert "not an operator any more" in session.run("%fluid kernels drop lab_bump")
 
 
 def test_an_operator_that_is_wrong(session: Session) -> None:
