@@ -116,4 +116,3 @@ def temporal_shift(b: Binder) -> None:
 def temporal_shift_grad(b: Binder) -> None:
     """dX = dOut with the channels moved the other way."""
     _emit_shift(b, b["Out@GRAD"], b["X@GRAD"], -1)
-
