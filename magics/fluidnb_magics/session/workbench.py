@@ -17,8 +17,7 @@ from fluidnb.errors import NotFound, OpValueError, near
 from fluidnb.program import Program, default_main_program, default_startup_program, program_guard
 from fluidnb.proto.desc import BlockDesc
 from fluidnb.runtime import Executor, Scope
-from fluidnb.values import CPUPlace, Place
-from fluidnb.values import invalidation
+from fluidnb.values import CPUPlace, Place, invalidation
 from fluidnb_magics.jupyter.notebook_order import NotebookOrder
 from fluidnb_magics.session.cell_groups import CLOSED, OPEN, Group, Placed, Spot, placed
 from fluidnb_magics.session.cell_names import names_bound, names_read
