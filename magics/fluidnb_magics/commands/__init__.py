@@ -119,7 +119,7 @@ class CommandTable(Mapping[str, Command]):
 
     def __getitem__(self, word: str) -> Command:
         if word in self._files:
-            import_module(f"{__name__}.{word}")
+            import_module(f"fluidnb_magics.commands.{word}")
             return _loaded[word]
         return self._steps()[word]
 
