@@ -33,9 +33,9 @@ from fluidnb_magics.session.workbench import Workbench
 def debug(bench: Workbench, args: Namespace) -> None:
     """Step through a program, forwards and backwards.
 
-    With --feed, --fetch or --program the session starts before the first operator; without them, after a run that
-    failed, at the operator that failed. ``on`` makes later runs stop at breakpoints, ``off`` ends the session,
-    ``prompt`` opens a command prompt, ``flow`` shows which parameters get a gradient, and why others do not.
+    With --feed, --fetch or --program a run begins, paused at its first operator; without, a run that failed is replayed
+    up to the operator that failed. ``on`` makes later runs stop at breakpoints, ``off`` ends the session, ``prompt``
+    opens a command prompt, ``flow`` shows the gradient of each parameter.
     """
     names = bench.shell.user_ns
     program = bench.existing(args.program)[args.startup]

@@ -23,7 +23,7 @@ from fluidnb_magics.session.workbench import Workbench
 
 
 @command(Section.DEBUG, lambda bench, words: ["on", "off", *global_variables(bench, words)])
-@argument("what", nargs="?", help="on, off, or the largest magnitude allowed; runs the check now if left out")
+@argument("what", nargs="?", help="on, off, or the largest absolute value allowed; default any finite one")
 @argument("--feed", nargs="+", action="append", default=[], metavar="NAME=EXPR", help="values of data variables")
 @argument("--program", help="a program of this session")
 def nan(bench: Workbench, args: Namespace) -> None:
