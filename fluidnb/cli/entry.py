@@ -7,7 +7,7 @@ import sys
 from argparse import ArgumentParser, RawDescriptionHelpFormatter
 from collections.abc import Sequence
 
-from fluidnb.cli import bench, cost, debug, demo, lab, run, show, test, version
+from fluidnb.cli import bench, check_op, cost, debug, demo, lab, new, run, show, test, version
 from fluidnb.cli.command import Command
 from fluidnb.errors import FluidError, near
 
@@ -20,6 +20,8 @@ COMMANDS: dict[str, Command] = {
     "test": test.COMMAND,
     "demo": demo.COMMAND,
     "lab": lab.COMMAND,
+    "new": new.COMMAND,
+    "check-op": check_op.COMMAND,
     "bench": bench.COMMAND,
     "version": version.COMMAND,
 }

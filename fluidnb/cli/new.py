@@ -1,0 +1,342 @@
+"""``fluidnb new``: the files of a new operator, layer, optimizer, command, widget or pass, with a test that fails."""
+
+from __future__ import annotations
+
+import ast
+import keyword
+import re
+from argparse import ArgumentParser, Namespace
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from string import Template
+
+from fluidnb.cli import new_templates as texts
+from fluidnb.cli.checkout import root
+from fluidnb.cli.command import Command
+from fluidnb.errors import FluidError, NotFound, OpValueError, near
+
+#: Edits of a file: its path and what its text becomes.
+Edit = tuple[str, Callable[[str], str]]
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """A kind of thing that can be added.
+
+    Args:
+        files: path -> template; ``$name``, ``$camel`` and ``$family`` are filled in.
+        edits: lists that must mention it: path -> what to insert, see `_insert`.
+        todo: what is left to do, a line each.
+    """
+
+    files: dict[str, str]
+    edits: dict[str, tuple[str, ...]]
+    todo: tuple[str, ...]
+
+
+_LAYERS, _OPTIMIZERS = "fluidnb/layers/__init__.py", "fluidnb/optimizer/__init__.py"
+_COMMANDS = "magics/fluidnb_magics/commands"
+_WIDGETS = "magics/fluidnb_magics/widgets"
+KINDS = {
+    "op": Kind(
+        {"kernels/fluidnb_kernels/$family/$name.py": texts.OP, "tests/ops/test_$name.py": ""}, {},
+        (
+            "declare slots, attributes and the shape rule in the decorator; `fluidnb new op --help` names models",
+            "fill in the two kernels and the docstrings; delete the gradient if there is none",
+            "write the expected outputs into the test, then: fluidnb check-op $name",
+            "for GPUs add @kernel(\"$name\", place=\"cuda\") and $name.cu, or host_only=\"reason\" in @op",
+        ),
+    ),
+    "layer": Kind(
+        {"fluidnb/layers/$name.py": texts.LAYER, "tests/layers/test_$name.py": texts.LAYER_TEST},
+        {_LAYERS: ("from fluidnb.layers.$name import $name", "__all__ $name")},
+        (
+            "fill in arguments, docstring and operators",
+            "declare with @takes what arguments take whose names are no slots of the operator $name",
+            "write the expected values into the test; run `python -m tests.house.public_api` for the list of names",
+        ),
+    ),
+    "optimizer": Kind(
+        {"fluidnb/optimizer/$name.py": texts.OPTIMIZER, "tests/optimizer/test_$name.py": texts.OPTIMIZER_TEST},
+        {_OPTIMIZERS: (
+            "from fluidnb.optimizer.$name import ${camel}Optimizer", "alias $camel = ${camel}Optimizer",
+            "__all__ $camel ${camel}Optimizer",
+        )},
+        (
+            "fill in the accumulators and the operator; `fluidnb new op` writes one",
+            "write the expected parameter into the test; run `python -m tests.house.public_api` for the list of names",
+        ),
+    ),
+    "command": Kind(
+        {f"{_COMMANDS}/$name.py": texts.COMMAND, "tests/magics/test_$name.py": texts.COMMAND_TEST},
+        {f"{_COMMANDS}/__init__.py": (
+            "from fluidnb_magics.commands.$name import $name", 'COMMANDS "$name": $name,',
+        )},
+        (
+            "fill in options, docstring (it is the help) and what is shown",
+            "add the options that completion offers in magics/fluidnb_magics/completion.py",
+            "write what is shown into the test",
+        ),
+    ),
+    "widget": Kind(
+        {
+            f"{_WIDGETS}/$name.py": texts.WIDGET, f"{_WIDGETS}/static/$name.js": texts.WIDGET_SCRIPT,
+            f"{_WIDGETS}/static/$name.css": texts.WIDGET_STYLE, "tests/magics/test_$name.py": texts.WIDGET_TEST,
+        },
+        {},
+        (
+            "fill in the data, its text rendering, and what the page draws and calls",
+            "show it from a command: show_face(bench.shell, $camel()); `fluidnb new command` writes one",
+            "write the text rendering into the test",
+        ),
+    ),
+    "pass": Kind(
+        {"fluidnb/passes/$name.py": texts.PASS, "tests/passes/test_$name.py": texts.PASS_TEST}, {},
+        (
+            "fill in what it finds; a pass that changes a program works on program.clone()",
+            "infer_shapes(program, feeds), op.forward_op() and program.cost(feeds) know shapes, gradients and costs",
+            "write what it finds into the test",
+        ),
+    ),
+}  # fmt: skip
+
+
+def arguments(parser: ArgumentParser) -> None:
+    """Declare the arguments."""
+    parser.add_argument("kind", choices=KINDS, help="what to add")
+    parser.add_argument("name", help="its name, in lower case with underscores")
+    parser.add_argument("--like", metavar="OTHER", help="begin with a copy of another one")
+    parser.add_argument("--family", metavar="FOLDER", default="", help="folder of an operator (math)")
+
+
+def run(options: Namespace) -> int:
+    """Write the files and print what is left to do.
+
+    Args:
+        options: as declared above.
+
+    Returns:
+        0.
+
+    Raises:
+        FluidError: there is no checkout, or the name is taken or no Python name.
+    """
+    folder, kind = root("tests"), KINDS[options.kind]
+    _check_name(options.kind, options.name)
+    like = None if options.like is None else _models(folder, options.kind, options.like)
+    family = options.family or (like[0].parent.name if like and options.kind == "op" else "math")
+    fields = {"name": options.name, "camel": _camel(options.name), "family": family}
+    written = {folder / _filled(path, fields): text for path, text in kind.files.items()}
+    for path in written:
+        if path.exists():
+            raise OpValueError(f"{path.relative_to(folder)} exists.", expected="a new name", received=options.name)
+        if not path.parent.is_dir():
+            raise NotFound(
+                f"There is no folder {path.parent.relative_to(folder)}.", received=path.parent.name,
+                hint=near(path.parent.name, [p.name for p in path.parent.parent.iterdir() if p.is_dir()]),
+            )  # fmt: skip
+    for i, (path, template) in enumerate(written.items()):
+        if like is not None and i < len(like):
+            text = _renamed(like[i], options.kind, options.like, options.name)
+        elif not template:
+            text = _op_test(options.like, fields)
+        else:
+            text = _filled(template, fields)
+        path.write_text(text)
+        print(f"wrote   {path.relative_to(folder)}")
+    for file, insertions in kind.edits.items():
+        path = folder / file
+        text = path.read_text()
+        for insertion in insertions:
+            text = _insert(text, _filled(insertion, fields))
+        path.write_text(text)
+        print(f"edited  {file}")
+    test = next(path for path in written if path.name.startswith("test_"))
+    print("\nto do:")
+    for line in (*kind.todo, f"pytest {test.relative_to(folder)} fails until then"):
+        print(f"  - {_filled(line, fields)}")
+    return 0
+
+
+def _filled(text: str, fields: dict[str, str]) -> str:
+    return Template(text).safe_substitute(fields)
+
+
+def _camel(name: str) -> str:
+    return "".join(part.capitalize() for part in name.split("_"))
+
+
+def _check_name(kind: str, name: str) -> None:
+    """Raise unless a name can be a module's and is not taken."""
+    if not re.fullmatch(r"[a-z][a-z0-9_]*", name) or keyword.iskeyword(name):
+        raise OpValueError(
+            f"{name} cannot be the name of a new {kind}.", expected="lower-case letters, digits and underscores",
+            received=name,
+        )  # fmt: skip
+    if kind == "op":
+        from fluidnb.op import get_op, has_op
+
+        if has_op(name):
+            raise OpValueError(f"The operator {name} exists, in {get_op(name).module}.", received=name)
+
+
+def _models(folder: Path, kind: str, other: str) -> list[Path]:
+    """The files of another one of a kind, in the order of `Kind.files`, without its test."""
+    if kind == "op":
+        from fluidnb.op import all_ops, get_op
+
+        module = get_op(other).module
+        types = [d.type for d in all_ops() if d.module == module and not d.is_grad]
+        if types != [other] or not module.startswith("fluidnb_kernels."):
+            raise FluidError(
+                f"{module} defines {len(types)} operators, so it cannot be copied for one.",
+                expected="an operator with a file of its own", received=", ".join(types[:8]),
+                hint="add a row to that file instead, or choose another operator.",
+            )  # fmt: skip
+        return [folder / "kernels" / f"{module.replace('.', '/')}.py"]
+    if kind in ("layer", "optimizer"):
+        return [_module_of(folder / "fluidnb" / ("layers" if kind == "layer" else "optimizer"), kind, other)]
+    files = [path for path in KINDS[kind].files if not Path(path).name.startswith("test_")]
+    paths = [folder / _filled(path, {"name": other}) for path in files]
+    if missing := [path for path in paths if not path.exists()]:
+        names = [path.stem for path in paths[0].parent.glob("*.py") if path.stem != "__init__"]
+        raise NotFound(
+            f"There is no {missing[0].relative_to(folder)}.", received=other, hint=near(other, names) or None
+        )
+    return paths
+
+
+def _module_of(package: Path, kind: str, other: str) -> Path:
+    """The module of a package that defines a layer, or the class of an optimizer."""
+    known: dict[str, Path] = {}
+    for path in sorted(package.glob("*.py")):
+        for node in ast.parse(path.read_text()).body:
+            if isinstance(node, ast.FunctionDef | ast.ClassDef):
+                known[node.name.removesuffix("Optimizer")] = path
+    if other not in known:
+        raise NotFound(f"There is no {kind} {other}.", received=other, hint=near(other, known) or None)
+    return known[other]
+
+
+def _renamed(path: Path, kind: str, other: str, name: str) -> str:
+    """A file with another name; of a layer or an optimizer only its part of the file."""
+    from fluidnb.op import has_op
+
+    text = path.read_text()
+    if kind in ("layer", "optimizer"):
+        text = _part(path, text, other if kind == "layer" else f"{other}Optimizer", kind)
+        old = other if kind == "layer" else rf"{other}(?=Optimizer|\b)"
+        if kind == "layer" and not has_op(name):  # it appends the operator that the other layer appends
+            return re.sub(rf'\b{old}\b(?!",? ?\{{)', name, text)
+        return re.sub(rf"\b{old}", name if kind == "layer" else _camel(name), text)
+    text = re.sub(rf"(?<![A-Za-z0-9]){re.escape(other)}(?![A-Za-z0-9])(?!\.cu)", name, text)
+    return re.sub(rf"\b{_camel(other)}(Face)?\b", _camel(name), text)
+
+
+def _part(path: Path, text: str, name: str, kind: str) -> str:
+    """A function or class of a module, with the imports that it needs; helpers of the module are imported from it."""
+    tree, lines = ast.parse(text), text.splitlines()
+    node = next(n for n in tree.body if isinstance(n, ast.FunctionDef | ast.ClassDef) and n.name == name)
+    first = min([node.lineno, *(d.lineno for d in node.decorator_list)])
+    used = {n.id for n in ast.walk(node) if isinstance(n, ast.Name)}
+    used |= {n.id for n in ast.walk(ast.parse("\n".join(_annotations(node)))) if isinstance(n, ast.Name)}
+    imports = []
+    for n in tree.body:
+        if isinstance(n, ast.Import | ast.ImportFrom):
+            kept = [a for a in n.names if (a.asname or a.name).partition(".")[0] in used | {"annotations"}]
+            if kept:
+                imports.append(ast.unparse(type(n)(**{**vars(n), "names": kept})))
+    own = {n.name for n in tree.body if isinstance(n, ast.FunctionDef | ast.ClassDef)} - {name}
+    own |= {t.id for n in tree.body if isinstance(n, ast.Assign) for t in n.targets if isinstance(t, ast.Name)}
+    package = "fluidnb.layers" if kind == "layer" else "fluidnb.optimizer"
+    if helpers := sorted(own & used):
+        imports.append(f"from {package}.{path.stem} import {', '.join(helpers)}")
+    head = [f'"""{name}: TODO, what it computes in one line."""', "", imports[0], "", *imports[1:], ""]
+    head += [f'__all__ = ["{name}"]', ""] if kind == "layer" else []
+    return "\n".join([*head, "", *lines[first - 1 : node.end_lineno]]) + "\n"
+
+
+def _annotations(node: ast.AST) -> Iterator[str]:
+    """Annotations that are written as strings."""
+    for n in ast.walk(node):
+        if isinstance(n, ast.arg) and isinstance(n.annotation, ast.Constant):
+            yield str(n.annotation.value)
+
+
+def _op_test(like: str | None, fields: dict[str, str]) -> str:
+    """The test of an operator; its slots and attributes are those of the operator that was copied."""
+    from fluidnb.op import get_op, has_grad
+    from fluidnb.op.attr import REQUIRED
+    from fluidnb.op.input_spec import InputSpec
+
+    definition = None if like is None else get_op(like)
+    inputs, attrs, checked, output = ['"X": rng.uniform(0.5, 2, (3, 4))'], "", ["X"], "Out"
+    if definition is not None:
+        inputs, checked = [], []
+        for slot in definition.inputs.values():
+            if slot.dispensable:
+                continue
+            spec = slot.specs[0] if slot.specs else InputSpec("float")
+            sizes = [3 if axis == "…" else 2 + i for i, axis in enumerate(spec.axes or ("n", "m"))]
+            whole = spec.dtype_class in ("int", "bool")
+            value = f"rng.integers(0, 2, {sizes})" if whole else f"rng.uniform(0.5, 2, {sizes})"
+            inputs.append(f'"{slot.name}": {value}')
+            checked += [] if whole else [slot.name]
+        needed = {n: a for n, a in definition.attrs.items() if a.default is REQUIRED}
+        attrs = ", ".join(f'"{n}": ...' for n in needed)
+        output = next(iter(definition.outputs))
+    fields = {
+        **fields, "inputs": ", ".join(inputs), "attrs": attrs, "output": output,
+        "outputs": f'"{output}": ...', "checked": ", ".join(f'"{n}"' for n in checked),
+    }  # fmt: skip
+    grad = texts.OP_TEST_GRAD if like is None or has_grad(like) else ""
+    return _filled(texts.OP_TEST.replace("$grad", grad), fields).replace(
+        ": ...}\n\n    def", ": ...}  # TODO: the expected values, in numpy\n\n    def", 1
+    )
+
+
+def _insert(text: str, what: str) -> str:
+    """A module with an import, an alias, names in ``__all__`` or a row of a dictionary added."""
+    word, _, rest = what.partition(" ")
+    if word == "from":
+        return _with_import(text, what)
+    tree, lines = ast.parse(text), text.splitlines(keepends=True)
+    if word == "alias":
+        aliases = [n for n in tree.body if isinstance(n, ast.Assign) and isinstance(n.value, ast.Name)]
+        return _with_line(lines, aliases[-1].end_lineno or 0, f"{rest}\n")
+    for node in tree.body:
+        target = node.targets[0] if isinstance(node, ast.Assign) else getattr(node, "target", None)
+        if isinstance(target, ast.Name) and target.id == word:
+            value = getattr(node, "value", None)
+            if isinstance(value, ast.Dict):  # a row that merges another dictionary stays the last
+                last = max(key.end_lineno or 0 for key in value.keys if key is not None)
+                return _with_line(lines, last, f"    {rest}\n")
+            names = ", ".join(f'"{name}"' for name in rest.split())
+            return _with_line(lines, (node.end_lineno or 0) - 1, f"    {names},\n")
+    raise NotFound(f"There is no {word} to add {rest} to.")
+
+
+def _with_import(text: str, line: str) -> str:
+    """A module with an import, behind those of modules before it."""
+    module = line.split()[1]
+    package = module.rpartition(".")[0]
+    lines, at, first = text.splitlines(keepends=True), 0, 0
+    for node in ast.parse(text).body:
+        if isinstance(node, ast.ImportFrom) and (node.module or "").startswith(package):
+            first = first or node.lineno - 1
+            if (node.module or "") < module:
+                at = node.end_lineno or 0
+    return _with_line(lines, at or first, f"{line}\n")
+
+
+def _with_line(lines: list[str], at: int, line: str) -> str:
+    return "".join([*lines[:at], line, *lines[at:]])
+
+
+COMMAND = Command(
+    "Write the files of something new, with a test that fails.", arguments, run,
+    example="examples:\n  fluidnb new op cube --family math       then fluidnb check-op cube\n"
+    "  fluidnb new layer huber --like smooth_l1\n  fluidnb new command sizes --like diff\n\n"
+    "models of operators: clip (element by element), minus (two inputs)",
+)  # fmt: skip

@@ -1,0 +1,194 @@
+"""`fluidnb new` and `fluidnb check-op`: what is written works after its gaps are filled, and not before."""
+
+from __future__ import annotations
+
+import importlib.util
+import shutil
+import sys
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+import pytest
+
+from fluidnb.cli import check_op, main, new
+from fluidnb.cli.entry import COMMANDS
+from fluidnb.op import get_op, has_op, op, remove_op, same
+
+ROOT = Path(__file__).parents[2]
+PACKAGES = (
+    "fluidnb/layers", "fluidnb/optimizer", "fluidnb/passes", "kernels/fluidnb_kernels/math",
+    "magics/fluidnb_magics/commands", "magics/fluidnb_magics/widgets",
+)  # fmt: skip
+
+
+@pytest.fixture
+def checkout(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A copy of the folders to which it writes."""
+    for package in PACKAGES:
+        shutil.copytree(ROOT / package, tmp_path / package, ignore=shutil.ignore_patterns("__pycache__"))
+    for folder in ("ops", "layers", "optimizer", "magics", "passes"):
+        (tmp_path / "tests" / folder).mkdir(parents=True)
+    monkeypatch.setattr(new, "root", lambda needed: tmp_path)
+    return tmp_path
+
+
+def load(path: Path) -> ModuleType:
+    spec = importlib.util.spec_from_file_location(f"new_{path.stem}", path)
+    assert spec is not None and spec.loader is not None
+    module = sys.modules[spec.name] = importlib.util.module_from_spec(spec)  # annotations are looked up there
+    spec.loader.exec_module(module)
+    return module
+
+
+def fill(path: Path, *pairs: tuple[str, str]) -> None:
+    text = path.read_text()
+    for old, filled in pairs:
+        assert old in text, (old, text)
+        text = text.replace(old, filled, 1)
+    path.write_text(text)
+
+
+CUBE = (
+    ("""raise NotImplementedError("emit the calls, for example b(np.square, b['X'], out=b['Out'])")""",
+     'b(np.power, b["X"], b.const(3, b["X"].dtype), out=b["Out"])'),
+    ("""raise NotImplementedError("emit the calls, for example """
+     """b(np.multiply, b['X'], b['Out@GRAD'], out=b['X@GRAD'])")""",
+     't = b.like(b["X"])\n    b(np.square, b["X"], out=t)\n    b(np.multiply, t, b.const(3, t.dtype), out=t)\n'
+     '    b(np.multiply, t, b["Out@GRAD"], out=b["X@GRAD"])'),
+)  # fmt: skip
+
+
+def test_an_operator_works_when_its_gaps_are_filled(checkout: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["new", "op", "cube_of"]) == 0
+    shown = capsys.readouterr().out
+    file, test = checkout / "kernels/fluidnb_kernels/math/cube_of.py", checkout / "tests/ops/test_cube_of.py"
+    assert "fluidnb check-op cube_of" in shown and file.exists()
+    try:
+        load(file)
+        fill(test, ('{"Out": ...}', '{"Out": self.inputs["X"] ** 3}'))
+        with pytest.raises(Exception, match="emit the calls"):
+            case(test).check_output()
+        assert list(check_op.undocumented(get_op("cube_of"))) == ["its docstring says TODO"]
+        remove_op("cube_of"), remove_op("cube_of_grad")
+        fill(file, *CUBE)
+        load(file)
+        case(test).test_check_output()
+        case(test).test_check_grad()
+    finally:
+        remove_op("cube_of"), remove_op("cube_of_grad")
+
+
+def case(path: Path) -> Any:
+    made = next(v for n, v in vars(load(path)).items() if n.startswith("Test"))()
+    made.setUp()
+    return made
+
+
+def test_an_operator_like_another(checkout: Path) -> None:
+    assert main(["new", "op", "difference", "--like", "minus"]) == 0
+    try:
+        load(checkout / "kernels/fluidnb_kernels/math/difference.py")
+        assert get_op("difference").infer is not None and list(get_op("difference").inputs) == ["X", "Y"]
+        test = checkout / "tests/ops/test_difference.py"
+        fill(test, ('{"Out": ...}', '{"Out": self.inputs["X"] - self.inputs["Y"]}'))
+        case(test).test_check_output()
+    finally:
+        remove_op("difference")
+
+
+def test_a_layer_and_an_optimizer_are_entered_in_their_lists(checkout: Path) -> None:
+    assert main(["new", "layer", "my_huber", "--like", "huber_loss"]) == 0
+    assert main(["new", "layer", "plain"]) == main(["new", "optimizer", "lion"]) == 0
+    assert main(["new", "optimizer", "sparse_ftrl", "--like", "Ftrl"]) == 0
+    layers = (checkout / "fluidnb/layers/__init__.py").read_text()
+    assert "from fluidnb.layers.my_huber import my_huber\n" in layers and '    "plain",\n' in layers
+    assert layers.index("layers.my_huber") < layers.index("layers.plain")
+    optimizers = (checkout / "fluidnb/optimizer/__init__.py").read_text()
+    assert "Lion = LionOptimizer\n" in optimizers and '"SparseFtrl", "SparseFtrlOptimizer",' in optimizers
+    made = load(checkout / "fluidnb/layers/my_huber.py").my_huber
+    import fluidnb as fluid
+
+    x, y = fluid.layers.data("x", [1]), fluid.layers.data("y", [1])
+    assert made(x, y, 1.0).op.type == "huber_loss", "the operator is that of the model"
+    lion = load(checkout / "fluidnb/optimizer/lion.py").LionOptimizer
+    ops, _ = lion(0.1).minimize(fluid.layers.mean(fluid.layers.fc(x, 1)))
+    assert ops[0].type == "sgd"
+    ftrl = load(checkout / "fluidnb/optimizer/sparse_ftrl.py").SparseFtrlOptimizer
+    assert ftrl(0.1, l1=0.5)._l1 == 0.5
+    for file in ("fluidnb/layers/__init__.py", "fluidnb/optimizer/__init__.py"):
+        compile((checkout / file).read_text(), file, "exec")
+
+
+def test_a_command_a_widget_and_a_pass(checkout: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert main(["new", "command", "sizes"]) == main(["new", "widget", "dial"]) == main(["new", "pass", "listed"]) == 0
+    assert main(["new", "command", "other_diff", "--like", "diff"]) == 0
+    commands = (checkout / "magics/fluidnb_magics/commands/__init__.py").read_text()
+    assert '"sizes": sizes,' in commands and "commands.sizes import sizes" in commands
+    assert "magic_arguments(\"fluid other_diff\")" in (
+        checkout / "magics/fluidnb_magics/commands/other_diff.py"
+    ).read_text()
+    assert (checkout / "magics/fluidnb_magics/widgets/static/dial.js").exists()
+    import fluidnb as fluid
+
+    fluid.layers.relu(fluid.layers.data("x", [2]))
+    found = load(checkout / "fluidnb/passes/listed.py").listed(fluid.default_main_program())
+    assert found == ["block 0, op 0: relu"]
+    load(checkout / "magics/fluidnb_magics/commands/sizes.py")
+    monkeypatch.setattr("fluidnb_magics.widgets.widget._STATIC", checkout / "magics/fluidnb_magics/widgets/static")
+    dial = load(checkout / "magics/fluidnb_magics/widgets/dial.py").Dial()
+    dial._handle_custom_msg({"do": "add", "count": 2}, [])
+    assert dial.shown == {"count": 2}
+
+
+@pytest.mark.parametrize("kind", new.KINDS)
+def test_the_generated_test_fails(kind: str, checkout: Path) -> None:
+    assert main(["new", kind, "something_new"]) == 0
+    (test,) = checkout.glob("tests/*/test_something_new.py")
+    assert "TODO" in test.read_text() and ("..." in test.read_text() or '"TODO' in test.read_text())
+    compile(test.read_text(), str(test), "exec")
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["op", "relu"], "The operator relu exists, in fluidnb_kernels.activation.table"),
+        (["op", "Cube"], "Cube cannot be the name of a new op"),
+        (["op", "new_one", "--like", "tanh"], "operators, so it cannot be copied for one"),
+        (["op", "new_one", "--family", "mat"], 'There is no folder kernels/fluidnb_kernels/mat'),
+        (["layer", "new_one", "--like", "huber_los"], 'Did you mean "huber_loss"'),
+        (["command", "diff"], "magics/fluidnb_magics/commands/diff.py exists"),
+    ],
+)
+def test_mistakes(words: list[str], said: str, checkout: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    before = sorted(checkout.rglob("*"))
+    assert main(["new", *words]) == 1
+    assert said in capsys.readouterr().err and sorted(checkout.rglob("*")) == before
+
+
+def test_checks_of_one_operator(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    started: list[tuple[str, ...]] = []
+
+    def start(module: str, *arguments: str, folder: Path | None = None) -> int:
+        started.append((module, *arguments))
+        return 0
+
+    monkeypatch.setattr(check_op, "start", start)
+    assert main(["check-op", "pow"]) == 0
+    shown = capsys.readouterr().out
+    assert shown.count("passed") == 4 and "pow.cu" in shown
+    assert "tests/ops/test_activation_shapes.py" in started[0] and started[1][-1] == "test_a_file_compiles and (pow)"
+
+    @op("check_me", inputs={"X": ""}, outputs={"Out": "X"}, infer=same())
+    def check_me(b: Any) -> None:
+        """Out = X."""
+        b(np.copyto, b["Out"], b["X"])
+
+    assert main(["check-op", "check_me"]) == 1
+    remove_op("check_me")
+    shown = capsys.readouterr().out
+    assert "FAILED  documents  (its docstring has no example; slot X has no phrase)" in shown
+    assert "no file in tests/ops" in shown and "no kernel and no host_only= reason" in shown
+    assert not has_op("check_me") and main(["check-op", "rleu"]) == 1
+    assert "new" in COMMANDS and sys.modules["fluidnb.cli.check_op"] is check_op
