@@ -161,7 +161,7 @@ _OP_GROUPS = {
         "a program runs on one place",
         "fluid.CPUPlace() or fluid.CUDAPlace(0), given to the Executor.",
     ): "get_places",
-    ("programs have no threads of their own", "run two programs in two threads of Python."): "go",
+    ("programs do not start threads", "run two programs in two threads of Python."): "go",
 }  # fmt: skip
 
 #: operators of Paddle 1.4
@@ -173,7 +173,7 @@ _TABLES = {
 
 
 def refusal(path: str, why: str, instead: str) -> Callable[..., NoReturn]:
-    """What stands in the place of something of Fluid's that there is not.
+    """Placeholder for a Fluid API that fluidnb does not have; calling it raises NotBuiltYet.
 
     Args:
         path: its name from ``fluid`` on.
@@ -202,7 +202,7 @@ def refusal(path: str, why: str, instead: str) -> Callable[..., NoReturn]:
 class AbsentModule(ModuleType):
     """Stands in the place of a module that there is not: what is called in it, or derived from it, says why.
 
-    Names in it are the same again, so that ``fluid.contrib.slim.Compressor()`` is told by its whole name.
+    Names in it are the same again, so that ``fluid.contrib.slim.Compressor()`` is identified by its whole name.
 
     Args:
         name: its name from ``fluid`` on.

@@ -34,7 +34,7 @@ FORMS = 100
 #: Elements that an iterator without a length may give where a list is expected.
 LIMIT = 1_000_000
 
-#: Whether a list of one Variable stands for the Variable, as in Fluid, whose operators took lists: `compat.install`.
+#: Whether a list of one Variable is accepted as the Variable, as Fluid's operators did: set by `compat.install`.
 lists_of_one = False
 
 #: What a conversion gives for a value that it refuses.

@@ -254,7 +254,7 @@ class GradientClipByGlobalNorm(BaseGradientClipAttr):
                 "All parameters' 'clip_norm' of a same group should be the same",
                 slots=[("Param", param.name, None, param.shape)],
                 expected=f"clip_norm {group['clip_norm']} in {self.group_name!r}", received=self.clip_norm,
-                hint="give the other one a group_name of its own.",
+                hint="give the other one a different group_name.",
             )  # fmt: skip
         group["squares"].append(_sum_of_squares(grad))
         self._group = group
@@ -321,7 +321,7 @@ def append_gradient_clip_ops(
 
     Args:
         param_grads: (parameter, gradient) pairs; a gradient may be None.
-        clip: for parameters without a clip of their own.
+        clip: for parameters without a clip.
 
     Returns:
         The pairs with the clipped gradients.

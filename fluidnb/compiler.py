@@ -26,7 +26,7 @@ class BuildStrategy:
     """How a program for several devices is built; kept, and without effect on one.
 
     Attributes:
-        reduce_strategy: how gradients come together.
+        reduce_strategy: how gradients are combined.
         gradient_scale_strategy: by what the loss's gradient is divided.
 
     Fluid's other fields have Fluid's defaults: ``debug_graphviz_path``, ``fuse_elewise_add_act_ops`` and so on.
@@ -41,7 +41,7 @@ class BuildStrategy:
     """
 
     class ReduceStrategy(IntEnum):
-        """How gradients come together."""
+        """Strategy for combining gradients of several devices; ignored (one device)."""
 
         AllReduce = 0
         Reduce = 1
@@ -163,9 +163,9 @@ def alone(devices: int) -> None:
     """Warn, once in a process, that one device does the work of several.
 
     Args:
-        devices: how many were asked for.
+        devices: the requested number.
     """
     global _said
     if not _said:
         _said = True
-        warn(f"{devices} devices were asked for: fluidnb runs on one, with the whole batch and the same result.")
+        warn(f"{devices} devices were requested: fluidnb runs on one, with the whole batch and the same result.")

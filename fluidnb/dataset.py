@@ -1,4 +1,4 @@
-"""Fluid's ``dataset`` module (``paddle.dataset``): true data sets from the cache or the network, else stand-ins.
+"""Fluid's ``dataset`` module (``paddle.dataset``): real data sets (cached or downloaded), else synthetic data.
 
 Example:
     >>> from fluidnb import dataset

@@ -105,7 +105,7 @@ def find_var(name: str) -> Variable | None:
 
 @checked
 def scoped_function(func: Callable[[], T]) -> T:
-    """Call a function inside a scope of its own.
+    """Calls a function inside a new local scope.
 
     Args:
         func: takes nothing.

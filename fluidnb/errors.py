@@ -191,7 +191,7 @@ def near(word: str, words: Iterable[str], n: int = 3) -> str:
     """A question that offers names close to a mistyped one.
 
     Args:
-        word: what was asked for.
+        word: the unknown name.
         words: what there is.
         n: how many to offer at most.
 

@@ -85,7 +85,7 @@ class Evaluator(Checked):
 
         Args:
             executor: runs it; None for one on the CPU.
-            reset_program: gets the operators; None for a program of its own.
+            reset_program: gets the operators; None for a new program.
         """
         program = Program() if reset_program is None else reset_program
         with program_guard(program, Program()):
@@ -98,7 +98,7 @@ class Evaluator(Checked):
 
         Args:
             executor: runs it; None for one on the CPU.
-            eval_program: gets what there is to run; None for a program of its own.
+            eval_program: gets what there is to run; None for a new program.
         """
         raise NotImplementedError(f"{type(self).__name__} must define eval(executor, eval_program).")
 
@@ -110,7 +110,7 @@ class Evaluator(Checked):
         Args:
             executor: reads them; None for one on the CPU.
             states: the variables.
-            eval_program: gets variables of their names; None for a program of its own.
+            eval_program: gets variables of their names; None for a new program.
 
         Returns:
             An array for each.
@@ -172,7 +172,7 @@ class Accuracy(Evaluator):
 
         Args:
             executor: runs it; None for one on the CPU.
-            eval_program: gets what there is to run; None for a program of its own.
+            eval_program: gets what there is to run; None for a new program.
 
         Returns:
             Float32 [1].
@@ -245,7 +245,7 @@ class ChunkEvaluator(Evaluator):
 
         Args:
             executor: runs it; None for one on the CPU.
-            eval_program: gets what there is to run; None for a program of its own.
+            eval_program: gets what there is to run; None for a new program.
 
         Returns:
             Float32 [1] each.
@@ -327,7 +327,7 @@ class EditDistance(Evaluator):
 
         Args:
             executor: runs it; None for one on the CPU.
-            eval_program: gets what there is to run; None for a program of its own.
+            eval_program: gets what there is to run; None for a new program.
 
         Returns:
             Float32 [1] each.

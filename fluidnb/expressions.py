@@ -15,7 +15,7 @@ def tree_of(text: str) -> ast.Expression:
         text: the expression.
 
     Raises:
-        SyntaxError: it is none, or Python's parser has no room for it.
+        SyntaxError: it is none, or it is too large for Python's parser.
 
     Example:
         >>> ast.unparse(tree_of("a+1"))
@@ -37,7 +37,7 @@ def code_of(text: str, file: str) -> CodeType:
         file: what tracebacks call it.
 
     Raises:
-        SyntaxError: it is none, or Python's compiler has no room for it.
+        SyntaxError: it is none, or it is too large for Python's compiler.
 
     Example:
         >>> eval(code_of("2 * n", "<value>"), {"n": 3})

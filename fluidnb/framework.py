@@ -1,4 +1,4 @@
-"""Fluid's ``framework`` module: programs and what they are made of, default programs and guards.
+"""Fluid's ``framework`` module: programs, blocks, operators, variables, default programs and guards.
 
 Example:
     >>> from fluidnb import framework

@@ -75,7 +75,7 @@ class Node:
     Args:
         label: its label as DOT has it: in quotes (`quoted`), a word, or HTML between ``<`` and ``>``.
         prefix: the start of its name; a number follows that no other node has.
-        description: what it stands for; not drawn.
+        description: its meaning; not drawn.
         attrs: DOT's attributes, for example ``shape="box"``.
 
     Attributes:
@@ -183,7 +183,7 @@ class Graph:
         Args:
             label: its label.
             prefix: the start of its name.
-            description: what it stands for.
+            description: its meaning.
             attrs: DOT's attributes; ``rank`` is the name of a `rank_group`.
 
         Returns:
@@ -280,7 +280,7 @@ class GraphPreviewGenerator:
         >>> print(draw.graph.code().splitlines()[-3])
           param_... -> op_... [color="#000000"]
 
-    Calling it writes the file: ``draw("temp.dot")``, or ``draw("temp.dot", show=True)`` to look at it too.
+    Calling it writes the file: ``draw("temp.dot")``, or ``draw("temp.dot", show=True)`` to show it too.
 
     Source: fluid.graphviz.GraphPreviewGenerator.
     """
@@ -296,7 +296,7 @@ class GraphPreviewGenerator:
 
         Args:
             name: its name.
-            data_type: what it holds, as text.
+            data_type: its dtype, as text.
             highlight: whether to mark it.
 
         Returns:

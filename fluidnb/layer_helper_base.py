@@ -211,7 +211,7 @@ class LayerHelperBase:
         return self.create_global_variable(name=name, **kwargs), True
 
     def set_variable_initializer(self, var: Variable, initializer: Initializer) -> Variable:
-        """Give a persistable variable its first value in the startup program.
+        """Initializes a persistable variable in the startup program.
 
         Args:
             var: the variable.

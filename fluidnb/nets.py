@@ -55,7 +55,7 @@ def simple_img_conv_pool(
         param_attr: description of the filters.
         bias_attr: description of the bias; False leaves it out.
         act: activation between the two.
-        use_cudnn: asks for that library on a GPU.
+        use_cudnn: whether to use cuDNN on a GPU.
 
     Returns:
         [batch, num_filters, height, width].
@@ -107,7 +107,7 @@ def img_conv_group(
         conv_batchnorm_drop_rate: probability of dropout after a normalisation, alike.
         pool_stride: from pooling window to window.
         pool_type: ``"max"`` or ``"avg"``.
-        use_cudnn: asks for that library on a GPU.
+        use_cudnn: whether to use cuDNN on a GPU.
 
     Returns:
         [batch, last of ``conv_num_filter``, height, width].
@@ -220,7 +220,7 @@ def scaled_dot_product_attention(
 ) -> Variable:
     """For each query a mean of the values, weighed by how well its keys match (Vaswani et al. 2017).
 
-    ``softmax(Q · Kᵀ / √d) · V``. With several heads each of Q, K and V first goes through an fc of its own width and is
+    ``softmax(Q · Kᵀ / √d) · V``. With several heads each of Q, K and V first goes through an fc of its width and is
     cut into heads, and the heads' results are put side by side.
 
     Args:

@@ -18,11 +18,11 @@ __all__ = ["ParamAttr", "WeightNormParamAttr"]
 
 
 class ParamAttr(Checked):
-    """Name, first value and training rules of a parameter.
+    """Name, initializer and training options of a parameter.
 
     Args:
         name: the parameter's name; parameters with one name are one parameter. None makes a name.
-        initializer: its first value; None takes the layer's default.
+        initializer: its initial value; None takes the layer's default.
         learning_rate: factor on the optimizer's learning rate, a number or a variable of shape [1].
         regularizer: weight decay of this parameter; it goes before the optimizer's.
         trainable: whether optimizers change it.
@@ -82,7 +82,7 @@ class ParamAttr(Checked):
             arg: a ParamAttr, a name, an initializer, a regularizer; None or True for defaults; False for no parameter.
 
         Returns:
-            A ParamAttr of its own (so that a shared one keeps no generated name), or None for no parameter.
+            A new ParamAttr (so that a shared one keeps no generated name), or None for no parameter.
 
         Raises:
             OpTypeError: for anything else.
@@ -117,7 +117,7 @@ class ParamAttr(Checked):
         """Descriptions for several parameters of a layer.
 
         Args:
-            arg: one description for all (they get names of their own), or a list with one for each.
+            arg: one description for all (they get separate names), or a list with one for each.
             length: how many parameters there are.
 
         Returns:
@@ -160,7 +160,7 @@ class WeightNormParamAttr(ParamAttr):
     """A weight ``g · v / |v|``, whose length g and direction v are trained apart.
 
     Args:
-        dim: the axis along which each part has a length of its own; None for one length of the whole weight.
+        dim: the axis along which each part has a separate length; None for one length of the whole weight.
         name: start of the names of both parameters; None generates one.
         initializer: of the direction; the length is that of what it gives.
         learning_rate: see `ParamAttr`; this and what follows is for both parameters.

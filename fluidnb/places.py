@@ -1,4 +1,4 @@
-"""Lists of places, as scripts for several devices ask for them."""
+"""Lists of places, for multi-device scripts."""
 
 from __future__ import annotations
 

@@ -45,7 +45,7 @@ def stop_profiler(sorted_key: str | None = None, profile_path: str | None = "/tm
         The profile: ``.rows(by="type" | "op" | "block" | "cell")``, ``.text()``, ``.chrome_trace()``.
 
     Raises:
-        OpValueError: an unknown key; timing goes on.
+        OpValueError: an unknown key; timing continues.
 
     Example:
         >>> start_profiler("CPU"); stop_profiler("total", None).events

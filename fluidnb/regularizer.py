@@ -119,7 +119,7 @@ def append_regularization_ops(
 ) -> list[tuple[Parameter, Variable | None]]:
     """Add the decay term to every gradient, in place; a parameter's own regularizer goes before the general one.
 
-    A gradient of some rows only becomes a variable of its own with all rows, ``<gradient>@NEWGRAD@``, since every row
+    A gradient of some rows only becomes a new variable with all rows, ``<gradient>@NEWGRAD@``, since every row
     decays.
 
     Args:

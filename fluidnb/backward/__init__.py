@@ -48,7 +48,7 @@ def append_backward(
     """Append the operators that compute the gradient of a loss with respect to the parameters.
 
     Every variable ``x`` on the way gets a gradient ``x@GRAD``; where several operators read ``x`` their contributions
-    are summed. A second call on the same program gives its gradients names of their own.
+    are summed. A second call on the same program gives its gradients new names.
 
     Args:
         loss: what to differentiate, shape [1] or a scalar, in the global block.

@@ -30,11 +30,11 @@ def through(walk: Walk, position: int, op: OpDesc, arrived: dict[str, str]) -> N
     """Add the gradient of an operator that runs a block to a walk.
 
     Args:
-        walk: the walk over the block in which the operator stands.
+        walk: the walk over the block of the operator.
         position: the operator's index there.
         op: the operator.
         arrived: variable that the operator writes -> name of the gradient that has arrived; without any, counters are
-            taken back at most.
+            undone at most.
     """
     if op.optype != "recurrent":
         _block(walk, position, op, arrived)
@@ -43,7 +43,7 @@ def through(walk: Walk, position: int, op: OpDesc, arrived: dict[str, str]) -> N
 
 
 def restored(walk: Walk, op: OpDesc, name: str) -> bool:
-    """Whether the gradient of an operator takes back everything that the operator does to a variable.
+    """Whether the gradient of an operator undoes everything that the operator does to a variable.
 
     Args:
         walk: the walk that has passed the operator.
@@ -149,7 +149,7 @@ def _block(walk: Walk, position: int, op: OpDesc, arrived: dict[str, str], count
         gradient.set_input("Out" + GRAD, handed_in)
     gradient.set_attr("original_output_grad", handed_in)
     given: set[str] = set()
-    # rows that decide and are read stand in two slots; their gradient counts once, and not where they decide
+    # rows that decide and are read appear in two slots; their gradient counts once, and not where they decide
     for slot in sorted(slots, key="Cond".__eq__):
         gradients = [carried.get(n, n + GRAD if n in sums else EMPTY) for n in op.ins[slot]]
         gradient.set_output(slot + GRAD, [EMPTY if n in given else n for n in gradients])

@@ -1,4 +1,4 @@
-"""Which variables want a gradient, and which operators lie before a target."""
+"""Variables that need a gradient, and operators on the path to a target."""
 
 from __future__ import annotations
 
@@ -69,8 +69,8 @@ class Wanted:
     Args:
         block: the block.
         no_grad: names of those that do not.
-        asked: names for which the user asked; their ``stop_gradient`` does not count.
-        reachable: None, or the names that depend on what the user asked for; others need no gradient.
+        asked: names that the user requested; their ``stop_gradient`` does not count.
+        reachable: None, or the names that depend on what the user requested; others need no gradient.
     """
 
     def __init__(
@@ -97,7 +97,7 @@ class Wanted:
 
         Args:
             block: the block.
-            also: its variables that depend on what the user asked for, beside those that its operators tell.
+            also: its variables that depend on what the user requested, beside those that its operators declare.
 
         Returns:
             The rule.

@@ -1,7 +1,7 @@
 """Copies of values that a loop or branch overwrites before its gradient has read them.
 
 The gradient of an iteration sees what the iteration left in the end. Where an operator's gradient needs an earlier
-value, the forward block makes a copy of it beside the operator, in a variable of its own, which is kept like any other
+value, the forward block makes a copy of it beside the operator, in a new variable, which is kept like any other
 variable of the block.
 """
 
@@ -41,7 +41,7 @@ class Copy:
 
 @dataclass(slots=True)
 class Copies:
-    """The copies that the gradients of a block's operators ask for.
+    """Saved copies of values that the gradients of a block's operators need.
 
     Args:
         block: the forward block.

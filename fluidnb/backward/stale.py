@@ -85,7 +85,7 @@ class Freshness:
                 self._report(name, slot, position, op, last)
 
     def _overwritten(self, walk: Walk, name: str, after: int) -> int | None:
-        """The last operator that overwrites a variable past a position, after all counting has been taken back."""
+        """The last operator that overwrites a variable after a position; counters undone by backward are ignored."""
         counts = not walk.nested or self.block.has_var(name) or counted(self.block, name)
         for writer in reversed(self.writers.get(name, ())):
             if writer <= after:
@@ -146,7 +146,7 @@ class Freshness:
         raise OpValueError(
             f"The gradient of {op.optype} needs {name} as {op.optype} saw it, but {writer.optype} overwrites it.",
             op=op.label(), slots=[operand], expected=f"{name} written before op {position} only",
-            received=writer.label(), hint="give the later result a variable of its own (in_place=False, or no out=).",
+            received=writer.label(), hint="write the later result to a new variable (in_place=False, or no out=).",
         )  # fmt: skip
 
 

@@ -68,7 +68,7 @@ class Walk:
         given: names of gradients that come with the scope in which the gradient block runs.
         inner: id of a gradient operator that runs a gradient block -> the walk that makes this block.
         inner_of: id of a forward operator that runs a block -> the same walk.
-        undone: ids of counting operators that have been taken back.
+        undone: ids of counting operators that have been undone.
         finished: variables whose gradient the operator that runs the block looks for inside.
         replaced: variables of the blocks around in whose place the gradient block works on a copy.
         copies: the copies that the block has to make for its gradient.
@@ -114,7 +114,7 @@ class Walk:
         """Walk over the block's operators, the last first.
 
         Raises:
-            OpValueError: one that lies on the way has no gradient, or its gradient needs a value that is overwritten.
+            OpValueError: one on the path has no gradient, or its gradient needs a value that is overwritten.
         """
         watcher = watching()
         if watcher is not None:
@@ -133,7 +133,7 @@ class Walk:
             elif arrived:
                 self._differentiate(op, definition, arrived)
                 for variable, name in arrived.items():
-                    if is_array(self.block, variable):  # a write leaves the other elements, so their gradient goes on
+                    if is_array(self.block, variable):  # a write leaves the other elements: propagate their gradient
                         self.pass_on(variable, name)
             if watcher is not None:
                 watcher(self, position)
@@ -145,7 +145,7 @@ class Walk:
         if watcher is not None:
             watcher(self, -1)
 
-    # ---- what blocks inside ask for
+    # ---- called for nested blocks
 
     def inside(
         self, block: BlockDesc, outer: Mapping[str, str], given: Iterable[str] = (), also: Iterable[str] = ()
@@ -156,7 +156,7 @@ class Walk:
             block: the block.
             outer: variable -> its gradient, which the walk uses under the name that it has outside.
             given: names of gradients that the gradient operator puts into the scope of each iteration.
-            also: variables of the block that depend on what is asked for, beside those that its operators tell.
+            also: variables of the block that depend on what is requested, beside those that its operators declare.
 
         Returns:
             The walk.
@@ -244,7 +244,7 @@ class Walk:
         return name
 
     def pass_on(self, variable: str, gradient: str) -> None:
-        """Let a gradient go on, under its name, to what came before.
+        """Propagates a gradient, under its name, to the preceding operators.
 
         Args:
             variable: the variable.
@@ -257,7 +257,7 @@ class Walk:
         self.variable_of[gradient] = variable
 
     def keep(self, variable: str) -> None:
-        """Make sure that a counter which backward takes back shows its last value again in the end.
+        """Restores the final value of a counter after backward has undone its increments.
 
         Args:
             variable: the counter.
@@ -276,7 +276,7 @@ class Walk:
         """
         self._fresh.check(self._position, gradient, self)
         if gradient.optype == "read_from_array":
-            gradient.set_attr("consume", True)  # the element's value before the write has a gradient of its own
+            gradient.set_attr("consume", True)  # the element's value before the write has a separate gradient
         self.ops.append(gradient)
         for slot, names in list(gradient.outs.items()):
             for i, n in enumerate(names):
@@ -300,7 +300,7 @@ class Walk:
         definition = get_op(op.optype)
         raw = {n + GRAD: n for n in op.output_arg_names()}
         for slot, names in list(gradient.ins.items()):
-            variables = [raw[n] for n in names if n in raw]  # the name tells, not the slot: scale's gradient is a scale
+            variables = [raw[n] for n in names if n in raw]  # by name, not by slot: scale's gradient is a scale
             if not variables:
                 continue
             forward = definition.outputs.get(slot.removesuffix(GRAD))

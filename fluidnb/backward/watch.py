@@ -1,4 +1,4 @@
-"""Watching backward write its operators: for lessons. Nobody watching costs one look at a variable for each block."""
+"""Observers of backward, for lessons; without any, one check of a variable for each block."""
 
 from __future__ import annotations
 

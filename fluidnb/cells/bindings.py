@@ -1,4 +1,4 @@
-"""Python names that cells bind: taken back with a cell, given again when it is put back without running."""
+"""Python names that cells bind: unbound when a cell is undone, bound again when it is redone."""
 
 from __future__ import annotations
 

@@ -78,7 +78,7 @@ def take(known: Iterable[Program] = (), values: Iterable[object] = ()) -> BuildS
         values: values among which objects of layers and containers are saved.
 
     Returns:
-        The world; programs that nobody asked for, an Executor's copies for example, are not in it.
+        The world; internal programs, an Executor's copies for example, are not in it.
     """
     wanted = settings()
     made = [p for p in list(programs) if p.origin is not None and not p.origin.fate]

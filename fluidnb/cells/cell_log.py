@@ -36,7 +36,7 @@ __all__ = ["CellLog", "CellRun", "Report", "Task"]
 #: No cells.
 NOTHING: Mapping[Hashable, Any] = {}
 
-#: Takes what failed out of a task: the rest, what failed as a task of its own; None where nothing would be left.
+#: Takes what failed out of a task: the rest, what failed as a separate task; None where nothing would be left.
 Split = Callable[[Task, BaseException], "tuple[Task, Task] | None"]
 
 #: The shell's lists of what went in and out.
@@ -265,7 +265,7 @@ class CellLog:
             program: the program.
 
         Returns:
-            A description of its own; an empty one when the program was not there yet.
+            A separate description; an empty one when the program was not there yet.
 
         Raises:
             OpValueError: there is nothing to undo.
@@ -279,7 +279,7 @@ class CellLog:
     # How a change is made.
 
     def _settled(self) -> list[CellRun]:
-        """The fragments, after edits made between cells have become a fragment of their own."""
+        """The cell runs, with edits made between cells recorded as a separate run."""
         if origin.recorder is not None:
             raise OpValueError("a cell cannot run cells.", hint="end the cell first.")
         before, now = self._last, self._world()
@@ -486,7 +486,7 @@ class CellLog:
 
     def _stale(self, fragment: CellRun, why: str, report: Report) -> None:
         fragment.origin.fate = _fate(fragment.title, why)
-        if fragment.ran:  # what it computed stays, for whoever looks at it
+        if fragment.ran:  # what it computed stays available for inspection
             bindings.give_again(self._namespace, fragment.bound)
             for before, after in fragment.held:
                 if after.is_container and before.holds() and not bindings.ours(after.state):

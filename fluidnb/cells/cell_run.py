@@ -87,11 +87,11 @@ class Report:
     """What a change of cells led to; titles of cells in program order.
 
     Args:
-        executed: cells that ran, the one that was asked for included; it comes first.
+        executed: cells that ran, the requested one included; it comes first.
         kept: later cells that were put back as they were.
         stale: cells that are no longer part of the program because of this change, with the reason.
         removed: cells that went.
-        unchanged: whether the cell that was asked for built what it had built before.
+        unchanged: whether the requested cell built what it had built before.
 
     Example:
         >>> Report(["net"]).executed
@@ -105,7 +105,7 @@ class Report:
     unchanged: bool = False
 
     def copy(self) -> Report:
-        """The same with lists of its own."""
+        """A copy with separate lists."""
         return Report(list(self.executed), list(self.kept), dict(self.stale), list(self.removed), self.unchanged)
 
     def become(self, other: Report) -> None:

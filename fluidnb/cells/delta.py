@@ -142,7 +142,7 @@ class Rewrite:
         return self.after.program
 
     def fits(self) -> bool:
-        """True: whoever keeps track of what the program went through has to ask whether it is the very same."""
+        """True; a subclass that tracks a program's history checks that it is the same program."""
         return True
 
     def apply(self) -> None:
@@ -204,7 +204,7 @@ def _addition(before: Snapshot, after: Snapshot, recorder: Recorder) -> Addition
         if growth is None or old.head != new.head:
             return None
         if not old.ops and old.desc in recorder.prepended and (growth.front or growth.back):
-            # Nothing tells which of the new operators stood in front of nothing and which behind it.
+            # The order of new operators around removed ones is unknown.
             recorder.listed.add(after.program)
         if growth.front or growth.back or growth.vars:
             change.growths.append(growth)

@@ -64,7 +64,7 @@ class Reads:
     Args:
         lookups: names that it looked up, and what it found.
         ops: operators of earlier cells whose slots or attributes it read, and their bytes then.
-        facts: program, name, and what Python told of it then.
+        facts: program, name, and the property that Python read then.
         counters: generator, key, and the first number that it got.
         lineages: programs of which it saw whole lists, and the runs that had made them.
         uses: Python names that it read, and their values then.
@@ -111,7 +111,7 @@ class Reads:
 
 
 def program_lives(program: object) -> bool:
-    """Whether the cell that made a program still stands; programs made outside cells always do."""
+    """Whether the cell that created a program is still applied; True for programs created outside cells."""
     return not (isinstance(program, Program) and program.origin is not None and program.origin.fate)
 
 

@@ -72,12 +72,12 @@ class _Finder(MetaPathFinder):
             return ModuleSpec(fullname, _SameModule(absent), is_package=True)
         ours = _ours(fullname)
         if ours is None or importlib.util.find_spec(ours) is None:
-            raise ModuleNotFoundError(f"{fullname} is not part of fluidnb, which stands in for paddle.", name=fullname)
+            raise ModuleNotFoundError(f"{fullname} is not part of fluidnb (aliased to paddle).", name=fullname)
         return ModuleSpec(fullname, _SameModule(ours))
 
 
 def _ours(name: str) -> str | None:
-    """The module that a name of Paddle stands for; None when there is none."""
+    """The fluidnb module of a Paddle module name; None when there is none."""
     head, tail = name, ""
     while head not in ALIASES:
         head, dot, last = head.rpartition(".")
@@ -108,7 +108,7 @@ def install(force: bool = False) -> None:
     """Let ``import paddle`` and its like mean this package, in this process; variables get ``as_step_input()``.
 
     Old rules hold then: what is fed need not have the declared shape and dtype, what is declared float32 may hold
-    integers, and a LoD need not fit the rows that a tensor has when it comes. A list of one Variable stands for the
+    integers, and a LoD need not fit the rows that a tensor has when it comes. A list of one Variable is accepted as the
     Variable. Fetched arrays of one element convert to
     numbers, also after ``np.array(x)``, and numpy has the names that it dropped, such as ``np.float``.
 

@@ -121,7 +121,7 @@ def var(value: float, param: bool = False, name: str | None = None) -> _Variable
 
 
 def tensor(shape: Sequence[int] | None = None, dtype: Any = "float32", name: str | None = None) -> Tensor | Parameter:
-    """A parameter with the default first value.
+    """A parameter with the default initializer.
 
     Args:
         shape: its shape; None takes it from the first variable beside which it is used: one number for each feature,

@@ -57,8 +57,8 @@ def initialize(program: Program, startup: Program, scope: Scope, executor: Execu
     """Run the part of a startup program that gives a value to what has none yet.
 
     Args:
-        program: its persistable variables are looked at.
-        startup: makes their first values.
+        program: its persistable variables are read.
+        startup: initializes them.
         scope: where they live.
         executor: runs the startup program.
     """

@@ -34,7 +34,7 @@ class Memory:
     Attributes:
         init: what the first step sees.
         name: name of the value from the step before, which it has once the step block is complete.
-        before: the values from the step before, from two steps before, …, as far as they were asked for.
+        before: the values from the step before, from two steps before, …, as far as they were requested.
         after: the new value, None until it is known.
 
     Example:

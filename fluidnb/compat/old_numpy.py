@@ -88,7 +88,7 @@ def _keeping_class(convert: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _is_users() -> bool:
-    """Whether user code calls the function that asks."""
+    """Whether the caller of this function is called by user code."""
     caller: str = sys._getframe(2).f_globals.get("__name__", "")
     return caller.partition(".")[0] not in _PLAIN
 

@@ -61,7 +61,7 @@ def operands(word: str, x: Any, y: Any, square: bool = False) -> tuple[Variable,
     shape.
 
     Args:
-        word: who asks, for messages.
+        word: the caller, for messages.
         x: a variable, a number, or a tensor().
         y: a variable, a number, or a tensor(); one of the two is a variable.
         square: whether a tensor() becomes a matrix over its neighbour's features, not a row of them.
@@ -112,7 +112,7 @@ def as_float(word: str, x: Any) -> Variable:
     """A variable for a layer that needs floats.
 
     Args:
-        word: who asks, for messages.
+        word: the caller, for messages.
         x: the variable.
 
     Returns:

@@ -71,7 +71,7 @@ class Rnn:
         self._steps: dict[str, Variable] = {}
         self._memories: list[Memory] = []
         self._outputs: list[Variable] = []
-        #: values of memories that were asked for before there was a step input: variables that nothing writes yet
+        #: values of memories that were requested before there was a step input: variables that nothing writes yet
         self._pending: list[Variable] = []
 
     # The step block.
@@ -234,7 +234,7 @@ class Rnn:
         return self._rnn()
 
     def remembered(self, memory: Memory) -> Variable:
-        """Declare one more value of a memory; `Memory.pre` asks for it.
+        """Declares one more value of a memory; called by `Memory.pre`.
 
         Args:
             memory: the memory.
@@ -272,7 +272,7 @@ class Rnn:
         return self._rnn
 
     def _be_of_kind(self, x: Variable) -> None:
-        """Take the kind of network that a step input needs, as long as nothing stands in the step block yet."""
+        """Switches to the kind of network that a step input needs, while the step block is empty."""
         dynamic = x.lod_level > 0
         if dynamic == isinstance(self._rnn, layers.DynamicRNN):
             return

@@ -37,7 +37,7 @@ def sequences(body: Block, given: Sequence[Variable]) -> Iterator[Variable]:
 
 
 def say(x: Variable) -> None:
-    """Warn that a sequence stands for its step.
+    """Warns that a sequence is interpreted as its value at the current step.
 
     Args:
         x: the sequence.

@@ -1,4 +1,4 @@
-"""Paddle's ``paddle.compat``: texts, bytes and numbers as scripts for Python 2 and 3 asked for them.
+"""Paddle's ``paddle.compat``: conversions of texts, bytes and numbers for Python 2 and 3.
 
 Example:
     >>> from fluidnb.compat import texts

@@ -18,7 +18,7 @@ def backward(op: Operator | Net, no_grad_set: Collection[str] = ()) -> Operator 
 
     Args:
         op: the operator or sealed network.
-        no_grad_set: names of variables, or of gradients, that nobody wants.
+        no_grad_set: names of variables, or of gradients, that are not needed.
 
     Returns:
         An operator where one does it all, else a sealed network.
@@ -48,7 +48,7 @@ def _flat(op: Operator | Net) -> list[OpDesc]:
 
 
 def _summed(descs: list[OpDesc]) -> list[OpDesc]:
-    """The same operators, each gradient that several of them write under a name of its own, and their sums."""
+    """The same operators with duplicate gradients renamed, and the sums that accumulate them."""
     writers = Counter(name for desc in descs for name in desc.output_arg_names() if name != EMPTY)
     parts: dict[str, list[str]] = {}
     made: list[OpDesc] = []

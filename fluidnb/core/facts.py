@@ -1,4 +1,4 @@
-"""Small questions that scripts ask of the core: names, numbers, what this machine can do."""
+"""Queries of ``fluid.core``: names, counts and capabilities of this machine."""
 
 from __future__ import annotations
 
@@ -106,7 +106,7 @@ def is_compile_gpu() -> bool:
 
 
 def op_support_gpu(op_type: str) -> bool:
-    """Whether an operator runs on a GPU of this machine by a kernel of its own.
+    """Whether an operator has a CUDA kernel and this machine has a GPU.
 
     Args:
         op_type: the operator.
@@ -195,4 +195,4 @@ def __unittest_throw_exception__() -> None:
     Raises:
         EnforceNotMet: always.
     """
-    raise EnforceNotMet("test exception", hint="nobody calls this but tests.")
+    raise EnforceNotMet("test exception", hint="only tests call this function.")

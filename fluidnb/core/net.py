@@ -145,7 +145,7 @@ class Net:
         return self._net.output_vars()
 
     def support_gpu(self) -> bool:
-        """Whether each of its operators has a kernel of its own for CUDA."""
+        """Whether each of its operators has a CUDA kernel."""
         return all(op.support_gpu() for op in self._ops)
 
     def __str__(self) -> str:

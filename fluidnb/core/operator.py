@@ -91,7 +91,7 @@ class Operator:
         run_ops(self._block, scope, at)
         for variable, old in zip(written, before, strict=True):
             if old is not variable.value and take_over(old, variable.value):
-                variable.value = old  # who holds the object sees what was written
+                variable.value = old  # references to the object see what was written
 
     def infer_shape(self, scope: Scope) -> None:
         """Give the tensors that it writes the shapes that they will have; values are not needed for that.
@@ -157,7 +157,7 @@ class Operator:
         return [name for slot, names in self.outputs().items() if slot not in private for name in names]
 
     def support_gpu(self) -> bool:
-        """Whether it runs on a GPU of this machine by a kernel of its own."""
+        """Whether it has a CUDA kernel and this machine has a GPU."""
         return op_support_gpu(self._desc.optype)
 
     def __str__(self) -> str:

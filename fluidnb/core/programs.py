@@ -29,7 +29,7 @@ def get_grad_op_desc(
 
     Args:
         op_desc: the forward operator.
-        no_grad_set: names of variables or of gradients that nobody wants.
+        no_grad_set: names of variables or of gradients that are not needed.
         grad_sub_block_list: gradient blocks of an operator that runs a block; the first becomes its block.
 
     Returns:

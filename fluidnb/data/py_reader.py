@@ -57,7 +57,7 @@ class PyReader:
         if not feed_list:
             raise OpValueError("PyReader needs the variables that it feeds.", expected="feed_list=[x]", received="none")
         if capacity is None or capacity < 1:
-            raise OpValueError("PyReader needs room for a batch.", expected="capacity of 1 or more", received=capacity)
+            raise OpValueError("PyReader has no capacity.", expected="capacity of 1 or more", received=capacity)
         self._variables, self._capacity, self._as_list = list(feed_list), int(capacity), return_list
         self._batches: Callable[[], Iterable[Any]] | None = None
         self._feeder: DataFeeder | None = None

@@ -19,7 +19,7 @@ from fluidnb.errors import EnforceNotMet
 _LONGEST = 240
 #: What a file system without locks answers; writers of one path are not serialised there.
 _NO_LOCKS = (errno.ENOLCK, errno.ENOTSUP, errno.ENOSYS, errno.EINVAL)
-#: What the operating system says when there is no room.
+#: Error codes of the operating system for a full disk.
 _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 
@@ -62,13 +62,13 @@ def atomic_write(
         text: True opens it for UTF-8 text, False for bytes.
         overwrite: False refuses a path that exists.
         parents: True creates missing folders.
-        size: bytes that will be written, if known; reported when there is no room.
+        size: bytes that will be written, if known; reported when the disk is full.
 
     Yields:
         The open file.
 
     Raises:
-        EnforceNotMet: the file cannot be written (no room, no permission, name too long ...), or it exists and
+        EnforceNotMet: the file cannot be written (disk full, no permission, name too long ...), or it exists and
             `overwrite` is False.
 
     Example:

@@ -105,7 +105,7 @@ _NAMES["_codecs", "encode"] = _encode
 class _Plain(pickle.Unpickler):
     def find_class(self, module: str, name: str) -> Any:
         if (module, name) not in _NAMES:
-            raise pickle.UnpicklingError(f"it asks for {module}.{name}, which no plain data needs")
+            raise pickle.UnpicklingError(f"it references {module}.{name}, which is not plain data")
         return _NAMES[module, name]
 
     def persistent_load(self, pid: Any) -> Any:
@@ -124,14 +124,14 @@ def loads(data: bytes, source: str, encoding: str = "ASCII") -> Any:
         The value; arrays are read-only.
 
     Raises:
-        EnforceNotMet: it asks for anything but plain values, or is damaged.
+        EnforceNotMet: it references anything but plain values, or is damaged.
 
     Example:
         >>> loads(pickle.dumps(([1, 2], "a", np.array([3.0]))), "a sample")
         ([1, 2], 'a', array([3.]))
         >>> loads(pickle.dumps(print), "a sample")
         Traceback (most recent call last):
-        fluidnb.errors.EnforceNotMet: a sample is not plain data: it asks for builtins.print, which no plain data needs.
+        fluidnb.errors.EnforceNotMet: a sample is not plain data: it references builtins.print, which is not plain data.
           ...
     """
     try:

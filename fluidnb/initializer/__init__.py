@@ -1,4 +1,4 @@
-"""Initializers: they append the operator that gives a parameter its first value to the startup program."""
+"""Initializers: append the operator that initializes a parameter to the startup program."""
 
 from fluidnb.initializer.base import Initializer
 from fluidnb.initializer.base import check_initializer as check_initializer

@@ -120,7 +120,7 @@ def softmax(input: Variable, use_cudnn: bool = False, name: str | None = None, a
 
     Args:
         input: any shape, float.
-        use_cudnn: asks for another library's kernel where one is registered.
+        use_cudnn: whether to use a cuDNN kernel where one is registered.
         name: name of the layer.
         axis: the axis, from the end when negative.
 

@@ -21,7 +21,7 @@ __all__ = ["adaptive_pool2d", "adaptive_pool3d"]
 def adaptive_pool2d(
     input: Variable, pool_size: Sizes, pool_type: str = "max", require_index: bool = False, name: str | None = None
 ) -> Any:
-    """The largest element, or the mean, of windows that share out images, as many as one asks for.
+    """Adaptive max or average pooling of images to a given number of windows.
 
     Window i of n along an axis goes from ``floor(i · size / n)`` to before ``ceil((i + 1) · size / n)``.
 

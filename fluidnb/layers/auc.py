@@ -29,7 +29,7 @@ def auc(
         input: probabilities [N, 2]; the last column is that of the positive class.
         label: int64 [N, 1]: 0 or 1.
         curve: ``"ROC"``, or ``"PR"`` for precision against recall.
-        num_thresholds: how finely scores are told apart.
+        num_thresholds: number of thresholds that divide the scores.
         topk: kept for old scripts; it changes nothing.
         slide_steps: over how many of the last batches the second area goes.
 

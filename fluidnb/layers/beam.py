@@ -22,14 +22,14 @@ def beam_search(
     name: str | None = None,
     return_parent_idx: bool = False,
 ) -> tuple[Variable, ...]:
-    """One step of a beam search: the best ways in which the sentences of each source may go on.
+    """One step of a beam search: selects the best continuations of each source's sentences.
 
     Sentences that have ended stay candidates as they are; a source all of whose sentences have ended keeps none.
 
     Args:
         pre_ids: int64 [sentences, 1]: the words chosen in the step before.
         pre_scores: float32 [sentences, 1]: the scores of the sentences so far.
-        ids: int64 [sentences, candidates]: words that each sentence may go on with; None for 0, 1, ….
+        ids: int64 [sentences, candidates]: candidate next words of each sentence; None for 0, 1, ….
         scores: float32 [sentences, candidates], with two levels of LoD, as ``pre_ids`` has them.
         beam_size: how many sentences a source keeps.
         end_id: the word that ends a sentence.

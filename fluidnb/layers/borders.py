@@ -28,7 +28,7 @@ def pad2d(
     Args:
         input: [N, C, H, W], or [N, H, W, C] with ``data_format="NHWC"``.
         paddings: how much: top, bottom, left, right; or an int32 variable [4] of these.
-        mode: ``constant`` fills it with a value, ``reflect`` with the image as in a mirror that stands on its outermost
+        mode: ``constant`` fills it with a value, ``reflect`` with the image mirrored at its outermost
             pixels, ``edge`` with its outermost pixels.
         pad_value: the value of a constant border.
         data_format: ``NCHW`` or ``NHWC``.

@@ -51,7 +51,7 @@ def box_coder(
     name: str | None = None,
     axis: int = 0,
 ) -> Variable:
-    """Codes of boxes relative to priors, or the boxes that such codes stand for.
+    """Encodes boxes relative to priors, or decodes such codes to boxes.
 
     With center (x, y), size (w, h) and variances v, the code of target t relative to prior p is
     ``((t.x - p.x) / p.w / v0, (t.y - p.y) / p.h / v1, log(t.w / p.w) / v2, log(t.h / p.h) / v3)``.

@@ -47,7 +47,7 @@ def conv2d(
         param_attr: description of the filters [num_filters, channels / groups, height, width]; drawn from
             Normal(0, sqrt(2 / (height · width · channels))) unless it says otherwise.
         bias_attr: description of the bias [num_filters]; False leaves it out.
-        use_cudnn: asks for that library on a GPU; False also lets a filter for each channel be ``depthwise_conv2d``.
+        use_cudnn: whether to use cuDNN on a GPU; False also lets a filter for each channel be ``depthwise_conv2d``.
         act: activation, for example ``"relu"``.
         name: name of the layer; parameters are called ``name.w_0`` and ``name.b_0``.
 
@@ -99,7 +99,7 @@ def conv3d(
         groups: groups of channels that do not see each other; None is one.
         param_attr: description of the filters [num_filters, channels / groups, depth, height, width].
         bias_attr: description of the bias [num_filters]; False leaves it out.
-        use_cudnn: asks for that library on a GPU.
+        use_cudnn: whether to use cuDNN on a GPU.
         act: activation.
         name: name of the layer.
 
@@ -198,7 +198,7 @@ def conv2d_transpose(
         groups: groups of channels that do not see each other; None is one.
         param_attr: description of the filters [channels, num_filters / groups, height, width].
         bias_attr: description of the bias [num_filters]; False leaves it out.
-        use_cudnn: asks for that library on a GPU.
+        use_cudnn: whether to use cuDNN on a GPU.
         act: activation.
         name: name of the layer.
 
@@ -254,7 +254,7 @@ def conv3d_transpose(
         groups: groups of channels that do not see each other; None is one.
         param_attr: description of the filters [channels, num_filters / groups, depth, height, width].
         bias_attr: description of the bias [num_filters]; False leaves it out.
-        use_cudnn: asks for that library on a GPU.
+        use_cudnn: whether to use cuDNN on a GPU.
         act: activation.
         name: name of the layer.
 

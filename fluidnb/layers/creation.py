@@ -45,7 +45,7 @@ def create_parameter(
     is_bias: bool = False,
     default_initializer: Initializer | None = None,
 ) -> Parameter:
-    """A parameter of its own, not part of a layer.
+    """Creates a parameter that is not part of a layer.
 
     Args:
         shape: all sizes known.
@@ -53,7 +53,7 @@ def create_parameter(
         name: its name, where ``attr`` does not say one.
         attr: its description.
         is_bias: whether its default value is that of biases.
-        default_initializer: its first value, where ``attr`` does not say one.
+        default_initializer: its initializer, where ``attr`` does not say one.
 
     Returns:
         The parameter.

@@ -201,7 +201,7 @@ def bpr_loss(input: Variable, label: Variable, name: str | None = None) -> Varia
 @naming.layer
 @takes(input="float[N, …, classes]", label="int64[N, …, 1]")
 def dice_loss(input: Variable, label: Variable, epsilon: float = 0.00001) -> Variable:
-    """How little two sets overlap: 1 less twice what they share, over what they hold together.
+    """Dice loss: 1 minus twice the intersection over the sum of both sets.
 
     Args:
         input: probabilities of classes [N, …, classes].

@@ -32,7 +32,7 @@ def embedding(
         input: int64 […, 1]: the numbers, with or without sequences.
         size: [rows of the table, width].
         is_sparse: whether the gradient holds the rows that were looked up alone; quicker where the table is tall.
-        is_distributed: kept for programs that lay the table on parameter servers.
+        is_distributed: ignored (compatibility with parameter servers).
         padding_idx: index whose embedding is zero and not trained, from the end when negative. Fluid trains this row
             with ``is_sparse=True``, because its sparse gradient keeps the values there; here both gradients are zero.
         param_attr: description of the table; one name for several layers makes them share it.

@@ -34,7 +34,7 @@ def fc(
     """Fully connected layer: ``act(sum_i(input_i · weight_i) + bias)``.
 
     Args:
-        input: a variable [d0, …, dn], or several with the same leading sizes; each has a weight of its own.
+        input: a variable [d0, …, dn], or several with the same leading sizes; each has a separate weight.
         size: number of output features.
         num_flatten_dims: how many leading axes stay rows; the others are flattened into the weight's first axis.
         param_attr: description of the weight [product of flattened sizes, size], or a list with one for each input.

@@ -1,4 +1,4 @@
-"""Functions of each element without settings of their own: one line for each layer."""
+"""Elementwise functions without parameters: one line for each layer."""
 
 from __future__ import annotations
 

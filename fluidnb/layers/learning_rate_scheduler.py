@@ -2,7 +2,7 @@
 
 Each schedule appends a few operators and gives the rate, a variable of shape [1], for an optimizer's
 ``learning_rate``. The schedules of a program share one counter, ``@LR_DECAY_COUNTER@``, which the first of them makes;
-it is persistable, so that training goes on where it was saved. ``clone(for_test=True)`` reads it, but does not count.
+it is persistable, so that training resumes where it was saved. ``clone(for_test=True)`` reads it, but does not count.
 """
 
 from __future__ import annotations
@@ -33,18 +33,18 @@ _COUNTER = "@LR_DECAY_COUNTER@"
 
 @naming.layer
 def autoincreased_step_counter(counter_name: str | None = None, begin: int = 1, step: int = 1) -> Variable:
-    """A counter that goes on by itself at the start of every run of the main program.
+    """A counter that is incremented at the start of every run of the main program.
 
     Args:
         counter_name: its name; None for ``@STEP_COUNTER@``. A counter that exists already is given back as it is.
         begin: its value in the first run.
-        step: how far it goes on from run to run.
+        step: the increment per run.
 
     Returns:
         Int64 [1], persistable; the startup program sets it back.
 
     Raises:
-        OpValueError: the counter exists and goes on by another ``step``.
+        OpValueError: the counter exists with a different ``step``.
 
     Example:
         >>> counter = fluid.layers.autoincreased_step_counter(begin=0)
@@ -68,7 +68,7 @@ def autoincreased_step_counter(counter_name: str | None = None, begin: int = 1, 
         if op.optype == "increment" and op.output("Out") == [name] and op.attr("step") != step:
             raise OpValueError(
                 f"The counter {name} already exists with a different step.", expected=f"step={op.attr('step')}",
-                received=f"step={step}", hint="give this one a counter_name of its own.",
+                received=f"step={step}", hint="give this one a different counter_name.",
             )  # fmt: skip
     return counter
 
@@ -246,7 +246,7 @@ def polynomial_decay(
         decay_steps: after so many steps the rate is ``end_learning_rate``.
         end_learning_rate: see above.
         power: see above.
-        cycle: whether it then goes on falling from higher up, over ``decay_steps`` more steps, instead of staying.
+        cycle: whether it then decays again from a higher rate, over ``decay_steps`` more steps, instead of staying.
 
     Returns:
         Float32 [1].

@@ -40,7 +40,7 @@ def l2_normalize(x: Variable, axis: int | None, epsilon: float = 1e-12, name: st
 
     Args:
         x: at least one axis.
-        axis: the axis along which they lie, from the end when negative; None means 1.
+        axis: the axis of the vectors, from the end when negative; None means 1.
         epsilon: added to the square of the length.
         name: name of the layer.
 
@@ -84,7 +84,7 @@ def cumsum(
     Args:
         x: at least one axis.
         axis: the axis along which is summed; the last one by default.
-        exclusive: whether each element is left out of its own sum.
+        exclusive: whether each element is excluded from its sum.
         reverse: whether to sum from the end.
 
     Returns:

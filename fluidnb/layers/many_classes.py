@@ -1,4 +1,4 @@
-"""Losses over so many classes that not all of them can be looked at: samples of them, a tree."""
+"""Losses over many classes: sampled softmax, noise-contrastive estimation, hierarchical sigmoid."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def nce(
     seed: int = 0,
     is_sparse: bool = False,
 ) -> Variable:
-    """Noise-contrastive estimation: tell the true class from a few that are drawn.
+    """Noise-contrastive estimation: discriminates the true class from sampled negatives.
 
     Args:
         input: float [N, D].
@@ -125,11 +125,11 @@ def hsigmoid(
     Args:
         input: float [N, D].
         label: int64 [N, 1] or [N], classes.
-        num_classes: how many classes; with a tree of your own how many inner nodes.
-        param_attr: a vector for each inner node, [num_classes - 1, D], or [num_classes, D] with a tree of your own.
+        num_classes: how many classes; with a custom tree how many inner nodes.
+        param_attr: a vector for each inner node, [num_classes - 1, D], or [num_classes, D] with a custom tree.
         bias_attr: a number for each inner node; False for none.
         name: name of the layer.
-        path_table: int64 [N, L], the nodes on the way to each row's class, -1 after its end; for a tree of your own.
+        path_table: int64 [N, L], the nodes on the way to each row's class, -1 after its end; for a custom tree.
         path_code: int64 [N, L], the turn at each of them, 0 or 1.
         is_custom: whether the tree is your own.
         is_sparse: whether the gradient of the vectors is SelectedRows, with the nodes of the batch alone.
@@ -139,7 +139,7 @@ def hsigmoid(
 
     Raises:
         OpTypeError: ``input`` or ``label`` is no Variable.
-        OpValueError: fewer than 2 classes, or a tree of your own without both tables.
+        OpValueError: fewer than 2 classes, or a custom tree without both tables.
 
     Example:
         >>> word, target = fluid.layers.data("word", [8]), fluid.layers.data("target", [1], dtype="int64")
@@ -158,7 +158,7 @@ def hsigmoid(
     if is_custom:
         if path_table is None or path_code is None:
             raise OpValueError(
-                "A tree of your own needs path_table and path_code.", expected="two int64 variables [N, L]",
+                "A custom tree needs path_table and path_code.", expected="two int64 variables [N, L]",
                 received="path_table" if path_code is None and path_table is not None else "path_code"
                 if path_table is None and path_code is not None else "none",
             )  # fmt: skip
@@ -213,7 +213,7 @@ def sampled_softmax_with_cross_entropy(
 
     Raises:
         OpTypeError: ``logits`` or ``label`` is no Variable.
-        OpValueError: samples of your own are wanted but not given.
+        OpValueError: custom samples are requested but not given.
         RuleError: the shapes do not fit, or there are fewer classes than samples.
 
     Example:
@@ -227,7 +227,7 @@ def sampled_softmax_with_cross_entropy(
     if use_customized_samples:
         if customized_samples is None or customized_probabilities is None:
             raise OpValueError(
-                "Samples of your own need customized_samples and customized_probabilities.",
+                "Custom samples need customized_samples and customized_probabilities.",
                 expected="two variables [N, num_true + num_samples]",
                 received="none" if customized_samples is customized_probabilities else "one of them",
             )  # fmt: skip

@@ -1,4 +1,4 @@
-"""The layer that measures how well areas of images were told apart."""
+"""Mean intersection over union, the metric of semantic segmentation."""
 
 from __future__ import annotations
 

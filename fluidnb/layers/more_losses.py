@@ -138,6 +138,6 @@ def npair_loss(anchor: Variable, positive: Variable, labels: Variable, l2_reg: f
     wanted = elementwise_div(same, reduce_sum(same, dim=1, keep_dim=True), axis=0)
     first, second = (reduce_mean(reduce_sum(square(v), 1)) for v in (anchor, positive))
     found = softmax_with_cross_entropy(matmul(anchor, positive, transpose_y=True), wanted, soft_label=True)
-    assert isinstance(found, Variable)  # a pair only where the softmax is asked for
+    assert isinstance(found, Variable)  # a pair only where the softmax is requested
     loss = reduce_mean(reduce_sum(elementwise_mul(wanted, found, axis=0), 0))
     return elementwise_add(scale(elementwise_add(first, second), 0.25 * l2_reg), loss)

@@ -1,4 +1,4 @@
-"""Variables made of evenly spaced numbers, zeros, diagonals and draws, with sizes that a run may decide."""
+"""Variables of evenly spaced numbers, zeros, diagonals and random numbers; sizes may be variables."""
 
 from __future__ import annotations
 

@@ -98,7 +98,7 @@ def crop(
         The block.
 
     Raises:
-        OpValueError: there is no shape, or the block does not lie inside ``x``.
+        OpValueError: there is no shape, or the block is not inside ``x``.
 
     Example:
         >>> fluid.layers.crop(fluid.layers.data("x", [6, 4]), shape=[-1, 2, 2], offsets=[0, 1, 1]).shape

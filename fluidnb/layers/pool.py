@@ -39,7 +39,7 @@ def pool2d(
         pool_stride: stride of the window.
         pool_padding: how far windows may reach over the image on each side.
         global_pooling: one window that is the whole image, whatever ``pool_size``.
-        use_cudnn: asks for that library on a GPU.
+        use_cudnn: whether to use cuDNN on a GPU.
         ceil_mode: whether a window that hangs over the end counts.
         name: name of the layer.
         exclusive: whether a mean is of the elements of the image alone, without the padding.
@@ -89,7 +89,7 @@ def pool3d(
         pool_stride: stride of the window.
         pool_padding: how far windows may reach over the volume on each side.
         global_pooling: one window that is the whole volume.
-        use_cudnn: asks for that library on a GPU.
+        use_cudnn: whether to use cuDNN on a GPU.
         ceil_mode: whether a window that hangs over the end counts.
         name: name of the layer.
         exclusive: whether a mean is of the elements of the volume alone.

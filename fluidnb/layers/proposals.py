@@ -122,7 +122,7 @@ def generate_proposals(
         im_info: [images, 3]: height, width, and how much larger the network sees the image.
         anchors: [height, width, anchors, 4], as `anchor_generator` gives them.
         variances: the shape of the anchors: factors of the deltas.
-        pre_nms_top_n: how many regions of an image are looked at, the highest scores first; 0 or less for all.
+        pre_nms_top_n: how many regions of an image are kept before NMS, the highest scores first; 0 or less for all.
         post_nms_top_n: how many of them stay; 0 or less for all.
         nms_thresh: above which overlap with a better region a region goes; 0 or less for none.
         min_size: the least width and height of a region in the image as it was; 1 if it is less.

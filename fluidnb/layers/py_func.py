@@ -32,7 +32,7 @@ def py_func(
         x: a Variable, a list of them, or None.
         out: what it returns goes into these; they are made beforehand, with shape and dtype. None for nothing.
         backward_func: is called with ``x``, ``out`` and the gradients of ``out``, and returns a gradient for each of
-            ``x``; None for one stands for zeros. Without it no gradient passes.
+            ``x``; None for one means zeros. Without it no gradient passes.
         skip_vars_in_backward_input: variables among ``x`` and ``out`` that it is not called with.
 
     Returns:

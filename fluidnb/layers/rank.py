@@ -142,7 +142,7 @@ def array_to_lod_tensor(x: Variable, table: Variable) -> Variable:
 @naming.layer
 @takes(i="shrink_rnn_memory.I", table="shrink_rnn_memory.RankTable")
 def shrink_memory(x: Variable, i: Variable, table: Variable) -> Variable:
-    """The rows of a memory that belong to sequences which go on at a step.
+    """The rows of a memory whose sequences are not finished at a step.
 
     Args:
         x: a row (or a sequence) for each sequence, in the order of the table.

@@ -256,7 +256,7 @@ def softshrink(x: Variable, name: str | None = None) -> Variable:
 
 @naming.layer
 def hard_sigmoid(x: Variable, slope: float = 0.2, offset: float = 0.5, name: str | None = None) -> Variable:
-    """A step made of lines: ``slope · x + offset`` held between 0 and 1.
+    """Hard sigmoid: ``slope · x + offset`` clipped to [0, 1].
 
     Args:
         x: any shape, float.

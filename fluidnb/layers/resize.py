@@ -40,7 +40,7 @@ def image_resize(
         name: name of the layer.
         resample: ``"BILINEAR"``, of the four pixels around, or ``"NEAREST"``, of the nearest one.
         actual_shape: an integer variable [2] that wins over ``out_shape`` and ``scale`` when the program runs.
-        align_corners: whether the corners stay where they are: element k of n lies at ``k · (size - 1) / (n - 1)``.
+        align_corners: whether the corners stay where they are: element k of n is at ``k · (size - 1) / (n - 1)``.
         align_mode: without ``align_corners``, for BILINEAR: 1 for ``k · size / n``, 0 for
             ``(k + 1/2) · size / n - 1/2``.
 

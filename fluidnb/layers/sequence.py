@@ -98,7 +98,7 @@ def sequence_softmax(input: Variable, use_cudnn: bool = False, name: str | None 
 
     Args:
         input: [rows, 1] with sequences.
-        use_cudnn: asks for that library on a GPU.
+        use_cudnn: whether to use cuDNN on a GPU.
         name: name of the layer.
 
     Returns:

@@ -96,11 +96,11 @@ def sequence_conv(
 
 @naming.layer
 def row_conv(input: Variable, future_context_size: int, param_attr: ParamAttrLike = None, act: Any = None) -> Variable:
-    """Each column looks ahead along its sequence with a filter of its own (Amodei et al. 2015).
+    """Row convolution: looks ahead along each sequence with one filter per column (Amodei et al. 2015).
 
     Args:
         input: [rows, width] with sequences.
-        future_context_size: how many rows beyond its own it sees.
+        future_context_size: how many future rows it reads.
         param_attr: description of the filter [future_context_size + 1, width].
         act: activation.
 

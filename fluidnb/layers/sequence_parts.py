@@ -220,7 +220,7 @@ def sequence_enumerate(input: Variable, win_size: int, pad_value: int = 0, name:
     Args:
         input: int32 or int64 [rows, 1] with sequences.
         win_size: how many words each row has.
-        pad_value: what stands beyond the end of a sequence.
+        pad_value: the value beyond the end of a sequence.
         name: name of the layer.
 
     Returns:

@@ -1,4 +1,4 @@
-"""Layers that move elements without changing them, change axes, and ask for shapes."""
+"""Layers that rearrange elements, change axes, and return shapes."""
 
 from __future__ import annotations
 
@@ -27,10 +27,10 @@ def reshape(
 
     Args:
         x: any shape.
-        shape: the sizes; 0 copies the size of ``x`` at that axis, one -1 is worked out.
+        shape: the sizes; 0 copies the size of ``x`` at that axis, one -1 is inferred.
         actual_shape: int32 variable that replaces ``shape`` when the program runs.
         act: activation of the result.
-        inplace: kept for old scripts: the result is a variable of its own that shares the memory of ``x`` if it can.
+        inplace: kept for old scripts: the result is a new variable that shares the memory of ``x`` if it can.
         name: name of the layer.
 
     Returns:

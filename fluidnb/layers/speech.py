@@ -31,7 +31,7 @@ def warpctc(
         label: int32 or int64 [labels, 1] with sequences, without blanks; or [batch, most labels] with lengths.
         blank: the class that means no label.
         norm_by_times: whether gradients are divided by the number of time steps.
-        use_cudnn: asks for that library on a GPU.
+        use_cudnn: whether to use cuDNN on a GPU.
         input_length: int64 [batch]: how many time steps are a sequence's own, where there is no LoD.
         label_length: int64 [batch]: how many labels are.
 

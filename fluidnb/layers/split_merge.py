@@ -1,4 +1,4 @@
-"""Rows and sequences that go two ways by a mask, and come together again."""
+"""Splitting of rows and sequences by a mask, and merging."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def split_lod_tensor(input: Variable, mask: Variable, level: int = 0) -> tuple[V
     Args:
         input: [N, ...], or sequences.
         mask: bool [N, 1] or [N], one for each row, or for each sequence of ``level``.
-        level: which level's sequences the mask tells apart; the levels above are left behind.
+        level: the level whose sequences the mask splits; the levels above are dropped.
 
     Returns:
         (those marked True, the others); one of them may have no rows.

@@ -1,4 +1,4 @@
-"""Layers that sample images, lay their elements out anew, and cut them into windows."""
+"""Layers that sample images, rearrange their elements, and extract windows."""
 
 from __future__ import annotations
 

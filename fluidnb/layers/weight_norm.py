@@ -19,9 +19,9 @@ Make = Callable[[ParamAttr, Sequence[int], Any], Parameter]
 
 
 def normalized(attr: WeightNormParamAttr, shape: Sequence[int], make: Make) -> Variable:
-    """A weight ``g · v / |v|`` with two parameters of its own: ``name_v``, its direction, and ``name_g``, its length.
+    """A weight ``g · v / |v|`` from two parameters: direction ``name_v`` and length ``name_g``.
 
-    The length begins as that of the direction, so that the weight begins as what its initializer says.
+    The initial length is that of the direction, so that the initial weight is the initializer's.
 
     Args:
         attr: its description, with a name.

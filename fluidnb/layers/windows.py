@@ -1,4 +1,4 @@
-"""What layers over images share: numbers that stand for every axis, and checks."""
+"""Shared helpers of image layers: one number expanded to every axis, and checks."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Layers of YOLOv3: its loss, and the boxes that a map stands for."""
+"""Layers of YOLOv3: its loss, and the decoding of a feature map to boxes."""
 
 from __future__ import annotations
 
@@ -97,7 +97,7 @@ def yolo_box(
     downsample_ratio: int,
     name: str | None = None,
 ) -> tuple[Variable, Variable]:
-    """Boxes and scores that one feature map of YOLOv3 stands for.
+    """Decodes one feature map of YOLOv3 to boxes and scores.
 
     Args:
         x: float [batch, anchors · (5 + class_num), h, w].

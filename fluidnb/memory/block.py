@@ -73,7 +73,7 @@ def empty(place: PlaceLike, shape: Sequence[int], dtype: Any, order: Sequence[in
     Raises:
         OpValueError: a negative size, or an order that is no permutation.
         OpTypeError: a dtype that holds Python objects.
-        OutOfMemory: no room.
+        OutOfMemory: not enough memory.
 
     Example:
         >>> from fluidnb.values import CPUPlace
@@ -97,7 +97,7 @@ def empty(place: PlaceLike, shape: Sequence[int], dtype: Any, order: Sequence[in
 
 
 def raw(place: PlaceLike, nbytes: int) -> np.ndarray[Any, np.dtype[np.uint8]]:
-    """A stretch of bytes in the memory of a host place, to lay arrays out in.
+    """Allocates a span of bytes in the memory of a host place.
 
     Args:
         place: where.
@@ -141,7 +141,7 @@ def owner(array: Any) -> Block | None:
 
 
 def contains(place: PlaceLike, ptr: int) -> bool:
-    """Whether an address lies in the memory of a place's pool.
+    """Whether an address belongs to the memory of a place's pool.
 
     Args:
         place: where.
@@ -159,7 +159,7 @@ def contains(place: PlaceLike, ptr: int) -> bool:
 
 
 def tag(array: Any, text: str) -> None:
-    """Name who holds the memory of an array (variable, operator, cell); nothing happens to memory of other makers.
+    """Labels the memory of an array with its owner (variable, operator, cell); ignores memory outside the pools.
 
     Args:
         array: an array over a pool's block.

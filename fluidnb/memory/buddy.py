@@ -47,7 +47,7 @@ class BuddyAllocator:
         self.system, self.min_chunk, self.max_chunk, self.label = system, min_chunk, max_chunk, label
         self.used = self.peak = self.allocations = 0
         self.tags: dict[int, str] = {}
-        self._live: dict[int, tuple[int, int]] = {}  # block -> (size, bytes asked for)
+        self._live: dict[int, tuple[int, int]] = {}  # block -> (size, requested bytes)
         self._free: list[tuple[int, int]] = []  # (size, block), sorted: the best fit is a bisection away
         self._free_size: dict[int, int] = {}  # free block -> size
         self._free_end: dict[int, int] = {}  # end of a free block -> block
@@ -150,7 +150,7 @@ class BuddyAllocator:
         return given
 
     def contains(self, ptr: int) -> bool:
-        """Whether an address lies in memory that this pool holds.
+        """Whether an address belongs to memory of this pool.
 
         Args:
             ptr: any address.
@@ -182,7 +182,7 @@ class BuddyAllocator:
         return result
 
     def spans(self) -> list[tuple[int, int, list[Span]]]:
-        """The memory as it lies: (chunk, size, its live and free spans by address) for each chunk by address."""
+        """The memory map: (chunk, size, its live and free spans by address) for each chunk by address."""
         with self._lock:
             self._start()
             self._free_dead()
@@ -253,7 +253,7 @@ class BuddyAllocator:
         if direct is not None:
             self.system.free(ptr, *direct)
             return
-        # Two chunks may lie side by side by chance, but each must be free alone to go back to the system.
+        # Two chunks may happen to be adjacent, but each must be free alone to go back to the system.
         right = ptr + size
         right_size = self._free_size.get(right)
         if right_size is not None and right not in self._chunks:

@@ -79,7 +79,7 @@ def get_flags(names: str | Iterable[str] | None = None) -> dict[str, Any]:
         names: one name, several, or None for all; with or without FLAGS_.
 
     Returns:
-        name, spelled as it was asked for, to value.
+        name, spelled as in the request, to value.
 
     Raises:
         OpValueError: a name that is not a flag.
@@ -132,7 +132,7 @@ for _name, _switch, _doc in (
     ("benchmark", False, "Time every operator and wait for the device after each."),
     ("init_allocated_mem", False, "Fill new tensors with NaN, or 0xAA bytes where a dtype has no NaN."),
     ("strict_feeds", True, "Refuse feeds that differ from the declared shape or dtype; off, operators decide."),
-    ("dataset_download", False, "Let data sets fetch files that are not in the cache; off, a stand-in takes over."),
+    ("dataset_download", False, "Let data sets fetch files that are not in the cache; off, synthetic data are used."),
 ):
     define_flag(_name, _switch, _doc)
 _STRATEGY = "naive_best_fit"

@@ -107,7 +107,7 @@ def alloc(place: PlaceLike, size: int) -> int:
         Its address, at least 64-byte aligned.
 
     Raises:
-        OutOfMemory: the place has no room.
+        OutOfMemory: the place has not enough memory.
 
     Source: Fluid's memory::Alloc<Place>.
 
@@ -188,7 +188,7 @@ def places() -> list[PlaceLike]:
 
 
 def arena_map(place: PlaceLike) -> list[Chunk]:
-    """The memory of a place as it lies, for drawing.
+    """The memory map of a place, for drawing.
 
     Args:
         place: where.

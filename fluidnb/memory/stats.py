@@ -1,4 +1,4 @@
-"""What can be said and drawn about a pool: plain data, no faces."""
+"""Statistics and memory maps of a pool, as plain data without rendering."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 
 class Span(NamedTuple):
-    """A stretch of memory: `ptr` and `size` in bytes, `asked` bytes wanted of it (None: free), and who holds it."""
+    """A span of memory: address and size in bytes, requested bytes (`asked`, None: free), and owner."""
 
     ptr: int
     size: int
@@ -25,7 +25,7 @@ class Stats:
         peak: the most that was handed out at once.
         reserved: taken from the system.
         free: reserved and not handed out.
-        largest_free: the largest block that fits without asking the system.
+        largest_free: the largest block that fits without memory from the system.
         allocations: how many blocks were ever handed out.
         live: the blocks handed out now.
 

@@ -15,7 +15,7 @@ from fluidnb.memory.stats import size_text
 
 
 class SystemAllocator(Protocol):
-    """A source of large chunks. `index` tells `free` which way of allocating a chunk came from.
+    """A source of large chunks. `index` identifies the allocation method of a chunk for `free`.
 
     Source: Fluid's SystemAllocator (Alloc, Free, UseGpu).
     """

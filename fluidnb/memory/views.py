@@ -102,7 +102,7 @@ def view_of(
 
 
 class Reserve:
-    """Addresses for arrays whose shape, strides and identity count, and whose elements nobody reads.
+    """Address space for arrays of which only shape, strides and identity are used, never elements.
 
     The pages exist: reading one by mistake gives zeros of the reserve, never other memory.
 
@@ -115,7 +115,7 @@ class Reserve:
         self._pages = map_pages(1 << 24)
 
     def __call__(self, shape: Sequence[int], dtype: Any) -> Array:
-        """An array of this shape and dtype in C order; several lie at the same addresses."""
+        """An array of this shape and dtype in C order; several share the same addresses."""
         size = np.dtype(dtype).itemsize
         for n in shape:
             size *= n

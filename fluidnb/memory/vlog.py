@@ -39,13 +39,13 @@ def init_glog(v: int | None = None, vmodule: str | None = None) -> None:
 
 
 def vlog_is_on(level: int) -> bool:
-    """Whether any module writes lines of this level: the cheap question to ask before building a message.
+    """Whether any module logs this level; a cheap check before building a message.
 
     Args:
         level: as given to `VLOG`.
 
     Returns:
-        False when `VLOG` of that level writes nothing, wherever it stands.
+        False when `VLOG` of that level writes nothing in any module.
 
     Example:
         >>> vlog_is_on(0)

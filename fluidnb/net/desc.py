@@ -120,7 +120,7 @@ def declare(block: BlockDesc, variables: Iterable[pb2.VarDesc]) -> None:
 
 
 def startup_program(desc: NetDesc) -> Program:
-    """The program that gives a network's persistable variables their first values.
+    """The program that initializes a network's persistable variables.
 
     Args:
         desc: the network. What its ``init_ops`` do not write gets Fluid's defaults: Xavier for parameters of two and

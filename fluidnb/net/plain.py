@@ -23,11 +23,11 @@ class PlainNet(Net):
     """A network that runs its operators one after another.
 
     Args:
-        desc: its variables, its operators, and those that give persistable variables their first values.
+        desc: its variables, its operators, and those that initialize persistable variables.
 
     Attributes:
         program: its operators as a program; pictures and printing know how to show it.
-        startup: the program that gives persistable variables their first values. A run first does what of it is
+        startup: the program that initializes persistable variables. A run first does what of it is
             missing in the scope.
 
     Raises:

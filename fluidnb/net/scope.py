@@ -19,7 +19,7 @@ class Scope(runtime.Scope):
     """A scope on a place, which makes the variables that a network describes.
 
     Args:
-        place: where first values are computed; default the CPU.
+        place: where initializers run; default the CPU.
         parent: the scope around it, or None.
 
     Attributes:
@@ -62,7 +62,7 @@ class Scope(runtime.Scope):
     create_vars = create_variables
 
     def init_variables(self, desc: NetDesc | bytes) -> None:
-        """Give the network's persistable variables their first values.
+        """Initializes the network's persistable variables.
 
         Args:
             desc: the network; see `startup_program` for which values.

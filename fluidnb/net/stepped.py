@@ -24,7 +24,7 @@ Array = np.ndarray[Any, Any]
 
 
 class SteppedNet(Net):
-    """The base of networks that run a step net several times, each time in a scope of its own.
+    """Base class of networks that run a step net several times, each time in a new scope.
 
     Each run of the step net gets a scope inside the one in which the network runs. There it finds its row of each
     inlink, and the states of the runs before it; persistable variables and all else that it does not write itself it

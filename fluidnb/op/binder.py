@@ -52,7 +52,7 @@ class Binder(Context):
 
     Args:
         op: the operator.
-        memory: the walker's policy.
+        memory: the executor's policy.
         scope: where its variables are looked up.
 
     Attributes:
@@ -124,7 +124,7 @@ class Binder(Context):
             i: which of the slot's variables.
 
         Returns:
-            The buffer that the kernel fills; None when nobody wants this output.
+            The buffer that the kernel fills; None when this output has no consumer.
         """
         if not self.wants(slot, i):
             return None
@@ -206,7 +206,7 @@ class Binder(Context):
 
         Returns:
             The array; it is emptied when a run starts, or when the block is entered that declares it. A new one when
-            nobody wants this output.
+            this output has no consumer.
         """
         if not self.wants(slot):
             return LoDTensorArray()
@@ -289,7 +289,7 @@ class Binder(Context):
         return self.table(np.zeros(shape, dtype))
 
     def table(self, numbers: Any) -> Array:
-        """Numbers worked out while binding (offsets, row numbers), where the kernel can read them.
+        """Copies numbers computed while binding (offsets, row numbers) to the kernel's place.
 
         Args:
             numbers: an array of the host.
@@ -488,7 +488,7 @@ class Binder(Context):
         for inwards, _, buffer in self._steps(array, layout, cast, here, place):
             self.calls.append((inwards, (array, buffer), {}))
             if self.op.guard is not None and place == "cpu":
-                inwards(array, buffer)  # its kernel looks at values while it binds
+                inwards(array, buffer)  # its kernel reads values while it binds
             array = buffer
         return array
 

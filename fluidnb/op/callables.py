@@ -19,7 +19,7 @@ def callable_id(function: Function) -> int:
         function: any callable.
 
     Returns:
-        Its number, the same whenever it is asked for.
+        Its number, the same in every call.
 
     Example:
         >>> callable_id(max) == callable_id(max) != callable_id(min)

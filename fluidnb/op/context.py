@@ -26,12 +26,12 @@ class RuleError(EnforceNotMet, OpValueError):
 
 
 class Context(ABC):
-    """The common face of building (`CompileContext`) and running (`Binder`).
+    """Common interface of shape inference while building (`CompileContext`) and of running (`Binder`).
 
     Attributes:
         definition: the operator's OpDef.
         inputs: slot -> variable names, slots without arguments left out.
-        outputs: slot -> variable names; a name may be ``@EMPTY@`` where nobody wants the output.
+        outputs: slot -> variable names; a name may be ``@EMPTY@`` where the output has no consumer.
         runtime: whether operands are arrays (True) or descriptions with -1 for unknown sizes (False).
     """
 

@@ -1,4 +1,4 @@
-"""Operators that run blocks. Their kernel gives an object; both walkers drive the same one.
+"""Control-flow operators, which run blocks. Both executors drive the object that their kernel returns.
 
 All state between iterations is the number ``k`` and what the variables hold, so a debugger can leave an iteration, come
 back to it and go the other way.
@@ -26,13 +26,13 @@ class Control:
         steps: the list of finished iterations (the value of StepScopes).
 
     Attributes:
-        scope: the scope in which the operator stands; parent of the scopes of its iterations.
+        scope: the operator's scope; parent of the scopes of its iterations.
         block_index: index of the block that it runs.
         records: whether finished iterations are appended to ``steps``.
         given: name, shape and dtype of what `prepare` gives the iterations; with others the block is bound anew.
-        walker: who drives it: ``real(shape, dtype)`` gives memory that lasts, ``reopen(scope, step)`` the scope of a
+        walker: the executor: ``real(shape, dtype)`` gives memory that lasts, ``reopen(scope, step)`` the scope of a
             finished iteration as seen from another scope.
-        roots: what the walker keeps of the block: id of the scope around it -> bound body.
+        roots: cache of the executor: id of the scope around it -> bound body.
     """
 
     records = True
@@ -140,7 +140,7 @@ class Loop(Control):
         return self.scope
 
     def endless(self, k: int) -> EnforceNotMet:
-        """The error of a loop that goes on after its limit.
+        """The error of a loop that exceeds its limit of iterations.
 
         Args:
             k: the limit.

@@ -91,7 +91,7 @@ class OpDef:
         infer: shape rule, or None when the kernel makes its outputs itself.
         grad: maker of gradient operators, or None when there is no gradient.
         check: rule over all attributes: a sentence that says what is wrong, or None.
-        guard: what a binding depends on beyond shapes, dtypes, LoDs and attributes; may look at values.
+        guard: what a binding depends on beyond shapes, dtypes, LoDs and attributes; may read values.
         inplace: whether an output may be the input's own buffer.
         alias: output slot -> input slot that it updates (``ParamOut`` is ``Param``).
         unset: input slots that may hold nothing yet when the operator runs.
@@ -314,7 +314,7 @@ def kernel(
         place: the place's kind, for example ``cpu`` or ``cuda``.
         dtypes: dtypes that it takes; None for all.
         layout: the layout in which it wants 4-D tensors (``NHWC``, ``nChw8c``); they are transformed for it.
-        library: ``PLAIN``, ``CUDNN``, ``MKLDNN`` or a name of your own.
+        library: ``PLAIN``, ``CUDNN``, ``MKLDNN`` or another name.
 
     Returns:
         A decorator that gives the kernel function back.

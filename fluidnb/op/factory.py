@@ -149,7 +149,7 @@ def create_op_creation_method(op_proto: OpProto) -> OpInfo:
 
     def method(*args: Any, **kwargs: Any) -> Any:
         desc = describe(*args, **kwargs).SerializeToString()
-        return importlib.import_module("fluidnb.core").Operator.create(desc)  # by name: the core stands above us
+        return importlib.import_module("fluidnb.core").Operator.create(desc)  # by name: the core is a higher package
 
     return OpInfo(
         op_proto.type, method, [(slot.name, slot.duplicable) for slot in op_proto.inputs],
@@ -158,7 +158,7 @@ def create_op_creation_method(op_proto: OpProto) -> OpInfo:
 
 
 class OperatorFactory:
-    """Makes operators that run by themselves, and tells of their types; ``fluid.op.Operator`` is one.
+    """Creates operators that run without a program and lists operator types; ``fluid.op.Operator`` is an instance.
 
     Example:
         >>> add = OperatorFactory()("elementwise_add", X="x", Y="y", Out="z")
@@ -254,7 +254,7 @@ class _Gone:
 
     def __call__(self, *args: Any, **kwargs: Any) -> NoReturn:
         raise NotBuiltYet(
-            f"{self._name} ran a network of its own, which later versions gave up for blocks.", where=capture(),
+            f"{self._name} ran a separate network, which later versions replaced by blocks.", where=capture(),
             hint=f"{self._instead} does the same.",
         )  # fmt: skip
 

@@ -1,4 +1,4 @@
-"""The forward operator's shape rule, asked again by its gradient operator, whose operands may not fit each other."""
+"""Shape rule of a gradient operator: repeats the forward operator's rule to check operands."""
 
 from __future__ import annotations
 

@@ -101,7 +101,7 @@ def linear_grad(type: str, slot: str = "X", also: Collection[str] = ()) -> GradM
 
 
 def no_slope(desc: OpDesc, definition: OpDef, no_grad: Collection[str]) -> list[OpDesc]:
-    """Maker for operators that look at the shapes of their inputs alone: no gradient operators, and no error.
+    """Gradient maker for operators that read only shapes of their inputs: no gradient operators, no error.
 
     Args:
         desc: the forward operator.
@@ -119,7 +119,7 @@ def no_slope(desc: OpDesc, definition: OpDef, no_grad: Collection[str]) -> list[
 
 
 def grad_names(desc: OpDesc, slot: str, no_grad: Collection[str]) -> list[str]:
-    """The names of the gradients of an input slot; ``@EMPTY@`` for those that nobody wants.
+    """The names of the gradients of an input slot; ``@EMPTY@`` for those without a consumer.
 
     Args:
         desc: the forward operator.

@@ -8,7 +8,7 @@ from typing import Any
 
 from fluidnb.values import dtypes
 
-#: Layouts that a kernel may ask for. NCHW is how every variable is stored; the others are reached by a transform.
+#: Layouts that a kernel may require. NCHW is how every variable is stored; the others are reached by a transform.
 LAYOUTS = ("ANY_LAYOUT", "NCHW", "NHWC", "nChw8c")
 
 

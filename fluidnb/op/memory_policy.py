@@ -1,4 +1,4 @@
-"""What a walker decides about memory for the binders of its operators."""
+"""Memory policy of an executor: allocation and sharing of the arrays of its binders."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ Array = Any
 
 
 class Memory(Protocol):
-    """What a walker decides for the binders of its operators: where arrays live and which may be shared."""
+    """Memory policy of an executor: where the arrays of its binders are stored and which may be shared."""
 
     clock: Clock
 

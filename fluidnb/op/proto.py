@@ -28,7 +28,7 @@ def op_proto(definition: OpDef) -> OpProto:
     proto = OpProto(type=definition.type, comment=definition.doc.strip() or definition.type)
     for slots, field in ((definition.inputs, proto.inputs), (definition.outputs, proto.outputs)):
         for slot in (slot for slot in slots.values() if slot.name not in LATER):
-            # An output that nobody need look at is no result: Fluid's tests take every other one for a result.
+            # An intermediate output is no result: Fluid's tests take every other one for a result.
             private = slot.intermediate or slots is definition.outputs and slot.dispensable
             field.add(
                 name=slot.name, comment=slot.doc, duplicable=slot.duplicable, dispensable=slot.dispensable,

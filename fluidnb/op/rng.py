@@ -2,7 +2,7 @@
 
 Which operators draw the same numbers:
 
-- An operator with a seed of its own: all of its type with this seed, in every run, whatever their variables are called.
+- An operator with a seed attribute: all of its type with this seed, in every run, whatever their variables are called.
   Initializers copy the startup program's ``random_seed`` when they append their operator, as in Fluid. So a second run
   of the startup program gives the same parameters, and so do parameters of one shape and distribution.
 - An operator without one, in a program with a ``random_seed``: the operator with the same number among those of its
@@ -33,7 +33,7 @@ class _Session:
 
 
 def seed(n: int) -> None:
-    """Fix the seed from which every stream without one of its own is drawn.
+    """Sets the seed of all random streams that have no seed attribute.
 
     Args:
         n: any integer.
@@ -56,7 +56,7 @@ def times_seeded() -> int:
 
 
 class Clock:
-    """What a run tells its random streams: the program's seed, which run it is, which iteration.
+    """The state of random streams in a run: the program's seed, run index and iteration.
 
     Args:
         seed: the program's random_seed, 0 for the session's.
@@ -76,11 +76,11 @@ class Stream:
     """The random numbers of one operator.
 
     Args:
-        name: the name of the first output; tells operators apart under the session's seed.
+        name: the name of the first output; distinguishes operators under the session's seed.
         clock: the run that it belongs to.
         seed: the operator's own seed; not 0 gives the same numbers in every run, as Fluid does.
-        kind: the operator's type; tells operators apart under their own seed or the program's.
-        number: which of the program's operators of this type it is; tells them apart under the program's seed.
+        kind: the operator's type; distinguishes operators under their own seed or the program's.
+        number: which of the program's operators of this type it is; distinguishes them under the program's seed.
 
     Example:
         >>> a, b = np.empty(3), np.empty(3)

@@ -1,4 +1,4 @@
-"""Asking guards and shape rules, which may look at the values of operands."""
+"""Evaluates guards and shape rules, which may read the values of operands."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ def is_array(value: Any) -> bool:
 
 
 def ask(function: Callable[[Any], Any], binder: Binder) -> Any:
-    """Ask an operator's guard, or its shape rule; where the host computes for a device, they see values there.
+    """Evaluates an operator's guard or shape rule; of a host-only operator, on host copies of the operands.
 
     Args:
         function: the guard or the rule.
-        binder: what it asks about.
+        binder: the bound operator.
 
     Returns:
         What it gives.

@@ -1,4 +1,4 @@
-"""Choosing a kernel: what is expected (place, precision, library asked for) against what the inputs are."""
+"""Kernel selection: compares the expected kernel type (place, dtype, library) with that of the inputs."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class Choice:
     cast: str | None = None
 
 
-#: (operator, dtype, place, asks for cuDNN, asks for MKL-DNN) -> (version of the registry, what was chosen)
+#: (operator, dtype, place, use_cudnn, use_mkldnn) -> (version of the registry, what was chosen)
 _choices: dict[tuple[str, str, str, bool, bool], tuple[int, Choice]] = {}
 
 
@@ -34,10 +34,10 @@ def select(definition: OpDef, dtype: str, place: str, attrs: dict[str, Any]) -> 
         definition: the operator.
         dtype: name of the dtype of its inputs.
         place: kind of the executor's place.
-        attrs: its attributes; ``use_cudnn`` and ``use_mkldnn`` ask for a library where one is registered.
+        attrs: its attributes; ``use_cudnn`` and ``use_mkldnn`` select a library where one is registered.
 
     Returns:
-        The choice. A place without a kernel of its own falls back to the CPU's.
+        The choice. A place without a kernel falls back to the CPU's.
 
     Raises:
         EnforceNotMet: no kernel fits; the message lists those there are.

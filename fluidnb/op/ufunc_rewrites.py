@@ -1,4 +1,4 @@
-"""How numpy's ufuncs are called: what they compute stays, how long they take depends on how they are asked."""
+"""Rewrites of numpy ufunc calls to faster ones with the same results."""
 
 from __future__ import annotations
 

@@ -53,10 +53,10 @@ class AdagradOptimizer(_Scaled):
     Args:
         learning_rate: a number, or a variable of shape [1].
         epsilon: keeps the divisor from zero.
-        regularization: weight decay of parameters that have none of their own.
+        regularization: weight decay of parameters without a regularizer.
         name: part of the names of accumulators.
-        initial_accumulator_value: first value of the moment.
-        global_step: a variable of shape [1] that goes on by 1 in every step.
+        initial_accumulator_value: initial value of the moment.
+        global_step: a variable of shape [1], incremented by 1 in every step.
 
     Example:
         >>> loss = fluid.layers.mean(fluid.layers.fc(fluid.layers.data("x", [13]), 1, bias_attr=False))
@@ -91,9 +91,9 @@ class DecayedAdagradOptimizer(_Scaled):
         learning_rate: a number, or a variable of shape [1].
         decay: the share of the moment that stays.
         epsilon: keeps the divisor from zero.
-        regularization: weight decay of parameters that have none of their own.
+        regularization: weight decay of parameters without a regularizer.
         name: part of the names of accumulators.
-        global_step: a variable of shape [1] that goes on by 1 in every step.
+        global_step: a variable of shape [1], incremented by 1 in every step.
 
     Example:
         >>> loss = fluid.layers.mean(fluid.layers.fc(fluid.layers.data("x", [13]), 1, bias_attr=False))

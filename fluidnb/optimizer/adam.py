@@ -20,9 +20,9 @@ class AdamOptimizer(Optimizer):
         beta1: exponential decay rate of the first moment.
         beta2: the share of the mean square that stays.
         epsilon: keeps the divisor from zero.
-        regularization: weight decay of parameters that have none of their own.
+        regularization: weight decay of parameters without a regularizer.
         name: part of the names of accumulators.
-        global_step: a variable of shape [1] that goes on by 1 in every step.
+        global_step: a variable of shape [1], incremented by 1 in every step.
         lazy_mode: whether rows without a gradient stay as they are (for sparse gradients).
 
     Raises:

@@ -21,9 +21,9 @@ class AdadeltaOptimizer(Optimizer):
         learning_rate: a number, or a variable of shape [1].
         epsilon: keeps the divisor from zero.
         rho: the share of both means that stays.
-        regularization: weight decay of parameters that have none of their own.
+        regularization: weight decay of parameters without a regularizer.
         name: part of the names of accumulators.
-        global_step: a variable of shape [1] that goes on by 1 in every step.
+        global_step: a variable of shape [1], incremented by 1 in every step.
 
     Example:
         >>> loss = fluid.layers.mean(fluid.layers.fc(fluid.layers.data("x", [13]), 1, bias_attr=False))
@@ -81,9 +81,9 @@ class RMSPropOptimizer(Optimizer):
         epsilon: keeps the divisor from zero.
         momentum: the share of the step that stays.
         centered: whether to divide by the deviation from the mean gradient.
-        regularization: weight decay of parameters that have none of their own.
+        regularization: weight decay of parameters without a regularizer.
         name: part of the names of accumulators.
-        global_step: a variable of shape [1] that goes on by 1 in every step.
+        global_step: a variable of shape [1], incremented by 1 in every step.
 
     Example:
         >>> loss = fluid.layers.mean(fluid.layers.fc(fluid.layers.data("x", [13]), 1, bias_attr=False))
@@ -149,9 +149,9 @@ class AdamaxOptimizer(Optimizer):
         beta1: exponential decay rate of the first moment.
         beta2: the share of the largest gradient that stays.
         epsilon: keeps the divisor from zero.
-        regularization: weight decay of parameters that have none of their own.
+        regularization: weight decay of parameters without a regularizer.
         name: part of the names of accumulators.
-        global_step: a variable of shape [1] that goes on by 1 in every step.
+        global_step: a variable of shape [1], incremented by 1 in every step.
 
     Example:
         >>> loss = fluid.layers.mean(fluid.layers.fc(fluid.layers.data("x", [13]), 1, bias_attr=False))

@@ -63,7 +63,7 @@ class Optimizer(Checked):
 
     Args:
         learning_rate: a number, or a variable of shape [1] (for example a schedule).
-        regularization: weight decay of parameters that have none of their own.
+        regularization: weight decay of parameters without a regularizer.
         name: part of the names of accumulators.
         global_step: a variable of shape [1], incremented by 1 after the updates of every step.
 
@@ -138,7 +138,7 @@ class Optimizer(Checked):
 
         Args:
             loss: what to make small.
-            startup_program: kept for symmetry; gradients need no first value.
+            startup_program: kept for symmetry; gradients need no initial value.
             parameter_list: parameters or names; None for all trainable ones.
             no_grad_set: variables or names that get no gradient.
             callbacks: see `append_backward`.
@@ -156,7 +156,7 @@ class Optimizer(Checked):
 
         Args:
             params_grads: (parameter, gradient) pairs.
-            grad_clip: clip for parameters without one of their own.
+            grad_clip: clip for parameters without one.
 
         Returns:
             All operators that it appended.
@@ -201,7 +201,7 @@ class Optimizer(Checked):
         Args:
             parameters_and_grads: (parameter, gradient) pairs.
             loss: the loss; the operators go into its program.
-            startup_program: where accumulators get their first values; None for the default one.
+            startup_program: where accumulators are initialized; None for the default one.
 
         Returns:
             All operators that it appended.
@@ -231,7 +231,7 @@ class Optimizer(Checked):
 
         Args:
             loss: the loss.
-            startup_program: where accumulators get their first values; None for the default one.
+            startup_program: where accumulators are initialized; None for the default one.
             params_grads: (parameter, gradient) pairs.
 
         Returns:
@@ -252,10 +252,10 @@ class Optimizer(Checked):
 
         Args:
             loss: what to make small, shape [1], in the global block.
-            startup_program: where learning rate and accumulators get their first values; None for the default one.
+            startup_program: where learning rate and accumulators are initialized; None for the default one.
             parameter_list: parameters or names; None for all trainable ones.
             no_grad_set: variables or names that get no gradient.
-            grad_clip: clip for parameters without one of their own.
+            grad_clip: clip for parameters without one.
 
         Returns:
             (operators appended after backward, (parameter, gradient) pairs before clipping).
@@ -303,7 +303,7 @@ class Optimizer(Checked):
             name: what it is, for example ``moment1``.
             param: the parameter.
             dtype: its dtype; None takes the parameter's.
-            fill_value: its first value.
+            fill_value: its initial value.
             shape: its shape; None takes the parameter's.
 
         Returns:
@@ -323,7 +323,7 @@ class Optimizer(Checked):
         if known is not None and known.lives:  # one that went with its cell does not count
             raise OpValueError(
                 f"Accumulator {name} already exists for parameter {param.name}",
-                hint="make an optimizer of its own for every loss.",
+                hint="create a separate optimizer for every loss.",
             )  # fmt: skip
         helper = LayerHelper(type(self).__name__)
         variable = helper.create_global_variable(

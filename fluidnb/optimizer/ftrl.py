@@ -17,9 +17,9 @@ class FtrlOptimizer(Optimizer):
         l1: weight of the sum of absolute values.
         l2: weight of the sum of squares; it counts twice.
         lr_power: how the learning rate falls with the sum of squared gradients.
-        regularization: weight decay of parameters that have none of their own.
+        regularization: weight decay of parameters without a regularizer.
         name: part of the names of accumulators.
-        global_step: a variable of shape [1] that goes on by 1 in every step.
+        global_step: a variable of shape [1], incremented by 1 in every step.
 
     Example:
         >>> loss = fluid.layers.mean(fluid.layers.fc(fluid.layers.data("x", [13]), 1, bias_attr=False))

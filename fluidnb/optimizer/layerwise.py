@@ -22,9 +22,9 @@ class LambOptimizer(AdamOptimizer):
         beta1: exponential decay rate of the first moment.
         beta2: the share of the mean square that stays.
         epsilon: keeps the divisor from zero.
-        regularization: weight decay of parameters that have none of their own.
+        regularization: weight decay of parameters without a regularizer.
         name: part of the names of accumulators.
-        global_step: a variable of shape [1] that goes on by 1 in every step.
+        global_step: a variable of shape [1], incremented by 1 in every step.
 
     Raises:
         OpValueError: a beta is not in [0, 1).
@@ -85,9 +85,9 @@ class LarsMomentumOptimizer(Optimizer):
         momentum: the share of the velocity that stays.
         lars_coeff: how far to trust the ratio of sizes.
         lars_weight_decay: weight decay.
-        regularization: weight decay of parameters that have none of their own.
+        regularization: weight decay of parameters without a regularizer.
         name: part of the names of accumulators.
-        global_step: a variable of shape [1] that goes on by 1 in every step.
+        global_step: a variable of shape [1], incremented by 1 in every step.
 
     Example:
         >>> loss = fluid.layers.mean(fluid.layers.fc(fluid.layers.data("x", [13]), 1, bias_attr=False))

@@ -90,7 +90,7 @@ class ModelAverage(Checked):
                     fill(parameter, state)
 
     def _sum(self, parameter: Parameter) -> dict[str, Variable]:
-        """The sums and counts of a parameter, with the operator that goes on with them."""
+        """The sums and counts of a parameter; appends the operator that updates them."""
         state: dict[str, Variable] = {}
         for what in (*_SUMS, *_COUNTS):
             shape, dtype = (parameter.shape, parameter.dtype) if what in _SUMS else ([1], "int64")

@@ -72,7 +72,7 @@ class ExponentialMovingAverage(Checked):
         )
 
     def update(self) -> None:
-        """Append the operators that go on with the averages, behind the optimizer; they belong to training.
+        """Appends the operators that update the averages, after those of the optimizer.
 
         Raises:
             OpValueError: another program is the default main program now.

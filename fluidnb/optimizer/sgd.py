@@ -14,9 +14,9 @@ class SGDOptimizer(Optimizer):
 
     Args:
         learning_rate: a number, or a variable of shape [1].
-        regularization: weight decay of parameters that have none of their own.
+        regularization: weight decay of parameters without a regularizer.
         name: kept for symmetry; the optimizer has no accumulators to name.
-        global_step: a variable of shape [1] that goes on by 1 in every step.
+        global_step: a variable of shape [1], incremented by 1 in every step.
 
     Example:
         >>> loss = fluid.layers.mean(fluid.layers.fc(fluid.layers.data("x", [13]), 1))
@@ -47,9 +47,9 @@ class MomentumOptimizer(Optimizer):
         learning_rate: a number, or a variable of shape [1].
         momentum: the share of the velocity that stays.
         use_nesterov: whether to use Nesterov's form.
-        regularization: weight decay of parameters that have none of their own.
+        regularization: weight decay of parameters without a regularizer.
         name: part of the names of accumulators.
-        global_step: a variable of shape [1] that goes on by 1 in every step.
+        global_step: a variable of shape [1], incremented by 1 in every step.
 
     Example:
         >>> loss = fluid.layers.mean(fluid.layers.fc(fluid.layers.data("x", [13]), 1, bias_attr=False))

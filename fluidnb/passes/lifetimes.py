@@ -43,9 +43,9 @@ class Life:
 def lives(block: BlockDesc, uses: Uses, skip: Collection[str]) -> list[Life]:
     """The variables of a block that can go before it ends, each with its life.
 
-    What nobody reads stays: it is a result, and may be fetched. So do parameters and all else that outlives a run, what
-    is fed or fetched, arrays of tensors and other things that are no tensors, what a gradient block needs, and what
-    operators call by name.
+    Variables without a consumer are excluded, being results that may be fetched. So are parameters and all else
+    that outlives a run, fed and fetched ones, arrays of tensors and other values that are no tensors, inputs of
+    gradient blocks, and variables that operators read by name.
 
     Args:
         block: the block.

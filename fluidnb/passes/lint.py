@@ -89,7 +89,7 @@ def _block(program: ProgramDesc, block: BlockDesc) -> Iterator[Finding]:
         written.update(program.blocks[block.forward_block_idx].vars)
     written |= {n for n, v in block.vars.items() if v.persistable() or v.is_data() or v.type() in _GIVEN}
     later = {n for op in block.ops for n in op.output_arg_names()}
-    # Nothing writes data of programs without the mark for fed variables: what nobody ever writes must be fed.
+    # Nothing writes data of programs without the mark for fed variables: what no operator writes must be fed.
     written |= {n for n in block.vars if n not in later and block.idx == 0}
     for index, op in enumerate(block.ops):
         where = None if op.view is None else op.view.where

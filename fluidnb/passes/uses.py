@@ -1,4 +1,4 @@
-"""Who uses which variable: the operators of its own block, the blocks that these run, and gradient blocks."""
+"""Uses of variables: by operators of their block, of nested blocks and of gradient blocks."""
 
 from __future__ import annotations
 

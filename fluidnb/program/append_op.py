@@ -77,7 +77,7 @@ def describe(
 
 
 def _types(type: str, attrs: Mapping[str, Any]) -> Mapping[str, int]:
-    """The types that a value alone does not tell: a Python float is 32 bits wide unless the operator says 64."""
+    """Attribute types that a Python value does not determine: a float is 32 bits unless declared as 64."""
     known = get_op(type).attrs if has_op(type) else {}
     wide = {n: known[n].number for n in attrs if n in known and known[n].kind.startswith("float64")}
     return {**_TYPES, **wide} if wide else _TYPES

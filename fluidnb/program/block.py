@@ -482,13 +482,13 @@ class Block:
     # Running, done by fluidnb.runtime.
 
     def infer_shape(self, scope: Any) -> Any:
-        """Make ready to run in a scope: create variables and operators there, and infer shapes from what it holds.
+        """Creates the block's variables and operators in a scope and infers shapes from its values.
 
         Args:
             scope: a Scope with the values that the block reads.
 
         Returns:
-            The shape of each tensor that the operators write, by name; -1 where only values tell.
+            The shape of each tensor that the operators write, by name; -1 where they depend on values.
 
         Raises:
             FluidError: an operator is not known, or breaks its rule.

@@ -21,7 +21,7 @@ def clone(program: Program, for_test: bool = False, warn: bool = True) -> Progra
 
     Args:
         program: the program.
-        for_test: whether to put operators into test mode, and let learning-rate schedules stand still: a test run
+        for_test: whether to put operators into test mode, and stop learning-rate schedules: a test run
             does not count as a step.
         warn: whether to warn when a test clone still has backward in it.
 

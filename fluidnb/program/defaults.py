@@ -27,7 +27,7 @@ def default_main_program() -> Program:
 
 
 def default_startup_program() -> Program:
-    """The program to which layers append the operators that give parameters their first values."""
+    """The program to which layers append the operators that initialize parameters."""
     return _startup
 
 

@@ -1,4 +1,4 @@
-"""What a program asks of rooms above it: a value to show, a picture, a name, a run. The higher room sets the hook.
+"""Hooks of programs, set by higher packages: values to show, pictures, name hints and runs.
 
 Example:
     >>> from fluidnb.program import hooks
@@ -38,7 +38,7 @@ last_value: Callable[[Any], str | None] | None = None
 #: ``set_value(name, array)`` gives a variable of the global scope a value. Set by the runtime.
 set_value: Callable[[str, Any], None] | None = None
 
-#: ``global_scope()`` gives the scope in which programs run unless told otherwise. Set by the runtime.
+#: ``global_scope()`` gives the default scope of executors. Set by the runtime.
 global_scope: Callable[[], Any] | None = None
 
 #: ``repr_html(thing)`` draws a program, block, operator or variable as HTML, or gives None. Set by the pictures.
@@ -48,7 +48,7 @@ repr_html: Callable[[Any], str | None] | None = None
 name_hint: Callable[[FrameType], Hint | None] | None = None
 
 #: ``before_run(program, scope)`` is called when a program is about to run that was not run like this just before; it
-#: may give variables of the scope their first values. Set by the magics.
+#: may initialize variables of the scope. Set by the magics.
 before_run: Callable[[Any, Any], None] | None = None
 
 #: ``infer_block(block, scope)`` makes a block ready to run in a scope and infers shapes. Set by the runtime.
@@ -65,8 +65,8 @@ eval_block: Callable[[Any, Any, Any, Any], Any] | None = None
 #: says which one where it has several. It may append to the block. Set by the magics while a cell runs.
 body_ends: Callable[[Any, Any, str], object] | None = None
 
-#: ``debug_prompt()`` gives what asks the user how a debug session that stands still shall go on, a function of the
-#: session; or None where nobody can answer. Set by the terminal.
+#: ``debug_prompt()`` gives the function that prompts for the next command of a paused debug session, called with the
+#: session; or None without an interactive user. Set by the terminal.
 debug_prompt: Callable[[], Callable[[Any], None] | None] | None = None
 
 #: ``debug_began(session)`` is called when a debug session is there, before anything runs in it. Set by the magics.

@@ -82,7 +82,7 @@ def _places(block: BlockDesc) -> dict[str, int]:
 
 
 def _step_places(op: OpDesc, block: BlockDesc) -> dict[str, int]:
-    """Where the variables of a recurrent operator count: in its step net, or, if there is none, where it stands."""
+    """The index of each variable in a recurrent operator's step net, or, without one, in the operator's block."""
     index = op.attrs.get("sub_block")
     blocks = block.program.blocks
     return _places(blocks[index] if isinstance(index, int) and index < len(blocks) else block)

@@ -12,7 +12,7 @@ from fluidnb.where import capture
 if TYPE_CHECKING:
     from fluidnb.program.variable import Variable
 
-#: The end of a slice that goes on to the last element, whatever the size will be.
+#: The end of a slice up to the last element, whatever the size will be.
 _TO_THE_END = 2**31 - 1
 
 
@@ -52,7 +52,7 @@ def plan(x: Variable, item: Any) -> list[Cut]:
 
     Args:
         x: the variable.
-        item: what stands between the brackets.
+        item: the expression in the brackets.
 
     Returns:
         One entry for each axis that does not stay whole.

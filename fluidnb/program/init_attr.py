@@ -1,4 +1,4 @@
-"""The operator that gives a parameter its first value, from ``init_attr={"type": ..., ...}``."""
+"""The operator that initializes a parameter, from ``init_attr={"type": ..., ...}``."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from fluidnb.where import capture
 def initialize(parameter: Parameter, init_attr: Mapping[str, Any]) -> None:
     """Write the operator that initialises a parameter: into the startup program of its program, or in front.
 
-    A program that is the default main program has the default startup program; one that stands alone initialises
+    A program that is the default main program has the default startup program; a separate one initialises
     its parameters itself, in front of its global block.
 
     Args:

@@ -114,8 +114,8 @@ def layer(function: Callable[P, R]) -> Callable[P, R]:
 
 
 def _programs(main: Any, startup: Any) -> AbstractContextManager[None]:
-    """The programs that a layer is told to add to, as the default ones."""
-    from fluidnb.program import defaults  # which stands on layers
+    """Sets the programs that a layer was given as the default ones."""
+    from fluidnb.program import defaults  # which imports layers
 
     return defaults.program_guard(defaults.default_main_program() if main is None else main, startup)
 
@@ -223,7 +223,7 @@ def _call_results(this: LayerCall, result: object) -> None:
 def _rename(this: LayerCall, variable: Variable, target: str) -> None:
     """Call a fresh variable ``h``, or the first of ``h_1``, ``h_2``, … that its block does not see yet.
 
-    Only what the call appended can mention the variable, so only that is looked at. A counter remembers how far the
+    Only what the call appended can mention the variable, so only that is checked. A counter remembers how far the
     names are taken: ``for …: h = layers.fc(h, 10)`` must not look through all of them each time.
     """
     home = variable.desc.block

@@ -1,7 +1,7 @@
-"""Which cell made a piece of a program, and what a cell looked at while it ran.
+"""Provenance: the cell that created each part of a program, and the names a running cell read.
 
 A *fragment* is what one cell appended. While a cell runs, `recorder` collects what it reads of what was there before:
-names it looked up, counters it used, listings it went through. With that, `fragments` knows whether a later change
+names it looked up, counters it used, listings it iterated. From these, `cell_log` decides whether a later change
 concerns it.
 """
 
@@ -62,7 +62,7 @@ class Recorder:
         lookups: (block, name, whether the blocks around count) -> what the first look-up gave.
         listed: programs of which the cell saw a whole list: all operators, all variables, the blocks.
         ops: operators whose slots or attributes it read.
-        facts: (program, name) -> what Python told of the program, its random seed for example.
+        facts: (program, name) -> a property that Python read, its random seed for example.
         counters: (generator, key) -> the first number that it got.
         prepended: blocks to which it prepended.
         ran: whether it ran a program.
@@ -86,7 +86,7 @@ class Recorder:
     met: dict[Program, Snapshot] = field(default_factory=dict)
 
     def looked_up(self, block: BlockDesc, name: str, found: VarDesc | None, around: bool = False) -> None:
-        """The cell asked a block, and with ``around`` those around it too, for a name."""
+        """Records a name lookup by the cell in a block, with ``around`` in its ancestors too."""
         self.lookups.setdefault((block, name, around), found)
 
     def counted(self, generator: UniqueNameGenerator, key: str, number: int) -> None:
@@ -109,7 +109,7 @@ def current() -> Origin | None:
 
 
 def saw_list(program: Program) -> None:
-    """Note that the running cell looked at a whole program; no effect outside cells.
+    """Records that the running cell read a whole program; no effect outside cells.
 
     Args:
         program: the program.
@@ -130,7 +130,7 @@ def writing(program: Program) -> None:
 
 
 def _own(program: Program) -> bool:
-    """Whether the run that goes on made a program."""
+    """Whether the current cell run created a program."""
     return recorder is not None and program.origin is not None and program.origin.whole is recorder.origin.whole
 
 

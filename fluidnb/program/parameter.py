@@ -30,7 +30,7 @@ class Parameter(Variable):
         kwargs: further arguments of `Variable`.
 
     Attributes:
-        initialize_op_attrs: type and attributes of the operator that gives it its first value, or None.
+        initialize_op_attrs: type and attributes of the operator that initializes it, or None.
         optimize_op_attrs: type and attributes of its optimizer's operator, or None before there is one.
 
     Raises:

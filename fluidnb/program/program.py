@@ -35,7 +35,7 @@ class Program:
     """A model as data: blocks of variables and operators, built by layers and run by an Executor.
 
     Args:
-        desc: a description to look at; a new one with an empty global block when left out.
+        desc: the description to wrap; a new one with an empty global block when left out.
 
     Attributes:
         desc: the description; edits through it are seen here.

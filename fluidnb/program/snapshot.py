@@ -21,7 +21,7 @@ class BlockShot:
 
     Args:
         desc: the block.
-        head: the bytes of its own fields: index, parent, forward block.
+        head: the bytes of its other fields: index, parent, forward block.
         ops: its operators.
         vars: its variables by name.
     """
@@ -39,7 +39,7 @@ class Snapshot:
     Args:
         program: the program.
         version: its version then.
-        head: the bytes of its own fields.
+        head: the bytes of its other fields.
         blocks: its blocks.
         data: operator or variable -> its bytes.
         views: variable -> what Python knew of it.
@@ -95,7 +95,7 @@ def take(program: Program) -> Snapshot:
 
 
 def as_desc(shot: Snapshot) -> ProgramDesc:
-    """The program of a snapshot as a description of its own.
+    """The program of a snapshot as a separate description.
 
     Args:
         shot: the snapshot.

@@ -154,7 +154,7 @@ class Variable:
         return self._noted()
 
     def _noted(self) -> VarDesc:
-        """The description, noted as read by the cell that runs; a handle that was replaced may still ask."""
+        """The description, recorded as read by the running cell; allowed for a replaced handle too."""
         desc = self.desc
         if origin.recorder is not None and desc.block is not None:
             origin.recorder.looked_up(desc.block, desc.name(), desc)
@@ -281,7 +281,7 @@ class Variable:
                 why = "its stop_gradient is True"
             raise OpValueError(
                 f"variable {self.name} has no gradient yet: {why}.", slots=[self._operand()], where=capture(),
-                hint="gradients are variables too: fetch them, or look at them with program.global_block().vars.",
+                hint="gradients are variables too: fetch them, or list them with program.global_block().vars.",
                 expected=f"a variable {grad_var_name(self.name)}", received=f"none in {self.block.program.short()}",
             )  # fmt: skip
         return found

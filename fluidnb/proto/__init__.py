@@ -1,1 +1,1 @@
-"""The program as protobuf: messages, stable text, and the Python objects that stand for them."""
+"""The program as protobuf: messages, stable text, and their Python wrappers."""

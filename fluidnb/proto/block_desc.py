@@ -36,13 +36,13 @@ class BlockDesc:
 
     __slots__ = ("__weakref__", "ops", "pb", "program", "vars", "view")
 
-    #: The message without its operations and variables: they are put in when bytes are asked for.
+    #: The message without its operations and variables: they are added at serialization.
     pb: pb2.BlockDesc
     program: ProgramDesc
     ops: list[OpDesc]
     #: By name, in the order of declaration.
     vars: dict[str, VarDesc]
-    #: The Block over it, once somebody asked for one.
+    #: The Block over it, created on demand.
     view: Any
 
     def __init__(self, program: ProgramDesc, idx: int, parent_idx: int) -> None:
@@ -290,7 +290,7 @@ class BlockDesc:
         Args:
             old: its name.
             new: the name it gets.
-            since: the first operation of this block to look at, for a caller who knows that earlier ones do not use it.
+            since: the first operation of this block to search, for a caller who knows that earlier ones do not use it.
 
         Returns:
             The variable, the same object.

@@ -1,7 +1,7 @@
-"""The Python objects that stand for a program's messages: a program, its blocks, their operations and variables.
+"""Python wrappers of a program's messages: program, blocks, operations and variables.
 
 The messages are the leaves: one per operation, one per variable. What contains them is Python's own lists and dicts, so
-an operation keeps its identity while it is moved, removed and put back; bytes are put together when asked for.
+an operation keeps its identity while it is moved, removed and restored; bytes are serialized on demand.
 
 Example:
     >>> program = ProgramDesc()

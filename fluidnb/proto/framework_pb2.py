@@ -1,4 +1,4 @@
-"""The protobuf messages of framework.proto, in a descriptor pool of their own.
+"""The protobuf messages of framework.proto, in a private descriptor pool.
 
 Real Paddle registers the same full names in protobuf's default pool, where a second definition is an error. A private
 pool lets both live in one process. Nothing here is generated code, so any protobuf runtime from 4 on will do.

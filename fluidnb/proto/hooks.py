@@ -1,4 +1,4 @@
-"""What a desc asks of the operators above it: attributes to check, shapes and types to infer. `fluidnb.op` sets them.
+"""Hooks of descs, set by `fluidnb.op`: attribute checks, shape inference and type inference.
 
 Example:
     >>> from fluidnb.proto import hooks

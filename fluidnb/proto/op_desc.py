@@ -192,7 +192,7 @@ class OpDesc:
 
         Args:
             slot: the slot's name.
-            names: the variables' names; one name may stand alone.
+            names: the variables' names; a single name may be a str.
 
         Raises:
             OpTypeError: a name is not a text.

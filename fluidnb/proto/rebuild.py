@@ -21,7 +21,7 @@ def build() -> dict[str, bytes]:
 
     Raises:
         ImportError: grpcio-tools is not installed.
-        RuntimeError: framework.proto does not compile; the compiler has told stderr why.
+        RuntimeError: framework.proto does not compile; the compiler has written why to stderr.
     """
     protoc = importlib.import_module("grpc_tools.protoc")
     with tempfile.TemporaryDirectory() as folder:

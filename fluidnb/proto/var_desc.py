@@ -1,4 +1,4 @@
-"""VarDesc: the declaration of a variable: its name, what it holds, and how long it lives."""
+"""VarDesc: the declaration of a variable: name, type, shape, dtype and persistence."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class VarDesc:
     pb: pb2.VarDesc
     #: The block that declares the variable, None while none does.
     block: BlockDesc | None
-    #: The Variable over it, once somebody asked for one.
+    #: The Variable over it, created on demand.
     view: Any
     #: What a snapshot stored of it and of its Variable; None since the last edit.
     saved: Any
@@ -133,10 +133,10 @@ class VarDesc:
     # What it holds.
 
     def shape(self) -> list[int]:
-        """Its sizes, -1 where only a run can tell; empty for a scalar, and before anybody has set it.
+        """Its sizes, -1 where unknown before a run; empty for a scalar, and before they are set.
 
         Raises:
-            OpValueError: what it is has no shape.
+            OpValueError: its type has no shape.
         """
         return list(self._tensor("shape").dims)
 
@@ -148,7 +148,7 @@ class VarDesc:
 
         Raises:
             OpTypeError: not integers.
-            OpValueError: what it is has no shape.
+            OpValueError: its type has no shape.
         """
         dims = _dims(self.pb.name, shape)
         self._tensor("shape").dims[:] = dims
@@ -389,7 +389,7 @@ def _integer(name: str, what: str, value: Any) -> int:
         number = operator.index(value)
     except TypeError:
         raise OpTypeError(
-            f'The {what} of "{name}" is made of integers.', received=f"{value!r}, a {type(value).__name__}"
+            f'The {what} of "{name}" must be a list of integers.', received=f"{value!r}, a {type(value).__name__}"
         ) from None
     if not _LEAST <= number <= _MOST:
         raise OpValueError(f'The {what} of "{name}" needs more than 64 bits.', received=repr(value))

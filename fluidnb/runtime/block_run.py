@@ -48,7 +48,7 @@ def infer_block(block: Block, scope: Scope) -> dict[str, tuple[int, ...]]:
         scope: the scope.
 
     Returns:
-        The shape of each tensor that the operators write, by name, in order; -1 where only values tell.
+        The shape of each tensor that the operators write, by name, in order; -1 where they depend on values.
 
     Raises:
         OpTypeError: the scope is not a Scope.
@@ -283,7 +283,7 @@ def _bring(op: LoweredOp, scope: Scope, place: Place) -> None:
 
 
 def _needed(block: Block, names: tuple[str, ...]) -> Block:
-    """The pruned block, the same one as long as the program is, so that its random operators go on drawing."""
+    """The pruned block, cached while the program is unchanged, so that random streams continue across runs."""
     version, known = block.desc.program.version, _pruned.setdefault(block.desc, {})
     found = known.get(names)
     if found is None or found[0] != version:

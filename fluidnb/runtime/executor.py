@@ -145,7 +145,7 @@ class Executor:
             scope: where persistable variables live; default the global scope.
             return_numpy: ndarrays (True) or LoDTensors (False) in the result.
             use_program_cache: accepted for old scripts; prepared programs are always kept.
-            keep_scopes: walk operator by operator and leave the run's scopes inside ``scope`` to look at, until the
+            keep_scopes: walk operator by operator and leave the run's scopes inside ``scope`` for inspection, until the
                 next such run.
 
         Returns:

@@ -1,4 +1,4 @@
-"""What goes into a run and what comes out: checks of feeds and fetches against the program."""
+"""Feeds and fetches of a run, checked against the program."""
 
 from __future__ import annotations
 
@@ -129,9 +129,9 @@ def as_fed(value: Any, var: VarDesc) -> Fed:
         value, lod = value[0], checked_lengths(convert(value[1]), None, name)
     if is_on_device(value) and not value.flags.c_contiguous:
         raise OpValueError(
-            f'The array of a device that was fed for "{name}" does not lie in one piece, row by row.',
+            f'The device array that was fed for "{name}" is not C-contiguous.',
             slots=[operand("data", var)], expected="a C-contiguous array", received=f"shape {value.shape} with gaps",
-            hint="array.copy() lies in one piece; with cupy, cupy.ascontiguousarray(array).",
+            hint="feed array.copy(); with cupy, cupy.ascontiguousarray(array).",
         )  # fmt: skip
     if isinstance(value, np.ndarray) or is_on_device(value):
         array = value
@@ -237,7 +237,7 @@ def fetch_names(fetch_list: Any, desc: ProgramDesc) -> list[str]:
                 f'"{name}" lives inside block {inside[0]}, whose values are gone when the run ends.',
                 slots=[operand("fetched", known[name])],
                 expected="a variable of block 0", received=name,
-                hint="write it to an outer variable or array, or run with keep_scopes=True and look at the scopes.",
+                hint="write it to an outer variable or array, or run with keep_scopes=True and inspect the scopes.",
             )  # fmt: skip
     return names
 

@@ -26,7 +26,7 @@ def get_inference_program(target_vars: Any, main_program: Program | None = None)
     """The part of a program that some variables need, in test mode.
 
     Args:
-        target_vars: the variable or variables; an evaluator stands for those in which it counts.
+        target_vars: the variable or variables; an evaluator means those in which it counts.
         main_program: the program; default the main program. It does not change.
 
     Returns:
@@ -42,7 +42,7 @@ def get_inference_program(target_vars: Any, main_program: Program | None = None)
     """
     program = default_main_program() if main_program is None else main_program
     given: list[Any] = list(target_vars) if isinstance(target_vars, list | tuple) else [target_vars]
-    # An evaluator belongs to a higher room: it is known by what it has.
+    # An evaluator belongs to a higher package: recognized by its attributes.
     targets = [v for t in given for v in ((*t.states, *t.metrics) if hasattr(t, "states") else (t,))]
     return clone(program, for_test=True, warn=False).prune([getattr(t, "name", t) for t in targets])
 
@@ -200,7 +200,7 @@ def _check_reaches(program: Program, feeds: list[str], targets: list[str]) -> No
             var = block.vars.get(name)
             if var is not None and var.is_data():
                 ends = f"{', '.join(targets)} cannot be computed from {', '.join(feeds) or 'nothing'}"
-                if not declared.binding:  # Fluid saved such programs, and old scripts go on training
+                if not declared.binding:  # Fluid saved such programs, and old scripts resume training
                     warn(f"{ends}: it also needs {name}. The model is saved, and cannot run.")
                     continue
                 raise OpValueError(

@@ -1,4 +1,4 @@
-"""Ctrl-C between operators: held while one runs, acted on before the next, at no cost while nobody presses it.
+"""Ctrl-C between operators: deferred to the end of the running one, at no cost without Ctrl-C.
 
 The handler does not raise. It finds where each run is in its list of calls (a list iterator knows how many items are
 left) and puts a stop in place of the first call of the next operator. So parameters are always as before or as after an
@@ -39,7 +39,7 @@ class Run:
     Attributes:
         stack: (iterator, calls, operators) of the call lists under way, innermost last.
         at: after an error or a stop, the index of the call at which the innermost list of calls that is left stopped.
-        stop: whether it has been asked to stop.
+        stop: whether a stop was requested.
         thread: the thread in which it runs.
         iteration: the iteration in which a loop was interrupted, until its operator is named.
     """
@@ -82,7 +82,7 @@ class Run:
         self._patches.clear()
 
     def check(self) -> None:
-        """Raise KeyboardInterrupt if it has been asked to stop."""
+        """Raise KeyboardInterrupt if a stop was requested."""
         if self.stop:
             self.stop = False
             self.restore()

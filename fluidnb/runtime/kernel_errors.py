@@ -136,7 +136,7 @@ def _told(error: Exception, op: LoweredOp, scope: Any) -> dict[str, Any]:
         values = {n: getattr(scope.find_var(n), "value", None) for n in op.reads()}
         there = [n for n, v in values.items() if isinstance(getattr(v, "array", None), np.ndarray)]
         return {
-            "summary": f"{kind} runs on a device, and its operands lie in the memory of the host.",
+            "summary": f"{kind} runs on a device, and its operands are in host memory.",
             "expected": "arrays of the device", "received": f"{', '.join(there) or 'an array'} of the host",
             "hint": "a value comes into a scope by get_tensor().set(array, place); runs move it to where they are.",
         }  # fmt: skip

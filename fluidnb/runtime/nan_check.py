@@ -16,7 +16,7 @@ _HOST = ArrayStats()
 
 
 def checks(binder: Binder) -> list[Call]:
-    """The calls that look at an operator's outputs.
+    """The calls that check an operator's outputs for NaN and infinity.
 
     Args:
         binder: the operator, bound.
@@ -57,12 +57,12 @@ def check(array: Any, name: str, binder: Binder) -> None:
 
 
 def check_far(names: Sequence[str], binder: Binder, *arrays: Any) -> None:
-    """Raise if an array of a device holds NaN or infinity; the device is asked once about all of them.
+    """Raise if a device array has NaN or infinity; one query of the device checks all arrays.
 
     Args:
         names: the variables.
         binder: the operator that wrote them.
-        arrays: what they hold, floating arrays.
+        arrays: their values, floating arrays.
 
     Raises:
         EnforceNotMet: naming operator, variable, counts and the user's line.
@@ -78,5 +78,5 @@ def _refused(array: Any, name: str, binder: Binder) -> EnforceNotMet:
         f"Operator {binder.definition.type} output Tensor {name} contains NAN/Inf.",
         op=binder.text(), slots=binder.operands(), where=binder.where(),
         expected="finite numbers", received=f"{nan} NaN and {inf} infinite of {array.size} elements",
-        hint="look at its inputs: the logarithm of 0, a division by 0, or a learning rate that is too large.",
+        hint="check its inputs: the logarithm of 0, a division by 0, or a learning rate that is too large.",
     )  # fmt: skip

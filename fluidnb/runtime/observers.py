@@ -1,6 +1,6 @@
-"""Observers of runs: who is told what each operator took, and when a run is over.
+"""Observers of runs: notified of each operator's time and of the end of a run.
 
-Without any, a run pays one look at an empty list a node, and one at its end.
+Without any, a run checks an empty list once per node and once at its end.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ after_run: list[Callable[[Any, Any], None]] = []
 
 
 def observed(calls: Any, ops: list[LoweredOp]) -> None:
-    """Make the calls of a node and tell the observers about each operator.
+    """Make the calls of a node and notify the observers of each operator.
 
     Args:
         calls: iterator over functions with their arguments.
@@ -44,7 +44,7 @@ def observed(calls: Any, ops: list[LoweredOp]) -> None:
 
 
 def observed_on_device(calls: Any, ops: list[LoweredOp], context: DeviceContext) -> None:
-    """The same for calls that ask a device for work: its own clock counts, and is read when all is done.
+    """The same for asynchronous device calls: times come from device events, read after synchronization.
 
     Args:
         calls: iterator over functions with their arguments.

@@ -16,7 +16,7 @@ _runs: WeakKeyDictionary[ProgramDesc, tuple[WeakKeyDictionary[Scope, int], dict[
 
 
 def coming_run(plan: LoweredProgram, program: Program, scope: Scope) -> int:
-    """Which run of a program the next one is. A program with a seed of its own starts over in every scope, so that two
+    """The index of the next run of a program. With random_seed set, runs are counted per scope, so that two
     scopes get the same parameters; else all its runs since the session was seeded are counted, so that they differ.
 
     Args:

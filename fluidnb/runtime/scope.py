@@ -57,7 +57,7 @@ class Scope:
         self.kept: dict[str, Variable] = {}
         self.moved: dict[str, tuple[LoDTensor, Any, Any]] = {}
 
-    # ---- Fluid's face
+    # ---- Fluid's interface
 
     def var(self, name: Any) -> Variable:
         """The variable of this name in this very scope, made if need be.
@@ -142,7 +142,7 @@ class Scope:
     def _repr_html_(self) -> str | None:
         return None if hooks.repr_html is None else hooks.repr_html(self)
 
-    # ---- the walkers' face
+    # ---- interface of the executors
 
     @property
     def block_index(self) -> int:
@@ -201,7 +201,7 @@ _stack: list[Scope] = [Scope()]
 
 
 def global_scope() -> Scope:
-    """The scope in which programs run unless told otherwise.
+    """The default scope of executors.
 
     Returns:
         The innermost scope given to `scope_guard`, or the one made at start.

@@ -1,4 +1,4 @@
-"""InferenceTranspiler: a normalisation that stands still becomes part of the convolution before it."""
+"""InferenceTranspiler: folds batch normalization into the preceding convolution."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _SUFFIX = "_fuse_bn"
 
 
 class _Match(NamedTuple):
-    """A convolution, the bias added to it or None, and the normalisation that reads what comes out."""
+    """A convolution, the bias added to it or None, and the batch normalization of the result."""
 
     conv: OpDesc
     bias: OpDesc | None
@@ -50,7 +50,7 @@ class InferenceTranspiler:
         """Fold each batch_norm in test mode into the convolution whose output nothing else reads.
 
         The folded filter and bias are new parameters, with ``_fuse_bn`` behind their names; the old ones stay as they
-        are, so that training can go on over the same scope. What the convolution itself gives is another value then;
+        are, so that training can continue with the same scope. What the convolution itself gives is another value then;
         what came out of the batch_norm keeps its name.
 
         Args:

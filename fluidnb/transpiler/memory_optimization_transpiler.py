@@ -43,7 +43,7 @@ def memory_optimize(
     Args:
         input_program: the program, complete with backward and optimizer; it is changed.
         skip_opt_set: variables or names that have to stay, because they will be fetched for example; a bool is
-            version 0.12's ``print_log``, which stood here, before ``level``.
+            version 0.12's ``print_log``, which came here, before ``level``.
         print_log: whether to print what was done, and the memory in use at each operator before and after.
         level: 0 shares memory among variables of the same shape, 1 also with smaller ones.
         skip_grads: whether the gradients of parameters have to stay, for a fetch of ``w@GRAD``.

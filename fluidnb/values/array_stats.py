@@ -1,4 +1,4 @@
-"""What is asked of the numbers of an array, wherever it lies: of a device's, answers alone come to the host."""
+"""Array statistics, computed on the array's device; only results are copied to the host."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class Numbers(NamedTuple):
 
 
 class Spread(NamedTuple):
-    """How the elements of an array lie.
+    """Distribution of an array's elements: counts, range, moments and histogram.
 
     Args:
         nan: how many are NaN.
@@ -135,11 +135,11 @@ class ArrayStats:
         return int(np.isnan(array).sum()), int(np.isinf(array).sum())
 
     def spread(self, array: Array, sample: int) -> Spread:
-        """How the elements of an array lie.
+        """Computes the distribution of an array's elements.
 
         Args:
             array: not empty, of whole or floating numbers.
-            sample: elements that are looked at, at most; of a larger array, evenly chosen ones.
+            sample: upper limit of the sampled elements; a larger array is sampled evenly.
 
         Returns:
             Mean, deviation, ends and histogram.
@@ -200,10 +200,10 @@ class ArrayStats:
 
         Args:
             array: any dtype.
-            sample: elements that are looked at, at most; of a larger array, evenly chosen ones.
+            sample: upper limit of the sampled elements; a larger array is sampled evenly.
 
         Returns:
-            A number that stands for their bits; one place's numbers say nothing about another's.
+            A hash of their bits; hashes of different places are not comparable.
         """
         return zlib.crc32(array.reshape(-1)[:: step_of(array, sample)].tobytes())
 
@@ -241,7 +241,7 @@ class ArrayStats:
         return found
 
     def totals(self, array: Array) -> Totals:
-        """What one pass gives; only devices are asked.
+        """Totals of an array from one pass on its device.
 
         Args:
             array: not empty, of whole or floating numbers.
@@ -250,9 +250,9 @@ class ArrayStats:
             The totals.
 
         Raises:
-            EnforceNotMet: the array is of the host, where numpy answers.
+            EnforceNotMet: the array is of the host, where numpy is used instead.
         """
-        raise EnforceNotMet("Totals are made on devices.", expected="an array of a device", received="one of the host")
+        raise EnforceNotMet("Totals need a device array.", expected="an array of a device", received="one of the host")
 
     def odd(self, arrays: Sequence[Array]) -> list[bool]:
         """Which of some arrays hold NaN or infinity.
@@ -285,13 +285,13 @@ def register_gauge(kind: str, made: ArrayStats) -> None:
 
 
 def stats_of(array: Array) -> ArrayStats:
-    """Who answers about an array: the only place where it matters whether that lies on a device.
+    """The statistics backend of an array, selected by its device.
 
     Args:
         array: of the host, or of a device.
 
     Returns:
-        The gauge of its place.
+        The backend of its place.
 
     Example:
         >>> stats_of(np.zeros(2)).numbers(np.zeros(2)).zeros
@@ -301,11 +301,11 @@ def stats_of(array: Array) -> ArrayStats:
 
 
 def step_of(array: Array, sample: int) -> int:
-    """How many elements further the next one lies that is looked at.
+    """The sampling stride of an array.
 
     Args:
         array: not empty.
-        sample: how many are looked at, at most.
+        sample: upper limit of the sampled elements.
 
     Example:
         >>> step_of(np.zeros(10), 4), step_of(np.zeros(10), 20)

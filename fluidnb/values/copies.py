@@ -41,7 +41,7 @@ def copy_between(source: str, target: str) -> Copy:
         A function ``copy(src, dst)``.
 
     Raises:
-        EnforceNotMet: nobody has said how; within one kind of place numpy's way serves.
+        EnforceNotMet: no copy is registered; within one kind of place numpy copies.
 
     Example:
         >>> copy_between("cpu", "cpu").__name__
@@ -80,7 +80,7 @@ def on_host(array: Any) -> Any:
         array: an array of any place.
 
     Returns:
-        An ndarray; the array itself where it is one. A device finishes what it was asked to do before.
+        An ndarray; the array itself where it is one. A device finishes submitted work first.
 
     Example:
         >>> on_host(np.ones(2))

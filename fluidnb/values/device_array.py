@@ -1,4 +1,4 @@
-"""Arrays of a device as users of numpy look at them: what is asked for comes to the host, and no more."""
+"""Numpy-like views of device arrays; only the requested elements are copied to the host."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from fluidnb.values.copies import is_on_device, on_host
 
 Array = Any
 
-#: What is kept in mind of an array instead of being computed from it: the rest is asked of a device.
+#: Attributes cached on the host; all others are computed on the device.
 _KEPT = (np.absolute, np.fabs, np.isnan, np.isinf, np.isfinite)
 
 
@@ -85,7 +85,7 @@ class DeviceArray(NDArrayOperatorsMixin):
             return DeviceArray(self._array, ufunc)
         return getattr(ufunc, method)(*(np.asarray(x) if isinstance(x, DeviceArray) else x for x in inputs), **kw)
 
-    # ---- asked of the device
+    # ---- computed on the device
 
     def max(self, *args: Any, **kw: Any) -> Any:
         """As numpy has it."""

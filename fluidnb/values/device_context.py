@@ -101,14 +101,14 @@ class DeviceContext:
         return memory.empty(self.place, shape, np_dtype(dtype), order)
 
     def sketch(self, shape: tuple[int, ...], dtype: Any) -> Any:
-        """A stand-in for an array of a run, which gets its place in a region of memory before it is used.
+        """A placeholder for an array of a run, given an address in a memory arena before it is used.
 
         Args:
             shape: its sizes.
             dtype: numpy dtype.
 
         Returns:
-            An array without memory; None where each array of a device has memory of its own.
+            An array without memory; None where each device array has separate memory.
         """
         return None
 
@@ -178,7 +178,7 @@ class DeviceContext:
         return [np.array(self.to_host(array), order="C") for array in arrays]
 
     def turn(self, *about: Any) -> AbstractContextManager[Any]:
-        """What a run enters while it gives the device its work; runs of two threads may go on at the same time there.
+        """Context in which a run submits work to the device; runs of two threads may overlap.
 
         Args:
             about: what the run works on (its plan, its scope): it comes after runs of other threads about the same.
@@ -245,7 +245,7 @@ class DeviceContext:
         return list(marks)
 
     def wait(self) -> None:
-        """Return when everything asked of the device is done; on the host that is now."""
+        """Blocks until all submitted work of the device is done; a no-op on the host."""
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.place})"
@@ -305,7 +305,7 @@ def place_of(kind: str) -> Place:
 
 
 def copy_of(array: Any) -> Any:
-    """A copy of an array, where it is; that of a device lies in the pool of its place, as all that a run makes does.
+    """A copy of an array on its device, allocated in the pool of its place.
 
     Args:
         array: of the host, or of a device.

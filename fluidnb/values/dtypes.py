@@ -47,7 +47,7 @@ _NAMES = {
 }
 _NUMBERS: dict[Any, VarType] = {name: number for number, name in _NAMES.items()}
 
-# What was asked before, so that hot paths pay one look-up.
+# Cache of earlier results, so that hot paths pay one look-up.
 _dtypes: dict[tuple[type, Any], np.dtype[Any]] = {}
 _types: dict[tuple[type, Any], VarType] = {}
 
@@ -141,7 +141,7 @@ def _find(dtype: Any) -> VarType:
     else:
         try:
             name = np.dtype(dtype).name if dtype is not None else None  # numpy reads None as float64
-        except (TypeError, ValueError, UnicodeError):  # a thing with a ``dtype`` of its own, half a surrogate pair
+        except (TypeError, ValueError, UnicodeError):  # an object with a foreign ``dtype``, half a surrogate pair
             name = None
     if name not in _NUMBERS:
         hint = near(dtype, map(str, _NUMBERS)) if isinstance(dtype, str) else ""

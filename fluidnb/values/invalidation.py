@@ -1,7 +1,7 @@
 """A counter of changes under the feet of bound programs.
 
 A bound program remembers arrays. When a tensor it remembers gets another buffer or LoD, or a scope another variable,
-`value` rises, and the next run looks at its bindings again. `value` is read as ``epoch.value``, never imported by name.
+`value` rises, and the next run checks its bindings again. `value` is read as ``epoch.value``, never imported by name.
 """
 
 #: Rises with every such change.

@@ -1,6 +1,6 @@
 """Imports the packages that bring kernels: fluidnb's own, then those of other people by entry point.
 
-The only place where this package imports one that stands above it: by name, at the first use, never at import.
+The only place where this package imports a higher one: by name, at the first use, never at import.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""LoD arithmetic: how sequences lie in a tensor's rows.
+"""LoD arithmetic: offsets and lengths of sequences in a tensor's rows.
 
 A LoD has a tuple of offsets per level, from the coarsest to the finest. Offsets of the last level count rows, those of
 the levels above count sequences of the next level. ``((0, 2, 3), (0, 2, 5, 6))`` is two groups: one with sequences of

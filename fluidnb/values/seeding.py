@@ -24,7 +24,7 @@ def seed(n: int | None) -> None:
 
 
 def generator() -> np.random.Generator:
-    """The generator that every draw on the host comes from; ask anew for each use, `seed` replaces it.
+    """The random generator of the host; call it for each use, because `seed` replaces it.
 
     Returns:
         A numpy Generator.

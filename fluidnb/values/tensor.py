@@ -198,7 +198,7 @@ class LoDTensor:
         self._replace(other._held(), other.place)
 
     def _copy(self, place: Place = _CPU) -> LoDTensor:
-        """A tensor of its own with the same value and LoD.
+        """A deep copy with the same value and LoD.
 
         Args:
             place: where it shall live.
@@ -214,7 +214,7 @@ class LoDTensor:
     # Shape, dtype, memory.
 
     def shape(self) -> list[int]:
-        """The sizes, as a list; before the first value those of `set_dims`, or [0]."""
+        """The sizes, as a list; without a value those of `set_dims`, or [0]."""
         return list(self._dims if self.array is None else self.array.shape)
 
     get_dims = shape
@@ -224,7 +224,7 @@ class LoDTensor:
         """Choose the shape that `alloc_float` and its like will give, and the shape of the value.
 
         Args:
-            dims: the sizes. For fewer elements than there are, the first ones stay the value; where more are asked for,
+            dims: the sizes. For fewer elements than there are, the first ones stay the value; where more are requested,
                 the value goes, and `set` or an ``alloc_…`` gives the next one.
 
         Raises:
@@ -416,7 +416,7 @@ class LoDTensor:
     def _no_value(self) -> NoReturn:
         raise EnforceNotMet(
             f"{self._who(capital=True)} holds no memory: nothing was ever written to it.",
-            hint="feed it, or run the startup program first if it is a parameter; a tensor of your own needs set().",
+            hint="feed it; a parameter needs the startup program, a tensor that you created set().",
         )
 
     def _who(self, capital: bool = False) -> str:
@@ -586,7 +586,7 @@ def _is_array(value: Any) -> bool:
 
 
 def array_of(value: Any) -> Array | None:
-    """The array of a tensor for those who look at it, where it is: `stats_of` and `part_of` look at a device's, too.
+    """The array of a tensor, on its device; `stats_of` and `part_of` accept device arrays too.
 
     Args:
         value: what a variable holds.
@@ -612,7 +612,7 @@ def _tensor(value: Any) -> LoDTensor:
 
 
 def _check_form(offsets: Offsets, height: int | None, name: str) -> None:
-    """Refuse offsets that are no LoD; where old rules hold, nobody counts rows."""
+    """Refuse offsets that are not a LoD; old compatibility rules skip the check of the row count."""
     check(offsets, height if declared.binding or problem(offsets) else None, name)
 
 

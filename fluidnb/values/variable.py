@@ -18,7 +18,7 @@ class Variable:
 
     Args:
         name: the variable's name.
-        value: what it holds, or None.
+        value: its value, or None.
 
     Source: Fluid's framework::Variable.
 

@@ -32,7 +32,7 @@ def test_a_compiled_program_runs_like_the_program(monkeypatch: pytest.MonkeyPatc
     build.reduce_strategy, run.num_threads = fluid.BuildStrategy.ReduceStrategy.Reduce, 4
     build.memory_optimize = build.fuse_all_reduce_ops = True
     program = fluid.CompiledProgram(fluid.default_main_program())
-    with pytest.warns(UserWarning, match="2 devices were asked for: fluidnb runs on one"):
+    with pytest.warns(UserWarning, match="2 devices were requested: fluidnb runs on one"):
         same = program.with_data_parallel(loss.name, build, run, places=[CPU, CPU])
     assert same is program.with_data_parallel(places=fluid.cpu_places(2)) is program  # said once
     executor = fluid.Executor(CPU)

@@ -233,7 +233,7 @@ def test_layers_refuse_in_words():
         x, label = fluid.layers.data("x", [6]), fluid.layers.data("label", [1], dtype="int64")
         with pytest.raises(OpTypeError, match="seed of random_crop must be an int, a Variable or None"):
             fluid.layers.random_crop(x, [2], seed="now")
-        with pytest.raises(OpValueError, match="Samples of your own need"):
+        with pytest.raises(OpValueError, match="Custom samples need"):
             fluid.layers.sampled_softmax_with_cross_entropy(x, label, 3, use_customized_samples=True)
         with pytest.raises(OpTypeError, match="blocksize of space_to_depth must be an int"):
             fluid.layers.space_to_depth(x, 2.5)

@@ -1,7 +1,7 @@
-"""Data to learn on: the true files when they are in the cache or may be fetched, else synthetic stand-ins.
+"""Data sets: real files if cached or downloads are allowed, else synthetic data.
 
 `digits` and `diabetes` are real and come with scikit-learn. The others are Fluid's: ``download(True)`` lets them fetch
-their files; without it and without files each gives a stand-in of the same shapes, and says so once on stderr.
+their files; without it and without files each returns synthetic data of the same shapes, and warns once on stderr.
 """
 
 from fluidnb.data.dataset import (

@@ -68,7 +68,7 @@ def get_dict() -> tuple[dict[str, int], dict[str, int], dict[str, int]]:
 def get_embedding() -> str:
     """A file with a vector of 32 float32 for each word, after 16 bytes of header.
 
-    The stand-in has random vectors, and is written into the cache.
+    The synthetic data have random vectors; they are written into the cache.
 
     Returns:
         Its path.

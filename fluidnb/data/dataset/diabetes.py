@@ -1,4 +1,4 @@
-"""Diabetes: 10 measurements of 442 patients and how their disease went on within a year, as bundled with scikit-learn.
+"""Diabetes: 10 measurements and the disease progression after a year of 442 patients, from scikit-learn.
 
 Source: B. Efron, T. Hastie, I. Johnstone, R. Tibshirani, Least Angle Regression, Annals of Statistics 32 (2004).
 """
@@ -20,7 +20,7 @@ def train() -> Reader:
     """354 samples: (10 features as float32, the progression as an array of one float32, from 25 to 346).
 
     Features are shifted by their mean and divided by their range, (x - mean) / (max - min), both over the training
-    samples: they lie within -1 and 1.
+    samples: they are within -1 and 1.
 
     Returns:
         A reader.

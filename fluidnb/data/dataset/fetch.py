@@ -135,7 +135,7 @@ def _pieces(url: str) -> Iterator[bytes]:
         raise EnforceNotMet(
             f"{url} cannot be fetched: {reason or type(e).__name__}.",
             hint="try again later, set FLUIDNB_DATA_URL to a mirror, put the file into the cache by hand, "
-            "or go on with the stand-in: fluid.dataset.download(False).",
+            "or use synthetic data: fluid.dataset.download(False).",
         ) from None
     if promised is not None and count != int(promised):
         raise EnforceNotMet(

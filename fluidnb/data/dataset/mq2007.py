@@ -110,7 +110,7 @@ def _samples(part: str, format: str) -> Iterator[Any]:
             archive = common.download(URL, "MQ2007", MD5)
             raise EnforceNotMet(
                 f"{archive} is not unpacked.", expected=path,
-                hint="Python does not read RAR archives: unpack it there with unrar or 7z, or go on with the stand-in: "
+                hint="Python does not read RAR archives: unpack it there with unrar or 7z, or use synthetic data: "
                 "fluid.dataset.download(False).",
             )  # fmt: skip
         source.announce("mq2007")

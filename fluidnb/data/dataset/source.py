@@ -1,4 +1,4 @@
-"""Where a data set comes from: its true files, or a stand-in that says so once; and how archives are read."""
+"""Sources of data sets: real files, or synthetic data with one warning; and reading of archives."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def download(on: bool = True) -> None:
     """Let data sets fetch the files that are not in the cache, or stop that; FLAGS_dataset_download in one word.
 
     Args:
-        on: whether they may. It is off at first: what is not in the cache has a synthetic stand-in.
+        on: whether they may. It is off at first: a data set that is not in the cache is synthetic.
 
     Example:
         >>> download(True)
@@ -31,7 +31,7 @@ def download(on: bool = True) -> None:
 
 
 def files(module_name: str, *wanted: Sequence[str], folder: str = "") -> tuple[str, ...] | None:
-    """The files of a data set, or the news that there is a stand-in instead.
+    """The files of a data set, or None with a warning that data are synthetic.
 
     Args:
         module_name: the data set.

@@ -1,4 +1,4 @@
-"""What synthetic stand-ins are made of: digits in dots, and sentences of a small grammar that can be learnt."""
+"""Generators of synthetic data: digits in dots, and sentences of a small, learnable grammar."""
 
 from __future__ import annotations
 

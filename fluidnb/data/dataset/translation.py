@@ -11,7 +11,7 @@ START, END, UNK = "<s>", "<e>", "<unk>"
 
 
 def check_size(what: str, size: int) -> int:
-    """Refuse a size of a dict that has no room for its first three entries.
+    """Raises if a dictionary size is smaller than its three special entries.
 
     Args:
         what: the argument's name.

@@ -1,6 +1,6 @@
 """UCI housing: 404 + 102 samples of 13 numbers about a district and the price of its houses.
 
-The stand-in has the shapes, dtypes and split of the real data, but its numbers are made up: prices are linear in
+The synthetic data have the shapes, dtypes and split of the real data, but random numbers: prices are linear in
 standard normal features. `diabetes` is a real data set for regression that needs no network.
 
 Source: D. Harrison, D. Rubinfeld, Hedonic prices and the demand for clean air (1978).
@@ -32,7 +32,7 @@ def train() -> Reader:
     """404 samples: (13 features as float32, the price in thousands of dollars as an array of one float32).
 
     Features are shifted by their mean and divided by their range, (x - mean) / (max - min), both over all 506 samples.
-    In the stand-in the features are standard normal and the price is w · features + 21.5 + noise of deviation 0.1.
+    Synthetic features are standard normal and the price is w · features + 21.5 + noise of deviation 0.1.
 
     Returns:
         A reader.

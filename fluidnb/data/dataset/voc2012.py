@@ -27,7 +27,7 @@ _TRAIN, _VAL = 1_464, 1_449  # also of the synthetic images
 def train() -> Reader:
     """All images: (the photograph, what is at each pixel).
 
-    The synthetic ones are as many, and smaller: discs and squares, each class in a colour of its own.
+    The synthetic ones are as many, and smaller: discs and squares, each class in a different colour.
 
     Returns:
         A reader of uint8 (height, width, 3) with red, green and blue, and uint8 (height, width): 0 for the background,

@@ -215,7 +215,7 @@ def compose(*readers: Reader, check_alignment: bool = True) -> Reader:
                 raise ComposeNotAligned(
                     "Outputs of readers are not aligned.",
                     expected="equally many samples from each reader",
-                    received=f"reader {ended[0]} ended after {n} samples, others go on",
+                    received=f"reader {ended[0]} ended after {n} samples, others have more",
                     hint="compose(..., check_alignment=False) stops with the shortest.",
                 )
             yield tuple(chained.from_iterable(s if isinstance(s, tuple) else (s,) for s in row))

@@ -80,7 +80,7 @@ class PipeReader:
             )
 
     def _texts(self) -> Iterator[str]:
-        """Pieces of the output; a character that lies across two pieces stays whole."""
+        """Decoded chunks of the output; a character split across two chunks is decoded whole."""
         decoder = codecs.getincrementaldecoder("utf-8")()
         unzip = zlib.decompressobj(32 + zlib.MAX_WBITS) if self._zipped else None
         assert self._process.stdout is not None

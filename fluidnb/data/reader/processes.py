@@ -1,4 +1,4 @@
-"""Readers in processes of their own, whose samples come together in one."""
+"""Readers in separate processes, merged into one."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _SAMPLE, _END, _ERROR = range(3)
 
 @checked
 def multiprocess_reader(readers: Sequence[Reader], use_pipe: bool = True, queue_size: int = 1000) -> Reader:
-    """Run each of several readers in a process of its own; their samples come as they are ready.
+    """Runs each reader in a separate process; samples are yielded in order of completion.
 
     It pays where a reader computes much on each sample. The processes are copies of this one, made when a pass
     begins, so that readers may be functions of any kind; a pass that is left early ends them.

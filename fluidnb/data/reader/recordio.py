@@ -133,7 +133,7 @@ def _frames(body: bytes) -> Iterator[bytes]:
 
 
 def _snappy(data: bytes) -> bytes:
-    """What a block of snappy stands for: its length, then pieces as they are and copies of what came before."""
+    """Decompresses a snappy block: its length, then literals and copies of earlier output."""
     length = at = shift = 0
     while True:
         length |= (data[at] & 0x7F) << shift

@@ -24,7 +24,7 @@ _Item: TypeAlias = "tuple[Any, BaseException | None, bool]"
 PATIENCE = 2.0
 #: Larger numbers of samples to read ahead are not counted: a slot for each one takes time and memory.
 MOST_AHEAD = 1_000_000
-#: Seconds between two questions whether who waits for a sample still wants one.
+#: Seconds between two checks whether the consumer still waits for a sample.
 _GLANCE = 0.05
 #: The passes under way.
 _passes: WeakSet[Ahead] = WeakSet()

@@ -1,4 +1,4 @@
-"""Loops, branches and recurrent networks: layers whose operators run blocks of their own."""
+"""Loops, branches and recurrent networks: layers whose operators run sub-blocks."""
 
 from fluidnb.layers.array import array_length, array_read, array_write, create_array
 from fluidnb.layers.compare import equal, less_than

@@ -153,7 +153,7 @@ def step_scopes(block: Block) -> str:
     """Declare the variable that holds the scopes of the runs of an inner block.
 
     Args:
-        block: where its operator will stand.
+        block: the block that gets its operator.
 
     Returns:
         The variable's name.

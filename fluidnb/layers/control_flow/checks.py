@@ -1,4 +1,4 @@
-"""What loops, branches and recurrent networks ask of the variables that they are given."""
+"""Checks of the variables given to loops, branches and recurrent networks."""
 
 from __future__ import annotations
 

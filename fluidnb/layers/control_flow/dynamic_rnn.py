@@ -25,7 +25,7 @@ from fluidnb.values.dtypes import VarType, var_type
 class DynamicRNN:
     """A recurrent network over sequences of several lengths.
 
-    The sequences are ranked by length. Each step takes the next row of every sequence that goes on, so the batch
+    The sequences are ranked by length. Each step takes the next row of every unfinished sequence, so the batch
     shrinks from step to step; the results come back as sequences in the first order. All of it is a while loop over
     arrays.
 
@@ -97,14 +97,14 @@ class DynamicRNN:
     # Inside the block.
 
     def step_input(self, x: Variable, level: int = 0) -> Variable:
-        """The rows of sequences that a step sees, one of each sequence that goes on.
+        """The rows that a step reads, one of each unfinished sequence.
 
         Args:
             x: sequences, made outside. All that are stepped through have the same lengths.
             level: which level's sequences are stepped through; the levels below stay inside a step.
 
         Returns:
-            [k, ...], for the k sequences that go on.
+            [k, ...], for the k unfinished sequences.
 
         Raises:
             OpTypeError: not a Variable.
@@ -148,13 +148,13 @@ class DynamicRNN:
         self.lod_rank_table, self._level = table, level
 
     def static_input(self, x: Variable) -> Variable:
-        """A variable that every step sees whole, as far as its sequences go on.
+        """A variable that every step reads whole, without the rows of finished sequences.
 
         Args:
             x: a row, or a sequence, for each sequence that is stepped through; made outside.
 
         Returns:
-            Its rows for the sequences that go on, in the order of the network.
+            Its rows for the unfinished sequences, in the order of the network.
 
         Raises:
             OpTypeError: not a Variable.
@@ -188,7 +188,7 @@ class DynamicRNN:
         need_reorder: bool = False,
         dtype: Any = "float32",
     ) -> Variable:
-        """A value that goes from each step to the next, with a row for each sequence that goes on.
+        """A value passed from each step to the next, with a row for each unfinished sequence.
 
         Args:
             init: what the first step sees, made outside, a row for each sequence; None makes a constant.
@@ -286,7 +286,7 @@ class DynamicRNN:
         """Give results of the step; outside, the results of all steps are sequences.
 
         Args:
-            outputs: [k, ...] each, rows of the k sequences that go on.
+            outputs: [k, ...] each, rows of the k unfinished sequences.
 
         Raises:
             OpTypeError: not Variables.

@@ -294,7 +294,7 @@ class IfElse:
         append_branch(side.body, [deciding], scalar=rows.is_one(self._cond))
 
     def _decider(self, side: Side) -> Variable:
-        """What tells whether a side runs: one bool, or rows that it must have."""
+        """The condition of a branch: one bool, or the rows that it needs."""
         cond = self._cond
         assert cond is not None
         if rows.is_one(cond):
@@ -357,7 +357,7 @@ class IfElse:
         home = self._home()
         if home.program.current_block_idx != home.idx:
             raise OpValueError(
-                "IfElse is called where its blocks stand.", expected=f"in block {home.idx}",
+                "IfElse must be called in the block that contains its branches.", expected=f"in block {home.idx}",
                 received=f"in block {home.program.current_block_idx}", hint="call it before or after the other block.",
             )  # fmt: skip
         parts = dict(self._parts)
@@ -397,7 +397,7 @@ class IfElse:
                     f"The {side.name} writes {name}, of which it has only some rows.",
                     slots=[operand(name, x)], expected="results by ie.output(…)",
                     received=f"a write to block {x.block.idx}",
-                    hint="assign() without output makes a variable of its own.",
+                    hint="assign() without output creates a new variable.",
                 )  # fmt: skip
             rows.read_instead(body, name, self._parts_of(x)[not side.holds].name)
 
@@ -418,7 +418,7 @@ class _SideGuard(BodyGuard):
             raise OpValueError(
                 "You cannot invoke IfElse.block() inside a block", expected="one block after the other",
                 received=f"{Side(holds).name}() inside the {ifelse._open.name}",
-                hint="a choice inside a side is an IfElse of its own.",
+                hint="for a choice inside a branch, create another IfElse.",
             )  # fmt: skip
         if holds in ifelse._sides:
             raise OpValueError(
@@ -442,7 +442,7 @@ class _SideGuard(BodyGuard):
 
 
 def _no_rows(home: Block, out: Variable, result: Variable) -> None:
-    """What a side gives that does not run. Paddle would go on with what the run before has left."""
+    """Gives the branch that does not run an empty result; Paddle would reuse the previous run's."""
     home.append_op(
         type="fill_constant", outputs={"Out": [out]},
         attrs={"shape": [0, *result.shape[1:]], "dtype": int(result.dtype), "value": 0.0},

@@ -101,7 +101,7 @@ def spread(cond: Variable, like: Variable) -> Variable:
 
 
 def has_rows_of(cond: Variable, x: Variable) -> bool:
-    """Whether a variable has a row, or a sequence, for each element of a condition, as far as shapes tell.
+    """Whether a variable has a row, or a sequence, for each element of a condition, as far as shapes are known.
 
     Args:
         cond: bool [N, 1] or [N].

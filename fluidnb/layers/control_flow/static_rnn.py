@@ -48,7 +48,7 @@ class StaticRNN:
         memories: name of a memory in the step block -> its link.
         inputs: the steps of the sequences, in the step block.
         outputs: what `__call__` gives.
-        seq_len: number of steps, -1 when only the run tells, None without a sequence.
+        seq_len: number of steps, -1 when known only in a run, None without a sequence.
 
     Example:
         >>> x = fluid.layers.data("x", [3, 2, 4], append_batch_size=False)
@@ -259,7 +259,7 @@ class StaticRNN:
                     hint="what stays the same in every step needs no memory.",
                 )  # fmt: skip
         home = body.program.block(body.parent_idx)
-        # an operator has an output; without one of the user's a copy that nobody gets serves as it
+        # an operator has an output; without one of the user's an unused copy serves as it
         results = self._own_names(body, self._results or self.inputs[:1])
         states = self._states(body, {r.name for r in results})
         reads, _ = reads_and_writes(body)

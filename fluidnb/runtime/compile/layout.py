@@ -1,8 +1,8 @@
 """Which variables have the batch innermost in memory: convolution and pooling are fastest so.
 
 Their shapes, and what a user sees, stay as they are: the memory order of an array is its strides, which numpy follows
-everywhere. A kernel that cares asks the array. Feeds take their order when they are copied in, fetches lose it when
-they are copied out; persistable variables, and those that several blocks see, are never touched.
+everywhere. A kernel that depends on it checks the array. Feeds are converted when they are copied in, fetches when they
+are copied out; persistable variables, and those that several blocks see, are never converted.
 """
 
 from __future__ import annotations
@@ -102,7 +102,7 @@ def order_of(layout: dict[str, Order], name: str | None, shape: tuple[int, ...])
 
 
 def has_order(array: np.ndarray[Any, Any], order: Order | None) -> bool:
-    """Whether an array lies in memory as a variable of that order does, without gaps.
+    """Whether an array has the memory layout of that axis order, without gaps.
 
     Args:
         array: the array.

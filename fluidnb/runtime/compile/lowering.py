@@ -100,7 +100,7 @@ class LoweredBlock:
     def __init__(self, desc: BlockDesc, skip: Iterable[str] = (), given: Collection[str] = ()) -> None:
         self.desc, self.index, self.forward = desc, desc.idx, desc.forward_block_idx
         self.ops = [LoweredOp(o, i, desc.idx) for i, o in enumerate(desc.ops) if o.optype not in skip]
-        # the gradient of an array goes on from iteration to iteration, as far as the array itself does
+        # the gradient of an array is propagated across iterations, as the array itself is
         forward = desc.program.blocks[self.forward] if self.forward >= 0 and desc.program is not None else None
         declared = {
             name
@@ -187,7 +187,7 @@ class LoweredProgram:
     Raises:
         NotBuiltYet: the program has operators that are not registered.
 
-    Source: DESIGN, decision 4: one plan, two walkers.
+    Source: DESIGN, decision 4: one plan, two executors.
     """
 
     def __init__(
@@ -245,7 +245,7 @@ class LoweredProgram:
     def make_room(self) -> None:
         """Let go of the entries that were not used for longest, when they are many or large, or of everything.
 
-        Bodies of loops stay bound when entries go: every batch of texts has an LoD of its own, but its loops come to
+        Bodies of loops stay bound when entries go: every batch of texts has a different LoD, but its loops come to
         numbers of rows that were there before.
         """
         total = self.bytes + sum(entry.placed for entry in self.entries.values())
@@ -286,7 +286,7 @@ class LoweredProgram:
         count = len(self.desc.blocks)
         runs: list[list[tuple[int, str]]] = [[] for _ in range(count)]
         for block in self.desc.blocks:
-            for what, index in (("lies in", block.parent_idx), ("walks backwards", block.forward_block_idx)):
+            for what, index in (("is nested in", block.parent_idx), ("is the gradient of", block.forward_block_idx)):
                 if index >= block.idx:
                     raise OpValueError(
                         f"Block {block.idx} {what} block {index}, which does not come before it.",

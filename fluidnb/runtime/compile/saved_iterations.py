@@ -1,6 +1,6 @@
 """What backward needs of the iterations of a block, and how the replay keeps it.
 
-The machine gives every iteration memory of its own. The replay runs all iterations over the same buffers, so it copies
+The machine gives every iteration new memory. The replay runs all iterations over the same buffers, so it copies
 out what gradient blocks will read, and copies it back before the gradient of that iteration runs.
 """
 

@@ -46,7 +46,7 @@ class Frame:
         scope: where its variables are.
         control: the control operator that entered the block, or None.
         k: which iteration.
-        path: tells the random numbers of nested iterations apart.
+        path: distinguishes the random numbers of nested iterations.
     """
 
     block: LoweredBlock
@@ -202,7 +202,7 @@ class Interpreter:
         """See `fluidnb.op.memory_policy.Memory`: every step is bound anew."""
         return False
 
-    # ---- what control operators ask of it
+    # ---- called by control operators
 
     def real(self, shape: tuple[int, ...], dtype: Any) -> Array:
         """New memory."""
@@ -368,7 +368,7 @@ class Interpreter:
             undo.lists.append((value, list(value)))
 
     def enter_block(self, control: Control, k: int) -> None:
-        """Begin an iteration of a block, or go on behind its operator when there is none; may be overridden.
+        """Begins an iteration of a block, or leaves the block after the last; may be overridden.
 
         Args:
             control: what runs the block.

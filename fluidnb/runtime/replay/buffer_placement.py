@@ -22,7 +22,7 @@ def placed(calls: list[Any], ops: list[LoweredOp], bound: ReplayMemory, block: i
     """Move the buffers of a node into the arena of its block.
 
     Args:
-        calls: functions with their arguments, over stand-ins.
+        calls: functions with their arguments, over placeholders.
         ops: the operator of each.
         bound: knows the buffers; it has none any more afterwards.
         block: the block's number.
@@ -32,10 +32,10 @@ def placed(calls: list[Any], ops: list[LoweredOp], bound: ReplayMemory, block: i
         The calls over the moved arrays.
 
     Raises:
-        OutOfMemory: no room; it names the operator that needs the most.
+        OutOfMemory: not enough memory; it names the operator that needs the most.
     """
     buffers, kind = bound.buffers, bound.kind
-    # whoever looks at a variable that no call has touched finds memory on a device too
+    # a variable that no call has written has memory on a device too
     lives = {} if kind is np.ndarray else dict.fromkeys(buffers, (0, len(calls)))
     lives.update(_lives(calls, bound))
     rows = [(first, last, buffers[k][1], k) for k, (first, last) in lives.items()]

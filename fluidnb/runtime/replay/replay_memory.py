@@ -68,7 +68,7 @@ class ReplayMemory:
         run: the run under way.
 
     Attributes:
-        buffers: owner's identity -> (owner, bytes) of the stand-ins of the node that is being bound.
+        buffers: owner's identity -> (owner, bytes) of the placeholders of the node that is being bound.
         arenas: number of a block -> the memory in which its buffers are placed.
         kind: the class of the arrays that are placed there.
     """
@@ -103,13 +103,13 @@ class ReplayMemory:
         self.run.check()
 
     def real(self, shape: tuple[int, ...], dtype: Any) -> Array:
-        """A buffer of its own in the place's pool."""
+        """A separate buffer in the place's pool."""
         made = DeviceContext.get(self.place).empty(shape, dtype)
         self.plan.bytes += made.nbytes
         return made
 
     def alloc(self, shape: tuple[int, ...], dtype: Any, name: str | None, outer: bool, order: Any, where: int) -> Array:
-        """See `fluidnb.op.memory_policy.Memory`; a buffer that can be placed later is a stand-in for now."""
+        """See `fluidnb.op.memory_policy.Memory`; a buffer that is placed later is a placeholder until then."""
         plan = self.plan
         if name in plan.captured and name not in plan.persistable:
             # seen by several blocks: the same buffer whatever this run's LoD, so that bound loop bodies stay good
@@ -123,7 +123,7 @@ class ReplayMemory:
             order = order_of(plan.layout, name, shape)
         if not (self.pin or outer or name in plan.pinned or name in plan.persistable):
             array = ordered(self.sketch, shape, dtype, order)
-            if array is not None:  # not every device has stand-ins
+            if array is not None:  # not every device has placeholders
                 owner = root(array)
                 self.buffers[id(owner)] = owner, array.nbytes
                 return array

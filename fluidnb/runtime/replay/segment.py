@@ -139,7 +139,7 @@ class Segment:
 
     @staticmethod
     def _is_constant(op: LoweredOp, plan: LoweredProgram) -> bool:
-        """An operator without inputs whose output nobody else writes runs once, while binding."""
+        """Whether an operator without inputs is the only writer of its output: it runs once, while binding."""
         d = op.definition
         if op.inputs or d.infer is None or d.random or d.side_effect or d.data_shape or d.control or d.host_only:
             return False
