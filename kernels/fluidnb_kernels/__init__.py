@@ -7,8 +7,8 @@ new row in the family's table.
 import importlib
 import pkgutil
 
-#: Rooms with no operators in them, imported by those who use them.
-_APART = tuple(f"{__name__}.{room}" for room in ("emulator", "lab", "standin"))
+#: Packages without operators, imported by those who use them.
+_APART = tuple(f"{__name__}.{package}" for package in ("emulator", "lab", "cuda_emulator_backend"))
 
 for _module in pkgutil.walk_packages(__path__, __name__ + "."):
     if not _module.name.startswith(_APART):

@@ -11,10 +11,10 @@ import numpy as np
 
 from fluidnb.op import Binder
 from fluidnb_kernels.cuda.cast import cast, of_dtype
+from fluidnb_kernels.cuda.compute_dtype import wide_dtype
 from fluidnb_kernels.cuda.gemm import gemm
-from fluidnb_kernels.cuda.wide import wide_dtype
 from fluidnb_kernels.elementwise.launch import CUDA, binary
-from fluidnb_kernels.tensor import moves
+from fluidnb_kernels.tensor import strided_copy
 from fluidnb_kernels.views import reading
 
 Array = Any
@@ -60,21 +60,21 @@ class Formulas:
         elif out.dtype != value.dtype:
             cast(self.b, value, out)
         else:
-            moves.move(self.b, out, value)
+            strided_copy.move(self.b, out, value)
 
     def number(self, value: float) -> Array:
         """A constant of one element."""
         if not self.on_cuda:
             return self.b.const(value, self.dtype)
         out = self.b.tmp((1,), self.dtype)
-        moves.fill(self.b, out, value)
+        strided_copy.fill(self.b, out, value)
         return out
 
     def zeros(self, shape: Sequence[int]) -> Array:
         """Zeros of a shape."""
         out = self.b.tmp(tuple(shape), self.dtype)
         if self.on_cuda:
-            moves.fill(self.b, out)
+            strided_copy.fill(self.b, out)
         else:
             self.b(np.copyto, out, self.b.const(0, self.dtype))
         return out
@@ -120,13 +120,13 @@ class Formulas:
         if not self.on_cuda or part.shape[1] == x.shape[1]:
             return part
         out = self.b.tmp(part.shape, x.dtype)
-        moves.move(self.b, out, x, of=moves.lay(x)[rows, columns])
+        strided_copy.move(self.b, out, x, of=strided_copy.lay(x)[rows, columns])
         return out
 
     def put(self, out: Array, rows: slice, columns: slice, value: Array) -> None:
         """Emit a write to part of a matrix."""
         if self.on_cuda:
-            moves.move(self.b, out, value, to=moves.lay(out)[rows, columns])
+            strided_copy.move(self.b, out, value, to=strided_copy.lay(out)[rows, columns])
         else:
             self.b(np.copyto, out[rows, columns], value)
 
@@ -135,7 +135,7 @@ class Formulas:
         gone = tuple(axes)
         out = self.b.tmp(tuple(1 if i in gone else n for i, n in enumerate(x.shape)), self.dtype)
         if self.on_cuda:
-            moves.fold(self.b, x, out, x.shape, gone)
+            strided_copy.fold(self.b, x, out, x.shape, gone)
         else:
             self.b(np.add.reduce, x, gone, self.dtype, out, True)
         return out

@@ -15,9 +15,9 @@ import numpy as np
 
 from fluidnb.op import Binder
 from fluidnb_kernels.emit import zeros
-from fluidnb_kernels.sequence import maps
+from fluidnb_kernels.sequence import row_maps
 from fluidnb_kernels.sequences import emit_put, emit_rows, emit_sum_rows
-from fluidnb_kernels.tensor import moves
+from fluidnb_kernels.tensor import strided_copy
 
 Array = Any
 #: Takes an array, returns a view of it.
@@ -54,7 +54,7 @@ def copy(b: Binder, out: Array, x: Array, to: View = _whole, of: View = _whole) 
         out: on a GPU contiguous and of the dtype of ``x``.
     """
     if on_cuda(b):
-        moves.move(b, out, x, to(moves.lay(out)), of(moves.lay(x)))
+        strided_copy.move(b, out, x, to(strided_copy.lay(out)), of(strided_copy.lay(x)))
     else:
         b(np.copyto, to(out), of(x))
 
@@ -66,7 +66,7 @@ def fill(b: Binder, out: Array, value: Any = 0) -> None:
         value: a number or an array of one element, known while binding.
     """
     if on_cuda(b):
-        moves.fill(b, out, value)
+        strided_copy.fill(b, out, value)
     else:
         b(np.copyto, out, value if isinstance(value, np.ndarray) else b.const(value, out.dtype))
 
@@ -78,7 +78,7 @@ def write(b: Binder, out: Array, numbers: Array) -> None:
         numbers: an array of the host, known while binding.
     """
     if on_cuda(b):
-        moves.move(b, out, b.table(numbers))
+        strided_copy.move(b, out, b.table(numbers))
     else:
         b(np.copyto, out, numbers)
 
@@ -91,7 +91,7 @@ def gather(b: Binder, x: Array, rows: Array, out: Array) -> None:
         rows: int [m], known while binding.
         out: [m, …], written.
     """
-    (maps.gather if on_cuda(b) else emit_rows)(b, x, rows, out)
+    (row_maps.gather if on_cuda(b) else emit_rows)(b, x, rows, out)
 
 
 def scatter(b: Binder, x: Array, rows: Array, out: Array, clear: bool = False) -> None:
@@ -105,9 +105,9 @@ def scatter(b: Binder, x: Array, rows: Array, out: Array, clear: bool = False) -
     """
     if on_cuda(b):
         if clear:
-            maps.gather(b, x, maps.inverse(rows, len(out)), out)
+            row_maps.gather(b, x, row_maps.inverse(rows, len(out)), out)
         else:
-            maps.place(b, x, maps.on_device(b, rows), out)
+            row_maps.place(b, x, row_maps.on_device(b, rows), out)
         return
     if clear:
         zeros(b, out)
@@ -122,4 +122,4 @@ def scatter_add(b: Binder, x: Array, rows: Array, out: Array) -> None:
         rows: int [m], known while binding.
         out: [n, …], written.
     """
-    (maps.add_up if on_cuda(b) else emit_sum_rows)(b, x, rows, out)
+    (row_maps.add_up if on_cuda(b) else emit_sum_rows)(b, x, rows, out)

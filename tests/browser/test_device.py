@@ -1,4 +1,4 @@
-"""A device in JupyterLab, on the stand-in: pools and device time in widgets, and the debugger's panel over it."""
+"""A device in JupyterLab, on the emulator backend: pools and device time in widgets, the debugger's panel."""
 
 from __future__ import annotations
 

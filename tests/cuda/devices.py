@@ -28,7 +28,7 @@ class OnDevice(Fresh):
 
 
 class OnCupy(OnDevice):
-    """Memory of a device: of cupy, or of its stand-in."""
+    """Memory of a device: of cupy, or of its emulator backend."""
 
     def alloc(self, shape: tuple[int, ...], dtype: Any, name: str | None, outer: bool, order: Any, where: int) -> Any:
         """A new array in C order."""

@@ -1,4 +1,4 @@
-"""Arrays of tensors on a device: on memory that counts as one, and on arrays of the stand-in of cupy."""
+"""Arrays of tensors on a device: on memory that counts as one, and on arrays of the CUDA emulator backend."""
 
 from __future__ import annotations
 

@@ -116,8 +116,9 @@ def test_a_change_of_each_file_is_noticed(file: str, survey: Survey, tmp_path: P
 
 
 def test_a_case_that_is_as_it_should_be_notices_nothing(survey: Survey, tmp_path: Path) -> None:
-    case = next(case for case, launched in survey.items() if any(at == "loss/terms.cu" for at, _ in launched))
-    assert outcome(None, "loss/terms.cu", [case], tmp_path)[:2] == (0, case)
+    file = "loss/elementwise_losses.cu"
+    case = next(case for case, launched in survey.items() if any(at == file for at, _ in launched))
+    assert outcome(None, file, [case], tmp_path)[:2] == (0, case)
 
 
 @pytest.mark.parametrize(("old", "new", "code"), [
@@ -128,8 +129,8 @@ def test_a_case_that_is_as_it_should_be_notices_nothing(survey: Survey, tmp_path
 def test_loops_and_crashes_end_a_process_of_their_own(
     survey: Survey, tmp_path: Path, old: str, new: str, code: int
 ) -> None:
-    file = "loss/terms.cu"
+    file = "loss/elementwise_losses.cu"
     number, line = next((n, x) for n, x in enumerate((ROOT / file).read_text().split("\n"), 1) if old in x)
-    mutant = Mutant("terms.cu", number, line.index(old), old, new, "terms")
+    mutant = Mutant("elementwise_losses.cu", number, line.index(old), old, new, "terms")
     cases = looking(mutant, file, survey)[:1]
     assert outcome(mutant, file, cases, tmp_path, 1.0)[:2] == (code, *cases)

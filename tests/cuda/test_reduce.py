@@ -16,10 +16,10 @@ from fluidnb.runtime import Scope
 from fluidnb.runtime.compile.lowering import LoweredOp
 from fluidnb.values import LoDTensor
 from fluidnb_kernels import emulator
-from fluidnb_kernels.cuda import fold
-from fluidnb_kernels.cuda.fold import groups
-from fluidnb_kernels.cuda.lines import BLOCKS, COLUMNS, WARPS, way_of
-from fluidnb_kernels.reduce.folds import CUDA
+from fluidnb_kernels.cuda import axis_reduction
+from fluidnb_kernels.cuda.axis_reduction import groups
+from fluidnb_kernels.cuda.line_grid import BLOCKS, COLUMNS, WARPS, way_of
+from fluidnb_kernels.reduce.reduction_kernels import CUDA
 from tests.cuda.twins import OnDevice, run_twins
 from tests.tools.sampling import sample
 
@@ -102,7 +102,7 @@ def test_truth(type: str) -> None:
 @pytest.mark.parametrize("type", ["reduce_mean", "logsumexp", "frobenius_norm", "reduce_min"])
 def test_long_lines_are_folded_in_pieces(type: str, shape: tuple[int, ...]) -> None:
     dims = [0] if len(shape) == 1 or shape[0] == 400 else [1]
-    steps = list(fold._steps(shape, dims))
+    steps = list(axis_reduction._steps(shape, dims))
     assert len(steps) == 2 and steps[0][1] == shape[dims[0]] > steps[0][2]
     dtype = np.float64
     both(type, {"X": numbers(shape, dtype)}, ("Out",), {"axis" if type == "logsumexp" else "dim": dims})

@@ -14,7 +14,7 @@ from fluidnb.runtime import Scope
 from fluidnb.values import LoDTensor
 from fluidnb_kernels import emulator
 from fluidnb_kernels.emulator.raw import EmulatorError
-from fluidnb_kernels.sequence import maps
+from fluidnb_kernels.sequence import row_maps
 from tests.cuda.operands import emulated, numbers, twins
 from tests.cuda.twins import run_twins
 
@@ -58,10 +58,10 @@ def test_the_first_of_several_highest_and_numbers_that_are_none() -> None:
 
 
 def test_sums_by_threads_of_their_own_and_together(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(maps, "_BUSY", 64)
+    monkeypatch.setattr(row_maps, "_BUSY", 64)
     for width in (31, 32):
         twins("sequence_pool", {"X": of(LONG, width)}, {"pooltype": "AVERAGE"}, ["Out"])
-    monkeypatch.setattr(maps, "_MOST", 1)
+    monkeypatch.setattr(row_maps, "_MOST", 1)
     twins("sequence_pool", {"X": of(LONG, 70)}, {"pooltype": "MAX"}, ["Out", "MaxIndex"])
 
 

@@ -1,4 +1,4 @@
-"""CUDAPlace for the tests of this folder alone: on the stand-in of cupy, or on what `make test-gpu` runs on."""
+"""CUDAPlace for the tests of this folder alone: on the CUDA emulator backend, or on what `make test-gpu` runs on."""
 
 from __future__ import annotations
 

@@ -13,7 +13,7 @@ import fluidnb as fluid
 from fluidnb.memory import pools
 from fluidnb.memory.buddy import BuddyAllocator
 from fluidnb.values import device_context
-from fluidnb_kernels.standin import runtime
+from fluidnb_kernels.cuda_emulator_backend import runtime
 
 
 class Count:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from fluidnb_kernels.standin.streams import get_current_stream, streams
+from fluidnb_kernels.cuda_emulator_backend.streams import get_current_stream, streams
 from tests.device.faults import live
 from tests.device.models import Job, Values
 

@@ -14,8 +14,8 @@ import pytest
 
 import fluidnb as fluid
 from fluidnb.memory import flags
-from fluidnb_kernels.standin import RawKernel
-from fluidnb_kernels.standin.streams import Graph
+from fluidnb_kernels.cuda_emulator_backend import RawKernel
+from fluidnb_kernels.cuda_emulator_backend.streams import Graph
 from tests.benchmarks.driver import python
 from tests.device.faults import nth
 from tests.gpu import bandwidth, bench, launches, models, torch_side

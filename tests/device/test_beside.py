@@ -7,7 +7,7 @@ import numpy as np
 import fluidnb as fluid
 from fluidnb import memory
 from fluidnb.values import DeviceContext
-from fluidnb_kernels import standin
+from fluidnb_kernels import cuda_emulator_backend
 from fluidnb_kernels.cuda.upload import room_beside, uploaded
 
 
@@ -21,6 +21,6 @@ def test_new_memory_is_of_the_pool_of_what_lies_beside(cuda: fluid.CUDAPlace) ->
 
 
 def test_new_memory_beside_what_is_of_no_pool(cuda: fluid.CUDAPlace) -> None:
-    made = room_beside(standin.ndarray(2, np.float32), (2, 3), np.int32)
+    made = room_beside(cuda_emulator_backend.ndarray(2, np.float32), (2, 3), np.int32)
     assert made.shape == (2, 3) and memory.owner(made) is None
     assert type(room_beside(np.zeros(1), (1,), np.int32)) is np.ndarray

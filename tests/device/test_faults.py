@@ -18,9 +18,9 @@ from fluidnb import layers
 from fluidnb.errors import EnforceNotMet, OpTypeError, OpValueError
 from fluidnb.memory import flags, pools
 from fluidnb.values import device_context
-from fluidnb_kernels.standin import RawKernel, runtime
-from fluidnb_kernels.standin import memory as device_memory
-from fluidnb_kernels.standin.streams import Graph, Stream, get_current_stream
+from fluidnb_kernels.cuda_emulator_backend import RawKernel, runtime
+from fluidnb_kernels.cuda_emulator_backend import memory as device_memory
+from fluidnb_kernels.cuda_emulator_backend.streams import Graph, Stream, get_current_stream
 
 
 class Training:

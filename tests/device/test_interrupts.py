@@ -11,9 +11,9 @@ import pytest
 import fluidnb as fluid
 from fluidnb.memory.buddy import BuddyAllocator
 from fluidnb_kernels.cuda.source import Function, sources
-from fluidnb_kernels.standin import runtime
-from fluidnb_kernels.standin.module import RawKernel, RawModule
-from fluidnb_kernels.standin.streams import Graph, Stream
+from fluidnb_kernels.cuda_emulator_backend import runtime
+from fluidnb_kernels.cuda_emulator_backend.module import RawKernel, RawModule
+from fluidnb_kernels.cuda_emulator_backend.streams import Graph, Stream
 from tests.device.faults import nth
 from tests.device.models import NAMES, Job
 from tests.device.story import Story

@@ -12,8 +12,8 @@ import pytest
 import fluidnb as fluid
 from fluidnb import layers
 from fluidnb.values import DeviceContext
-from fluidnb_kernels.standin import runtime
-from fluidnb_kernels.standin.streams import Stream, get_current_stream
+from fluidnb_kernels.cuda_emulator_backend import runtime
+from fluidnb_kernels.cuda_emulator_backend.streams import Stream, get_current_stream
 
 
 def in_a_thread(work: Callable[[], Any]) -> Any:
@@ -51,7 +51,7 @@ def waiting() -> list[Stream]:
     return [s for s in list(runtime.streams.values()) if not s.done]
 
 
-@pytest.mark.standin  # its streams do nothing until somebody waits
+@pytest.mark.emulator_backend  # its streams do nothing until somebody waits
 def test_each_thread_has_a_stream(cuda: fluid.CUDAPlace) -> None:
     context, here, there = DeviceContext.get(cuda), Counter(cuda), Counter(cuda)
 

@@ -13,10 +13,10 @@ import pytest
 import fluidnb as fluid
 from fluidnb.errors import EnforceNotMet, FluidError
 from fluidnb.memory import flags
-from fluidnb_kernels.standin import memory as device_memory
-from fluidnb_kernels.standin import runtime
-from fluidnb_kernels.standin.module import RawKernel
-from fluidnb_kernels.standin.streams import Graph, Stream, get_current_stream
+from fluidnb_kernels.cuda_emulator_backend import memory as device_memory
+from fluidnb_kernels.cuda_emulator_backend import runtime
+from fluidnb_kernels.cuda_emulator_backend.module import RawKernel
+from fluidnb_kernels.cuda_emulator_backend.streams import Graph, Stream, get_current_stream
 from tests.device.faults import nth
 from tests.device.models import NAMES
 from tests.device.story import Story

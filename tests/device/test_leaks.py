@@ -18,8 +18,8 @@ from fluidnb.runtime.replay.segment import Segment
 from fluidnb.runtime.replay.specialization import Specialization
 from fluidnb.values import LoDTensor
 from fluidnb_kernels.cuda.source import Function
-from fluidnb_kernels.standin.module import RawKernel, RawModule
-from fluidnb_kernels.standin.streams import Event, Graph, Stream
+from fluidnb_kernels.cuda_emulator_backend.module import RawKernel, RawModule
+from fluidnb_kernels.cuda_emulator_backend.streams import Event, Graph, Stream
 from tests.device.faults import no_memory, nth
 from tests.device.models import Job
 

@@ -10,7 +10,7 @@ import pytest
 
 import fluidnb as fluid
 from fluidnb import layers
-from fluidnb_kernels.standin.streams import Graph
+from fluidnb_kernels.cuda_emulator_backend.streams import Graph
 
 
 def _mlp() -> Any:

@@ -30,7 +30,7 @@ from fluidnb.viz.session.panel_values import Window, read_details, read_window
 from fluidnb.viz.time.gradients import Gradients
 from fluidnb.viz.time.progress import Progress
 from fluidnb.viz.values.reader import read_scope, read_tensor
-from fluidnb_kernels.standin import runtime
+from fluidnb_kernels.cuda_emulator_backend import runtime
 from fluidnb_magics.widgets.scope_explorer import ScopeExplorer
 from tests.magics.conftest import Session, session
 

@@ -1,7 +1,7 @@
 """The pytest plugin of `make test-gpu`: CUDAPlace is a GPU, and CUDA kernels run there beside their numpy twins.
 
 It needs numpy, protobuf, pytest and cupy, and runs in a checkout where nothing is installed. What is left out is told:
-modules of tests that need other packages, or no device, and tests that are about cupy's stand-in.
+modules of tests that need other packages, or no device, and tests that are about the CUDA emulator backend.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from tests.gpu.standin_tests import is_about_the_standin
+from tests.gpu.emulator_backend_tests import is_about_the_emulator_backend
 
 pytest_plugins = ["tests.tools.sampling", "tests.tools.apart", "tests.tools.shells"]
 
@@ -73,14 +73,14 @@ def _left_out(config: pytest.Config, what: str) -> bool:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Leave out, on a GPU, tests that are about its stand-in."""
+    """Leave out, on a GPU, tests that are about its emulator backend."""
     from fluidnb.memory import flags
 
     if flags.values["cuda_backend"] == "emulator":
         return
-    left = [item for item in items if isinstance(item, pytest.Function) and is_about_the_standin(item)]
+    left = [item for item in items if isinstance(item, pytest.Function) and is_about_the_emulator_backend(item)]
     if left:
-        config.stash[_REPORT].append(f"left out: {len(left)} tests that are about the stand-in of cupy")
+        config.stash[_REPORT].append(f"left out: {len(left)} tests that are about the CUDA emulator backend")
         config.hook.pytest_deselected(items=left)
         gone = set(left)
         items[:] = [item for item in items if item not in gone]

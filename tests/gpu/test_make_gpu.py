@@ -16,9 +16,9 @@ from fluidnb.errors import OpTypeError
 from fluidnb.memory import flags
 from fluidnb_kernels import emulator
 from fluidnb_kernels.cuda import sources
-from fluidnb_kernels.standin.streams import Graph
+from fluidnb_kernels.cuda_emulator_backend.streams import Graph
 from tests.gpu import compiled, plugin
-from tests.gpu.standin_tests import is_about_the_standin
+from tests.gpu.emulator_backend_tests import is_about_the_emulator_backend
 
 ROOT = Path(__file__).parents[2]
 needs_emulator = pytest.mark.skipif(bool(emulator.missing()), reason=emulator.missing())
@@ -101,11 +101,11 @@ def caused(error: Exception) -> Exception:
         return other
 
 
-# ---- tests of the stand-in
+# ---- tests of the emulator backend
 
 
 def names_it() -> Any:
-    """Looks into the stand-in."""
+    """Looks into the emulator backend."""
     return Graph
 
 
@@ -133,15 +133,15 @@ def about_a_device(shown: str) -> None:
         (expects_its_name, "", about_a_device, (), True),
         (about_a_device, Graph, about_a_device, (), True),
         (about_a_device, "", in_a_helper, (), True),
-        (about_a_device, "", about_a_device, ("standin",), True),
+        (about_a_device, "", about_a_device, ("emulator_backend",), True),
     ],
 )
-def test_which_tests_are_about_the_standin(function: Any, given: Any, fixture: Any, marks: Any, about: bool) -> None:
+def test_which_tests_look_into_the_backend(function: Any, given: Any, fixture: Any, marks: Any, about: bool) -> None:
     item: Any = SimpleNamespace(
         function=function, callspec=SimpleNamespace(params={"given": given}), get_closest_marker=marks.__contains__,
         _fixtureinfo=SimpleNamespace(name2fixturedefs={"it": [SimpleNamespace(func=fixture)]}),
     )  # fmt: skip
-    assert is_about_the_standin(item) is about
+    assert is_about_the_emulator_backend(item) is about
 
 
 # ---- kernels that are compiled first

@@ -24,13 +24,13 @@ ALLOWED = {
     "fluidnb/memory/system_allocator.py": {"from_buffer", "c_void_p", "py_object"},
     "fluidnb/runtime/replay/buffer_placement.py": {"__array_interface__"},
     "kernels/fluidnb_kernels/tensor/diagonals.py": {"diagonal"},
-    "kernels/fluidnb_kernels/tensor/moves.py": {"__array_interface__"},
+    "kernels/fluidnb_kernels/tensor/strided_copy.py": {"__array_interface__"},
     "kernels/fluidnb_kernels/cuda/libcublas.py": {"c_void_p"},
     "kernels/fluidnb_kernels/emulator/raw.py": {"c_void_p"},
-    "kernels/fluidnb_kernels/standin/array.py": {"__array_interface__"},
-    "kernels/fluidnb_kernels/standin/cublas.py": {"from_address"},
-    "kernels/fluidnb_kernels/standin/memory.py": {"c_void_p", "memset"},
-    "kernels/fluidnb_kernels/standin/runtime.py": {"from_buffer", "memmove", "memset"},
+    "kernels/fluidnb_kernels/cuda_emulator_backend/array.py": {"__array_interface__"},
+    "kernels/fluidnb_kernels/cuda_emulator_backend/cublas.py": {"from_address"},
+    "kernels/fluidnb_kernels/cuda_emulator_backend/memory.py": {"c_void_p", "memset"},
+    "kernels/fluidnb_kernels/cuda_emulator_backend/runtime.py": {"from_buffer", "memmove", "memset"},
 }
 
 

@@ -88,7 +88,7 @@ def test_an_error_is_told_at_its_line_with_a_caret(by_nvrtc: bool) -> None:
 
 
 def test_an_error_in_one_of_our_headers_names_the_header() -> None:
-    text = read_cuda('#include "rows.cuh"\n#include "rows.cuh"\n__global__ void f(float* X) { store<float, 4>(X); }')
+    text = read_cuda(2 * '#include "row_grid.cuh"\n' + "__global__ void f(float* X) { store<float, 4>(X); }")
     with pytest.raises(KernelRefused, match="does not compile") as caught:
         compile_cuda(text, "relu", ["float32"], use_nvrtc=False)
     assert caught.value.__notes__[0].startswith("line 3: error")

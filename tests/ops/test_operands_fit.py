@@ -12,7 +12,7 @@ from fluidnb.op import Binder, Clock, OpDesc
 from fluidnb.runtime import Scope
 from fluidnb.runtime.compile.lowering import LoweredOp
 from fluidnb.values import LoDTensor
-from fluidnb_kernels.tensor.moves import lay, move
+from fluidnb_kernels.tensor.strided_copy import lay, move
 from tests.cuda.devices import OnDevice
 
 ROWS = np.ones((6, 2), "float32")

@@ -14,10 +14,10 @@ import pytest
 #: Folders and files that `make test-more` runs, with what they need that `make test` neither installs nor waits for.
 MORE: dict[str, str] = {
     "kernels/fluidnb_kernels/emulator": "g++",
-    "kernels/fluidnb_kernels/loss/sampled.py": "g++",
+    "kernels/fluidnb_kernels/loss/sampled_products.py": "g++",
     "kernels/fluidnb_kernels/math/norms.py": "g++",
     "kernels/fluidnb_kernels/optimizer/launch.py": "g++",
-    "kernels/fluidnb_kernels/optimizer/trust.py": "g++",
+    "kernels/fluidnb_kernels/optimizer/trust_ratio.py": "g++",
     "kernels/fluidnb_kernels/random/dropout.py": "g++",
     "kernels/fluidnb_kernels/rows": "g++",
     "tests/benchmarks": "real Paddle, Chromium",
@@ -39,7 +39,7 @@ MORE: dict[str, str] = {
     "tests/paddle": "real Paddle",
     "tests/runtime/test_kill.py": "processes, killed",
     "tests/snippets/test_memory_and_kernels.py": "g++",
-    "tests/standin": "g++",
+    "tests/cuda_emulator_backend": "g++",
     "tests/terminal": "processes in terminals",
     "tests/viz/test_block_dot.py": "Graphviz",
     "tests/viz/test_graphviz.py": "Graphviz",

@@ -3,7 +3,7 @@
 // Forward reads each element of x once and writes one of `groups`; the gradient reads x, Out and dOut and writes dx. A
 // thread takes one element of Out, threads side by side take neighbours along inner, and of the groups of one thread
 // the second look at an element finds it in a cache: both aim at the bandwidth of device memory.
-#include "rows.cuh"
+#include "row_grid.cuh"
 
 template <class T>
 __global__ void largest_of(const T* x, T* out, long long groups, long long inner, long long rows) {

@@ -13,7 +13,7 @@ from fluidnb_kernels.cuda.cast import of_dtype
 from fluidnb_kernels.cuda.grid import each
 from fluidnb_kernels.emit import FLOATS, made, zeros
 from fluidnb_kernels.formulas import Formulas
-from fluidnb_kernels.tensor.moves import fill
+from fluidnb_kernels.tensor.strided_copy import fill
 
 Array = Any
 

@@ -3,9 +3,9 @@
 // Forward reads x and writes one element for each, the gradient of x reads x and dOut: both aim at the bandwidth of a
 // device copy; slopes come from caches. Threads stand in rows and along them: a row has one slope, of `count` in turn, or
 // one for each of its elements where count is 0. The gradient of the slopes is a fold of x [outer, count, inner] and
-// dOut over all but the second dimension: see fold.cuh.
-#include "fold.cuh"
-#include "rows.cuh"
+// dOut over all but the second dimension: see axis_reduction.cuh.
+#include "axis_reduction.cuh"
+#include "row_grid.cuh"
 
 namespace r {
 FOLD(total, sum, x, t)

@@ -9,8 +9,8 @@ import numpy as np
 
 from fluidnb.op import Attr, Binder, Context, default_grad, grad_op, kernel, op
 from fluidnb_kernels.cuda import CTYPES, Source, ctype, elements
-from fluidnb_kernels.cuda.held import held_rows, held_types
-from fluidnb_kernels.cuda.lines import each_line, split
+from fluidnb_kernels.cuda.line_grid import each_line, split
+from fluidnb_kernels.cuda.register_rows import held_rows, held_types
 from fluidnb_kernels.emit import FLOATS
 
 #: Differences to the maximum below this one count as it: exp of less is nothing beside the maximum's 1.

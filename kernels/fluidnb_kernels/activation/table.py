@@ -95,7 +95,7 @@ def _kernels_again() -> Iterator[str]:
 #: The same functions for GPUs: ``f::NAME`` there is the row NAME here.
 CUDA = Source(__file__, "activation.cu", _kernels)
 #: What their gradients' gradients have beside these.
-CUDA_AGAIN = Source(__file__, "again.cu", _kernels_again)
+CUDA_AGAIN = Source(__file__, "second_gradients.cu", _kernels_again)
 
 
 _DOC = """Out = {formula}, element by element; Out inherits X's LoD.

@@ -11,11 +11,11 @@ from fluidnb.values import DeviceContext, LoDTensor, LoDTensorArray, Place
 from fluidnb.values.copies import copy_between
 from fluidnb_kernels.cuda import ctype
 from fluidnb_kernels.cuda.grid import elementwise
-from fluidnb_kernels.cuda.now import NOW
+from fluidnb_kernels.cuda.immediate import NOW
 from fluidnb_kernels.cuda.upload import uploaded
 from fluidnb_kernels.elementwise.launch import CUDA
-from fluidnb_kernels.sequence import maps
-from fluidnb_kernels.tensor.moves import move
+from fluidnb_kernels.sequence import row_maps
+from fluidnb_kernels.tensor.strided_copy import move
 
 Array = Any
 
@@ -199,7 +199,7 @@ def put_rows(array: LoDTensorArray, step: int, rows: Array, out: Array) -> None:
     Args:
         rows: int64, where each of its rows belongs; where kernels can read them.
     """
-    maps.place(NOW, within_reach(array[step].array, out), rows, out)
+    row_maps.place(NOW, within_reach(array[step].array, out), rows, out)
 
 
 def put_part(array: LoDTensorArray, index: int, part: Array, out: Array) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from fluidnb.op import Binder, default_grad, grad_op, kernel, op
 from fluidnb_kernels.conv.products import products
 from fluidnb_kernels.conv.rules import conv_attrs, conv_axes, conv_infer, layout_of
-from fluidnb_kernels.conv.second import second_maker
+from fluidnb_kernels.conv.second_gradients import second_maker
 from fluidnb_kernels.emit import FLOATS
 
 #: type -> (axes of the image, default layout, what is special)

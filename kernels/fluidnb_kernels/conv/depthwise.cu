@@ -4,7 +4,7 @@
 // read of X and one write of Out, and the bound is the bandwidth of a device copy as long as windows are small. A block
 // makes one element of the gradient of a filter, in a tree of fixed shape. Half precision is added up in float.
 #include "reduce.cuh"
-#include "windows.cuh"
+#include "sliding_windows.cuh"
 
 template <class T>
 __global__ void apart(const T* x, const T* filter, T* out, WINDOWS, long long filters, long long many,

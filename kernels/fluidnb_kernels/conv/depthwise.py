@@ -11,7 +11,7 @@ import numpy as np
 from fluidnb.op import Binder
 from fluidnb_kernels.cuda import CTYPES, Source, ctype
 from fluidnb_kernels.cuda.grid import THREADS, each
-from fluidnb_kernels.cuda.windows import numbers_of
+from fluidnb_kernels.cuda.sliding_windows import numbers_of
 from fluidnb_kernels.emit import FLOATS
 from fluidnb_kernels.sliding import Axis
 

@@ -14,14 +14,14 @@ import numpy as np
 
 from fluidnb.op import Binder
 from fluidnb_kernels.conv.depthwise import convolve_apart, filter_apart, images_apart
-from fluidnb_kernels.conv.windows import depth_of, to_columns, to_images
+from fluidnb_kernels.conv.im2col import depth_of, to_columns, to_images
 from fluidnb_kernels.cuda.cast import of_dtype
+from fluidnb_kernels.cuda.compute_dtype import wide_dtype, writing_as, written_as
 from fluidnb_kernels.cuda.gemm import gemm
-from fluidnb_kernels.cuda.wide import wide_dtype, writing_as, written_as
 from fluidnb_kernels.elementwise.launch import CUDA as ELEMENTWISE
 from fluidnb_kernels.elementwise.launch import binary
 from fluidnb_kernels.sliding import CHANNEL_LAST, Axis
-from fluidnb_kernels.tensor.moves import fill, lay, move
+from fluidnb_kernels.tensor.strided_copy import fill, lay, move
 
 Array = Any
 

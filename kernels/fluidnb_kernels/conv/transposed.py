@@ -5,7 +5,7 @@ from __future__ import annotations
 from fluidnb.op import Attr, Binder, default_grad, grad_op, kernel, op
 from fluidnb_kernels.conv.products import products
 from fluidnb_kernels.conv.rules import conv_attrs, layout_of, transposed_axes, transposed_infer
-from fluidnb_kernels.conv.second import second_maker
+from fluidnb_kernels.conv.second_gradients import second_maker
 from fluidnb_kernels.emit import FLOATS
 
 #: type -> (axes of the image, default layout)

@@ -1,4 +1,4 @@
-"""Which cupy stands between kernels and a device: the real one, or its stand-in over the emulator."""
+"""Which cupy stands between kernels and a device: the real one, or its emulator backend over the emulator."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ flags.define_flag(
 #: FLAGS_cuda_backend -> the module that is cupy, and the one that is its cuBLAS
 _MODULES = {
     "cupy": ("cupy", "fluidnb_kernels.cuda.libcublas"),
-    "emulator": ("fluidnb_kernels.standin", "fluidnb_kernels.standin.cublas"),
+    "emulator": ("fluidnb_kernels.cuda_emulator_backend", "fluidnb_kernels.cuda_emulator_backend.cublas"),
 }
 
 
@@ -26,7 +26,7 @@ def cupy() -> Any:
     """The module that is used as cupy; it is imported at the first call.
 
     Returns:
-        cupy, or `fluidnb_kernels.standin`.
+        cupy, or `fluidnb_kernels.cuda_emulator_backend`.
 
     Raises:
         ImportError: it is not installed.
@@ -41,7 +41,7 @@ def cublas() -> Any:
     """The module with cuBLAS's functions.
 
     Returns:
-        The one that calls cuBLAS, or the stand-in's.
+        The one that calls cuBLAS, or the emulator backend's.
 
     Raises:
         ImportError: it is not installed.

@@ -2,7 +2,7 @@
 //
 // A thread makes one side of a box, so that threads beside each other write beside each other: both aim at the
 // bandwidth of reading and writing.
-#include "rows.cuh"
+#include "row_grid.cuh"
 
 // Side k of the box that the code at `code` means for a prior.
 template <class T>

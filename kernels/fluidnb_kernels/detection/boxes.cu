@@ -4,7 +4,7 @@
 // rows and along them, and no element costs a division. What pairs of boxes read comes from a cache: all aim at the
 // bandwidth of writing, and those that make an element of each also at that of reading.
 #include "reduce.cuh"
-#include "rows.cuh"
+#include "row_grid.cuh"
 
 // The numbers that codes are divided by: of each prior, or one for each side of all.
 #define SPREAD const wide_t<T> *spread, int fixed, double s0, double s1, double s2, double s3

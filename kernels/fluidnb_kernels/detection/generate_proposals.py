@@ -10,7 +10,7 @@ import numpy as np
 from fluidnb.op import Attr, Binder, Context, op
 from fluidnb.values.copies import on_host
 from fluidnb_kernels.detection.nms import falling
-from fluidnb_kernels.detection.sampling import write_rows
+from fluidnb_kernels.detection.region_sampling import write_rows
 from fluidnb_kernels.rules import agree
 from fluidnb_kernels.sequences import all_given, as_level
 

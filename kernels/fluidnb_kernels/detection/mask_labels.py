@@ -17,7 +17,7 @@ from fluidnb_kernels.detection.boxes import four_wide, overlaps
 from fluidnb_kernels.detection.polygons import bounds, mask
 from fluidnb_kernels.rules import agree, whole_numbers
 from fluidnb_kernels.sequences import all_given, as_level, require_lod
-from fluidnb_kernels.tensor.moves import fill
+from fluidnb_kernels.tensor.strided_copy import fill
 from fluidnb_kernels.views import reading
 
 Array = Any
@@ -27,7 +27,7 @@ _DTYPES = ("float32", "float64")
 _WARPS = 8
 
 CUDA = Source(
-    __file__, "masks.cu",
+    __file__, "mask_labels.cu",
     lambda: (f"{name}<{t}>" for name in ("learners", "bounds", "seen", "drawn") for t in ("float", "double")),
 )  # fmt: skip
 

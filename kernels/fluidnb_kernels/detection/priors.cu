@@ -3,7 +3,7 @@
 // Row r is a place; along it are the boxes of a table of (move across, move down, half a width, half a height), in
 // pixels. A thread writes one side of a box and what goes with it. Numbers are computed in double and rounded once, as
 // the host does.
-#include "rows.cuh"
+#include "row_grid.cuh"
 
 template <class T>
 __global__ void priors(const double* shapes, T* boxes, T* variances, double v0, double v1, double v2, double v3,

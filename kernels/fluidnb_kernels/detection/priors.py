@@ -10,7 +10,7 @@ import numpy as np
 
 from fluidnb.op import Attr, Binder, Context, kernel, op, product
 from fluidnb_kernels.cuda import CTYPES, Source, ctype
-from fluidnb_kernels.cuda.rows import by_rows
+from fluidnb_kernels.cuda.row_grid import by_rows
 from fluidnb_kernels.emit import FLOATS
 
 Array = Any

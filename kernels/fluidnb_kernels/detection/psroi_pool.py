@@ -10,15 +10,16 @@ import numpy as np
 
 from fluidnb.op import Attr, Binder, Context, default_grad, grad_op, kernel, op
 from fluidnb_kernels.cuda import CTYPES, Source, ctype
-from fluidnb_kernels.cuda.rows import by_rows
-from fluidnb_kernels.cuda.wide import wide_dtype, writing_as, written_as
+from fluidnb_kernels.cuda.compute_dtype import wide_dtype, writing_as, written_as
+from fluidnb_kernels.cuda.row_grid import by_rows
 from fluidnb_kernels.detection.regions import ATTRS, REGIONS, boxes, check_regions, counts_of, images_of, owners
 from fluidnb_kernels.emit import FLOATS
-from fluidnb_kernels.tensor.moves import fill
+from fluidnb_kernels.tensor.strided_copy import fill
 
 Array = Any
 
-CUDA = Source(__file__, "psroi.cu", lambda: (f"{name}<{CTYPES[t]}>" for name in ("means", "spread") for t in FLOATS))
+_NAMES = ("means", "spread")
+CUDA = Source(__file__, "psroi_pool.cu", lambda: (f"{name}<{CTYPES[t]}>" for name in _NAMES for t in FLOATS))
 
 
 def sides(rois: Array, scale: float) -> tuple[Array, Array]:

@@ -5,7 +5,7 @@
 // aims at the bandwidth of writing. What the regions have in common on their image is known when the kernel runs, so
 // backward adds with atomics, in an order that may change from run to run, in float where X is stored in half precision.
 #include "exact.cuh"
-#include "rows.cuh"
+#include "row_grid.cuh"
 
 // The image of each region; more regions than are counted have none, which stops the kernel.
 __global__ void owners(const long long* counts, int* image, long long images, long long count) {

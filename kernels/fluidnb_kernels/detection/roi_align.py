@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 
 from fluidnb.op import Attr, Binder, Context, default_grad, grad_op, kernel, op
-from fluidnb_kernels.cuda.wide import wide_dtype, writing_as, written_as
+from fluidnb_kernels.cuda.compute_dtype import wide_dtype, writing_as, written_as
 from fluidnb_kernels.detection.regions import ATTRS, INPUTS, boxes, counts_of, images_of, launch, owners, region_infer
 from fluidnb_kernels.emit import FLOATS
-from fluidnb_kernels.tensor.moves import fill
+from fluidnb_kernels.tensor.strided_copy import fill
 
 Array = Any
 

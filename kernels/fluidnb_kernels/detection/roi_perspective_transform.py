@@ -10,18 +10,19 @@ import numpy as np
 from fluidnb.op import Attr, Binder, Context, default_grad, grad_op, kernel, op
 from fluidnb_kernels.cuda import CTYPES, Source, ctype
 from fluidnb_kernels.cuda.cast import of_dtype
-from fluidnb_kernels.cuda.rows import by_rows
-from fluidnb_kernels.cuda.wide import wide_dtype, writing_as, written_as
+from fluidnb_kernels.cuda.compute_dtype import wide_dtype, writing_as, written_as
+from fluidnb_kernels.cuda.row_grid import by_rows
 from fluidnb_kernels.detection.regions import images_of
 from fluidnb_kernels.emit import FLOATS
 from fluidnb_kernels.sequences import require_lod
-from fluidnb_kernels.tensor.moves import fill
+from fluidnb_kernels.tensor.strided_copy import fill
 
 Array = Any
 
 CUDA = Source(
-    __file__, "perspective.cu", lambda: (f"{name}<{CTYPES[t]}>" for name in ("warped", "warped_grad") for t in FLOATS)
-)
+    __file__, "roi_perspective_transform.cu",
+    lambda: (f"{name}<{CTYPES[t]}>" for name in ("warped", "warped_grad") for t in FLOATS),
+)  # fmt: skip
 
 #: How near to an edge a point counts as on it, as in Fluid.
 NEAR = 1e-4

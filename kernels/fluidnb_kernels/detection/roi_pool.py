@@ -8,8 +8,8 @@ import numpy as np
 
 from fluidnb.op import Binder, default_grad, grad_op, kernel, op
 from fluidnb_kernels.cuda import ctype
-from fluidnb_kernels.cuda.rows import by_rows
-from fluidnb_kernels.cuda.wide import wide_dtype, writing_as, written_as
+from fluidnb_kernels.cuda.compute_dtype import wide_dtype, writing_as, written_as
+from fluidnb_kernels.cuda.row_grid import by_rows
 from fluidnb_kernels.detection.regions import (
     ATTRS,
     CUDA,
@@ -22,7 +22,7 @@ from fluidnb_kernels.detection.regions import (
     region_infer,
 )
 from fluidnb_kernels.emit import FLOATS
-from fluidnb_kernels.tensor.moves import fill
+from fluidnb_kernels.tensor.strided_copy import fill
 
 Array = Any
 

@@ -10,7 +10,7 @@ import numpy as np
 from fluidnb.op import Attr, Binder, Context, op
 from fluidnb.values.copies import on_host
 from fluidnb_kernels.detection.boxes import four_wide, overlaps
-from fluidnb_kernels.detection.sampling import (
+from fluidnb_kernels.detection.region_sampling import (
     NEAR,
     deltas,
     one_row_each,

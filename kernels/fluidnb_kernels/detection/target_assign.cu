@@ -2,7 +2,7 @@
 //
 // Both kernels only move memory: a thread copies one element, threads beside each other copy elements beside each other.
 // An index outside the objects of its image, or outside the priors, stops the kernel.
-#include "rows.cuh"
+#include "row_grid.cuh"
 
 // Row r: prior r % priors of image r / priors. level: where the objects of each image begin.
 template <class T>

@@ -11,7 +11,7 @@ from fluidnb.op import Attr, Binder, Context, kernel, op
 from fluidnb_kernels.cuda import CTYPES, Source, ctype
 from fluidnb_kernels.cuda.cast import of_dtype
 from fluidnb_kernels.cuda.grid import each
-from fluidnb_kernels.cuda.rows import by_rows
+from fluidnb_kernels.cuda.row_grid import by_rows
 from fluidnb_kernels.rules import whole_numbers
 from fluidnb_kernels.sequences import owners, require_lod
 

@@ -7,7 +7,7 @@
 // The gradient writes each element of the map once, then those where objects are. Nothing is added with atomics.
 #include "exact.cuh"
 #include "reduce.cuh"
-#include "rows.cuh"
+#include "row_grid.cuh"
 
 template <class C> __device__ __forceinline__ C sigmoid(C x) { return 1 / (1 + exp(-x)); }
 template <class C> __device__ __forceinline__ C largest(C a, C b) { return join::largest::both(a, b); }

@@ -10,14 +10,14 @@ import numpy as np
 from fluidnb.op import Attr, Binder, Context, default_grad, grad_op, kernel, op
 from fluidnb_kernels.cuda import ctype
 from fluidnb_kernels.cuda.cast import of_dtype
+from fluidnb_kernels.cuda.compute_dtype import wide_dtype
 from fluidnb_kernels.cuda.grid import BLOCKS, THREADS, each
-from fluidnb_kernels.cuda.rows import by_rows
-from fluidnb_kernels.cuda.wide import wide_dtype
+from fluidnb_kernels.cuda.row_grid import by_rows
 from fluidnb_kernels.detection.yolo_box import CUDA, check_anchors, sigmoid
 from fluidnb_kernels.detection.yolo_targets import Task, assign, ignored, targets
 from fluidnb_kernels.emit import FLOATS, zeros
 from fluidnb_kernels.rules import agree, whole_numbers
-from fluidnb_kernels.tensor.moves import fill
+from fluidnb_kernels.tensor.strided_copy import fill
 
 Array = Any
 

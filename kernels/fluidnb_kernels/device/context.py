@@ -17,7 +17,7 @@ from fluidnb.values import CUDAPlace, DeviceContext, SelectedRows, dtypes, regis
 from fluidnb_kernels.array.elements import add_to
 from fluidnb_kernels.cuda import backend
 from fluidnb_kernels.device import allocator, graph
-from fluidnb_kernels.device.lane import Lane
+from fluidnb_kernels.device.stream import Lane
 from fluidnb_kernels.rows.device_rows import add_on_device
 
 #: An address that no machine uses, aligned as memory of a pool is.

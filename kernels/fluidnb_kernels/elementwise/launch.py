@@ -12,12 +12,12 @@ from fluidnb.op import Binder
 from fluidnb.values.dtypes import np_dtype
 from fluidnb_kernels.cuda import Source, ctype, elements, vector, widths
 from fluidnb_kernels.cuda.cast import of_dtype
+from fluidnb_kernels.cuda.compute_dtype import wide_dtype, writing_as, written_as
 from fluidnb_kernels.cuda.grid import each
-from fluidnb_kernels.cuda.wide import wide_dtype, writing_as, written_as
 from fluidnb_kernels.elementwise.broadcast import Shape, summed
 from fluidnb_kernels.elementwise.dims import MOST, Band, alike, band, merged, six
 from fluidnb_kernels.emit import FLOATS
-from fluidnb_kernels.tensor.moves import fold, lay, move
+from fluidnb_kernels.tensor.strided_copy import fold, lay, move
 
 Array = Any
 #: The shapes of X, Y and Out, with as many dimensions each.

@@ -10,7 +10,7 @@ import numpy as np
 from fluidnb.op import EMPTY, GRAD, Binder, Context, OpDef, OpDesc, grad_names, grad_op, kernel, op
 from fluidnb.op.grad import grad_desc
 from fluidnb_kernels import verbs
-from fluidnb_kernels.lod.cut import cut, sequences
+from fluidnb_kernels.lod.take_sequences import cut, sequences
 
 Array = Any
 

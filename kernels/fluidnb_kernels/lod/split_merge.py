@@ -14,10 +14,10 @@ from fluidnb_kernels import verbs
 from fluidnb_kernels.compare.compare import CUDA
 from fluidnb_kernels.cuda import vector
 from fluidnb_kernels.cuda.grid import each
-from fluidnb_kernels.lod.cut import Offsets, cut, level_of, sequences, stacked
+from fluidnb_kernels.lod.take_sequences import Offsets, cut, level_of, sequences, stacked
 from fluidnb_kernels.rules import agree
-from fluidnb_kernels.sequence import maps
-from fluidnb_kernels.tensor import picks
+from fluidnb_kernels.sequence import row_maps
+from fluidnb_kernels.tensor import row_indexing
 
 Array = Any
 
@@ -94,21 +94,21 @@ def _places(b: Binder, mask: Array, wanted: bool, count: int) -> Array:
         width = vector(mask, opposite)
         each(b, CUDA, f"logical_not<{width}>", mask.size, mask, opposite, per_thread=width)
         mask = opposite
-    return picks.places(b, mask, count)
+    return row_indexing.places(b, mask, count)
 
 
 def _take_marked(b: Binder, x: Array, mask: Array, wanted: bool, out: Array) -> None:
     """Emit the rows that a mask marks."""
     if not verbs.on_cuda(b):
         return b(take_marked, x, mask, wanted, out)
-    return picks.take(b, x, _places(b, mask, wanted, len(out)), out, (1, len(x), product(x.shape[1:])))
+    return row_indexing.take(b, x, _places(b, mask, wanted, len(out)), out, (1, len(x), product(x.shape[1:])))
 
 
 def _put_marked(b: Binder, x: Array, mask: Array, wanted: bool, out: Array) -> None:
     """Emit rows to where a mask has marks."""
     if not verbs.on_cuda(b):
         return b(put_marked, x, mask, wanted, out)
-    return maps.place(b, x, _places(b, mask, wanted, len(x)), out)
+    return row_maps.place(b, x, _places(b, mask, wanted, len(x)), out)
 
 
 def _split_infer(c: Context) -> None:

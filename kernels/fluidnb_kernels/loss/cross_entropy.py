@@ -9,12 +9,12 @@ import numpy as np
 from fluidnb.errors import EnforceNotMet
 from fluidnb.op import Attr, Binder, Context, default_grad, grad_op, kernel, op
 from fluidnb_kernels.cuda import ctype
+from fluidnb_kernels.cuda.axis_reduction import Fold, fold
 from fluidnb_kernels.cuda.cast import of_dtype
-from fluidnb_kernels.cuda.fold import Fold, fold
 from fluidnb_kernels.cuda.grid import each
-from fluidnb_kernels.cuda.lines import each_line
+from fluidnb_kernels.cuda.line_grid import each_line
 from fluidnb_kernels.emit import FLOATS
-from fluidnb_kernels.loss.kernels import LINES, NOTHING
+from fluidnb_kernels.loss.launch import LINES, NOTHING
 from fluidnb_kernels.views import reading, writing, written
 
 Array = Any

@@ -9,7 +9,7 @@ import numpy as np
 from fluidnb.op import Attr, Binder, Context, default_grad, grad_op, kernel, op
 from fluidnb_kernels.emit import FLOATS, made, zeros
 from fluidnb_kernels.loss.cross_entropy import LOG_OF_ZERO, label_rule, put, spread_losses, take_losses
-from fluidnb_kernels.loss.kernels import wanted
+from fluidnb_kernels.loss.launch import wanted
 from fluidnb_kernels.loss.softmax_with_cross_entropy import places, take
 from fluidnb_kernels.views import reading, writing, written
 

@@ -10,15 +10,15 @@ from fluidnb.op import Attr, Binder, Context, default_grad, grad_op, kernel, op
 from fluidnb.values import SelectedRows
 from fluidnb_kernels.cuda import ctype
 from fluidnb_kernels.cuda.cast import of_dtype
+from fluidnb_kernels.cuda.compute_dtype import wide_dtype
 from fluidnb_kernels.cuda.grid import each
-from fluidnb_kernels.cuda.lines import each_line
-from fluidnb_kernels.cuda.wide import wide_dtype
+from fluidnb_kernels.cuda.line_grid import each_line
 from fluidnb_kernels.emit import FLOATS
-from fluidnb_kernels.loss.labels import check_classes
-from fluidnb_kernels.loss.sampled import CUDA, dots, dots_grad
+from fluidnb_kernels.loss.class_labels import check_classes
+from fluidnb_kernels.loss.sampled_products import CUDA, dots, dots_grad
 from fluidnb_kernels.rows.values import put_rows, sparse_slopes, spread
 from fluidnb_kernels.rules import agree, whole_numbers
-from fluidnb_kernels.tensor.moves import move
+from fluidnb_kernels.tensor.strided_copy import move
 
 Array = Any
 

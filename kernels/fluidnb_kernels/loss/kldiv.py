@@ -8,11 +8,11 @@ import numpy as np
 
 from fluidnb.op import Attr, Binder, Context, default_grad, grad_op, kernel, op
 from fluidnb_kernels.cuda import ctype
+from fluidnb_kernels.cuda.axis_reduction import Fold, fold
 from fluidnb_kernels.cuda.cast import of_dtype
-from fluidnb_kernels.cuda.fold import Fold, fold
 from fluidnb_kernels.cuda.grid import each
 from fluidnb_kernels.emit import FLOATS, made
-from fluidnb_kernels.loss.kernels import TERMS, terms
+from fluidnb_kernels.loss.launch import TERMS, terms
 from fluidnb_kernels.rules import same_shape
 
 Array = Any

@@ -9,7 +9,7 @@ from fluidnb_kernels.cuda import ctype
 from fluidnb_kernels.cuda.cast import of_dtype
 from fluidnb_kernels.cuda.grid import each
 from fluidnb_kernels.emit import FLOATS, made
-from fluidnb_kernels.loss.kernels import NOTHING, TERMS, terms
+from fluidnb_kernels.loss.launch import NOTHING, TERMS, terms
 
 
 def _infer(c: Context) -> None:

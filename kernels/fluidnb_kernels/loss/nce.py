@@ -11,14 +11,14 @@ from fluidnb.values import SelectedRows
 from fluidnb.values.copies import on_host
 from fluidnb_kernels.cuda import ctype
 from fluidnb_kernels.cuda.cast import of_dtype
+from fluidnb_kernels.cuda.compute_dtype import wide_dtype
 from fluidnb_kernels.cuda.grid import each
-from fluidnb_kernels.cuda.lines import each_line
+from fluidnb_kernels.cuda.line_grid import each_line
 from fluidnb_kernels.cuda.upload import upload
-from fluidnb_kernels.cuda.wide import wide_dtype
 from fluidnb_kernels.emit import FLOATS
-from fluidnb_kernels.loss.kernels import NOTHING
-from fluidnb_kernels.loss.labels import check_classes
-from fluidnb_kernels.loss.sampled import CUDA, dots, dots_grad, joined
+from fluidnb_kernels.loss.class_labels import check_classes
+from fluidnb_kernels.loss.launch import NOTHING
+from fluidnb_kernels.loss.sampled_products import CUDA, dots, dots_grad, joined
 from fluidnb_kernels.rows.values import dtype_of, held, places_of, put_rows, shape_of, sparse_slopes, spread
 from fluidnb_kernels.rules import agree, whole_numbers
 

@@ -10,10 +10,10 @@ from fluidnb.op import Attr, Binder, Context, default_grad, grad_op, kernel, op
 from fluidnb_kernels.activation.smooth import logistic
 from fluidnb_kernels.cuda import ctype
 from fluidnb_kernels.cuda.cast import of_dtype
-from fluidnb_kernels.cuda.lines import each_line
+from fluidnb_kernels.cuda.line_grid import each_line
 from fluidnb_kernels.emit import FLOATS, made
 from fluidnb_kernels.loss.cross_entropy import label_rule
-from fluidnb_kernels.loss.kernels import LINES, terms, wanted
+from fluidnb_kernels.loss.launch import LINES, terms, wanted
 from fluidnb_kernels.loss.softmax_with_cross_entropy import places, take
 from fluidnb_kernels.rules import same_shape
 from fluidnb_kernels.views import reading, writing, written

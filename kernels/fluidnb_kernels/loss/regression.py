@@ -9,9 +9,9 @@ import numpy as np
 from fluidnb.op import Attr, Binder, Context, default_grad, grad_op, kernel, op
 from fluidnb_kernels.cuda import ctype
 from fluidnb_kernels.cuda.cast import of_dtype
-from fluidnb_kernels.cuda.lines import each_line
+from fluidnb_kernels.cuda.line_grid import each_line
 from fluidnb_kernels.emit import FLOATS, made
-from fluidnb_kernels.loss.kernels import LINES, NOTHING, terms, wanted
+from fluidnb_kernels.loss.launch import LINES, NOTHING, terms, wanted
 from fluidnb_kernels.rules import agree, same_shape
 
 Array = Any

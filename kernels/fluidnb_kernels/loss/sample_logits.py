@@ -11,12 +11,12 @@ from fluidnb_kernels.cuda import ctype
 from fluidnb_kernels.cuda.cast import of_dtype
 from fluidnb_kernels.cuda.grid import each
 from fluidnb_kernels.cuda.upload import upload
-from fluidnb_kernels.loss.labels import check_classes
+from fluidnb_kernels.loss.class_labels import check_classes
 from fluidnb_kernels.loss.nce import LOG_UNIFORM, chances
-from fluidnb_kernels.loss.sampled import CUDA, joined
+from fluidnb_kernels.loss.sampled_products import CUDA, joined
 from fluidnb_kernels.rules import agree, whole_numbers
-from fluidnb_kernels.tensor import picks
-from fluidnb_kernels.tensor.moves import fill, move
+from fluidnb_kernels.tensor import row_indexing
+from fluidnb_kernels.tensor.strided_copy import fill, move
 
 Array = Any
 
@@ -280,4 +280,4 @@ def sample_logits_grad_on_cuda(b: Binder) -> None:
     """Each slope is added to that of its class, with atomics: a class may come twice."""
     samples, g, dx = b["Samples"], b["SampledLogits@GRAD"], b["Logits@GRAD"]
     fill(b, dx)
-    picks.along(b, "added", g, samples, dx, dx, 1)
+    row_indexing.along(b, "added", g, samples, dx, dx, 1)

@@ -8,7 +8,7 @@ import numpy as np
 
 from fluidnb.op import Attr, Binder, Context, default_grad, grad_op, kernel, op
 from fluidnb_kernels.emit import FLOATS
-from fluidnb_kernels.loss.kernels import NOTHING, terms
+from fluidnb_kernels.loss.launch import NOTHING, terms
 from fluidnb_kernels.rules import same_shape
 
 Array = Any

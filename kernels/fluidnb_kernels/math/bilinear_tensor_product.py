@@ -9,15 +9,15 @@ import numpy as np
 from fluidnb.op import Binder, Context, default_grad, grad_op, kernel, op
 from fluidnb_kernels.cuda import ctype
 from fluidnb_kernels.cuda.cast import of_dtype
+from fluidnb_kernels.cuda.compute_dtype import wide_dtype, writing_as, written_as
 from fluidnb_kernels.cuda.gemm import gemm as gemm_on_cuda
-from fluidnb_kernels.cuda.lines import each_line
-from fluidnb_kernels.cuda.rows import by_rows
-from fluidnb_kernels.cuda.wide import wide_dtype, writing_as, written_as
+from fluidnb_kernels.cuda.line_grid import each_line
+from fluidnb_kernels.cuda.row_grid import by_rows
 from fluidnb_kernels.emit import FLOATS, made
+from fluidnb_kernels.math.matrix_products import CUDA
 from fluidnb_kernels.math.mul import gemm
-from fluidnb_kernels.math.products import CUDA
 from fluidnb_kernels.rules import agree
-from fluidnb_kernels.tensor import moves
+from fluidnb_kernels.tensor import strided_copy
 from fluidnb_kernels.views import reading
 
 Array = Any
@@ -119,7 +119,7 @@ def _product(b: Binder, x: Array, y: Array, out: Array, tx: bool = False, ty: bo
     if x.size:
         gemm_on_cuda(b, x, y, out, tx, ty)
     else:
-        moves.fill(b, out)
+        strided_copy.fill(b, out)
 
 
 def _halves_on_cuda(b: Binder, x: Array, weight: Array) -> Array:
@@ -128,7 +128,7 @@ def _halves_on_cuda(b: Binder, x: Array, weight: Array) -> Array:
     if x.size:
         gemm_on_cuda(b, x, weight, half.transpose(1, 0, 2))
     else:
-        moves.fill(b, half)
+        strided_copy.fill(b, half)
     return half
 
 
@@ -152,7 +152,7 @@ def bilinear_tensor_product_grad_on_cuda(b: Binder) -> None:
     numbers = np.int64(size), np.int64(e)
     slopes = {s: writing_as(b, b[s], x.dtype) for s in ("X@GRAD", "Y@GRAD", "Weight@GRAD", "Bias@GRAD") if b.wants(s)}
     if "Bias@GRAD" in slopes:
-        moves.fold(b, g, slopes["Bias@GRAD"], g.shape, [0])
+        strided_copy.fold(b, g, slopes["Bias@GRAD"], g.shape, [0])
     if "Y@GRAD" in slopes:
         half = _halves_on_cuda(b, x, weight)
         by_rows(b, CUDA, f"bilinear_y<{t}>", n, e, half, g, slopes["Y@GRAD"], *numbers)
@@ -161,7 +161,8 @@ def bilinear_tensor_product_grad_on_cuda(b: Binder) -> None:
         by_rows(b, CUDA, f"bilinear_outer<{t}>", n * size, e, g, y, outer, *numbers)
     if "X@GRAD" in slopes:
         table = b.tmp((d, size * e), x.dtype)
-        moves.move(b, table, weight, moves.lay(table, (d, size, e)), moves.lay(weight).transpose(1, 0, 2))
+        to, of = strided_copy.lay(table, (d, size, e)), strided_copy.lay(weight).transpose(1, 0, 2)
+        strided_copy.move(b, table, weight, to, of)
         _product(b, outer.reshape(n, size * e), table, slopes["X@GRAD"], ty=True)
     if "Weight@GRAD" in slopes:
         _product(b, x, outer.transpose(1, 0, 2), slopes["Weight@GRAD"], tx=True)

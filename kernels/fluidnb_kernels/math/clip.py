@@ -10,7 +10,7 @@ import numpy as np
 from fluidnb.op import Attr, Binder, default_grad, grad_op, kernel, op, same
 from fluidnb_kernels.elementwise.launch import NUMBERS
 from fluidnb_kernels.emit import FLOATS
-from fluidnb_kernels.math.plain import bounds, held_between
+from fluidnb_kernels.math.same_shape import bounds, held_between
 from fluidnb_kernels.rows.device_rows import clip_values, on_rows_on_cuda
 from fluidnb_kernels.rows.values import as_x, dtype_of, on_rows, or_rows
 

@@ -9,9 +9,9 @@ import numpy as np
 from fluidnb.op import Binder, Context, default_grad, grad_op, kernel, op
 from fluidnb_kernels.cuda import ctype
 from fluidnb_kernels.cuda.grid import each
-from fluidnb_kernels.cuda.lines import each_line
+from fluidnb_kernels.cuda.line_grid import each_line
 from fluidnb_kernels.emit import FLOATS
-from fluidnb_kernels.math.products import CUDA
+from fluidnb_kernels.math.matrix_products import CUDA
 from fluidnb_kernels.rules import agree
 
 Array = Any

@@ -9,7 +9,7 @@ import numpy as np
 
 from fluidnb.op import Attr, Binder, Context, default_grad, grad_op, kernel, op
 from fluidnb_kernels.cuda import CTYPES, Source, ctype
-from fluidnb_kernels.cuda.lines import each_line, split
+from fluidnb_kernels.cuda.line_grid import each_line, split
 from fluidnb_kernels.emit import FLOATS, zeros
 from fluidnb_kernels.rules import one_axis
 from fluidnb_kernels.views import reading, writing, written

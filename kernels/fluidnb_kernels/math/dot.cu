@@ -3,8 +3,8 @@
 // Forward reads both matrices once and writes a few numbers of a row (squared_l2_distance the difference too); a
 // gradient reads them once more and writes one of each side. All aim at the bandwidth of a device copy. Where Y is one
 // row for all, its gradient is written for each row as wide_t<T> and added up by another launch.
-#include "fold.cuh"
-#include "rows.cuh"
+#include "axis_reduction.cuh"
+#include "row_grid.cuh"
 
 #define OWN(k) EACH_MEMBER(k, line < lines ? n : 0, way)
 

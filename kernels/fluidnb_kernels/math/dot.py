@@ -9,14 +9,14 @@ import numpy as np
 
 from fluidnb.op import Binder, Context, default_grad, grad_op, kernel, op, product
 from fluidnb_kernels.cuda import CTYPES, Source, ctype
-from fluidnb_kernels.cuda.fold import Fold, fold, fold_types
-from fluidnb_kernels.cuda.lines import each_line
-from fluidnb_kernels.cuda.rows import by_rows
-from fluidnb_kernels.cuda.wide import wide_dtype, writing_as, written_as
+from fluidnb_kernels.cuda.axis_reduction import Fold, fold, fold_types
+from fluidnb_kernels.cuda.compute_dtype import wide_dtype, writing_as, written_as
+from fluidnb_kernels.cuda.line_grid import each_line
+from fluidnb_kernels.cuda.row_grid import by_rows
 from fluidnb_kernels.emit import FLOATS, made
-from fluidnb_kernels.reduce.folds import NUMBERS
+from fluidnb_kernels.reduce.reduction_kernels import NUMBERS
 from fluidnb_kernels.rules import agree, same_shape
-from fluidnb_kernels.tensor import moves
+from fluidnb_kernels.tensor import strided_copy
 from fluidnb_kernels.views import reading
 
 Array = Any
@@ -230,7 +230,7 @@ def _gathered(b: Binder, rows: Array) -> None:
     dy = b["Y@GRAD"]
     if dy is not rows:
         sums = writing_as(b, dy, rows.dtype)
-        moves.fold(b, rows, sums, rows.shape, [0])
+        strided_copy.fold(b, rows, sums, rows.shape, [0])
         written_as(b, dy, sums)
 
 

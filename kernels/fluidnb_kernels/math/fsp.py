@@ -9,7 +9,7 @@ import numpy as np
 
 from fluidnb.op import Binder, Context, default_grad, grad_op, kernel, op
 from fluidnb_kernels.emit import FLOATS
-from fluidnb_kernels.math.products import Side, multiplied
+from fluidnb_kernels.math.matrix_products import Side, multiplied
 from fluidnb_kernels.rules import agree
 
 Array = Any

@@ -8,17 +8,17 @@ import numpy as np
 
 from fluidnb.op import Attr, Binder, Context, kernel, op
 from fluidnb_kernels.cuda import CTYPES, Source, ctype
-from fluidnb_kernels.cuda.fold import Fold, fold
+from fluidnb_kernels.cuda.axis_reduction import Fold, fold
 from fluidnb_kernels.cuda.grid import THREADS
-from fluidnb_kernels.reduce import folds
-from fluidnb_kernels.tensor.moves import fill
+from fluidnb_kernels.reduce import reduction_kernels
+from fluidnb_kernels.tensor.strided_copy import fill
 
 Array = Any
 
 #: Blocks at most, each of which adds its counts to the result; ranges at most that a block counts for itself.
 _BLOCKS, _BESIDE = 1024, 8192
 
-CUDA = Source(__file__, "histogram.cu", lambda: (f"histogram<{CTYPES[dtype]}>" for dtype in folds.NUMBERS))
+CUDA = Source(__file__, "histogram.cu", lambda: (f"histogram<{CTYPES[dtype]}>" for dtype in reduction_kernels.NUMBERS))
 
 
 def _infer(c: Context) -> None:
@@ -72,7 +72,7 @@ def histogram(b: Binder) -> None:
     b(count, b["X"], b.attr("min"), b.attr("max"), b["Out"])
 
 
-@kernel("histogram", place="cuda", dtypes=folds.NUMBERS)
+@kernel("histogram", place="cuda", dtypes=reduction_kernels.NUMBERS)
 def histogram_on_cuda(b: Binder) -> None:
     """One pass that counts, after two that find the ends where they come from the elements."""
     x, out, low, high = b["X"], b["Out"], b.attr("min"), b.attr("max")
@@ -83,7 +83,7 @@ def histogram_on_cuda(b: Binder) -> None:
     if low == high:
         ends = [b.tmp((1,), x.dtype) for _ in ends]
         for how, end in zip((Fold("r::smallest"), Fold("r::largest")), ends, strict=True):
-            fold(b, folds.CUDA, how, x, range(x.ndim), end)
+            fold(b, reduction_kernels.CUDA, how, x, range(x.ndim), end)
     beside = out.size <= _BESIDE
     shared, blocks = 4 * out.size if beside else 0, min(_BLOCKS, -(-x.size // THREADS))
     numbers = (*map(np.int64, (low, high, out.size)), np.int32(beside), np.int64(x.size))

@@ -8,7 +8,7 @@ import numpy as np
 
 from fluidnb.op import Attr, Binder, Context, OpDef, OpDesc, kernel, op
 from fluidnb_kernels.elementwise.launch import NUMBERS
-from fluidnb_kernels.math.plain import scaled
+from fluidnb_kernels.math.same_shape import scaled
 
 
 def _infer(c: Context) -> None:

@@ -9,10 +9,10 @@ import numpy as np
 
 from fluidnb.op import Attr, Binder, Context, aliases, broadcast_dim, default_grad, grad_op, kernel, op, second_grad
 from fluidnb_kernels.emit import FLOATS, zeros
+from fluidnb_kernels.math.matrix_products import Side, sum_of_products, summed_product
 from fluidnb_kernels.math.mul import AGAIN, gemm
-from fluidnb_kernels.math.products import Side, sum_of_products, summed_product
 from fluidnb_kernels.rules import agree
-from fluidnb_kernels.tensor.moves import fill
+from fluidnb_kernels.tensor.strided_copy import fill
 from fluidnb_kernels.views import is_view, reading, writing, written
 
 Shape = tuple[int, ...]

@@ -9,13 +9,13 @@ import numpy as np
 from fluidnb.op import Attr, Binder, Context, default_grad, grad_op, kernel, op
 from fluidnb_kernels import verbs
 from fluidnb_kernels.cuda import ctype
+from fluidnb_kernels.cuda.axis_reduction import fold
 from fluidnb_kernels.cuda.cast import of_dtype
-from fluidnb_kernels.cuda.fold import fold
-from fluidnb_kernels.cuda.wide import wide_dtype, writing_as, written_as
+from fluidnb_kernels.cuda.compute_dtype import wide_dtype, writing_as, written_as
 from fluidnb_kernels.emit import FLOATS
 from fluidnb_kernels.math.norms import CUDA
-from fluidnb_kernels.reduce import folds
-from fluidnb_kernels.tensor.moves import move
+from fluidnb_kernels.reduce import reduction_kernels
+from fluidnb_kernels.tensor.strided_copy import move
 
 Array = Any
 
@@ -126,7 +126,7 @@ def moving_average_abs_max_scale_on_cuda(b: Binder) -> None:
         return
     wide, slots = wide_dtype(x.dtype), ("OutAccum", "OutState", "OutScale")
     largest = b.tmp((1,), wide)
-    fold(b, folds.CUDA, folds.LARGEST_SIZE, x, range(x.ndim), largest)
+    fold(b, reduction_kernels.CUDA, reduction_kernels.LARGEST_SIZE, x, range(x.ndim), largest)
     before = [of_dtype(b, b[slot], wide) for slot in ("InAccum", "InState")]
     after = [writing_as(b, b[slot], wide) if b.wants(slot) else b.tmp((1,), wide) for slot in slots]
     b(CUDA[f"moving<{ctype(wide)}>"], (1,), (1,), 0, largest, *before, *after, np.float64(b.attr("moving_rate")))

@@ -8,8 +8,8 @@ import numpy as np
 
 from fluidnb.op import Attr, Binder, Context, aliases, default_grad, grad_op, kernel, op, product, second_grad
 from fluidnb_kernels.emit import FLOATS
-from fluidnb_kernels.math import products
-from fluidnb_kernels.math.products import Pair, Side
+from fluidnb_kernels.math import matrix_products
+from fluidnb_kernels.math.matrix_products import Pair, Side
 from fluidnb_kernels.views import reading, writing, written
 
 
@@ -159,7 +159,7 @@ def _seen(b: Binder, slot: str, shape: tuple[int, int]) -> Side | None:
 def _emit(b: Binder, slot: str, shape: tuple[int, int], *pairs: Pair) -> None:
     """Emit an output as the sum of products, where it is wanted."""
     if b.wants(slot):
-        products.sum_of_products(b, pairs, b[slot].reshape(shape))
+        matrix_products.sum_of_products(b, pairs, b[slot].reshape(shape))
 
 
 def _turned(side: Side | None) -> Side | None:

@@ -11,14 +11,14 @@ from fluidnb.op import Attr, Binder, Context, default_grad, grad_op, kernel, op,
 from fluidnb.values import SelectedRows
 from fluidnb_kernels.activation.log_softmax import kept
 from fluidnb_kernels.cuda import CTYPES, Source, ctype
-from fluidnb_kernels.cuda.fold import fold, spread
+from fluidnb_kernels.cuda.axis_reduction import fold, spread
+from fluidnb_kernels.cuda.compute_dtype import wide_dtype
 from fluidnb_kernels.cuda.grid import THREADS, each
-from fluidnb_kernels.cuda.lines import each_line, split
+from fluidnb_kernels.cuda.line_grid import each_line, split
 from fluidnb_kernels.cuda.upload import room_beside
-from fluidnb_kernels.cuda.wide import wide_dtype
 from fluidnb_kernels.emit import FLOATS, made
-from fluidnb_kernels.reduce.folds import CUDA as FOLDS
-from fluidnb_kernels.reduce.folds import SIZES, SQUARES
+from fluidnb_kernels.reduce.reduction_kernels import CUDA as FOLDS
+from fluidnb_kernels.reduce.reduction_kernels import SIZES, SQUARES
 from fluidnb_kernels.rows.device_rows import merge_on_device
 from fluidnb_kernels.rows.values import as_x, dtype_of, held, on_rows, or_rows, put_rows, shape_of
 from fluidnb_kernels.rules import one_axis

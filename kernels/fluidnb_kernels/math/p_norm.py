@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 
 from fluidnb.op import Attr, Binder, Context, broadcast_dim, default_grad, grad_op, kernel, op
-from fluidnb_kernels.cuda.fold import Fold, fold, spread
+from fluidnb_kernels.cuda.axis_reduction import Fold, fold, spread
 from fluidnb_kernels.elementwise import launch as elementwise
 from fluidnb_kernels.elementwise.broadcast import aligned, summed
 from fluidnb_kernels.emit import FLOATS, made, zeros
-from fluidnb_kernels.reduce import folds
+from fluidnb_kernels.reduce import reduction_kernels
 from fluidnb_kernels.rules import one_axis
 from fluidnb_kernels.views import reading
 
@@ -127,13 +127,14 @@ def p_norm_grad(b: Binder) -> None:
 
 #: p -> the fold and its gradient; all other p come last.
 _FOLDS = {
-    0.0: (folds.COUNTS, "count"), 1.0: (folds.SIZES, "size"), 2.0: (folds.LENGTH, "length"),
-    math.inf: (folds.LARGEST_SIZE, "extreme_size"), -math.inf: (folds.SMALLEST_SIZE, "extreme_size"),
+    0.0: (reduction_kernels.COUNTS, "count"), 1.0: (reduction_kernels.SIZES, "size"),
+    2.0: (reduction_kernels.LENGTH, "length"), math.inf: (reduction_kernels.LARGEST_SIZE, "extreme_size"),
+    -math.inf: (reduction_kernels.SMALLEST_SIZE, "extreme_size"),
 }  # fmt: skip
 
 
 def _fold(p: float) -> tuple[Fold, str]:
-    return _FOLDS.get(p, (folds.POWER_LENGTH, "power"))
+    return _FOLDS.get(p, (reduction_kernels.POWER_LENGTH, "power"))
 
 
 @kernel("p_norm", place="cuda", dtypes=FLOATS)
@@ -141,7 +142,7 @@ def p_norm_on_cuda(b: Binder) -> None:
     """The sum of powers and its root, in one pass."""
     shape, axis, _ = _lines(b)
     p = float(b.attr("porder"))
-    fold(b, folds.CUDA, _fold(p)[0], b["X"].reshape(shape), [axis], b["Out"], p)
+    fold(b, reduction_kernels.CUDA, _fold(p)[0], b["X"].reshape(shape), [axis], b["Out"], p)
 
 
 @kernel("p_norm_grad", place="cuda", dtypes=FLOATS)
@@ -150,7 +151,7 @@ def p_norm_grad_on_cuda(b: Binder) -> None:
     p, dx = float(b.attr("porder", 2.0)), b["X@GRAD"]
     gone = range(dx.ndim) if b.attr("asvector", False) else [_lines(b)[1]]
     tiny = float(b.attr("epsilon", _TINY))
-    spread(b, folds.CUDA, f"s::{_fold(p)[1]}", gone, b["X"], b["Out"], b["Out@GRAD"], dx, (tiny, p))
+    spread(b, reduction_kernels.CUDA, f"s::{_fold(p)[1]}", gone, b["X"], b["Out"], b["Out@GRAD"], dx, (tiny, p))
 
 
 def _both(c: Context) -> tuple[tuple[int, ...], tuple[int, ...], tuple[int, ...]]:
@@ -232,7 +233,7 @@ def _gap_on_cuda(b: Binder) -> Array:
 def dist_on_cuda(b: Binder) -> None:
     """The difference, and a fold of it."""
     gap, p = _gap_on_cuda(b), float(b.attr("p"))
-    fold(b, folds.CUDA, _fold(p)[0], gap, range(gap.ndim), b["Out"], p)
+    fold(b, reduction_kernels.CUDA, _fold(p)[0], gap, range(gap.ndim), b["Out"], p)
 
 
 @kernel("dist_grad", place="cuda", dtypes=FLOATS)
@@ -241,5 +242,5 @@ def dist_grad_on_cuda(b: Binder) -> None:
     gap, p = _gap_on_cuda(b), float(b.attr("p", 2.0))
     slope = b.tmp(gap.shape, gap.dtype)
     name = f"s::{_fold(p)[1]}"
-    spread(b, folds.CUDA, name, range(gap.ndim), gap, b["Out"], b["Out@GRAD"], slope, (_TINY, p))
+    spread(b, reduction_kernels.CUDA, name, range(gap.ndim), gap, b["Out"], b["Out@GRAD"], slope, (_TINY, p))
     elementwise.slopes(b, "sub", (gap, gap, slope, slope), (b["X@GRAD"], b["Y@GRAD"]), _both(b))

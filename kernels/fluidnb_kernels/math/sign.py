@@ -8,7 +8,7 @@ import numpy as np
 
 from fluidnb.op import Binder, OpDef, OpDesc, kernel, op, same
 from fluidnb_kernels.elementwise.launch import NUMBERS
-from fluidnb_kernels.math.plain import signs
+from fluidnb_kernels.math.same_shape import signs
 from fluidnb_kernels.math.scale import scaled_gradients
 
 

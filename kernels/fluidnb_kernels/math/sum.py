@@ -10,7 +10,7 @@ from fluidnb.op import Binder, Context, OpDef, OpDesc, kernel, op
 from fluidnb.values import LoDTensor, LoDTensorArray, SelectedRows
 from fluidnb_kernels.array.elements import add_arrays_on_cuda
 from fluidnb_kernels.elementwise.launch import NUMBERS
-from fluidnb_kernels.math.plain import added
+from fluidnb_kernels.math.same_shape import added
 from fluidnb_kernels.math.scale import scaled_gradients
 from fluidnb_kernels.rows.device_rows import emit_sum_on_cuda
 from fluidnb_kernels.rows.sums import emit_sum

@@ -11,8 +11,8 @@ from fluidnb.op import Binder
 from fluidnb_kernels.cuda import CTYPES, Source, ctype
 from fluidnb_kernels.cuda.cast import of_dtype
 from fluidnb_kernels.cuda.grid import THREADS
-from fluidnb_kernels.math.plain import added
-from fluidnb_kernels.tensor.moves import fill
+from fluidnb_kernels.math.same_shape import added
+from fluidnb_kernels.tensor.strided_copy import fill
 
 Array = Any
 

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from fluidnb.op import Attr, Binder, Context, op
-from fluidnb_kernels.loss.labels import check_classes
+from fluidnb_kernels.loss.class_labels import check_classes
 from fluidnb_kernels.rules import whole_numbers
 
 Array = Any

@@ -12,7 +12,7 @@ from fluidnb_kernels.cuda.grid import each
 from fluidnb_kernels.emit import FLOATS
 from fluidnb_kernels.norm.emit import LARGEST_EPSILON, Axes, emit_affine, emit_inverse, emit_moments, emit_norm_grad
 from fluidnb_kernels.norm.launch import BIAS, CUDA, FIXED, SCALE, Channels, room, settle, vector
-from fluidnb_kernels.norm.second import SAVED, View, define, second_maker
+from fluidnb_kernels.norm.second_gradients import SAVED, View, define, second_maker
 from fluidnb_kernels.sliding import CHANNEL_LAST
 
 Array = Any

@@ -4,7 +4,7 @@
 // of a column on the way: blocks leave theirs in parts, which a second launch joins, always in the same order. Both aim
 // at the bandwidth of a device copy.
 #include "reduce.cuh"
-#include "rows.cuh"
+#include "row_grid.cuh"
 
 // Whether column j of a row belongs to a slot that the row has: the first column of the slot is not 0.
 template <class T> __device__ __forceinline__ bool seen(const T* row, long long j, long long width) {

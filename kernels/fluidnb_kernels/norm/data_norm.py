@@ -9,10 +9,10 @@ import numpy as np
 
 from fluidnb.op import GRAD, Attr, Binder, Context, OpDef, OpDesc, grad_desc, grad_names, grad_op, kernel, op
 from fluidnb_kernels.cuda import CTYPES, Source, ctype
+from fluidnb_kernels.cuda.compute_dtype import wide_dtype
 from fluidnb_kernels.cuda.grid import each
-from fluidnb_kernels.cuda.lines import TEAM
-from fluidnb_kernels.cuda.rows import by_rows
-from fluidnb_kernels.cuda.wide import wide_dtype
+from fluidnb_kernels.cuda.line_grid import TEAM
+from fluidnb_kernels.cuda.row_grid import by_rows
 from fluidnb_kernels.emit import FLOATS
 from fluidnb_kernels.norm.launch import room, settle, vector
 from fluidnb_kernels.rules import agree

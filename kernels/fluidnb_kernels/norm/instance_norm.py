@@ -10,7 +10,7 @@ from fluidnb.op import Attr, Binder, Context, default_grad, grad_op, kernel, op,
 from fluidnb_kernels.emit import FLOATS
 from fluidnb_kernels.norm.emit import Axes, emit_affine, emit_inverse, emit_moments, emit_norm_grad
 from fluidnb_kernels.norm.launch import Lines, vector
-from fluidnb_kernels.norm.second import SAVED, View, define, second_maker
+from fluidnb_kernels.norm.second_gradients import SAVED, View, define, second_maker
 
 Array = Any
 

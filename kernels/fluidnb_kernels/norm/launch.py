@@ -11,10 +11,10 @@ import numpy as np
 from fluidnb.op import Binder
 from fluidnb_kernels.cuda import Source, ctype, elements
 from fluidnb_kernels.cuda.cast import of_dtype
+from fluidnb_kernels.cuda.compute_dtype import wide_dtype, writing_as, written_as
 from fluidnb_kernels.cuda.grid import each
-from fluidnb_kernels.cuda.held import held_rows, held_types
-from fluidnb_kernels.cuda.lines import BLOCKS, COLUMNS, TEAM, WARPS, at_once
-from fluidnb_kernels.cuda.wide import wide_dtype, writing_as, written_as
+from fluidnb_kernels.cuda.line_grid import BLOCKS, COLUMNS, TEAM, WARPS, at_once
+from fluidnb_kernels.cuda.register_rows import held_rows, held_types
 from fluidnb_kernels.emit import FLOATS
 
 Array = Any

@@ -11,7 +11,7 @@ from fluidnb_kernels.emit import FLOATS
 from fluidnb_kernels.formulas import Formulas
 from fluidnb_kernels.norm.emit import LARGEST_EPSILON, emit_affine, emit_inverse, emit_moments, emit_norm_grad
 from fluidnb_kernels.norm.launch import Lines, inverses, vector
-from fluidnb_kernels.norm.second import View, define, second_maker
+from fluidnb_kernels.norm.second_gradients import View, define, second_maker
 from fluidnb_kernels.views import reading, writing, written
 
 

@@ -9,7 +9,7 @@ import numpy as np
 from fluidnb.op import Attr, Binder, Context, default_grad, grad_op, kernel, op
 from fluidnb_kernels.cuda import CTYPES, Source, ctype
 from fluidnb_kernels.cuda.grid import each
-from fluidnb_kernels.cuda.lines import split
+from fluidnb_kernels.cuda.line_grid import split
 from fluidnb_kernels.emit import FLOATS, made
 from fluidnb_kernels.sliding import CHANNEL_LAST, channel_first
 

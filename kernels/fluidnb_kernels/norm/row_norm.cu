@@ -3,7 +3,7 @@
 // From memory come one read of each operand and one write of the result, in accesses of 16 bytes: both aim at the
 // bandwidth of a device copy. The variance is that of differences to the mean. See norm.cu for rows of other kinds, and
 // for the gradients of scale and bias. Scale, bias and moments come as wide_t<T>.
-#include "held.cuh"
+#include "register_rows.cuh"
 
 enum { SCALE = 1, BIAS = 2, INVERSE = 8 };  // flags, as Python numbers them
 

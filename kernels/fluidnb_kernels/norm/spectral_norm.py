@@ -9,16 +9,16 @@ import numpy as np
 
 from fluidnb.op import Attr, Binder, Context, default_grad, grad_op, kernel, op, product
 from fluidnb_kernels.cuda import CTYPES, Source, ctype
+from fluidnb_kernels.cuda.axis_reduction import fold
 from fluidnb_kernels.cuda.cast import of_dtype
-from fluidnb_kernels.cuda.fold import fold
+from fluidnb_kernels.cuda.compute_dtype import wide_dtype, writing_as, written_as
 from fluidnb_kernels.cuda.gemm import gemm
 from fluidnb_kernels.cuda.grid import THREADS, each
-from fluidnb_kernels.cuda.lines import split
-from fluidnb_kernels.cuda.wide import wide_dtype, writing_as, written_as
+from fluidnb_kernels.cuda.line_grid import split
 from fluidnb_kernels.emit import FLOATS
 from fluidnb_kernels.math import dot
 from fluidnb_kernels.rules import agree, one_axis
-from fluidnb_kernels.tensor.moves import lay, move
+from fluidnb_kernels.tensor.strided_copy import lay, move
 
 Array = Any
 

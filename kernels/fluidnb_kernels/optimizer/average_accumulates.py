@@ -9,8 +9,8 @@ import numpy as np
 from fluidnb.op import Attr, Binder, Context, kernel, op
 from fluidnb_kernels.cuda import Source, ctype, elements
 from fluidnb_kernels.cuda.cast import of_dtype
+from fluidnb_kernels.cuda.compute_dtype import writing_as, written_as
 from fluidnb_kernels.cuda.grid import each
-from fluidnb_kernels.cuda.wide import writing_as, written_as
 from fluidnb_kernels.emit import FLOATS
 
 Array = Any
@@ -106,8 +106,9 @@ def average_accumulates(b: Binder) -> None:
 
 #: The same for GPUs.
 CUDA = Source(
-    __file__, "average.cu", lambda: ["average_counts", *(f"average_sums<{ctype(d)}>" for d in elements(FLOATS))]
-)
+    __file__, "average_accumulates.cu",
+    lambda: ["average_counts", *(f"average_sums<{ctype(d)}>" for d in elements(FLOATS))],
+)  # fmt: skip
 
 
 @kernel("average_accumulates", place="cuda", dtypes=FLOATS)

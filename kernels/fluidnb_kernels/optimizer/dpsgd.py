@@ -9,7 +9,7 @@ import numpy as np
 from fluidnb.op import Attr, Binder, Stream, kernel, normal, op
 from fluidnb_kernels.emit import FLOATS
 from fluidnb_kernels.optimizer.common import scalar, updates
-from fluidnb_kernels.optimizer.trust import emit_dpsgd
+from fluidnb_kernels.optimizer.trust_ratio import emit_dpsgd
 
 Array = Any
 

@@ -10,7 +10,7 @@ from fluidnb.op import Attr, Binder, kernel, op
 from fluidnb_kernels.emit import FLOATS, made
 from fluidnb_kernels.optimizer.common import gradient, scalar, updates
 from fluidnb_kernels.optimizer.launch import advance, beta_powers
-from fluidnb_kernels.optimizer.trust import emit_lamb
+from fluidnb_kernels.optimizer.trust_ratio import emit_lamb
 
 Array = Any
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from fluidnb.op import Attr, Binder, Context, kernel, op
 from fluidnb_kernels.emit import FLOATS, made
-from fluidnb_kernels.optimizer.trust import emit_lars
+from fluidnb_kernels.optimizer.trust_ratio import emit_lars
 from fluidnb_kernels.rules import agree
 
 Array = Any

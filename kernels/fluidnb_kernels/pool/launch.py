@@ -11,7 +11,7 @@ import numpy as np
 from fluidnb.op import Binder
 from fluidnb_kernels.cuda import CTYPES, Source, ctype, grid
 from fluidnb_kernels.cuda.grid import each
-from fluidnb_kernels.cuda.windows import numbers_of
+from fluidnb_kernels.cuda.sliding_windows import numbers_of
 from fluidnb_kernels.emit import FLOATS
 from fluidnb_kernels.pool.rules import lowest
 from fluidnb_kernels.sliding import Axis

@@ -5,7 +5,7 @@
 // aim at the bandwidth of a device copy. Gradients gather: an element of X goes through the windows that it is in, so
 // that it is added up in the same order every time. For largest elements, `largest` first says where each one is.
 #include "reduce.cuh"
-#include "windows.cuh"
+#include "sliding_windows.cuh"
 
 enum { OUT = 1, WHERE = 2, STRICT = 4, ALWAYS = 8, EXCLUSIVE = 16, ADD = 32 };  // flags, as Python numbers them
 

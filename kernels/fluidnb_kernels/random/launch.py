@@ -10,10 +10,10 @@ import numpy as np
 from fluidnb.op import Binder, Stream, normal, uniform
 from fluidnb_kernels import verbs
 from fluidnb_kernels.cuda import CTYPES, Source, ctype
+from fluidnb_kernels.cuda.compute_dtype import wide_dtype
 from fluidnb_kernels.cuda.grid import BLOCKS, THREADS
 from fluidnb_kernels.cuda.source import Function
 from fluidnb_kernels.cuda.upload import upload
-from fluidnb_kernels.cuda.wide import wide_dtype
 from fluidnb_kernels.emit import FLOATS
 
 Array = Any

@@ -8,11 +8,11 @@ import numpy as np
 
 from fluidnb.op import Attr, Binder, kernel, op, values_of
 from fluidnb_kernels import verbs
-from fluidnb_kernels.given import SHAPE_SLOTS
 from fluidnb_kernels.random.launch import normal_numbers, uniform_numbers
 from fluidnb_kernels.rows.values import values_of_output
+from fluidnb_kernels.shape_inputs import SHAPE_SLOTS
 from fluidnb_kernels.tensor.fill import fixed_shape, fixed_shape_or_rows
-from fluidnb_kernels.tensor.moves import lay, move
+from fluidnb_kernels.tensor.strided_copy import lay, move
 
 _ATTRS = {
     "shape": Attr("longs", [], "sizes"),

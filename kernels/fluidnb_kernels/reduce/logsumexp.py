@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 
 from fluidnb.op import Attr, Binder, Context, default_grad, grad_op, kernel, op
-from fluidnb_kernels.cuda.fold import fold, spread
+from fluidnb_kernels.cuda.axis_reduction import fold, spread
 from fluidnb_kernels.emit import FLOATS, made
-from fluidnb_kernels.reduce.folds import CUDA, LENGTH, LOGSUMEXP
 from fluidnb_kernels.reduce.reduce import axes
+from fluidnb_kernels.reduce.reduction_kernels import CUDA, LENGTH, LOGSUMEXP
 from fluidnb_kernels.rules import one_axis
 
 Array = Any

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from fluidnb.op import Binder, Context, default_grad, grad_op, kernel, linear_grad, op
-from fluidnb_kernels.cuda.fold import fold, spread
+from fluidnb_kernels.cuda.axis_reduction import fold, spread
 from fluidnb_kernels.emit import FLOATS
-from fluidnb_kernels.reduce.folds import CUDA, MEAN
+from fluidnb_kernels.reduce.reduction_kernels import CUDA, MEAN
 
 
 def _infer(c: Context) -> None:

@@ -1,9 +1,9 @@
 // Reductions over axes, norms, and their gradients.
 //
-// Reductions are folds of lines: see fold.cuh for what they move and aim at. A gradient is spread over the line that was
+// Reductions are folds of lines: see axis_reduction.cuh for what they move and aim at. A gradient is spread over the line that was
 // folded: spread reads one element of x where it needs it and writes one, reads those of the lines from caches, and aims
 // at the bandwidth of a device copy.
-#include "fold.cuh"
+#include "axis_reduction.cuh"
 
 namespace r {
 FOLD(total, sum, x, t)

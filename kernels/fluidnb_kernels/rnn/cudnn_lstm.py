@@ -17,7 +17,7 @@ from fluidnb_kernels.formulas import Formulas
 from fluidnb_kernels.random.dropout import CUDA as DROPOUT
 from fluidnb_kernels.random.dropout import check_rate, draw
 from fluidnb_kernels.rules import agree
-from fluidnb_kernels.tensor.moves import fill
+from fluidnb_kernels.tensor.strided_copy import fill
 
 Array = Any
 

@@ -9,14 +9,14 @@ import numpy as np
 
 from fluidnb.op import Binder
 from fluidnb_kernels.cuda import CTYPES, Source, ctype
+from fluidnb_kernels.cuda.compute_dtype import writing_as, written_as
 from fluidnb_kernels.cuda.gemm import gemm
-from fluidnb_kernels.cuda.lines import each_line
-from fluidnb_kernels.cuda.rows import by_rows
-from fluidnb_kernels.cuda.wide import writing_as, written_as
+from fluidnb_kernels.cuda.line_grid import each_line
+from fluidnb_kernels.cuda.row_grid import by_rows
 from fluidnb_kernels.emit import FLOATS
 from fluidnb_kernels.rnn.activations import ACTIVATIONS, BY_NUMBER
 from fluidnb_kernels.rnn.batches import Batches
-from fluidnb_kernels.tensor.moves import fill
+from fluidnb_kernels.tensor.strided_copy import fill
 
 Array = Any
 

@@ -10,10 +10,10 @@ import numpy as np
 from fluidnb.op import Binder
 from fluidnb_kernels.cuda import ctype
 from fluidnb_kernels.cuda.cast import of_dtype
+from fluidnb_kernels.cuda.compute_dtype import wide_dtype
 from fluidnb_kernels.cuda.gemm import gemm
 from fluidnb_kernels.cuda.grid import each
-from fluidnb_kernels.cuda.rows import by_rows
-from fluidnb_kernels.cuda.wide import wide_dtype
+from fluidnb_kernels.cuda.row_grid import by_rows
 from fluidnb_kernels.rnn.activations import ACTIVATIONS
 from fluidnb_kernels.rnn.batches import Batches, Blocks
 from fluidnb_kernels.rnn.launch import CUDA, KINDS, Order, bias_grad, gather, over_rows, settle, wide_out

@@ -9,7 +9,7 @@ import numpy as np
 from fluidnb.op import Attr, Binder, Context, default_grad, grad_op, kernel, op
 from fluidnb_kernels.activation.smooth import logistic
 from fluidnb_kernels.cuda import ctype
-from fluidnb_kernels.cuda.rows import by_rows
+from fluidnb_kernels.cuda.row_grid import by_rows
 from fluidnb_kernels.emit import FLOATS, made, zeros
 from fluidnb_kernels.rnn.launch import CUDA
 from fluidnb_kernels.rules import agree

@@ -9,7 +9,7 @@
 // Networks are computed in float or double; half precision is read and written at both ends. Gates are columns of a
 // row [parts · width]. Activations come by number: 0 identity, 1 sigmoid, 2 tanh, 3 relu.
 #include "reduce.cuh"
-#include "rows.cuh"
+#include "row_grid.cuh"
 
 template <class C> __device__ __forceinline__ C logistic(C x) { return C(1) / (C(1) + exp(-x)); }
 template <class C> __device__ __forceinline__ C activated(C x, int kind) {

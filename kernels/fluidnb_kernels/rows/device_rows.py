@@ -15,10 +15,10 @@ from fluidnb.values import SelectedRows
 from fluidnb.values.copies import copy_between
 from fluidnb_kernels.cuda import CTYPES, Function, Source, ctype
 from fluidnb_kernels.cuda.grid import BLOCKS, THREADS
-from fluidnb_kernels.cuda.now import NOW
+from fluidnb_kernels.cuda.immediate import NOW
 from fluidnb_kernels.cuda.upload import room_beside, uploaded
 from fluidnb_kernels.emit import FLOATS
-from fluidnb_kernels.math.plain import added, launch
+from fluidnb_kernels.math.same_shape import added, launch
 from fluidnb_kernels.rows.values import dtype_of, fill, held, put_rows, shape_of
 
 Array = Any

@@ -2,7 +2,7 @@
 //
 // One read and one write for an element; the sines of a place are read from a table that stays in the cache. Bound by
 // the bandwidth of a device copy.
-#include "rows.cuh"
+#include "row_grid.cuh"
 
 // out[r] = alpha · x[r] + waves[places[r]]
 template <class T>

@@ -8,10 +8,10 @@ import numpy as np
 
 from fluidnb.op import Attr, Binder, Context, default_grad, grad_op, kernel, op
 from fluidnb_kernels.cuda import CTYPES, Source, ctype
-from fluidnb_kernels.cuda.rows import by_rows
-from fluidnb_kernels.cuda.wide import wide_dtype
+from fluidnb_kernels.cuda.compute_dtype import wide_dtype
+from fluidnb_kernels.cuda.row_grid import by_rows
 from fluidnb_kernels.emit import FLOATS, made
-from fluidnb_kernels.sequence.maps import NO_ARRAY, on_device
+from fluidnb_kernels.sequence.row_maps import NO_ARRAY, on_device
 
 Array = Any
 

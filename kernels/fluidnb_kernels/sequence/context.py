@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from fluidnb.op import Binder
-from fluidnb_kernels.sequence import maps
+from fluidnb_kernels.sequence import row_maps
 from fluidnb_kernels.sequences import emit_put, emit_rows, emit_sum_rows
 
 Array = Any
@@ -68,7 +68,7 @@ class Neighbours:
             A workspace [n · count, width].
         """
         rows, out = self.signed, b.tmp((len(self.rows), x.shape[1]), x.dtype)
-        maps.gather(b, x, rows if padding is not None else np.maximum(rows, -1), out, padding)
+        row_maps.gather(b, x, rows if padding is not None else np.maximum(rows, -1), out, padding)
         return out
 
     def emit(self, b: Binder, x: Array, padding: Array | None = None) -> Array:

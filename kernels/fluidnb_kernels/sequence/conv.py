@@ -11,10 +11,10 @@ from fluidnb_kernels.cuda.gemm import gemm as product_on_cuda
 from fluidnb_kernels.emit import FLOATS
 from fluidnb_kernels.math.mul import gemm
 from fluidnb_kernels.rules import agree
-from fluidnb_kernels.sequence import maps
+from fluidnb_kernels.sequence import row_maps
 from fluidnb_kernels.sequence.context import Neighbours
 from fluidnb_kernels.sequences import offsets_of, one_dtype, require_lod
-from fluidnb_kernels.tensor.moves import fill
+from fluidnb_kernels.tensor.strided_copy import fill
 
 
 def _infer(c: Context) -> None:
@@ -134,8 +134,8 @@ def sequence_conv_grad_on_cuda(b: Binder) -> None:
     product_on_cuda(b, g, weight, drows, ty=True)
     drows, rows = drows.reshape(len(around.rows), x.shape[1]), around.signed
     if b.wants("X@GRAD"):
-        maps.add_up(b, drows, rows, b["X@GRAD"])
+        row_maps.add_up(b, drows, rows, b["X@GRAD"])
     if b.wants("PaddingData@GRAD") and b.attr("paddingTrainable", False):
-        maps.add_up(b, drows, -1 - rows, b["PaddingData@GRAD"])
+        row_maps.add_up(b, drows, -1 - rows, b["PaddingData@GRAD"])
     elif b.wants("PaddingData@GRAD"):
         fill(b, b["PaddingData@GRAD"])

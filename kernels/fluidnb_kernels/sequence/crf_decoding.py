@@ -8,7 +8,7 @@ import numpy as np
 
 from fluidnb.op import Binder, Context, op, values_of
 from fluidnb_kernels.emit import FLOATS
-from fluidnb_kernels.sequence.tagged import Tagged, check, emissions
+from fluidnb_kernels.sequence.tagged_sequences import Tagged, check, emissions
 
 Array = Any
 

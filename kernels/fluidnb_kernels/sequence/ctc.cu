@@ -6,7 +6,7 @@
 // likely it is to be in that state. ctc_shares reads the logits once more and writes as much: the softmax less what the
 // states of a class have. Sums of chances are kept as logarithms. A label that there is no class for stops the kernel.
 #include "reduce.cuh"
-#include "rows.cuh"
+#include "row_grid.cuh"
 
 // What belongs to a sequence, as Python gives it.
 struct ctc_sequence {

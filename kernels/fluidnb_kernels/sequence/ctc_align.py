@@ -9,7 +9,7 @@ import numpy as np
 from fluidnb.op import Attr, Binder, Context, kernel, op
 from fluidnb.values.copies import on_host
 from fluidnb_kernels.rules import agree, whole_numbers
-from fluidnb_kernels.sequence import words
+from fluidnb_kernels.sequence import token_ids
 from fluidnb_kernels.sequences import all_given, as_level, offsets_of, require_lod
 
 Array = Any
@@ -149,12 +149,12 @@ def ctc_align(b: Binder) -> None:
     b(align, b["Input"], b["InputLength"], _firsts(b), *settings, (b["Output"], b["OutputLength"]))
 
 
-@kernel("ctc_align", place="cuda", dtypes=words.INDEXES)
+@kernel("ctc_align", place="cuda", dtypes=token_ids.INDEXES)
 def ctc_align_on_cuda(b: Binder) -> None:
     """The labels that stay, a warp for each sequence."""
     x, blank, merge = b["Input"], b.attr("blank"), bool(b.attr("merge_repeated"))
     if b.has("InputLength"):
         outs = b["Output"], b["OutputLength"]
-        words.align_steps(b, x, b["InputLength"], blank, merge, b.attr("padding_value"), *outs)
+        token_ids.align_steps(b, x, b["InputLength"], blank, merge, b.attr("padding_value"), *outs)
     elif b.wants("Output"):
-        words.align(b, x, offsets_of(b, "Input"), as_level(_counts(b)), blank, merge, b["Output"])
+        token_ids.align(b, x, offsets_of(b, "Input"), as_level(_counts(b)), blank, merge, b["Output"])

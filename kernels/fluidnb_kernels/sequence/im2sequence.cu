@@ -4,8 +4,8 @@
 // an element of an image for each element of a row, mostly from caches, and writes rows in order: the bound is the
 // bandwidth of a device copy. Backward gathers: an element of an image adds up the rows of the windows it is in, always
 // in the same order; `sizes` says for each image its first row, and how many windows it has down and across.
-#include "windows.cuh"
-#include "rows.cuh"
+#include "sliding_windows.cuh"
+#include "row_grid.cuh"
 
 template <class W>
 __global__ void windows_as_rows(const void* from, const int* corners, void* to, AXIS(h), AXIS(w), long long channels,

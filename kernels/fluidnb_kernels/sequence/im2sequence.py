@@ -12,12 +12,12 @@ from fluidnb.op import Attr, Binder, Context, default_grad, grad_op, kernel, op,
 from fluidnb.values.copies import on_host
 from fluidnb_kernels.cuda import CTYPES, Source, ctype
 from fluidnb_kernels.cuda.grid import each
-from fluidnb_kernels.cuda.rows import by_rows
-from fluidnb_kernels.cuda.windows import numbers_of
+from fluidnb_kernels.cuda.row_grid import by_rows
+from fluidnb_kernels.cuda.sliding_windows import numbers_of
 from fluidnb_kernels.emit import FLOATS, zeros
 from fluidnb_kernels.sequences import as_level
 from fluidnb_kernels.sliding import Axis, padded, slide
-from fluidnb_kernels.tensor.moves import WORDS
+from fluidnb_kernels.tensor.strided_copy import WORDS
 from fluidnb_kernels.views import reading
 
 Array = Any

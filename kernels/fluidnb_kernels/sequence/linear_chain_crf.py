@@ -11,14 +11,14 @@ from fluidnb.errors import EnforceNotMet
 from fluidnb.op import Binder, Context, default_grad, grad_op, kernel, op, values_of
 from fluidnb_kernels.cuda import Source, ctype
 from fluidnb_kernels.cuda.cast import of_dtype
+from fluidnb_kernels.cuda.compute_dtype import wide_dtype, writing_as, written_as
 from fluidnb_kernels.cuda.grid import THREADS, each
-from fluidnb_kernels.cuda.lines import each_line
-from fluidnb_kernels.cuda.wide import wide_dtype, writing_as, written_as
+from fluidnb_kernels.cuda.line_grid import each_line
 from fluidnb_kernels.emit import FLOATS
 from fluidnb_kernels.rnn.launch import over_rows
-from fluidnb_kernels.sequence.tagged import Tagged, check, emissions
-from fluidnb_kernels.tensor.moves import fill
-from fluidnb_kernels.tensor.picks import numbers
+from fluidnb_kernels.sequence.tagged_sequences import Tagged, check, emissions
+from fluidnb_kernels.tensor.row_indexing import numbers
+from fluidnb_kernels.tensor.strided_copy import fill
 from fluidnb_kernels.views import reading, writing, written
 
 Array = Any

@@ -11,8 +11,8 @@ from fluidnb.values import dtypes
 from fluidnb.values.copies import on_host
 from fluidnb_kernels import verbs
 from fluidnb_kernels.rules import whole_numbers
-from fluidnb_kernels.sequence import maps
-from fluidnb_kernels.sequence.words import mask
+from fluidnb_kernels.sequence import row_maps
+from fluidnb_kernels.sequence.token_ids import mask
 from fluidnb_kernels.sequences import (
     all_given,
     as_level,
@@ -22,7 +22,7 @@ from fluidnb_kernels.sequences import (
     ranges,
     require_lod,
 )
-from fluidnb_kernels.tensor.moves import move
+from fluidnb_kernels.tensor.strided_copy import move
 from fluidnb_kernels.views import reading, writing, written
 
 Array = Any
@@ -233,9 +233,9 @@ def sequence_pad_on_cuda(b: Binder) -> None:
     out, lengths = b["Out"], np.diff(offsets_of(b))
     steps = product(out.shape[:2])
     rows = out.reshape(steps, *out.shape[2:])
-    maps.gather(b, b["X"], maps.inverse(_cells(lengths, out.shape[1]), steps), rows, b["PadValue"])
+    row_maps.gather(b, b["X"], row_maps.inverse(_cells(lengths, out.shape[1]), steps), rows, b["PadValue"])
     if b.wants("Length"):
-        move(b, b["Length"], maps.on_device(b, lengths))
+        move(b, b["Length"], row_maps.on_device(b, lengths))
 
 
 @kernel("sequence_mask", place="cuda")

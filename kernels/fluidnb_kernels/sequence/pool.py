@@ -9,9 +9,9 @@ import numpy as np
 
 from fluidnb.op import Attr, Binder, Context, OpDef, OpDesc, default_grad, grad_op, kernel, op, product
 from fluidnb_kernels.cuda import CTYPES, Source, ctype
-from fluidnb_kernels.cuda.rows import by_rows
+from fluidnb_kernels.cuda.row_grid import by_rows
 from fluidnb_kernels.emit import FLOATS, zeros
-from fluidnb_kernels.sequence import maps
+from fluidnb_kernels.sequence import row_maps
 from fluidnb_kernels.sequences import (
     column,
     emit_put,
@@ -22,13 +22,13 @@ from fluidnb_kernels.sequences import (
     parts_of,
     require_lod,
 )
-from fluidnb_kernels.tensor.moves import fill
+from fluidnb_kernels.tensor.strided_copy import fill
 from fluidnb_kernels.views import reading, writing, written
 
 Array = Any
 
 KINDS = ("AVERAGE", "SUM", "SQRT", "MAX", "LAST", "FIRST")
-_DIVIDED = {"SUM": maps.NOTHING, "AVERAGE": maps.COUNT, "SQRT": maps.ROOT}
+_DIVIDED = {"SUM": row_maps.NOTHING, "AVERAGE": row_maps.COUNT, "SQRT": row_maps.ROOT}
 
 CUDA = Source(
     __file__, "pool.cu", lambda: (f"{name}<{CTYPES[d]}>" for name in ("highest", "shares", "returned") for d in FLOATS)
@@ -185,16 +185,17 @@ def sequence_pool_on_cuda(b: Binder) -> None:
     if kind == "MAX":
         if out.size:
             width = product(x.shape[1:])
-            args = x, maps.on_device(b, offsets), out, maps.NO_ARRAY if index is None else index, np.float64(pad)
+            index = row_maps.NO_ARRAY if index is None else index
+            args = x, row_maps.on_device(b, offsets), out, index, np.float64(pad)
             name, longest = f"highest<{ctype(x.dtype)}>", int(np.diff(offsets).max())
-            maps.together(b, CUDA, name, out.size, longest, width, *args, np.int64(width))
+            row_maps.together(b, CUDA, name, out.size, longest, width, *args, np.int64(width))
         return
     if index is not None:
         fill(b, index)
     if kind in _DIVIDED:
-        maps.add_parts(b, x, offsets, out, empty=pad, by=_DIVIDED[kind])
+        row_maps.add_parts(b, x, offsets, out, empty=pad, by=_DIVIDED[kind])
     else:
-        maps.gather(b, x, _ends(offsets, kind), out, b.table(np.array([pad], out.dtype)))
+        row_maps.gather(b, x, _ends(offsets, kind), out, b.table(np.array([pad], out.dtype)))
 
 
 @kernel("sequence_pool_grad", place="cuda", dtypes=FLOATS)
@@ -205,14 +206,14 @@ def sequence_pool_grad_on_cuda(b: Binder) -> None:
     if kind in ("LAST", "FIRST"):
         rows = _ends(offsets, kind)
         full = np.flatnonzero(rows >= 0)
-        mine = maps.inverse(rows[full], len(dx))
-        return maps.gather(b, g, np.where(mine < 0, -1, full[mine]) if len(full) else mine, dx)
+        mine = row_maps.inverse(rows[full], len(dx))
+        return row_maps.gather(b, g, np.where(mine < 0, -1, full[mine]) if len(full) else mine, dx)
     rows = owners(np.diff(offsets))
     if kind == "SUM":
-        return maps.gather(b, g, rows, dx)
-    of, name, numbers = maps.on_device(b, rows), ctype(dx.dtype), np.int64(width)
+        return row_maps.gather(b, g, rows, dx)
+    of, name, numbers = row_maps.on_device(b, rows), ctype(dx.dtype), np.int64(width)
     if kind == "MAX":
         b.require(b["MaxIndex"] is not None, "sequence_pool_grad needs Input(MaxIndex) where the pooltype is MAX.")
         return by_rows(b, CUDA, f"returned<{name}>", len(dx), width, g, b["MaxIndex"], of, dx, numbers)
-    args = maps.on_device(b, offsets), dx, np.int32(_DIVIDED[kind])
+    args = row_maps.on_device(b, offsets), dx, np.int32(_DIVIDED[kind])
     return by_rows(b, CUDA, f"shares<{name}>", len(dx), width, g, of, *args, numbers)

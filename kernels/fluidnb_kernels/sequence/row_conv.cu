@@ -4,7 +4,7 @@
 // read and one write for an element come from memory. The filter's gradient reads both operands for each of its rows,
 // from the cache where a column of both fits in it. Sums have a fixed order.
 #include "reduce.cuh"
-#include "rows.cuh"
+#include "row_grid.cuh"
 
 // out[r] = Σ over k below counts[r] of x[r + k · step] · filter[k]
 template <class T>

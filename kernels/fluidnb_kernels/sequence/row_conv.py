@@ -8,10 +8,10 @@ import numpy as np
 
 from fluidnb.op import Binder, Context, default_grad, grad_op, kernel, op
 from fluidnb_kernels.cuda import CTYPES, Source, ctype
-from fluidnb_kernels.cuda.lines import each_line
-from fluidnb_kernels.cuda.rows import by_rows
+from fluidnb_kernels.cuda.line_grid import each_line
+from fluidnb_kernels.cuda.row_grid import by_rows
 from fluidnb_kernels.emit import FLOATS, made
-from fluidnb_kernels.sequence import maps
+from fluidnb_kernels.sequence import row_maps
 from fluidnb_kernels.sequence.context import Neighbours
 from fluidnb_kernels.sequences import offsets_of, one_dtype, require_lod
 
@@ -90,7 +90,7 @@ def _reach(offsets: Any, depth: int, back: bool = False) -> Any:
 def row_conv_on_cuda(b: Binder) -> None:
     """Each element from its column's elements ahead."""
     x, weight, out = b["X"], b["Filter"], b["Out"]
-    counts, width = maps.on_device(b, _reach(offsets_of(b), len(weight))), x.shape[1]
+    counts, width = row_maps.on_device(b, _reach(offsets_of(b), len(weight))), x.shape[1]
     by_rows(b, CUDA, f"row_conv<{ctype(x.dtype)}>", len(x), width, x, weight, counts, out, np.int64(1), np.int64(width))
 
 
@@ -101,9 +101,9 @@ def row_conv_grad_on_cuda(b: Binder) -> None:
     name, width, depth = ctype(x.dtype), x.shape[1], len(weight)
     if b.wants("Filter@GRAD"):
         dfilter = b["Filter@GRAD"]
-        counts = maps.on_device(b, _reach(offsets, depth))
+        counts = row_maps.on_device(b, _reach(offsets, depth))
         each_line(b, CUDA, f"row_conv_filter<{name}>", dfilter.size, len(x), width, x, g, counts, dfilter)
     if b.wants("X@GRAD"):
-        counts = maps.on_device(b, _reach(offsets, depth, back=True))
+        counts = row_maps.on_device(b, _reach(offsets, depth, back=True))
         args = g, weight, counts, b["X@GRAD"], np.int64(-1), np.int64(width)
         by_rows(b, CUDA, f"row_conv<{name}>", len(x), width, *args)

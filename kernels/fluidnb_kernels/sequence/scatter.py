@@ -9,10 +9,10 @@ import numpy as np
 from fluidnb.errors import EnforceNotMet
 from fluidnb.op import Binder, Context, default_grad, grad_op, kernel, op
 from fluidnb_kernels.rules import whole_numbers
-from fluidnb_kernels.sequence import words
+from fluidnb_kernels.sequence import token_ids
 from fluidnb_kernels.sequences import offsets_of, owners, require_lod
-from fluidnb_kernels.tensor.moves import move
-from fluidnb_kernels.tensor.picks import SUMMED
+from fluidnb_kernels.tensor.row_indexing import SUMMED
+from fluidnb_kernels.tensor.strided_copy import move
 from fluidnb_kernels.views import reading, writing, written
 
 Array = Any
@@ -131,7 +131,7 @@ def sequence_scatter_grad(b: Binder) -> None:
 @kernel("sequence_scatter", place="cuda", dtypes=SUMMED)
 def sequence_scatter_on_cuda(b: Binder) -> None:
     """Updates in their order; a column outside of X stops the kernel."""
-    words.scatter(b, b["X"], b["Ids"], b["Updates"], offsets_of(b, "Ids"), b["Out"])
+    token_ids.scatter(b, b["X"], b["Ids"], b["Updates"], offsets_of(b, "Ids"), b["Out"])
 
 
 @kernel("sequence_scatter_grad", place="cuda")
@@ -141,4 +141,4 @@ def sequence_scatter_grad_on_cuda(b: Binder) -> None:
     if b.wants("X@GRAD"):
         move(b, b["X@GRAD"], g)
     if b.wants("Updates@GRAD"):
-        words.pick(b, g, b["Ids"], owners(np.diff(offsets_of(b, "Ids"))), b["Updates@GRAD"])
+        token_ids.pick(b, g, b["Ids"], owners(np.diff(offsets_of(b, "Ids"))), b["Updates@GRAD"])

@@ -10,7 +10,7 @@ from fluidnb.op import Attr, Binder, Context, default_grad, grad_op, kernel, op,
 from fluidnb.values.copies import on_host
 from fluidnb_kernels import verbs
 from fluidnb_kernels.rules import whole_numbers
-from fluidnb_kernels.sequence import words
+from fluidnb_kernels.sequence import token_ids
 from fluidnb_kernels.sequences import all_given, as_level, emit_put, emit_rows, offsets_of, ranges, require_lod
 from fluidnb_kernels.views import reading
 
@@ -188,14 +188,14 @@ def sequence_enumerate(b: Binder) -> None:
     emit_put(b, b.const(b.attr("pad_value"), out.dtype), beyond, flat)
 
 
-@kernel("sequence_erase", place="cuda", dtypes=words.INDEXES)
+@kernel("sequence_erase", place="cuda", dtypes=token_ids.INDEXES)
 def sequence_erase_on_cuda(b: Binder) -> None:
     """The words that stay, a warp for each sequence."""
-    words.erase(b, b["X"], b.attr("tokens"), offsets_of(b), as_level(_kept(b)), b["Out"])
+    token_ids.erase(b, b["X"], b.attr("tokens"), offsets_of(b), as_level(_kept(b)), b["Out"])
 
 
 @kernel("sequence_enumerate", place="cuda")
 def sequence_enumerate_on_cuda(b: Binder) -> None:
     """Words behind each other, up to the end of each sequence."""
     offsets = offsets_of(b)
-    words.windows(b, b["X"], np.repeat(offsets[1:], np.diff(offsets)), b["Out"], b.attr("pad_value"))
+    token_ids.windows(b, b["X"], np.repeat(offsets[1:], np.diff(offsets)), b["Out"], b.attr("pad_value"))

@@ -9,7 +9,7 @@ import numpy as np
 from fluidnb.op import Attr, Binder, Context, default_grad, grad_op, kernel, op, product
 from fluidnb_kernels.cuda import CTYPES, Source, ctype
 from fluidnb_kernels.emit import FLOATS, made
-from fluidnb_kernels.sequence.maps import on_device, together
+from fluidnb_kernels.sequence.row_maps import on_device, together
 from fluidnb_kernels.sequences import emit_reduce, emit_rows, offsets_of, owners, require_lod
 from fluidnb_kernels.views import reading, writing, written
 

@@ -12,15 +12,15 @@ from fluidnb.op import Attr, Binder, Context, default_grad, grad_op, kernel, op,
 from fluidnb.values.copies import on_host
 from fluidnb_kernels.cuda import CTYPES, Source, ctype
 from fluidnb_kernels.cuda.cast import of_dtype
+from fluidnb_kernels.cuda.compute_dtype import wide_dtype, writing_as, written_as
 from fluidnb_kernels.cuda.grid import THREADS
-from fluidnb_kernels.cuda.lines import each_line
-from fluidnb_kernels.cuda.rows import by_rows
-from fluidnb_kernels.cuda.wide import wide_dtype, writing_as, written_as
+from fluidnb_kernels.cuda.line_grid import each_line
+from fluidnb_kernels.cuda.row_grid import by_rows
 from fluidnb_kernels.emit import FLOATS
 from fluidnb_kernels.rnn.batches import Batches
 from fluidnb_kernels.rules import whole_numbers
 from fluidnb_kernels.sequences import offsets_of, owners, require_lod
-from fluidnb_kernels.tensor.picks import numbers
+from fluidnb_kernels.tensor.row_indexing import numbers
 from fluidnb_kernels.views import reading, writing, written
 
 Array = Any

@@ -11,7 +11,7 @@ from fluidnb.values import LoDTensor, LoDTensorArray, dtypes
 from fluidnb_kernels.array.elements import copy_array_on_cuda
 from fluidnb_kernels.cuda import CTYPES
 from fluidnb_kernels.cuda import cast as casts
-from fluidnb_kernels.tensor.moves import move
+from fluidnb_kernels.tensor.strided_copy import move
 
 
 def _assign_infer(c: Context) -> None:

@@ -19,7 +19,7 @@ from fluidnb.op import (
     values_of,
 )
 from fluidnb_kernels import verbs
-from fluidnb_kernels.given import integer
+from fluidnb_kernels.shape_inputs import integer
 
 
 def _axis(c: Context) -> int:

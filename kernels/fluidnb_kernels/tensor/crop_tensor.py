@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from fluidnb.op import Attr, Binder, Context, default_grad, grad_op, kernel, op, values_of
-from fluidnb_kernels.given import integers
+from fluidnb_kernels.shape_inputs import integers
 from fluidnb_kernels.tensor.pad import put_window, take_window
 
 Array = Any

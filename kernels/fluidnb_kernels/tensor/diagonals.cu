@@ -2,7 +2,7 @@
 //
 // Reads the elements of the triangle and writes all: bound by the bandwidth of a device copy. W is a word that holds an
 // element; a thread's row is worked out once.
-#include "rows.cuh"
+#include "row_grid.cuh"
 
 template <class W>
 __global__ void triangle(const void* from, void* to, long long height, long long width, long long diagonal, int lower,

@@ -12,13 +12,13 @@ from fluidnb.op import Attr, Binder, Context, default_grad, grad_op, kernel, op
 from fluidnb.values import dtypes
 from fluidnb_kernels import verbs
 from fluidnb_kernels.cuda import Source
-from fluidnb_kernels.cuda.fold import fold
-from fluidnb_kernels.cuda.rows import by_rows
-from fluidnb_kernels.reduce.folds import CUDA as REDUCE
-from fluidnb_kernels.reduce.folds import NUMBERS, TOTAL
+from fluidnb_kernels.cuda.axis_reduction import fold
+from fluidnb_kernels.cuda.row_grid import by_rows
+from fluidnb_kernels.reduce.reduction_kernels import CUDA as REDUCE
+from fluidnb_kernels.reduce.reduction_kernels import NUMBERS, TOTAL
 from fluidnb_kernels.rules import one_axis
-from fluidnb_kernels.tensor.moves import WORDS, lay
-from fluidnb_kernels.tensor.picks import word
+from fluidnb_kernels.tensor.row_indexing import word
+from fluidnb_kernels.tensor.strided_copy import WORDS, lay
 
 Array = Any
 

@@ -10,9 +10,9 @@ from fluidnb.op import Attr, Binder, Context, kernel, no_slope, op, same, values
 from fluidnb.values import dtypes
 from fluidnb_kernels import verbs
 from fluidnb_kernels.cuda.cast import of_dtype
-from fluidnb_kernels.given import SHAPE_SLOTS, integers
 from fluidnb_kernels.rows.values import put_whole, values_of_output
-from fluidnb_kernels.tensor import moves
+from fluidnb_kernels.shape_inputs import SHAPE_SLOTS, integers
+from fluidnb_kernels.tensor import strided_copy
 
 #: The attributes of operators that fill with one value.
 VALUE = {
@@ -286,6 +286,6 @@ def fill_constant_on_cuda(b: Binder) -> None:
     """Out = value everywhere; the value of a variable stays on the device."""
     out = values_of_output(b)
     if not b.has("ValueTensor"):
-        return moves.fill(b, out, filling(b, out.dtype))
+        return strided_copy.fill(b, out, filling(b, out.dtype))
     value = of_dtype(b, b["ValueTensor"], out.dtype)
-    return moves.move(b, out, value, of=moves.lay(value, ()))
+    return strided_copy.move(b, out, value, of=strided_copy.lay(value, ()))

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from fluidnb.op import Attr, Binder, Context, default_grad, grad_op, kernel, op
-from fluidnb_kernels.tensor import picks
-from fluidnb_kernels.tensor.moves import fill
+from fluidnb_kernels.tensor import row_indexing
+from fluidnb_kernels.tensor.strided_copy import fill
 
 Array = Any
 
@@ -110,11 +110,11 @@ def sides(shape: tuple[int, ...], axis: int) -> tuple[int, int, int]:
 @kernel("gather", place="cuda")
 def _gather_on_cuda(b: Binder) -> None:
     x = b["X"]
-    picks.take(b, x, b["Index"], b["Out"], sides(x.shape, b.attr("axis")), back=True)
+    row_indexing.take(b, x, b["Index"], b["Out"], sides(x.shape, b.attr("axis")), back=True)
 
 
-@kernel("gather_grad", place="cuda", dtypes=picks.SUMMED)
+@kernel("gather_grad", place="cuda", dtypes=row_indexing.SUMMED)
 def _gather_grad_on_cuda(b: Binder) -> None:
     dx = b["X@GRAD"]
     fill(b, dx)
-    picks.add(b, b["Out@GRAD"], b["Index"], dx, sides(dx.shape, b.attr("axis", 0)), back=True)
+    row_indexing.add(b, b["Out@GRAD"], b["Index"], dx, sides(dx.shape, b.attr("axis", 0)), back=True)

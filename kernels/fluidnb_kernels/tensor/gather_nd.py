@@ -10,8 +10,8 @@ from fluidnb.errors import EnforceNotMet
 from fluidnb.op import Binder, Context, default_grad, grad_op, kernel, op
 from fluidnb_kernels.emit import zeros
 from fluidnb_kernels.rules import agree, whole_numbers
-from fluidnb_kernels.tensor import picks
-from fluidnb_kernels.tensor.moves import fill, move
+from fluidnb_kernels.tensor import row_indexing
+from fluidnb_kernels.tensor.strided_copy import fill, move
 
 Array = Any
 
@@ -168,13 +168,13 @@ def scatter_nd_add_grad(b: Binder) -> None:
 
 
 def _take_on_cuda(b: Binder, x: Array, out: Array) -> None:
-    rows, sides = picks.parts(b, b["Index"], x.shape)
-    picks.take(b, x, rows, out, sides)
+    rows, sides = row_indexing.parts(b, b["Index"], x.shape)
+    row_indexing.take(b, x, rows, out, sides)
 
 
 def _add_on_cuda(b: Binder, total: Array, parts: Array) -> None:
-    rows, sides = picks.parts(b, b["Index"], total.shape)
-    picks.add(b, parts, rows, total, sides)
+    rows, sides = row_indexing.parts(b, b["Index"], total.shape)
+    row_indexing.add(b, parts, rows, total, sides)
 
 
 @kernel("gather_nd", place="cuda")
@@ -182,13 +182,13 @@ def _gather_on_cuda(b: Binder) -> None:
     _take_on_cuda(b, b["X"], b["Out"])
 
 
-@kernel("gather_nd_grad", place="cuda", dtypes=picks.SUMMED)
+@kernel("gather_nd_grad", place="cuda", dtypes=row_indexing.SUMMED)
 def _gather_grad_on_cuda(b: Binder) -> None:
     fill(b, b["X@GRAD"])
     _add_on_cuda(b, b["X@GRAD"], b["Out@GRAD"])
 
 
-@kernel("scatter_nd_add", place="cuda", dtypes=picks.SUMMED)
+@kernel("scatter_nd_add", place="cuda", dtypes=row_indexing.SUMMED)
 def _scatter_on_cuda(b: Binder) -> None:
     move(b, b["Out"], b["X"])
     _add_on_cuda(b, b["Out"], b["Updates"])

@@ -14,8 +14,8 @@ from fluidnb_kernels.emit import FLOATS, zeros
 from fluidnb_kernels.rows.operators import take_gradient_on_device
 from fluidnb_kernels.rows.values import add_rows, dtype_of, fill, held, places_of, put_rows, shape_of
 from fluidnb_kernels.rules import whole_numbers
-from fluidnb_kernels.tensor import picks
-from fluidnb_kernels.tensor.moves import fill as fill_all
+from fluidnb_kernels.tensor import row_indexing
+from fluidnb_kernels.tensor.strided_copy import fill as fill_all
 from fluidnb_kernels.views import reading, writing, written
 
 Array = Any
@@ -171,7 +171,7 @@ _OLD = {
 def _padding(b: Binder) -> int:
     """The number that CUDA kernels take for padding."""
     padding: int = b.attr("padding_idx", NO_PADDING)
-    return picks.NONE if padding == NO_PADDING else padding
+    return row_indexing.NONE if padding == NO_PADDING else padding
 
 
 def _define(type: str, ids: str, example: str) -> None:
@@ -234,7 +234,7 @@ def _define(type: str, ids: str, example: str) -> None:
             not b.is_rows("W"), f"{type} on a GPU takes a W that is a tensor.", expected="a tensor",
             received="SelectedRows", hint="run it on fluid.CPUPlace(), as Fluid does.",
         )  # fmt: skip
-        picks.take(b, w, b["Ids"], b["Out"], (1, *w.shape), padding=_padding(b))
+        row_indexing.take(b, w, b["Ids"], b["Out"], (1, *w.shape), padding=_padding(b))
 
     @kernel(type + "_grad", place="cuda", dtypes=FLOATS)
     def lookup_grad_on_cuda(b: Binder) -> None:
@@ -247,7 +247,7 @@ def _define(type: str, ids: str, example: str) -> None:
             return b(take_gradient_on_device, rows, ids.reshape(-1), g, values, _padding(b))
         dw = b.set("W@GRAD", w.shape, w.dtype)
         fill_all(b, dw)
-        return picks.add(b, g, ids, dw, (1, *w.shape), padding=_padding(b))
+        return row_indexing.add(b, g, ids, dw, (1, *w.shape), padding=_padding(b))
 
 
 _define("lookup_table", "[…, 1]", "[[1], [0]]")

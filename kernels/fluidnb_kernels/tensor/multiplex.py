@@ -9,7 +9,7 @@ import numpy as np
 from fluidnb.op import Binder, Context, default_grad, grad_op, kernel, op
 from fluidnb_kernels.emit import zeros
 from fluidnb_kernels.rules import agree, joint, whole_numbers
-from fluidnb_kernels.tensor import picks
+from fluidnb_kernels.tensor import row_indexing
 from fluidnb_kernels.tensor.scatter import check_rows
 
 Array = Any
@@ -106,7 +106,7 @@ def multiplex_grad(b: Binder) -> None:
 def _on_cuda(b: Binder) -> None:
     xs = b.all("X")
     for k, x in enumerate(xs):
-        picks.choose(b, x, b["Ids"], b["Out"], (k, len(xs)), others=False)
+        row_indexing.choose(b, x, b["Ids"], b["Out"], (k, len(xs)), others=False)
 
 
 @kernel("multiplex_grad", place="cuda")
@@ -114,4 +114,4 @@ def _grad_on_cuda(b: Binder) -> None:
     count = len(b.all("X"))
     for k in range(count):
         if b.wants("X@GRAD", k):
-            picks.choose(b, b["Out@GRAD"], b["Ids"], b.all("X@GRAD")[k], (k, count), others=True)
+            row_indexing.choose(b, b["Out@GRAD"], b["Ids"], b.all("X@GRAD")[k], (k, count), others=True)

@@ -10,9 +10,9 @@ from fluidnb.errors import EnforceNotMet
 from fluidnb.op import Attr, Binder, Context, kernel, op, values_of
 from fluidnb.values import dtypes
 from fluidnb_kernels.emit import zeros
-from fluidnb_kernels.given import integer
 from fluidnb_kernels.rules import whole_numbers
-from fluidnb_kernels.tensor import picks
+from fluidnb_kernels.shape_inputs import integer
+from fluidnb_kernels.tensor import row_indexing
 
 Array = Any
 
@@ -92,7 +92,7 @@ def _define(type: str, shape: str, x: str, result: str) -> None:
 
     @kernel(type, place="cuda")
     def one_hot_on_cuda(b: Binder) -> None:
-        picks.hot(b, b["X"], b["Out"], b.attr("allow_out_of_range"))
+        row_indexing.hot(b, b["X"], b["Out"], b.attr("allow_out_of_range"))
 
 
 _define("one_hot", "[…, 1]", "[[2]]", "[[0., 0., 1.]]")

@@ -3,7 +3,7 @@
 // An image is [outer, depth, height, width, inner]. Forward reads and writes each element of the result once, the
 // gradient reads each element of dOut once and writes each of dX, where it adds up the places that repeat it; both aim
 // at the bandwidth of a device copy.
-#include "rows.cuh"
+#include "row_grid.cuh"
 
 enum border { REFLECT, EDGE, CIRCULAR };
 

@@ -11,12 +11,12 @@ import numpy as np
 
 from fluidnb.op import Attr, Binder, Context, default_grad, grad_op, kernel, op, values_of
 from fluidnb_kernels.cuda import CTYPES, Source, ctype
-from fluidnb_kernels.cuda.rows import by_rows
+from fluidnb_kernels.cuda.row_grid import by_rows
 from fluidnb_kernels.emit import FLOATS, zeros
-from fluidnb_kernels.given import integers
+from fluidnb_kernels.shape_inputs import integers
 from fluidnb_kernels.tensor.gather import add_rows
-from fluidnb_kernels.tensor.moves import WORDS
 from fluidnb_kernels.tensor.pad import put_window, take_window, window
+from fluidnb_kernels.tensor.strided_copy import WORDS
 
 Array = Any
 

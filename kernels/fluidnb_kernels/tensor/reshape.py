@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from fluidnb.op import Attr, Binder, Context, default_grad, grad_op, kernel, op, product, second_grad, values_of
-from fluidnb_kernels.given import integers
+from fluidnb_kernels.shape_inputs import integers
 from fluidnb_kernels.views import is_view, writing, written
 
 _INPUTS = {

@@ -9,9 +9,9 @@ import numpy as np
 from fluidnb.errors import EnforceNotMet
 from fluidnb.op import Attr, Binder, Context, default_grad, grad_op, kernel, op
 from fluidnb_kernels.rules import agree, whole_numbers
-from fluidnb_kernels.tensor import picks
+from fluidnb_kernels.tensor import row_indexing
 from fluidnb_kernels.tensor.gather import sides
-from fluidnb_kernels.tensor.moves import move
+from fluidnb_kernels.tensor.strided_copy import move
 
 Array = Any
 
@@ -127,14 +127,14 @@ def scatter_grad(b: Binder) -> None:
         b(np.ndarray.take, g, ids, 0, b["Updates@GRAD"], "clip")
 
 
-@kernel("scatter", place="cuda", dtypes=picks.SUMMED)
+@kernel("scatter", place="cuda", dtypes=row_indexing.SUMMED)
 def _on_cuda(b: Binder) -> None:
     ids, rows, out = b["Ids"], b["Updates"], b["Out"]
     move(b, out, b["X"])
     if b.attr("overwrite"):
-        return picks.put(b, rows, ids, out)
-    picks.blank(b, ids, out)
-    return picks.add(b, rows, ids, out, sides(out.shape, 0))
+        return row_indexing.put(b, rows, ids, out)
+    row_indexing.blank(b, ids, out)
+    return row_indexing.add(b, rows, ids, out, sides(out.shape, 0))
 
 
 @kernel("scatter_grad", place="cuda")
@@ -142,6 +142,6 @@ def _grad_on_cuda(b: Binder) -> None:
     g, ids = b["Out@GRAD"], b["Ids"]
     if b.wants("X@GRAD"):
         move(b, b["X@GRAD"], g)
-        picks.blank(b, ids, b["X@GRAD"])
+        row_indexing.blank(b, ids, b["X@GRAD"])
     if b.wants("Updates@GRAD"):
-        picks.take(b, g, ids, b["Updates@GRAD"], sides(g.shape, 0))
+        row_indexing.take(b, g, ids, b["Updates@GRAD"], sides(g.shape, 0))

@@ -7,8 +7,8 @@ from typing import Any
 
 from fluidnb.op import Attr, Binder, Context, default_grad, grad_op, kernel, linear_grad, op, values_of
 from fluidnb_kernels import verbs
-from fluidnb_kernels.given import integers
 from fluidnb_kernels.rules import one_axis
+from fluidnb_kernels.shape_inputs import integers
 
 Array = Any
 

@@ -9,9 +9,9 @@ import numpy as np
 
 from fluidnb.op import Binder, kernel
 from fluidnb_kernels.cuda import CTYPES, Source, ctype
-from fluidnb_kernels.cuda.lines import split
-from fluidnb_kernels.tensor.largest import ORDERED
-from fluidnb_kernels.tensor.moves import lay, move
+from fluidnb_kernels.cuda.line_grid import split
+from fluidnb_kernels.tensor.line_extremes import ORDERED
+from fluidnb_kernels.tensor.strided_copy import lay, move
 
 Array = Any
 #: Elements that a block sorts, its threads, and blocks of a grid, whose blocks go round in strides.

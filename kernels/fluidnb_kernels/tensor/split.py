@@ -6,8 +6,8 @@ from collections.abc import Collection
 
 from fluidnb.op import GRAD, Attr, Binder, Context, OpDef, OpDesc, grad_desc, grad_names, kernel, op, values_of
 from fluidnb_kernels import verbs
-from fluidnb_kernels.given import integer, integers
 from fluidnb_kernels.rules import one_axis
+from fluidnb_kernels.shape_inputs import integer, integers
 
 
 def _sections(c: Context) -> tuple[int, list[int]]:

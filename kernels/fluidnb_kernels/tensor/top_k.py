@@ -8,11 +8,11 @@ import numpy as np
 
 from fluidnb.op import Attr, Binder, Context, default_grad, grad_op, kernel, op, values_of
 from fluidnb_kernels.emit import zeros
-from fluidnb_kernels.given import integer
 from fluidnb_kernels.rules import one_axis
-from fluidnb_kernels.tensor import picks
-from fluidnb_kernels.tensor.largest import ORDERED, top
-from fluidnb_kernels.tensor.moves import fill
+from fluidnb_kernels.shape_inputs import integer
+from fluidnb_kernels.tensor import row_indexing
+from fluidnb_kernels.tensor.line_extremes import ORDERED, top
+from fluidnb_kernels.tensor.strided_copy import fill
 
 Array = Any
 
@@ -159,7 +159,7 @@ def _v2_on_cuda(b: Binder) -> None:
 def _grad_on_cuda(b: Binder) -> None:
     dx, axis = b["X@GRAD"], -1 if b.definition.type == "top_k_grad" else _axis(b)
     fill(b, dx)
-    picks.along(b, "put", b["Out@GRAD"], b["Indices"], dx, dx, axis % dx.ndim)
+    row_indexing.along(b, "put", b["Out@GRAD"], b["Indices"], dx, dx, axis % dx.ndim)
 
 
 kernel("top_k_grad", place="cuda")(_grad_on_cuda)

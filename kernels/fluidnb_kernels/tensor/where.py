@@ -10,8 +10,8 @@ from fluidnb.op import Binder, Context, default_grad, grad_op, kernel, op
 from fluidnb.values.copies import on_host
 from fluidnb_kernels.emit import made, zeros
 from fluidnb_kernels.rules import agree
-from fluidnb_kernels.tensor import picks
-from fluidnb_kernels.tensor.moves import fill, lay, move
+from fluidnb_kernels.tensor import row_indexing
+from fluidnb_kernels.tensor.strided_copy import fill, lay, move
 
 Array = Any
 
@@ -135,7 +135,8 @@ def diag(b: Binder) -> None:
 
 
 def _places_on_cuda(b: Binder) -> None:
-    picks.coordinates(b, picks.places(b, b["Condition"], b["Out"].shape[0]), b["Condition"].shape, b["Out"])
+    condition, out = b["Condition"], b["Out"]
+    row_indexing.coordinates(b, row_indexing.places(b, condition, out.shape[0]), condition.shape, out)
 
 
 kernel("where_index", place="cuda")(_places_on_cuda)
@@ -144,7 +145,7 @@ kernel("where_index", place="cuda")(_places_on_cuda)
 @kernel("where", place="cuda")
 def _where_on_cuda(b: Binder) -> None:
     if b.has("X"):
-        picks.either(b, b["Condition"], b["X"], b["Y"], b["Out"])
+        row_indexing.either(b, b["Condition"], b["X"], b["Y"], b["Out"])
     else:
         _places_on_cuda(b)
 
@@ -153,7 +154,7 @@ def _where_on_cuda(b: Binder) -> None:
 def _where_grad_on_cuda(b: Binder) -> None:
     for slot, value in (("X@GRAD", True), ("Y@GRAD", False)):
         if b.wants(slot):
-            picks.only(b, b["Condition"], value, b["Out@GRAD"], b[slot])
+            row_indexing.only(b, b["Condition"], value, b["Out@GRAD"], b[slot])
 
 
 @kernel("diag", place="cuda")

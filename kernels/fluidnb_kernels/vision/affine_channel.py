@@ -9,12 +9,12 @@ import numpy as np
 
 from fluidnb.op import Attr, Binder, Context, default_grad, grad_op, kernel, op
 from fluidnb_kernels.cuda import ctype
-from fluidnb_kernels.cuda.rows import by_rows
-from fluidnb_kernels.cuda.wide import wide_dtype
+from fluidnb_kernels.cuda.compute_dtype import wide_dtype
+from fluidnb_kernels.cuda.row_grid import by_rows
 from fluidnb_kernels.emit import FLOATS
 from fluidnb_kernels.norm.launch import Channels, vector
 from fluidnb_kernels.sliding import CHANNEL_LAST, channel_first
-from fluidnb_kernels.tensor.moves import fill
+from fluidnb_kernels.tensor.strided_copy import fill
 from fluidnb_kernels.vision.launch import CUDA
 
 Array = Any

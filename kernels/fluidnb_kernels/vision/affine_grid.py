@@ -8,7 +8,7 @@ import numpy as np
 
 from fluidnb.op import Attr, Binder, Context, default_grad, grad_op, kernel, op, values_of
 from fluidnb_kernels.cuda.gemm import DTYPES, gemm
-from fluidnb_kernels.given import integers
+from fluidnb_kernels.shape_inputs import integers
 from fluidnb_kernels.views import reading
 
 Array = Any

@@ -6,7 +6,7 @@
 // of writing. The gradient of points adds up all channels in order. That of images adds with atomics, in an order that
 // may change from run to run: 4 reads and writes for an element of dOutput, in float where X is stored in half precision.
 #include "exact.cuh"
-#include "rows.cuh"
+#include "row_grid.cuh"
 
 enum flags { NEAREST = 1, BORDER = 2, REFLECTION = 4, CORNERS = 8 };
 const int SOME = 8, NEIGHBOURS = 4;

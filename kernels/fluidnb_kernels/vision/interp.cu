@@ -7,7 +7,7 @@
 // dOut, where it is added up in a fixed order, by a warp where windows are large.
 #include "exact.cuh"
 #include "reduce.cuh"
-#include "rows.cuh"
+#include "row_grid.cuh"
 
 __device__ __forceinline__ long long after(int low, long long size) { return low + 1 < size ? low + 1 : size - 1; }
 

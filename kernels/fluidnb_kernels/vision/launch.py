@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from fluidnb_kernels.cuda import CTYPES, Source
 from fluidnb_kernels.emit import FLOATS
-from fluidnb_kernels.tensor.moves import WORDS
+from fluidnb_kernels.tensor.strided_copy import WORDS
 
 
 def _kernels() -> Iterator[str]:

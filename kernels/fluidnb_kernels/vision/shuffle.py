@@ -10,7 +10,7 @@ import numpy as np
 from fluidnb.op import Attr, Binder, Context, default_grad, grad_op, kernel, op
 from fluidnb_kernels.emit import of_paddle2
 from fluidnb_kernels.sliding import shape_in, split_shape
-from fluidnb_kernels.tensor.moves import lay, move
+from fluidnb_kernels.tensor.strided_copy import lay, move
 from fluidnb_kernels.views import reading, writing, written
 
 Array = Any

@@ -9,8 +9,8 @@ import numpy as np
 from fluidnb.op import Attr, Binder, Context, default_grad, grad_op, kernel, op
 from fluidnb_kernels import verbs
 from fluidnb_kernels.cuda import vector
-from fluidnb_kernels.cuda.rows import by_rows
-from fluidnb_kernels.tensor.moves import WORDS
+from fluidnb_kernels.cuda.row_grid import by_rows
+from fluidnb_kernels.tensor.strided_copy import WORDS
 from fluidnb_kernels.views import reading, writing, written
 from fluidnb_kernels.vision.launch import CUDA
 

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from fluidnb.op import Attr, Binder, Context, default_grad, grad_op, kernel, op, product
-from fluidnb_kernels.conv.windows import to_columns, to_images
+from fluidnb_kernels.conv.im2col import to_columns, to_images
 from fluidnb_kernels.emit import FLOATS, zeros
 from fluidnb_kernels.sliding import Axis, padded, slide
 from fluidnb_kernels.views import reading, writing, written

@@ -11,8 +11,8 @@ from fluidnb.op import Attr, Binder, Context, default_grad, grad_op, kernel, op
 from fluidnb_kernels.cuda import ctype
 from fluidnb_kernels.cuda.grid import each
 from fluidnb_kernels.rules import same_shape, whole_numbers
-from fluidnb_kernels.tensor.moves import fill
-from fluidnb_kernels.tensor.picks import along, numbers, word
+from fluidnb_kernels.tensor.row_indexing import along, numbers, word
+from fluidnb_kernels.tensor.strided_copy import fill
 from fluidnb_kernels.vision.launch import CUDA
 
 Array = Any

@@ -3,7 +3,7 @@
 // Each reads an element once and writes one, with threads in rows (y) and along them (x), and aims at the bandwidth of a
 // device copy; unpool also writes and reads a number for each element of its result, so that of several elements for
 // one place the last one stays, whatever order threads run in. W is a word of 1 to 16 bytes.
-#include "rows.cuh"
+#include "row_grid.cuh"
 
 // out = x · scale + bias, the channel being the place along a row (LAST), or the row's; no bias where there is none
 template <class T>

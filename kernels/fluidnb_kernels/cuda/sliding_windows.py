@@ -1,0 +1,27 @@
+"""Windows that slide along the axes of an image, as kernels take them: see ``sliding_windows.cuh``."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from fluidnb_kernels.sliding import Axis
+
+#: An axis of one element, for images that have less than three.
+_FLAT = Axis(1, 1, 1, 1, 0, 1)
+
+
+def numbers_of(axes: Sequence[Axis]) -> tuple[Any, ...]:
+    """The axes of an image as arguments of a kernel.
+
+    Returns:
+        Six numbers for each of three axes.
+
+    Example:
+        >>> [int(n) for n in numbers_of([Axis(7, 3, 2, 1, 1, 4)])[-6:]]
+        [7, 3, 2, 1, 1, 4]
+    """
+    three = [_FLAT] * (3 - len(axes)) + list(axes)
+    return tuple(np.int32(n) for a in three for n in (a.size, a.window, a.stride, a.dilation, a.low, a.out))

@@ -1,0 +1,185 @@
+"""CUDA's runtime: memory, copies, devices."""
+
+from __future__ import annotations
+
+import ctypes
+import mmap
+from typing import Any
+
+from fluidnb_kernels.cuda_emulator_backend import memory
+from fluidnb_kernels.cuda_emulator_backend.memory import CUDARuntimeError, free, malloc
+from fluidnb_kernels.cuda_emulator_backend.streams import all_streams, streams
+
+__all__ = ["CUDARuntimeError", "free", "malloc"]
+
+memcpyHostToHost, memcpyHostToDevice, memcpyDeviceToHost, memcpyDeviceToDevice, memcpyDefault = range(5)
+streamCaptureModeGlobal, streamCaptureModeThreadLocal, streamCaptureModeRelaxed = range(3)
+eventDisableTiming = 2
+CUDA_R_32F, CUDA_R_64F, CUDA_R_16F, CUDA_R_16BF = 0, 1, 2, 14
+#: kind of copy -> whether the target and the source are a device's
+_ENDS = {memcpyHostToDevice: (True, False), memcpyDeviceToHost: (False, True), memcpyDeviceToDevice: (True, True)}
+#: How many devices there are.
+_devices = 1
+#: address -> pinned memory of the host
+_pinned: dict[int, mmap.mmap] = {}
+
+
+def getDeviceCount() -> int:
+    """How many devices there are."""
+    return _devices
+
+
+def getDevice() -> int:
+    """The current device of this thread."""
+    return memory.chosen.device
+
+
+def setDevice(device: int) -> None:
+    """Choose a device for this thread.
+
+    Args:
+        device: its number.
+
+    Raises:
+        CUDARuntimeError: there is none.
+    """
+    _known(device)
+    memory.chosen.device = device
+
+
+def getDeviceProperties(device: int) -> dict[str, Any]:
+    """What is known of a device.
+
+    Args:
+        device: its number.
+    """
+    _known(device)
+    return {
+        "name": b"emulator", "totalGlobalMem": memory.TOTAL, "major": 9, "minor": 0, "warpSize": 32,
+        "multiProcessorCount": 1, "maxThreadsPerBlock": 1024, "sharedMemPerBlock": 48 << 10,
+        "sharedMemPerBlockOptin": 227 << 10,
+    }  # fmt: skip
+
+
+def _known(device: int) -> None:
+    if not 0 <= device < _devices:
+        raise CUDARuntimeError("cudaErrorInvalidDevice: invalid device ordinal")
+
+
+def memGetInfo() -> tuple[int, int]:
+    """Free bytes, and all."""
+    return memory.TOTAL - memory.used(memory.chosen.device), memory.TOTAL
+
+
+def hostAlloc(size: int, flags: int) -> int:
+    """Pinned memory of the host.
+
+    Args:
+        size: bytes.
+        flags: as in CUDA.
+
+    Returns:
+        Its address.
+    """
+    pages = mmap.mmap(-1, size, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+    address = ctypes.addressof(ctypes.c_char.from_buffer(pages))
+    _pinned[address] = pages
+    return address
+
+
+def is_pinned(address: int) -> bool:
+    """Whether an address lies in pinned memory of the host.
+
+    Args:
+        address: the address.
+    """
+    return any(start <= address < start + len(pages) for start, pages in list(_pinned.items()))
+
+
+def freeHost(ptr: int) -> None:
+    """Give pinned memory back.
+
+    Args:
+        ptr: what `hostAlloc` gave.
+
+    Raises:
+        CUDARuntimeError: no such memory begins there.
+    """
+    if ptr not in _pinned:
+        raise CUDARuntimeError("cudaErrorInvalidValue: invalid argument")
+    deviceSynchronize()
+    _pinned.pop(ptr).close()
+
+
+def deviceSynchronize() -> None:
+    """Wait until all work is done."""
+    for stream in all_streams():
+        stream.synchronize()
+
+
+def streamSynchronize(stream: int) -> None:
+    """Wait until a stream's work is done.
+
+    Args:
+        stream: its number.
+    """
+    streams[stream].synchronize()
+
+
+def memcpyAsync(dst: int, src: int, size: int, kind: int, stream: int) -> None:
+    """Copy bytes, when the stream comes to it; the host's memory must stay as it is until then.
+
+    Args:
+        dst: address of the target.
+        src: address of the source.
+        size: bytes.
+        kind: ``memcpyHostToDevice`` and the like.
+        stream: number of the stream.
+
+    Raises:
+        CUDARuntimeError: an address is not what the kind says.
+    """
+    for address, device in zip((dst, src), _ENDS[kind], strict=True):
+        if size and not (memory.on_device(address, size) if device else not memory.touches_device(address, size)):
+            raise CUDARuntimeError("cudaErrorInvalidValue: invalid argument")
+    streams[stream].push(lambda: _move(dst, src, size))
+
+
+def memcpy(dst: int, src: int, size: int, kind: int) -> None:
+    """Copy bytes, and wait.
+
+    Args:
+        dst: address of the target.
+        src: address of the source.
+        size: bytes.
+        kind: as in `memcpyAsync`.
+    """
+    memcpyAsync(dst, src, size, kind, 0)
+    streams[0].synchronize()
+
+
+def memsetAsync(ptr: int, value: int, size: int, stream: int) -> None:
+    """Fill bytes, when the stream comes to it.
+
+    Args:
+        ptr: address.
+        value: what each byte becomes.
+        size: bytes.
+        stream: number of the stream.
+
+    Raises:
+        CUDARuntimeError: the bytes are not a device's.
+    """
+    if size and not memory.on_device(ptr, size):
+        raise CUDARuntimeError("cudaErrorInvalidValue: invalid argument")
+    streams[stream].push(lambda: _fill(ptr, value, size))
+
+
+def _move(dst: int, src: int, size: int) -> None:
+    ctypes.memmove(dst, src, size)
+
+
+def _fill(ptr: int, value: int, size: int) -> None:
+    if size and not memory.on_device(ptr, size):
+        raise CUDARuntimeError("cudaErrorIllegalAddress: an illegal memory access was encountered")
+    ctypes.memset(ptr, value, size)

@@ -1,0 +1,188 @@
+"""What is said of the numbers of arrays on a device: kernels look at them, and a few numbers come to the host."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from fluidnb.values import CPUPlace, CUDAPlace, DeviceContext
+from fluidnb.values.array_stats import BINS, ArrayStats, Numbers, Spread, Totals, register_gauge, step_of
+from fluidnb_kernels.cuda import CTYPES, Source, ctype
+from fluidnb_kernels.cuda.grid import BLOCKS, THREADS
+from fluidnb_kernels.tensor.row_indexing import word
+from fluidnb_kernels.tensor.strided_copy import WORDS
+
+Array = Any
+
+#: Blocks of a launch of which each leaves a row that another launch reads, at most.
+_ROWS = 256
+#: Elements that a thread at least has before there are more blocks.
+_LEAST = 8
+_FLOATS = ("float16", "bfloat16", "float32", "float64")
+
+
+def _kernels() -> Iterator[str]:
+    for name in CTYPES.values():
+        yield from (f"{kind}<{name}>" for kind in ("count", "spread"))
+    yield from (f"find_odd<{CTYPES[name]}>" for name in _FLOATS)
+    yield from (f"{kind}<{name}>" for kind in ("find_other", "mark") for size, name in WORDS.items() if size <= 8)
+    yield from (f"pick<{name}>" for name in WORDS.values())
+    yield from ("join_counts", "join_spreads")
+
+
+CUDA = Source(__file__, "array_stats.cu", _kernels)
+
+
+class DeviceGauge(ArrayStats):
+    """Answers about arrays of CUDA devices; about the host's, for which the emulator serves, too."""
+
+    def totals(self, array: Array, less: Array | None = None, step: int = 1) -> Totals:
+        """What one pass over the elements gives.
+
+        Args:
+            array: not empty, of whole or floating numbers.
+            less: what is taken from it first, an array of its shape and dtype and of its place.
+            step: how many elements further the next one lies that is looked at.
+
+        Returns:
+            The totals.
+        """
+        return Totals(*_host(_totals(array, less, step)).tolist())
+
+    def numbers(self, array: Array) -> Numbers:
+        """See `ArrayStats`."""
+        return self.totals(array).numbers
+
+    def holes(self, array: Array) -> tuple[int, int]:
+        """See `ArrayStats`."""
+        found = self.totals(array).numbers if array.size else Numbers()
+        return found.nan, found.inf
+
+    def spread(self, array: Array, sample: int) -> Spread:
+        """See `ArrayStats`."""
+        step = step_of(array, sample)
+        n, out = -(-array.size // step), _beside(array, (len(Totals._fields) + 1 + BINS,), np.float64)
+        totals = out[: len(Totals._fields)]
+        _totals(array, None, step, totals)
+        rows = _beside(array, (_blocks(n), 1 + BINS), np.float64)
+        _launch(f"spread<{ctype(array.dtype)}>", n, array, totals, rows, np.int64(step), np.int64(n))
+        _launch("join_spreads", 1, rows, out[len(Totals._fields) :], np.int64(len(rows)))
+        found = _host(out).tolist()
+        known, (squares, *bins) = Totals(*found[: len(Totals._fields)]), found[len(Totals._fields) :]
+        numbers = known.numbers
+        fine = n - numbers.nan - numbers.inf
+        if not fine:
+            return Spread(numbers.nan, numbers.inf)
+        mean, std = known.total / fine, float(np.sqrt(squares / fine))
+        return Spread(numbers.nan, numbers.inf, known.low, known.high, mean, std, tuple(map(int, bins)))
+
+    def beyond(self, array: Array, limit: float = np.inf) -> bool:
+        """See `ArrayStats`."""
+        if not array.size or limit == np.inf:
+            return self.odd([array])[0]
+        known, given = self.totals(array), array.dtype.type
+        if known.nan or known.above or known.below:
+            return True
+        return not (-limit <= given(known.low) and given(known.high) <= limit)
+
+    def norm(self, array: Array, less: Array | None = None) -> float:
+        """See `ArrayStats`."""
+        if not array.size:
+            return 0.0
+        if less is not None and (less.shape, less.dtype) != (array.shape, array.dtype):
+            return super().norm(_host(array), less)
+        if isinstance(less, np.ndarray) and not isinstance(array, np.ndarray):
+            less = _context(array).from_host(less)
+        known = self.totals(array, less)
+        if known.nan:
+            return float("nan")
+        return float("inf") if known.above or known.below else float(np.sqrt(known.squares))
+
+    def mark(self, array: Array, sample: int) -> Hashable:
+        """See `ArrayStats`."""
+        if not array.size:
+            return 0
+        words = _words(array)
+        step = step_of(words, sample)
+        n = -(-words.size // step)
+        rows = _beside(array, (_blocks(n),), np.uint64)
+        _launch(f"mark<{word(words)}>", n, words, rows, np.int64(step), np.int64(n))
+        return int(_host(rows).sum(dtype=np.uint64))
+
+    def same(self, array: Array, other: Array) -> bool:
+        """See `ArrayStats`."""
+        found = _beside(array, (1,), np.int32)
+        _context(array).clear(found)
+        if array.size:
+            x, y = _words(array), _words(other)
+            _launch(f"find_other<{word(x)}>", x.size, x, y, found, np.int64(x.size), most=BLOCKS)
+        return not _host(found).any()
+
+    def picked(self, array: Array, *places: Sequence[int] | np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+        """See `ArrayStats`."""
+        lists = [np.asarray(p, np.int64) for p in places]
+        shape = tuple(map(len, lists))
+        out = _beside(array, shape, array.dtype)
+        if out.size:
+            offsets = [p * (step // array.dtype.itemsize) for p, step in zip(lists, array.strides, strict=True)]
+            offsets = [np.zeros(1, np.int64)] * (3 - len(offsets)) + offsets
+            while len(offsets) > 3:
+                offsets[:2] = [np.add.outer(*offsets[:2]).reshape(-1)]
+            where = _beside(array, (sum(map(len, offsets)),), np.int64)
+            _context(array).fill(where, np.concatenate(offsets))
+            first = array[(*[slice(0, 1)] * array.ndim, ...)]  # where it begins, for kernels take no arrays with gaps
+            sizes = (np.int64(len(p)) for p in offsets)
+            _launch(f"pick<{word(array)}>", out.size, first, where, out, *sizes, np.int64(out.size))
+        return _host(out)
+
+    def odd(self, arrays: Sequence[Array]) -> list[bool]:
+        """See `ArrayStats`: a launch for each array, and one copy for all of them."""
+        found = _beside(arrays[0], (len(arrays),), np.int32)
+        _context(arrays[0]).clear(found)
+        for i, array in enumerate(arrays):
+            if array.size:
+                n = array.size
+                _launch(f"find_odd<{ctype(array.dtype)}>", n, array, found[i : i + 1], np.int64(n), most=BLOCKS)
+        return [bool(bad) for bad in _host(found).tolist()]
+
+
+def _totals(array: Array, less: Array | None, step: int, out: Array | None = None) -> Array:
+    n = -(-array.size // step)
+    rows = _beside(array, (_blocks(n), len(Totals._fields)), np.float64)
+    out = _beside(array, (len(Totals._fields),), np.float64) if out is None else out
+    _launch(f"count<{ctype(array.dtype)}>", n, array, less, rows, np.int64(step), np.int64(n))
+    _launch("join_counts", 1, rows, out, np.int64(len(rows)))
+    return out
+
+
+def _blocks(n: int, most: int = _ROWS) -> int:
+    return max(1, min(most, -(-n // (THREADS * _LEAST))))
+
+
+def _launch(kernel: str, n: int, *args: Any, most: int = _ROWS) -> None:
+    """Launch a kernel over so many elements; blocks are small where one warp has enough threads."""
+    CUDA[kernel]((_blocks(n, most),), (32 if n <= 32 * _LEAST else THREADS,), 0, *args)
+
+
+def _words(array: Array) -> Array:
+    """The elements of an array as whole numbers of 8 bytes at most."""
+    return array.reshape(-1).view(f"u{min(array.dtype.itemsize, 8)}")
+
+
+def _context(array: Array) -> DeviceContext:
+    """The context of where an array is."""
+    return DeviceContext.get(CPUPlace() if isinstance(array, np.ndarray) else CUDAPlace(array.data.device_id))
+
+
+def _beside(array: Array, shape: tuple[int, ...], dtype: Any) -> Array:
+    return _context(array).empty(shape, dtype)
+
+
+def _host(array: Array) -> np.ndarray[Any, Any]:
+    found: np.ndarray[Any, Any] = _context(array).to_host(array)
+    return found
+
+
+register_gauge("cuda", DeviceGauge())

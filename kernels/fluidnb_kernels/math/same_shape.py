@@ -1,0 +1,94 @@
+"""Launches of plain arithmetic of tensors of one shape."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from fluidnb.op import Binder
+from fluidnb_kernels.cuda import Source, ctype, elements, widths
+from fluidnb_kernels.cuda.cast import of_dtype
+from fluidnb_kernels.cuda.compute_dtype import wide_dtype
+from fluidnb_kernels.cuda.grid import each
+from fluidnb_kernels.cuda.types import vector
+from fluidnb_kernels.elementwise.launch import NUMBERS
+from fluidnb_kernels.emit import FLOATS
+
+Array = Any
+#: How many terms one launch adds up.
+_TERMS = 8
+
+
+def _kernels() -> Iterator[str]:
+    for dtype in elements(NUMBERS):
+        for width in widths(dtype):
+            for kernel in ("scale", "clip", "sign", "total", *(["clip_grad"] if dtype.name in FLOATS else [])):
+                yield f"{kernel}<{ctype(dtype)}, {width}>"
+
+
+CUDA = Source(__file__, "same_shape.cu", _kernels)
+
+
+def launch(b: Binder, kernel: str, arrays: Sequence[Array], beside: Sequence[Any], *numbers: Any) -> None:
+    """Emit a launch of a kernel of ``same_shape.cu``."""
+    *read, out = arrays
+    width = vector(*arrays)
+    name = f"{kernel}<{ctype(out.dtype)}, {width}>"
+    each(b, CUDA, name, out.size, *read, *beside, out, *numbers, per_thread=width)
+
+
+def scaled(
+    b: Binder, x: Array, out: Array, factor: float = 1, bias: float = 0, *, first: bool = False, by: Array | None = None
+) -> None:
+    """Emit ``out = x · factor + bias``.
+
+    Args:
+        out: written; may be the operand.
+        first: whether it is added before multiplying.
+        by: one element that is the factor instead.
+    """
+    numbers = (b.const(n, wide_dtype(x.dtype))[()] for n in (factor, bias))
+    beside = None if by is None else of_dtype(b, by, x.dtype)
+    launch(b, "scale", [x, out], [beside], *numbers, np.int32(first))
+
+
+def bounds(b: Binder, dtype: Any) -> tuple[list[Array | None], Any, Any]:
+    """The bounds of clip as its kernels take them.
+
+    Returns:
+        The inputs Min and Max in this dtype, None where there is none; the attributes min and max as numpy scalars.
+    """
+    given = [of_dtype(b, b[slot], dtype) if b.has(slot) else None for slot in ("Min", "Max")]
+    low, high = (b.const(b.attr(name), wide_dtype(dtype))[()] for name in ("min", "max"))
+    return given, low, high
+
+
+def held_between(b: Binder, kernel: str, *arrays: Array) -> None:
+    """Emit clip or its gradient; the bounds are inputs where they are given, else attributes.
+
+    Args:
+        kernel: ``clip`` or ``clip_grad``.
+    """
+    given, *numbers = bounds(b, arrays[0].dtype)
+    launch(b, kernel, arrays, given, *numbers)
+
+
+def signs(b: Binder) -> None:
+    """Emit Out = the sign of X."""
+    launch(b, "sign", [b["X"], b["Out"]], [])
+
+
+def added(b: Binder, terms: Sequence[Array], out: Array) -> None:
+    """Emit the sum of tensors, eight of them at a time.
+
+    Args:
+        out: written; may be one of them.
+    """
+    left, between = list(terms), b.like(out) if len(terms) > _TERMS else out
+    while left:
+        some, left = left[:_TERMS], left[_TERMS:]
+        target = between if left else out
+        launch(b, "total", [*some, *[some[0]] * (_TERMS - len(some)), target], [], np.int32(len(some)))
+        left = [target, *left] if left else []

@@ -1,0 +1,42 @@
+"""The CUDA kernels of reductions and norms."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from fluidnb_kernels.cuda import CTYPES, Source
+from fluidnb_kernels.cuda.axis_reduction import Fold, fold_types
+from fluidnb_kernels.emit import FLOATS
+
+#: Dtypes in which numbers are reduced.
+NUMBERS = (*FLOATS, "int32", "int64")
+_OF_NUMBERS = ("total", "product", "largest", "smallest")
+_OF_FLOATS = (
+    "mean", "squares", "length", "root", "powers", "power_length", "power_root", "sizes", "counts", "largest_size",
+    "smallest_size", "logsumexp",
+)  # fmt: skip
+_SPREADS = (
+    "share", "extreme", "product", "logsumexp", "square", "length", "size", "count", "extreme_size", "power",
+)  # fmt: skip
+
+
+def _kernels() -> Iterator[str]:
+    yield from (f"fold<r::{name}, bool, bool>" for name in ("every", "some"))
+    for names, dtypes in ((_OF_NUMBERS, NUMBERS), (_OF_FLOATS, FLOATS)):
+        for name in names:
+            yield from (f"fold<r::{name}, {types}>" for types in fold_types(dtypes))
+    for name in _SPREADS:
+        for dtype in FLOATS:
+            yield from (f"spread<s::{name}, {CTYPES[dtype]}, {index}>" for index in ("unsigned", "long long"))
+
+
+CUDA = Source(__file__, "reduce.cu", _kernels)
+
+TOTAL, SIZES, COUNTS = Fold("r::total"), Fold("r::sizes", then="r::total"), Fold("r::counts", then="r::total")
+MEAN = Fold("r::mean", "r::total", "r::total", "r::mean")
+SQUARES = Fold("r::squares", then="r::total")
+LENGTH = Fold("r::length", "r::squares", "r::total", "r::root")
+POWER_LENGTH = Fold("r::power_length", "r::powers", "r::total", "r::power_root")
+LARGEST_SIZE = Fold("r::largest_size", then="r::largest")
+SMALLEST_SIZE = Fold("r::smallest_size", then="r::smallest")
+LOGSUMEXP = Fold("r::logsumexp")

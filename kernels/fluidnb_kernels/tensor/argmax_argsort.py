@@ -1,0 +1,146 @@
+"""arg_max, arg_min and argsort: where the largest and smallest elements are."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from fluidnb.op import Attr, Binder, Context, default_grad, grad_op, kernel, op
+from fluidnb.values import dtypes
+from fluidnb_kernels.emit import zeros
+from fluidnb_kernels.rules import one_axis
+from fluidnb_kernels.tensor import line_extremes, row_indexing
+from fluidnb_kernels.tensor.strided_copy import fill
+
+Array = Any
+
+
+def _extreme_infer(c: Context) -> None:
+    x, keep = c["X"], c.attr("keepdims")
+    number = c.attr("dtype")
+    dtype = dtypes.np_dtype(number if number >= 0 else np.int64)  # older programs say -1
+    if c.attr("flatten"):
+        c.set("Out", (1,) * (x.ndim if keep else 1), dtype)
+        return
+    axis = one_axis(c, c.attr("axis"), x.ndim)
+    shape = (*x.shape[:axis], *((1,) if keep else ()), *x.shape[axis + 1 :])
+    c.set("Out", shape or (1,), dtype)
+
+
+def find(function: Any, x: Array, axis: int | None, out: Array) -> None:
+    """Write where a function of an array finds what it looks for.
+
+    Args:
+        function: ``np.argmax`` or ``np.argmin``.
+        axis: the axis; None looks at all elements.
+
+    Example:
+        >>> i = np.zeros(1, int); find(np.argmax, np.array([[1.0, 9.0]]), 1, i); i
+        array([1])
+    """
+    out[...] = function(x, axis).reshape(out.shape)
+
+
+def _define(type: str, function: Any, word: str, example: int) -> None:
+    @op(
+        type,
+        inputs={"X": "at least one dimension"},
+        outputs={"Out": f"whole numbers: where the {word} element is"},
+        attrs={
+            "axis": Attr("long", 0, "the dimension along which it is looked for; from the end when negative"),
+            "keepdims": Attr("bool", False, "keep that dimension, with size 1"),
+            "flatten": Attr("bool", False, "look at all elements at once"),
+            "dtype": Attr("dtype", "int64", "dtype of Out, int32 or int64"),
+        },
+        infer=_extreme_infer,
+        dtype_slot="X",
+        doc=f"""Out = where the {word} element along ``axis`` is; the first of equal ones.
+
+    Example:
+        >>> from fluidnb.testing import run_op
+        >>> run_op("{type}", {{"X": [[1.0, 9.0, 0.0]]}}, {{"axis": 1}})["Out"]
+        array([{example}])
+
+    Source: Fluid's {type}_op.
+    """,
+    )
+    def extreme(b: Binder) -> None:
+        b(find, function, b["X"], None if b.attr("flatten") else b.attr("axis"), b["Out"])
+
+    @kernel(type, place="cuda", dtypes=line_extremes.ORDERED)
+    def extreme_on_cuda(b: Binder) -> None:
+        axis = None if b.attr("flatten") else b.attr("axis")
+        line_extremes.find(b, b["X"], axis, b["Out"], function is np.argmax)
+
+
+_define("arg_max", np.argmax, "largest", 1)
+_define("arg_min", np.argmin, "smallest", 2)
+
+
+def _sort_infer(c: Context) -> None:
+    x = c["X"]
+    one_axis(c, c.attr("axis"), x.ndim)
+    c.set("Out", x.shape, x.dtype, c.lod("X"))
+    c.set("Indices", x.shape, np.int64, c.lod("X"))
+
+
+def sort(x: Array, axis: int, descending: bool, out: Array | None, indices: Array | None) -> None:
+    """Write sorted elements and where they were; equal ones keep their order.
+
+    Args:
+        out: of the shape of ``x``, written; or None.
+        indices: int64 of that shape, written; or None.
+
+    Example:
+        >>> y, i = np.zeros(3), np.zeros(3, int); sort(np.array([2.0, 3.0, 1.0]), 0, False, y, i); y, i
+        (array([1., 2., 3.]), array([2, 0, 1]))
+    """
+    if descending:
+        back = np.flip(x, axis).argsort(axis, kind="stable")  # the last of equal ones first, then turned around
+        at = x.shape[axis] - 1 - np.flip(back, axis)
+    else:
+        at = x.argsort(axis, kind="stable")
+    if out is not None:
+        out[...] = np.take_along_axis(x, at, axis)
+    if indices is not None:
+        indices[...] = at
+
+
+@op(
+    "argsort",
+    inputs={"X": "at least one dimension"},
+    outputs={"Out": "X sorted", "Indices": "int64: where in X its elements were"},
+    attrs={
+        "axis": Attr("int", -1, "the dimension along which to sort; from the end when negative"),
+        "descending": Attr("bool", False, "the largest first"),
+    },
+    infer=_sort_infer,
+    grad=default_grad("Indices", "X", "Out@GRAD"),
+    dtype_slot="X",
+)
+def argsort(b: Binder) -> None:
+    """Out, Indices = X sorted along ``axis``, and where its elements were; the LoD of X goes on to both.
+
+    Example:
+        >>> from fluidnb.testing import run_op
+        >>> run_op("argsort", {"X": [3.0, 1.0, 2.0]})["Indices"]
+        array([1, 2, 0])
+
+    Source: Fluid's argsort_op.
+    """
+    b(sort, b["X"], b.attr("axis"), b.attr("descending"), b["Out"], b["Indices"])
+
+
+@grad_op("argsort_grad", dtype_slot="X")
+def argsort_grad(b: Binder) -> None:
+    """dX = dOut back in the order of X."""
+    zeros(b, b["X@GRAD"])  # Indices may come from another sort, and leave elements out
+    b(np.put_along_axis, b["X@GRAD"], b["Indices"], b["Out@GRAD"], b.attr("axis", -1))
+
+
+@kernel("argsort_grad", place="cuda")
+def _sort_grad_on_cuda(b: Binder) -> None:
+    dx = b["X@GRAD"]
+    fill(b, dx)
+    row_indexing.along(b, "put", b["Out@GRAD"], b["Indices"], dx, dx, b.attr("axis", -1) % dx.ndim)

@@ -1,0 +1,224 @@
+"""meshgrid, roll and unbind: elements laid out anew."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from functools import partial
+from itertools import product
+from operator import itemgetter
+from typing import Any
+
+import numpy as np
+
+from fluidnb.op import (
+    GRAD,
+    Attr,
+    Binder,
+    Context,
+    OpDef,
+    OpDesc,
+    default_grad,
+    grad_desc,
+    grad_names,
+    grad_op,
+    kernel,
+    op,
+    values_of,
+)
+from fluidnb_kernels import verbs
+from fluidnb_kernels.emit import FLOATS
+from fluidnb_kernels.rules import one_axis
+from fluidnb_kernels.shape_inputs import integers
+from fluidnb_kernels.tensor.strided_copy import fold, lay, move
+
+Array = Any
+
+
+def _grid_infer(c: Context) -> None:
+    xs = c.all("X")
+    for i, x in enumerate(xs):
+        c.require(
+            x.ndim == 1, "The inputs of meshgrid must have one dimension.", expected="[n]",
+            received=f"{list(x.shape)} of {c.name('X', i)}",
+        )  # fmt: skip
+    wanted = len(c.outputs.get("Out", ()))
+    c.require(wanted == len(xs), "meshgrid must have an output for each input.", expected=len(xs), received=wanted)
+    shape = [x.shape[0] for x in xs]
+    for i, x in enumerate(xs):
+        c.set("Out", shape, x.dtype, (), i)
+
+
+def _column(x: Array, i: int, rank: int) -> Array:
+    """A list along dimension i."""
+    return x.reshape([x.size if j == i else 1 for j in range(rank)])
+
+
+def _grid_grad(desc: OpDesc, definition: OpDef, no_grad: Collection[str]) -> list[OpDesc]:
+    ins = {"X": list(desc.ins["X"]), "outputs@GRAD": [n + GRAD for n in desc.outs["Out"]]}
+    return [grad_desc("meshgrid_grad", desc, ins, {"X@GRAD": grad_names(desc, "X", no_grad)})]
+
+
+@kernel("meshgrid", place="cuda")
+@op(
+    "meshgrid",
+    inputs={"X*: any[n]": "lists"},
+    outputs={"Out*": "for each list a tensor with a dimension for every list"},
+    infer=_grid_infer,
+    grad=_grid_grad,
+)
+def meshgrid(b: Binder) -> None:
+    """Out[i] = X[i] along dimension i, repeated along the dimensions of the other lists.
+
+    Example:
+        >>> from fluidnb.testing import run_op
+        >>> run_op("meshgrid", {"X": [np.array([1.0, 2.0]), np.array([5.0])]}, outputs={"Out": 2})["Out"][0]
+        array([[1.],
+               [2.]])
+
+    Source: Paddle's meshgrid_op.
+    """
+    xs = b.all("X")
+    for i, x in enumerate(xs):
+        if b.wants("Out", i):
+            verbs.copy(b, b.all("Out")[i], x, of=partial(_column, i=i, rank=len(xs)))
+
+
+@grad_op("meshgrid_grad")
+def meshgrid_grad(b: Binder) -> None:
+    """dX[i] = the sum of dOut[i] over the other dimensions."""
+    for i, g in enumerate(b.all("outputs@GRAD")):
+        if b.wants("X@GRAD", i):
+            axes = tuple(j for j in range(g.ndim) if j != i)
+            b(np.add.reduce, g, axes, None, _column(b.all("X@GRAD")[i], i, g.ndim), True)
+
+
+def _shifts(c: Context) -> tuple[list[int], list[int] | None]:
+    """How far elements move along which dimensions; None for all elements as one list."""
+    axes, shifts = c.attr("axis", []), integers(c, "shifts", "ShiftsTensor", unknown=0)
+    known = c.runtime or not c.has("ShiftsTensor")
+    c.require(
+        not known or len(shifts) == (len(axes) or 1), "roll needs a number for each dimension that Attr(axis) names.",
+        expected=f"{len(axes) or 1}", received=shifts,
+    )  # fmt: skip
+    return shifts, [one_axis(c, a, c["X"].ndim) for a in axes] or None
+
+
+def _roll_infer(c: Context) -> None:
+    _shifts(c)
+    c.set("Out", c["X"].shape, c["X"].dtype, c.lod("X"))
+
+
+def rolled(x: Array, shifts: list[int], axes: list[int] | None, out: Array) -> None:
+    """Write an array with its elements moved; what leaves at an end comes in at the other.
+
+    Args:
+        shifts: how far along each axis.
+        axes: the axes; None for all elements as one list.
+        out: the same shape, written.
+
+    Example:
+        >>> y = np.zeros(3); rolled(np.array([1.0, 2.0, 3.0]), [1], None, y); y
+        array([3., 1., 2.])
+    """
+    out[...] = np.roll(x, shifts, axes) if axes else np.roll(x, shifts[0])
+
+
+def _roll(b: Binder, x: Array, shifts: list[int], axes: list[int] | None, out: Array) -> None:
+    """Emit ``out`` = the elements of ``x`` moved; on a GPU a copy for each part that stays in one piece."""
+    if not verbs.on_cuda(b):
+        return b(rolled, x, shifts, axes, out)
+    shape = (x.size,) if axes is None else x.shape
+    ways = [[(slice(None), slice(None))]] * len(shape)
+    for axis in {*(axes or [0])}:
+        n = shape[axis]
+        far = sum(s for s, a in zip(shifts, axes or [0], strict=True) if a == axis) % max(n, 1)
+        ways[axis] = [(slice(0, n - far), slice(far, n)), (slice(n - far, n), slice(0, far))]
+    for parts in product(*ways):
+        of, to = tuple(p[0] for p in parts), tuple(p[1] for p in parts)
+        move(b, out, x, lay(out, shape)[to], lay(x, shape)[of])
+    return None
+
+
+@kernel("roll", place="cuda")
+@op(
+    "roll",
+    inputs={"X": "any shape", "ShiftsTensor?": "the shifts as a variable"},
+    outputs={"Out": "the same shape"},
+    attrs={
+        "shifts": Attr("longs", [], "how far elements move along each dimension"),
+        "axis": Attr("longs", [], "the dimensions; none for all elements as one list"),
+    },
+    infer=_roll_infer,
+    grad=default_grad("X", "ShiftsTensor", "Out@GRAD", wrt=["X"]),
+    guard=values_of("ShiftsTensor"),
+    dtype_slot="X",
+)
+def roll(b: Binder) -> None:
+    """Out = X with its elements moved; what leaves at an end comes in at the other.
+
+    Example:
+        >>> from fluidnb.testing import run_op
+        >>> run_op("roll", {"X": [1.0, 2.0, 3.0]}, {"shifts": [1], "axis": [0]})["Out"]
+        array([3., 1., 2.])
+
+    Source: Paddle's roll_op.
+    """
+    _roll(b, b["X"], *_shifts(b), b["Out"])
+
+
+@kernel("roll_grad", place="cuda")
+@grad_op("roll_grad", guard=values_of("ShiftsTensor"), dtype_slot="X")
+def roll_grad(b: Binder) -> None:
+    """dX = dOut moved back."""
+    shifts, axes = _shifts(b)
+    _roll(b, b["Out@GRAD"], [-n for n in shifts], axes, b["X@GRAD"])
+
+
+def _unbind_infer(c: Context) -> None:
+    x = c["X"]
+    axis = one_axis(c, c.attr("axis"), x.ndim)
+    wanted = len(c.outputs.get("Out", ()))
+    c.require(
+        x.shape[axis] in (wanted, -1), "unbind must have an output for each part of X along axis.",
+        expected=x.shape[axis], received=wanted,
+    )  # fmt: skip
+    for i in range(wanted):
+        c.set("Out", (*x.shape[:axis], *x.shape[axis + 1 :]) or (1,), x.dtype, (), i)
+
+
+def _unbind_grad(desc: OpDesc, definition: OpDef, no_grad: Collection[str]) -> list[OpDesc]:
+    parts = [n + GRAD for n in desc.outs["Out"]]
+    return [grad_desc("stack", desc, {"X": parts}, {"Y": grad_names(desc, "X", no_grad)})]
+
+
+@kernel("unbind", place="cuda")
+@op(
+    "unbind",
+    inputs={"X": "at least one dimension"},
+    outputs={"Out*": "its parts, one dimension less"},
+    attrs={"axis": Attr("int", 0, "the dimension that is taken apart; from the end when negative")},
+    infer=_unbind_infer,
+    grad=_unbind_grad,
+)
+def unbind(b: Binder) -> None:
+    """Out[i] = the i-th part of X along ``axis``; the gradient stacks those of the parts.
+
+    Example:
+        >>> from fluidnb.testing import run_op
+        >>> run_op("unbind", {"X": [[1.0, 2.0], [3.0, 4.0]]}, {"axis": 1}, {"Out": 2})["Out"]
+        [array([1., 3.]), array([2., 4.])]
+
+    Source: Paddle's unbind_op.
+    """
+    x = b["X"]
+    at = (slice(None),) * (b.attr("axis") % x.ndim)
+    for i, out in enumerate(b.all("Out")):
+        if out is not None:
+            verbs.copy(b, out, x, of=itemgetter((*at, i, ...)))
+
+
+@kernel("meshgrid_grad", place="cuda", dtypes=FLOATS)
+def _grid_grad_on_cuda(b: Binder) -> None:
+    for i, g in enumerate(b.all("outputs@GRAD")):
+        if b.wants("X@GRAD", i):
+            fold(b, g, b.all("X@GRAD")[i], g.shape, [j for j in range(g.ndim) if j != i])

@@ -1,0 +1,273 @@
+"""Rows of tensors on a GPU by their numbers: taken, put, added up, and the places where a condition holds."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from fluidnb.errors import OpValueError
+from fluidnb.op import Binder
+from fluidnb.values.dtypes import np_dtype
+from fluidnb_kernels.cuda import CTYPES, Source, ctype, vector
+from fluidnb_kernels.cuda.cast import cast, of_dtype
+from fluidnb_kernels.cuda.grid import THREADS, each
+from fluidnb_kernels.cuda.row_grid import by_rows
+from fluidnb_kernels.emit import FLOATS
+from fluidnb_kernels.tensor.strided_copy import WORDS, fill
+
+Array = Any
+#: The dtypes that can be added up in any order of threads.
+SUMMED = (*FLOATS, "int32", "int64")
+#: The number that stands for no padding: it names no row of any tensor.
+NONE = -(2**63)
+
+_INDEXES = ("int", "long long")
+_CONDITIONS = tuple(CTYPES[d] for d in ("bool", "int32", "int64", "float32", "float64"))
+#: Elements of a block that looks for hits, and threads of the one block that adds up what the others found.
+_CHUNK, _SCANNERS = 1024, 256
+
+
+def _kernels() -> Iterator[str]:
+    for index in _INDEXES:
+        yield f"claimed<{index}>"
+        yield f"numbered<{index}>"
+        for word in WORDS.values():
+            yield from (f"{name}<{word}, {index}>" for name in ("taken", "put", "blanked", "chosen"))
+            if word != WORDS[16]:
+                yield from (f"{name}<{word}, {index}>" for name in ("hot", "along_taken", "along_put"))
+        for dtype in SUMMED:
+            yield from (f"{name}<{CTYPES[dtype]}, {index}>" for name in ("added", "along_added"))
+    for word in WORDS.values():
+        if word != WORDS[16]:
+            yield from (f"{name}<{word}>" for name in ("either", "only"))
+    for condition in _CONDITIONS:
+        yield from (f"{name}<{condition}>" for name in ("hits", "found"))
+
+
+CUDA = Source(__file__, "row_indexing.cu", lambda: ["before", "coordinates", *_kernels()])
+
+
+def word(x: Array) -> str:
+    """The word that holds an element.
+
+    Example:
+        >>> word(np.zeros(1, np.float32))
+        'unsigned int'
+    """
+    return WORDS[x.dtype.itemsize]
+
+
+def numbers(b: Binder, index: Array) -> Array:
+    """An index in a dtype that kernels read.
+
+    Returns:
+        The index, or a workspace of int64 into which it is cast.
+    """
+    return index if index.dtype in (np.int32, np.int64) else of_dtype(b, index, np_dtype("int64"))
+
+
+def _holds(what: str, *sizes: tuple[Array, int]) -> None:
+    """Require that arrays have as many elements of one size as a launch reads or writes."""
+    for array, size in sizes:
+        if array.size != size or array.dtype.itemsize != sizes[0][0].dtype.itemsize:
+            raise OpValueError(
+                f"The operands of {what} do not fit each other.",
+                expected=f"{size} elements, {sizes[0][0].dtype}", received=f"{array.size} elements, {array.dtype}",
+            )  # fmt: skip
+
+
+def _words(width: int, *arrays: Array) -> tuple[str, int]:
+    """The widest word in which rows of some width can be moved, and how many of them a row has."""
+    item = arrays[0].dtype.itemsize
+    size = next((n for n in WORDS if vector(*arrays) > 1 and n > item and width * item % n == 0), item)
+    return WORDS[size], width * item // size
+
+
+def take(
+    b: Binder, x: Array, index: Array, out: Array, sides: Sequence[int], back: bool = False, padding: int = NONE
+) -> None:
+    """Emit ``out[o, k] = x[o, index[k]]``.
+
+    Args:
+        sides: outer, height and inner size of ``x``.
+        back: whether negative numbers count from the end.
+    """
+    outer, height, inner = sides
+    index, n = numbers(b, index), index.size
+    _holds("taking rows", (x, outer * height * inner), (out, outer * n * inner))
+    w, width = _words(inner, x, out)
+    counts = [np.int64(v) for v in (n, height, width)]
+    name = f"taken<{w}, {ctype(index.dtype)}>"
+    by_rows(b, CUDA, name, outer * n, width, x, index, out, *counts, np.int32(back), np.int64(padding))
+
+
+def add(
+    b: Binder, x: Array, index: Array, total: Array, sides: Sequence[int], back: bool = False, padding: int = NONE
+) -> None:
+    """Emit ``total[o, index[k]] += x[o, k]``; half precision is added up in float32 and rounded once.
+
+    Args:
+        sides: outer, height and inner size of ``total``.
+        back: whether negative numbers count from the end.
+    """
+    outer, height, inner = sides
+    index, n, wide = numbers(b, index), index.size, _wide(b, total)
+    _holds("adding rows", (total, outer * height * inner), (x, outer * n * inner))
+    counts = [np.int64(v) for v in (n, height, inner)]
+    name = f"added<{ctype(x.dtype)}, {ctype(index.dtype)}>"
+    by_rows(b, CUDA, name, outer * n, inner, x, index, wide, *counts, np.int32(back), np.int64(padding))
+    _settle(b, wide, total)
+
+
+def _wide(b: Binder, total: Array) -> Array:
+    """What kernels add to: the total, or a float32 workspace that begins as it where it is in half precision."""
+    return of_dtype(b, total, np_dtype("float32")) if total.dtype.itemsize < 4 else total
+
+
+def _settle(b: Binder, wide: Array, total: Array) -> None:
+    if wide is not total:
+        cast(b, wide, total)
+
+
+def put(b: Binder, x: Array, index: Array, out: Array) -> None:
+    """Emit ``out[index[k]] = x[k]``; of several rows for one place the last one stays."""
+    height, inner = out.shape[0], math.prod(out.shape[1:])
+    _holds("putting rows", (out, height * inner), (x, index.size * inner))
+    w, width = _words(inner, x, out)
+    index, n, last = numbers(b, index), index.size, b.tmp((height,), np.int64)
+    fill(b, last, -1)
+    each(b, CUDA, f"claimed<{ctype(index.dtype)}>", n, index, last, np.int64(height))
+    by_rows(b, CUDA, f"put<{w}, {ctype(index.dtype)}>", n, width, x, index, last, out, np.int64(width))
+
+
+def blank(b: Binder, index: Array, out: Array) -> None:
+    """Emit ``out[index[k]] = 0``."""
+    (w, width), index = _words(math.prod(out.shape[1:]), out), numbers(b, index)
+    counts = np.int64(out.shape[0]), np.int64(width)
+    by_rows(b, CUDA, f"blanked<{w}, {ctype(index.dtype)}>", index.size, width, index, out, *counts)
+
+
+def parts(b: Binder, index: Array, shape: Sequence[int]) -> tuple[Array, tuple[int, int, int]]:
+    """One number for each part of a tensor that several numbers name.
+
+    Args:
+        index: whole numbers [..., d].
+        shape: of the tensor whose first d dimensions they count along.
+
+    Returns:
+        The numbers, and the sides for `take` and `add`.
+    """
+    depth, index = index.shape[-1], numbers(b, index)
+    n = index.size // depth
+    rows = b.tmp((n,), np.int64)
+    for d in range(depth):
+        counts = [np.int64(v) for v in (depth, d, shape[d])]
+        each(b, CUDA, f"numbered<{ctype(index.dtype)}>", n, index, rows, *counts)
+    return rows, (1, math.prod(shape[:depth]), math.prod(shape[depth:]))
+
+
+def choose(b: Binder, x: Array, index: Array, out: Array, which: tuple[int, int], others: bool) -> None:
+    """Emit ``out[k] = x[k]`` where ``index[k]`` is a number.
+
+    Args:
+        index: a number for each of the first rows.
+        others: whether other rows become zeros.
+    """
+    inner = math.prod(out.shape[1:])
+    _holds("choosing rows", (x, max(x.size, index.size * inner)), (out, max(out.size, index.size * inner)))
+    (w, width), index = _words(inner, x, out), numbers(b, index)
+    name, counts = f"chosen<{w}, {ctype(index.dtype)}>", [np.int64(v) for v in (index.size, *which)]
+    by_rows(b, CUDA, name, out.shape[0], width, x, index, out, *counts, np.int32(others), np.int64(width))
+
+
+def hot(b: Binder, index: Array, out: Array, lenient: bool) -> None:
+    """Emit rows with a single 1.
+
+    Args:
+        index: where it is in each row.
+        out: [..., depth], written.
+        lenient: whether a number outside the row leaves it 0.
+    """
+    index, width = numbers(b, index), out.shape[-1]
+    _holds("one_hot", (out, index.size * width))
+    one = np.frombuffer(np.ones(1, out.dtype).tobytes().ljust(8, b"\0"), np.uint64)[0]
+    name = f"hot<{word(out)}, {ctype(index.dtype)}>"
+    by_rows(b, CUDA, name, index.size, width, index, out, one, np.int64(width), np.int32(lenient))
+
+
+def along(b: Binder, kind: str, x: Array, index: Array, out: Array, whole: Array, axis: int) -> None:
+    """Emit one move for each number of an index along a dimension.
+
+    Args:
+        kind: ``taken``: out[i] = x[index[i]]; ``put``: out[index[i]] = x[i]; ``added``: out[index[i]] += x[i].
+        index: whole numbers, a shape that differs from that of ``whole`` along the axis alone.
+        whole: ``x`` or ``out``, the one that the numbers count in.
+    """
+    index = numbers(b, index)
+    sizes = index.shape[axis], whole.shape[axis], math.prod(whole.shape[axis:][1:])
+    n, height, inner = sizes
+    if index.size:
+        moved, outer = out if whole is x else x, index.size // (n * inner)
+        _holds("moving along a dimension", (moved, index.size), (whole, outer * height * inner))
+    target = _wide(b, out) if kind == "added" else out
+    name = f"along_{kind}<{ctype(x.dtype) if kind == 'added' else word(x)}, {ctype(index.dtype)}>"
+    each(b, CUDA, name, index.size, x, index, target, *(np.int64(n) for n in sizes))
+    _settle(b, target, out)
+
+
+def places(b: Binder, condition: Array, count: int) -> Array:
+    """Where a condition holds, all elements counted as one list.
+
+    Args:
+        condition: bool or numbers.
+
+    Returns:
+        int64 [count], a workspace.
+    """
+    out = b.tmp((count,), np.int64)
+    if count:
+        if ctype(condition.dtype) not in _CONDITIONS:
+            condition = of_dtype(b, condition, np_dtype("float32"))
+        blocks, n, c = -(-condition.size // _CHUNK), np.int64(condition.size), ctype(condition.dtype)
+        counts = b.tmp((blocks,), np.int64)
+        b(CUDA[f"hits<{c}>"], (blocks,), (THREADS,), 0, condition, counts, n)
+        b(CUDA["before"], (1,), (_SCANNERS,), 0, counts, np.int64(blocks))
+        b(CUDA[f"found<{c}>"], (blocks,), (THREADS,), 0, condition, counts, out, n)
+    return out
+
+
+def coordinates(b: Binder, flat: Array, shape: Sequence[int], out: Array) -> None:
+    """Emit the coordinates of places.
+
+    Args:
+        flat: their numbers, all elements counted as one list.
+        out: int64 [places, rank], written.
+    """
+    for d, size in enumerate(shape):
+        counts = [np.int64(n) for n in (len(shape), d, size, math.prod(shape[d + 1 :]))]
+        each(b, CUDA, "coordinates", flat.size, flat, out, *counts)
+
+
+def either(b: Binder, condition: Array, x: Array, y: Array, out: Array) -> None:
+    """Emit ``out = x`` where a condition holds, ``y`` elsewhere.
+
+    Args:
+        condition: bool.
+    """
+    _holds("where", (out, out.size), (x, out.size), (y, out.size))
+    _holds("the condition of where", (condition, out.size))
+    each(b, CUDA, f"either<{word(out)}>", out.size, condition, x, y, out)
+
+
+def only(b: Binder, condition: Array, value: bool, x: Array, out: Array) -> None:
+    """Emit ``out = x`` where a condition has a value, 0 elsewhere.
+
+    Args:
+        condition: bool.
+    """
+    _holds("where", (out, out.size), (x, out.size))
+    _holds("the condition of where", (condition, out.size))
+    each(b, CUDA, f"only<{word(out)}>", out.size, condition, x, out, np.int32(value))
