@@ -8,6 +8,7 @@ import numpy as np
 
 from fluidnb.errors import OpValueError
 from fluidnb.op import Binder, aliases, grad_op, kernel
+from fluidnb_kernels import verbs
 from fluidnb_kernels.elementwise.broadcast import Shape, aligned, joined, operands, summed
 from fluidnb_kernels.elementwise.launch import CUDA, binary, slopes
 from fluidnb_kernels.emit import FLOATS, made, zeros
@@ -152,13 +153,8 @@ def _div_grad_grad(b: Binder, on_cuda: bool) -> None:
         f.write(b["Y@GRAD"], f.total(f.mul(dx, ddout), summed(y.shape, whole)))
 
 
+@kernel("elementwise_div_grad_grad", place="cuda", dtypes=FLOATS)
 @grad_op("elementwise_div_grad_grad", infer=aliases({"DDOut": "Out", "DOut": "Out", "Y@GRAD": "Y"}), dtype_slot="Out")
 def elementwise_div_grad_grad(b: Binder) -> None:
     """DDOut = (DDX - Out · DDY) / Y; DOut, for Out itself, = -DX · DDY; dY = -DX · DDOut, summed."""
-    _div_grad_grad(b, False)
-
-
-@kernel("elementwise_div_grad_grad", place="cuda", dtypes=FLOATS)
-def div_grad_grad_on_cuda(b: Binder) -> None:
-    """The same as launches."""
-    _div_grad_grad(b, True)
+    _div_grad_grad(b, verbs.on_cuda(b))

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from fluidnb.op import Attr, Binder, Context, aliases, broadcast_dim, default_grad, grad_op, kernel, op, second_grad
+from fluidnb_kernels import verbs
 from fluidnb_kernels.emit import FLOATS, zeros
 from fluidnb_kernels.math.matrix_products import Side, sum_of_products, summed_product
 from fluidnb_kernels.math.mul import AGAIN, gemm
@@ -202,14 +203,19 @@ _V2_AGAIN = (
 )  # fmt: skip
 
 
+@kernel("bmm_grad", place="cuda", dtypes=FLOATS)
+@kernel("matmul_v2_grad", place="cuda", dtypes=FLOATS)
+@kernel("matmul_grad", place="cuda", dtypes=FLOATS)
 @grad_op("bmm_grad", grad=second_grad("bmm_grad_grad", *AGAIN))
 @grad_op("matmul_v2_grad", grad=second_grad("matmul_v2_grad_grad", *_V2_AGAIN))
 @grad_op("matmul_grad", grad=second_grad("matmul_grad_grad", *AGAIN))
 def matmul_grad(b: Binder) -> None:
     """dX = alpha · dOut · Yᵀ; dY = alpha · Xᵀ · dOut; each summed over the batches in which it was repeated."""
+    if verbs.on_cuda(b):
+        return _slopes_on_cuda(b, b["Out@GRAD"], b["X"], b["Y"], b["X@GRAD"], b["Y@GRAD"])
     g = reading(b, b["Out@GRAD"], _shapes(b)[2])
     _x_side(b, g, b["Y"], b["X@GRAD"])
-    _y_side(b, b["X"], g, b["Y@GRAD"])
+    return _y_side(b, b["X"], g, b["Y@GRAD"])
 
 
 def _x_side(b: Binder, g: Any, y: Any, to: Any) -> None:
@@ -249,47 +255,6 @@ def _side(b: Binder, slot: str, grad: Any, left: Any, right: Any, shape: Shape) 
     written(b, grad, target)
 
 
-def _again(b: Binder, g: str, ddx: str, ddy: str, outs: tuple[str, str, str]) -> None:
-    """Emit what the gradient of a gradient gives, by the names of its slots; a slot that is not there counts as 0."""
-    sx, sy, so = _shapes(b)
-    ddout, dx, dy = (b[slot] for slot in outs)
-    if ddout is not None:
-        total = writing(b, ddout, so)
-        pairs = [(x, y) for x, y in ((b[ddx], b["Y"]), (b["X"], b[ddy])) if x is not None and y is not None]
-        zeros(b, total)
-        for x, y in pairs:
-            part = b.tmp(so, total.dtype)
-            _product(b, _matrices(b, "X", sx, x), _matrices(b, "Y", sy, y), part)
-            b(np.add, total, part, out=total)
-        _scaled(b, total)
-        written(b, ddout, total)
-    grad = reading(b, b[g], so)
-    for to, other in ((dx, b[ddy]), (dy, b[ddx])):
-        if to is not None and other is None:
-            zeros(b, to)
-    if b.has(ddy):
-        _x_side(b, grad, b[ddy], dx)
-    if b.has(ddx):
-        _y_side(b, b[ddx], grad, dy)
-
-
-@grad_op("bmm_grad_grad", infer=aliases({"DDOut": "DOut", "DX": "X", "DY": "Y"}), dtype_slot="DOut")
-@grad_op("matmul_grad_grad", infer=aliases({"DDOut": "DOut", "DX": "X", "DY": "Y"}), dtype_slot="DOut")
-def matmul_grad_grad(b: Binder) -> None:
-    """DDOut = alpha · (DDX · Y + X · DDY); DX = alpha · DOut · DDYᵀ; DY = alpha · DDXᵀ · DOut."""
-    _again(b, "DOut", "DDX", "DDY", ("DDOut", "DX", "DY"))
-
-
-@grad_op(
-    "matmul_v2_grad_grad",
-    infer=aliases({"grad_out@GRAD": "grad_out", "X@GRAD": "X", "Y@GRAD": "Y"}),
-    dtype_slot="grad_out",
-)
-def matmul_v2_grad_grad(b: Binder) -> None:
-    """As matmul_grad_grad, with other names of slots."""
-    _again(b, "grad_out", "grad_x@GRAD", "grad_y@GRAD", ("grad_out@GRAD", "X@GRAD", "Y@GRAD"))
-
-
 def _seen(b: Binder, slot: str, value: Any) -> Side | None:
     """An operand, or its gradient, as matrices for GPUs."""
     if value is None:
@@ -318,25 +283,8 @@ def _slopes_on_cuda(b: Binder, g: Any, x: Any, y: Any, dx: Any, dy: Any) -> None
         summed_product(b, left, right, to, shape, b.attr("alpha", 1.0))
 
 
-@kernel("bmm", place="cuda", dtypes=FLOATS)
-@kernel("matmul_v2", place="cuda", dtypes=FLOATS)
-@kernel("matmul", place="cuda", dtypes=FLOATS)
-def matmul_on_cuda(b: Binder) -> None:
-    """One product where batches agree or one matrix meets them all; else one for each matrix of the smaller batch."""
-    pairs = [(_seen(b, "X", b["X"]), _seen(b, "Y", b["Y"]))]
-    sum_of_products(b, pairs, b["Out"].reshape(_shapes(b)[2]), b.attr("alpha", 1.0))
-
-
-@kernel("bmm_grad", place="cuda", dtypes=FLOATS)
-@kernel("matmul_v2_grad", place="cuda", dtypes=FLOATS)
-@kernel("matmul_grad", place="cuda", dtypes=FLOATS)
-def matmul_grad_on_cuda(b: Binder) -> None:
-    """dX = alpha · dOut · Yᵀ; dY = alpha · Xᵀ · dOut; each summed over the batches in which it was repeated."""
-    _slopes_on_cuda(b, b["Out@GRAD"], b["X"], b["Y"], b["X@GRAD"], b["Y@GRAD"])
-
-
 def _again_on_cuda(b: Binder, g: str, ddx: str, ddy: str, outs: tuple[str, str, str]) -> None:
-    """Emit what `_again` does."""
+    """Emit what `_again` does on a GPU."""
     ddout, dx, dy = (b[slot] for slot in outs)
     if ddout is not None:
         pairs = [
@@ -346,14 +294,56 @@ def _again_on_cuda(b: Binder, g: str, ddx: str, ddy: str, outs: tuple[str, str, 
     _slopes_on_cuda(b, b[g], b[ddx], b[ddy], dx, dy)
 
 
-@kernel("bmm_grad_grad", place="cuda", dtypes=FLOATS)
+def _again(b: Binder, g: str, ddx: str, ddy: str, outs: tuple[str, str, str]) -> None:
+    """Emit what the gradient of a gradient gives, by the names of its slots; a slot that is not there counts as 0."""
+    if verbs.on_cuda(b):
+        return _again_on_cuda(b, g, ddx, ddy, outs)
+    sx, sy, so = _shapes(b)
+    ddout, dx, dy = (b[slot] for slot in outs)
+    if ddout is not None:
+        total = writing(b, ddout, so)
+        pairs = [(x, y) for x, y in ((b[ddx], b["Y"]), (b["X"], b[ddy])) if x is not None and y is not None]
+        zeros(b, total)
+        for x, y in pairs:
+            part = b.tmp(so, total.dtype)
+            _product(b, _matrices(b, "X", sx, x), _matrices(b, "Y", sy, y), part)
+            b(np.add, total, part, out=total)
+        _scaled(b, total)
+        written(b, ddout, total)
+    grad = reading(b, b[g], so)
+    for to, other in ((dx, b[ddy]), (dy, b[ddx])):
+        if to is not None and other is None:
+            zeros(b, to)
+    if b.has(ddy):
+        _x_side(b, grad, b[ddy], dx)
+    if b.has(ddx):
+        _y_side(b, b[ddx], grad, dy)
+
+
 @kernel("matmul_grad_grad", place="cuda", dtypes=FLOATS)
-def matmul_grad_grad_on_cuda(b: Binder) -> None:
+@kernel("bmm_grad_grad", place="cuda", dtypes=FLOATS)
+@grad_op("bmm_grad_grad", infer=aliases({"DDOut": "DOut", "DX": "X", "DY": "Y"}), dtype_slot="DOut")
+@grad_op("matmul_grad_grad", infer=aliases({"DDOut": "DOut", "DX": "X", "DY": "Y"}), dtype_slot="DOut")
+def matmul_grad_grad(b: Binder) -> None:
     """DDOut = alpha · (DDX · Y + X · DDY); DX = alpha · DOut · DDYᵀ; DY = alpha · DDXᵀ · DOut."""
-    _again_on_cuda(b, "DOut", "DDX", "DDY", ("DDOut", "DX", "DY"))
+    _again(b, "DOut", "DDX", "DDY", ("DDOut", "DX", "DY"))
 
 
 @kernel("matmul_v2_grad_grad", place="cuda", dtypes=FLOATS)
-def matmul_v2_grad_grad_on_cuda(b: Binder) -> None:
+@grad_op(
+    "matmul_v2_grad_grad",
+    infer=aliases({"grad_out@GRAD": "grad_out", "X@GRAD": "X", "Y@GRAD": "Y"}),
+    dtype_slot="grad_out",
+)
+def matmul_v2_grad_grad(b: Binder) -> None:
     """As matmul_grad_grad, with other names of slots."""
-    _again_on_cuda(b, "grad_out", "grad_x@GRAD", "grad_y@GRAD", ("grad_out@GRAD", "X@GRAD", "Y@GRAD"))
+    _again(b, "grad_out", "grad_x@GRAD", "grad_y@GRAD", ("grad_out@GRAD", "X@GRAD", "Y@GRAD"))
+
+
+@kernel("bmm", place="cuda", dtypes=FLOATS)
+@kernel("matmul_v2", place="cuda", dtypes=FLOATS)
+@kernel("matmul", place="cuda", dtypes=FLOATS)
+def matmul_on_cuda(b: Binder) -> None:
+    """One product where batches agree or one matrix meets them all; else one for each matrix of the smaller batch."""
+    pairs = [(_seen(b, "X", b["X"]), _seen(b, "Y", b["Y"]))]
+    sum_of_products(b, pairs, b["Out"].reshape(_shapes(b)[2]), b.attr("alpha", 1.0))

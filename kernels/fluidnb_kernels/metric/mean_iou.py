@@ -9,6 +9,7 @@ import numpy as np
 
 from fluidnb.errors import EnforceNotMet
 from fluidnb.op import Attr, Binder, Context, kernel, op
+from fluidnb_kernels import verbs
 from fluidnb_kernels.metric.counts import CLASSES, count_classes
 from fluidnb_kernels.rules import agree, whole_numbers
 
@@ -84,6 +85,7 @@ def _infer(c: Context) -> None:
     c.set("OutCorrect", (classes,), np.int32)
 
 
+@kernel("mean_iou", place="cuda", dtypes=CLASSES)
 @op(
     "mean_iou",
     inputs={
@@ -113,14 +115,11 @@ def mean_iou(b: Binder) -> None:
 
     Source: Fluid's mean_iou_op.
     """
-    before = tuple(b.all(slot) for slot in ("InMeanIou", "InWrongs", "InCorrects"))
+    reads = b["Predictions"], b["Labels"], b.attr("num_classes"), tuple(
+        b.all(slot) for slot in ("InMeanIou", "InWrongs", "InCorrects")
+    )
     outs = (b[slot] for slot in ("OutMeanIou", "OutWrong", "OutCorrect"))
-    b(measure, b["Predictions"], b["Labels"], b.attr("num_classes"), before, *outs)
-
-
-@kernel("mean_iou", place="cuda", dtypes=CLASSES)
-def mean_iou_on_cuda(b: Binder) -> None:
-    """One pass that counts; a class that there is not makes the mean nan, for a kernel cannot raise."""
-    before = tuple(b.all(slot) for slot in ("InMeanIou", "InWrongs", "InCorrects"))
-    outs = (b[slot] for slot in ("OutMeanIou", "OutWrong", "OutCorrect"))
-    count_classes(b, b["Predictions"], b["Labels"], b.attr("num_classes"), before, *outs)
+    if verbs.on_cuda(b):
+        count_classes(b, *reads, *outs)  # a class out of range makes the mean nan there, for a kernel cannot raise
+    else:
+        b(measure, *reads, *outs)

@@ -12,6 +12,7 @@ from typing import Any
 
 from fluidnb.op import Binder, aliases, grad_op, kernel, second_grad
 from fluidnb.op.grad import GradMaker
+from fluidnb_kernels import verbs
 from fluidnb_kernels.emit import FLOATS
 from fluidnb_kernels.formulas import Formulas, formulas
 from fluidnb_kernels.norm.emit import Axes
@@ -64,22 +65,17 @@ def define(
 ) -> None:  # fmt: skip
     """Register the gradient of a normalisation's gradient."""
 
-    def second(b: Binder, on_cuda: bool) -> None:
-        f, v = formulas(b, on_cuda, b["X"]), view(b)
+    name = type + "_grad_grad"
+
+    @kernel(name, place="cuda", dtypes=FLOATS)
+    @grad_op(name, infer=aliases({"DX": "X", "DScale": "Scale", "DDY": "DY"}), dtype_slot="X")
+    def grad_grad(b: Binder) -> None:
+        """DDY = Scale · r · P(DDX) + DDScale · x̂ + DDBias; DScale = Σ DY · r · P(DDX); DX by what x̂ and r do to dX."""
+        f, v = formulas(b, verbs.on_cuda(b), b["X"]), view(b)
         r = inverse(b, f).reshape(v.moments)
         centred = f.sub(f.read(b["X"], v.shape), f.read(b[mean], v.moments))
         _emit(b, f, v, f.mul(centred, r), r)
 
-    name = type + "_grad_grad"
-
-    @grad_op(name, infer=aliases({"DX": "X", "DScale": "Scale", "DDY": "DY"}), dtype_slot="X")
-    def grad_grad(b: Binder) -> None:
-        """DDY = Scale · r · P(DDX) + DDScale · x̂ + DDBias; DScale = Σ DY · r · P(DDX); DX by what x̂ and r do to dX."""
-        second(b, False)
-
-    @kernel(name, place="cuda", dtypes=FLOATS)
-    def on_cuda(b: Binder) -> None:
-        second(b, True)
 
 
 def _emit(b: Binder, f: Formulas, v: View, hat: Array, r: Array) -> None:

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from fluidnb.op import Attr, Binder, Context, default_grad, grad_op, kernel, op, unit
+from fluidnb_kernels import verbs
 from fluidnb_kernels.activation.functions import ROWS
 from fluidnb_kernels.activation.table import CUDA as ACTIVATIONS
 from fluidnb_kernels.cuda import ctype
@@ -282,6 +283,7 @@ def _backward(b: Binder, on_cuda: bool) -> None:
     run.backward(g, factors, (b["last_h@GRAD"], b["last_c@GRAD"]))
 
 
+@kernel("cudnn_lstm", place="cuda", dtypes=_DTYPES)
 @op(
     "cudnn_lstm",
     inputs={
@@ -334,20 +336,11 @@ def cudnn_lstm(b: Binder) -> None:
 
     Source: NVIDIA, cuDNN documentation; Fluid's cudnn_lstm_op.
     """
-    _forward(b, False)
-
-
-@grad_op("cudnn_lstm_grad", dtype_slot="Input")
-def cudnn_lstm_grad(b: Binder) -> None:
-    """Gradients by backpropagation through time; the gates are computed again."""
-    _backward(b, False)
-
-
-@kernel("cudnn_lstm", place="cuda", dtypes=_DTYPES)
-def _on_cuda(b: Binder) -> None:
-    _forward(b, True)
+    _forward(b, verbs.on_cuda(b))
 
 
 @kernel("cudnn_lstm_grad", place="cuda", dtypes=_DTYPES)
-def _grad_on_cuda(b: Binder) -> None:
-    _backward(b, True)
+@grad_op("cudnn_lstm_grad", dtype_slot="Input")
+def cudnn_lstm_grad(b: Binder) -> None:
+    """Gradients by backpropagation through time; the gates are computed again."""
+    _backward(b, verbs.on_cuda(b))

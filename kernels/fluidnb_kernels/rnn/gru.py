@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from fluidnb.op import Attr, Binder, Context, default_grad, grad_op, kernel, op
+from fluidnb_kernels import verbs
 from fluidnb_kernels.cuda import ctype
 from fluidnb_kernels.cuda.cast import of_dtype
 from fluidnb_kernels.cuda.compute_dtype import wide_dtype
@@ -129,189 +130,6 @@ def _flat(b: Binder, weight: Array) -> Array:
     return reading(b, weight, (weight.size,))
 
 
-def _emit(b: Binder, net: Gru, slots: tuple[str, str, str], first: str, hidden: Array | None) -> None:
-    """Emit the run; ``slots`` are those of the packed gates, of reset, and of the packed states."""
-    x, width, count = b["Input"], b["Weight"].shape[0], net.batches.first
-    n, whole = len(x), b[slots[0]]
-    reset, states = (b.tmp((n, width), x.dtype) if b[slot] is None else b[slot] for slot in slots[1:])
-    shapes = (n * 3, width), (count, width), (2 * count, width), x.shape
-    blocks, initial, room, biased = (b.tmp(shape, x.dtype) for shape in shapes)
-    gates = None if whole is None else writing(b, whole, (n, 3, width))
-    packed = blocks, reset, states, initial, room
-    steps = StepViews(partial(forward_views, net))
-    b(run, net, steps, x, (_flat(b, b["Weight"]), b["Bias"]), b[first], packed, biased, gates, hidden)
-    if gates is not None:
-        written(b, whole, gates)
-
-
-def _emit_back(b: Binder, net: Gru, values: tuple[Array, ...], first: str, g: Array) -> None:
-    gates, reset, states = values
-    (n, width), count = reset.shape, net.batches.first
-    shapes = [(3, n, width), (n, width), (3, n, width), (3, n, width), (n, width), (2, count, width), (2, count, width)]
-    packed = tuple(b.tmp(shape, g.dtype) for shape in shapes)
-    room = b.tmp((n, width), g.dtype), b.tmp((count, width), g.dtype)
-    dx, dweight, dbias, dh0 = (b[slot + "@GRAD"] for slot in ("Input", "Weight", "Bias", first))
-    into = None if dx is None else writing(b, dx, (n, 3, width))
-    flat = None if dweight is None else writing(b, dweight, (dweight.size,))
-    values = reading(b, gates, (n, 3, width)), reset, states
-    steps = StepViews(partial(backward_views, net))
-    outs = into, flat, dbias, dh0
-    b(run_back, net, steps, _flat(b, b["Weight"]), b[first], values, g, packed, room, outs)
-    for out, view in ((dx, into), (dweight, flat)):
-        if view is not None:
-            written(b, out, view)
-
-
-def _network(b: Binder) -> Gru:
-    gate, candidate = (
-        ACTIVATIONS[b.attr(name, default)] for name, default in (("gate_activation", "sigmoid"), ("activation", "tanh"))
-    )
-    batches = Batches(offsets_of(b, "Input"), bool(b.attr("is_reverse", False)))
-    return Gru(batches, Blocks(batches, 3), gate, candidate, bool(b.attr("origin_mode", False)))
-
-
-@op(
-    "gru",
-    inputs={
-        "Input: float[n, 3 · width] lod": "the projected input, in columns update, reset, candidate",
-        "H0?: float[sequences, width]": "state before the first step; zeros without",
-        "Weight": WEIGHT,
-        "Bias?: float[1, 3 · width]": "",
-    },
-    outputs={
-        "BatchGate~": "[n, 3 · width]: the gates, step by step",
-        "BatchResetHiddenPrev~": "[n, width]: the old state times the reset gate, step by step",
-        "BatchHidden~": "[n, width]: the states, step by step",
-        "Hidden": "[n, width]: the state after each row",
-    },
-    attrs={
-        "activation": Attr("string", "tanh", "of the candidate", enum=tuple(ACTIVATIONS)),
-        "gate_activation": Attr("string", "sigmoid", "of the two gates", enum=tuple(ACTIVATIONS)),
-        "is_reverse": Attr("bool", False, "whether time runs from the last row of a sequence to the first"),
-        "is_test": Attr("bool", False, "ignored (compatibility)"),
-        "origin_mode": Attr("bool", False, "whether the update gate is the share of the old state"),
-    },
-    cost="Input * Weight[:1] + 3 * Input",
-    infer=_infer,
-    dtypes=FLOATS,
-    grad=default_grad(
-        "Input", "H0", "Weight", "Bias", "BatchGate", "BatchResetHiddenPrev", "BatchHidden", "Hidden", "Hidden@GRAD"
-    ),
-)
-def gru(b: Binder) -> None:
-    """Runs a GRU along each sequence; nothing is padded.
-
-    ::
-
-        u, r = σ(x + h W + b)
-        candidate = tanh(x_c + (r · h) W_c + b_c)
-        h' = (1 - u) · h + u · candidate, or with origin_mode u · h + (1 - u) · candidate
-
-    Example:
-        >>> from fluidnb.testing import run_op
-        >>> run_op("gru", {"Input": (np.zeros((3, 6)), [[2, 1]]), "Weight": np.zeros((2, 6))})["Hidden"]
-        LoDTensor(shape=[3, 2], dtype=float64, lod=[[0, 2, 3]], place=CPUPlace)
-
-    Source: Fluid's gru_op (Chung et al. 2014; with origin_mode Cho et al. 2014).
-    """
-    _emit(b, _network(b), ("BatchGate", "BatchResetHiddenPrev", "BatchHidden"), "H0", b["Hidden"])
-
-
-@grad_op("gru_grad", dtype_slot="Input")
-def gru_grad(b: Binder) -> None:
-    """Gradients by backpropagation through time, from that of Hidden."""
-    values = b["BatchGate"], b["BatchResetHiddenPrev"], b["BatchHidden"]
-    _emit_back(b, _network(b), values, "H0", b["Hidden@GRAD"])
-
-
-def _unit_infer(c: Context) -> None:
-    x, width = c["Input"], _check(c)
-    c.require(
-        agree(c["HiddenPrev"].shape, (x.shape[0], width)),
-        "Input(HiddenPrev) of gru_unit must have a row for each row of Input(Input).",
-        expected=[x.shape[0], width], received=list(c["HiddenPrev"].shape),
-    )  # fmt: skip
-    c.set("Gate", x.shape, x.dtype)
-    for slot in ("ResetHiddenPrev", "Hidden"):
-        c.set(slot, (x.shape[0], width), x.dtype)
-
-
-def _unit_network(b: Binder) -> Gru:
-    """One step, over rows that need no sorting."""
-    gate, candidate = (
-        ACTIVATIONS[BY_NUMBER[b.attr(name, default)]] for name, default in (("gate_activation", 1), ("activation", 2))
-    )
-    batches = Batches(np.arange(b["Input"].shape[0] + 1))
-    return Gru(batches, Blocks(batches, 3), gate, candidate, bool(b.attr("origin_mode", False)))
-
-
-@op(
-    "gru_unit",
-    inputs={
-        "Input: float[batch, 3 · width]": "the projected input, in columns update, reset, candidate",
-        "HiddenPrev: float[batch, width]": "the old state",
-        "Weight": WEIGHT,
-        "Bias?: float[1, 3 · width]": "",
-    },
-    outputs={
-        "Gate~": "[batch, 3 · width]: the gates",
-        "ResetHiddenPrev~": "[batch, width]: the old state times the reset gate",
-        "Hidden": "[batch, width]: the new state",
-    },
-    attrs={
-        "activation": Attr("int", 2, "of the candidate: 0 identity, 1 sigmoid, 2 tanh, 3 relu", enum=(0, 1, 2, 3)),
-        "gate_activation": Attr("int", 1, "of the two gates, alike", enum=(0, 1, 2, 3)),
-        "origin_mode": Attr("bool", False, "whether the update gate is the share of the old state"),
-    },
-    cost="Input * Weight[:1] + 3 * Input",
-    infer=_unit_infer,
-    dtypes=FLOATS,
-    grad=default_grad("Input", "HiddenPrev", "Weight", "Bias", "Gate", "ResetHiddenPrev", "Hidden@GRAD"),
-)
-def gru_unit(b: Binder) -> None:
-    """One step of a GRU: h' = (1 - u) · h + u · candidate, or u · h + (1 - u) · candidate with origin_mode.
-
-    As in ``gru``, u, r = σ(x + h W + b) and candidate = tanh(x_c + (r · h) W_c + b_c).
-
-    Example:
-        >>> from fluidnb.testing import run_op
-        >>> inputs = {"Input": np.zeros((1, 3)), "HiddenPrev": [[1.0]], "Weight": np.zeros((1, 3))}
-        >>> run_op("gru_unit", inputs)["Hidden"]
-        array([[0.5]])
-
-    Source: Fluid's gru_unit_op.
-    """
-    _emit(b, _unit_network(b), ("Gate", "ResetHiddenPrev", "Hidden"), "HiddenPrev", None)
-
-
-@grad_op("gru_unit_grad", dtype_slot="Input")
-def gru_unit_grad(b: Binder) -> None:
-    """Gradients of one step, from that of Hidden."""
-    values = b["Gate"], b["ResetHiddenPrev"], b["HiddenPrev"]  # no row goes on from another, so no state is looked up
-    _emit_back(b, _unit_network(b), values, "HiddenPrev", b["Hidden@GRAD"])
-
-
-@kernel("gru", place="cuda", dtypes=FLOATS)
-def _on_cuda(b: Binder) -> None:
-    slots = "BatchGate", "BatchResetHiddenPrev", "BatchHidden"
-    _emit_on_cuda(b, _network(b), slots, "H0", "Hidden")
-
-
-@kernel("gru_grad", place="cuda", dtypes=FLOATS)
-def _grad_on_cuda(b: Binder) -> None:
-    _emit_back_on_cuda(b, _network(b), (b["BatchGate"], b["BatchResetHiddenPrev"], b["BatchHidden"]), "H0")
-
-
-@kernel("gru_unit", place="cuda", dtypes=FLOATS)
-def _unit_on_cuda(b: Binder) -> None:
-    _emit_on_cuda(b, _unit_network(b), ("Gate", "ResetHiddenPrev", "Hidden"), "HiddenPrev", "")
-
-
-@kernel("gru_unit_grad", place="cuda", dtypes=FLOATS)
-def _unit_grad_on_cuda(b: Binder) -> None:
-    _emit_back_on_cuda(b, _unit_network(b), (b["Gate"], b["ResetHiddenPrev"], b["HiddenPrev"]), "HiddenPrev")
-
-
 def _emit_on_cuda(b: Binder, net: Gru, slots: tuple[str, str, str], first: str, out: str) -> None:
     """Emit the run of a GRU.
 
@@ -375,3 +193,174 @@ def _emit_back_on_cuda(b: Binder, net: Gru, values: tuple[Array, Array, Array], 
     bias_grad(b, dgates, None)
     if b.wants(first + "@GRAD"):
         gather(b, dfirst, order.of_firsts, b[first + "@GRAD"])
+
+
+def _emit(b: Binder, net: Gru, slots: tuple[str, str, str], first: str, out: str) -> None:
+    """Emit the run; see `_emit_on_cuda`."""
+    if verbs.on_cuda(b):
+        return _emit_on_cuda(b, net, slots, first, out)
+    x, width, count = b["Input"], b["Weight"].shape[0], net.batches.first
+    n, whole = len(x), b[slots[0]]
+    reset, states = (b.tmp((n, width), x.dtype) if b[slot] is None else b[slot] for slot in slots[1:])
+    shapes = (n * 3, width), (count, width), (2 * count, width), x.shape
+    blocks, initial, room, biased = (b.tmp(shape, x.dtype) for shape in shapes)
+    gates = None if whole is None else writing(b, whole, (n, 3, width))
+    packed = blocks, reset, states, initial, room
+    steps = StepViews(partial(forward_views, net))
+    b(run, net, steps, x, (_flat(b, b["Weight"]), b["Bias"]), b[first], packed, biased, gates, b[out] if out else None)
+    return None if gates is None else written(b, whole, gates)
+
+
+def _emit_back(b: Binder, net: Gru, values: tuple[Array, Array, Array], first: str, g: Array) -> None:
+    """Emit the gradients."""
+    gates, reset, states = values
+    if verbs.on_cuda(b):
+        return _emit_back_on_cuda(b, net, values, first)
+    (n, width), count = reset.shape, net.batches.first
+    shapes = [(3, n, width), (n, width), (3, n, width), (3, n, width), (n, width), (2, count, width), (2, count, width)]
+    packed = tuple(b.tmp(shape, g.dtype) for shape in shapes)
+    room = b.tmp((n, width), g.dtype), b.tmp((count, width), g.dtype)
+    dx, dweight, dbias, dh0 = (b[slot + "@GRAD"] for slot in ("Input", "Weight", "Bias", first))
+    into = None if dx is None else writing(b, dx, (n, 3, width))
+    flat = None if dweight is None else writing(b, dweight, (dweight.size,))
+    values = reading(b, gates, (n, 3, width)), reset, states
+    steps = StepViews(partial(backward_views, net))
+    outs = into, flat, dbias, dh0
+    b(run_back, net, steps, _flat(b, b["Weight"]), b[first], values, g, packed, room, outs)
+    for out, view in ((dx, into), (dweight, flat)):
+        if view is not None:
+            written(b, out, view)
+    return None
+
+
+def _network(b: Binder) -> Gru:
+    gate, candidate = (
+        ACTIVATIONS[b.attr(name, default)] for name, default in (("gate_activation", "sigmoid"), ("activation", "tanh"))
+    )
+    batches = Batches(offsets_of(b, "Input"), bool(b.attr("is_reverse", False)))
+    return Gru(batches, Blocks(batches, 3), gate, candidate, bool(b.attr("origin_mode", False)))
+
+
+@kernel("gru", place="cuda", dtypes=FLOATS)
+@op(
+    "gru",
+    inputs={
+        "Input: float[n, 3 · width] lod": "the projected input, in columns update, reset, candidate",
+        "H0?: float[sequences, width]": "state before the first step; zeros without",
+        "Weight": WEIGHT,
+        "Bias?: float[1, 3 · width]": "",
+    },
+    outputs={
+        "BatchGate~": "[n, 3 · width]: the gates, step by step",
+        "BatchResetHiddenPrev~": "[n, width]: the old state times the reset gate, step by step",
+        "BatchHidden~": "[n, width]: the states, step by step",
+        "Hidden": "[n, width]: the state after each row",
+    },
+    attrs={
+        "activation": Attr("string", "tanh", "of the candidate", enum=tuple(ACTIVATIONS)),
+        "gate_activation": Attr("string", "sigmoid", "of the two gates", enum=tuple(ACTIVATIONS)),
+        "is_reverse": Attr("bool", False, "whether time runs from the last row of a sequence to the first"),
+        "is_test": Attr("bool", False, "ignored (compatibility)"),
+        "origin_mode": Attr("bool", False, "whether the update gate is the share of the old state"),
+    },
+    cost="Input * Weight[:1] + 3 * Input",
+    infer=_infer,
+    dtypes=FLOATS,
+    grad=default_grad(
+        "Input", "H0", "Weight", "Bias", "BatchGate", "BatchResetHiddenPrev", "BatchHidden", "Hidden", "Hidden@GRAD"
+    ),
+)
+def gru(b: Binder) -> None:
+    """Runs a GRU along each sequence; nothing is padded.
+
+    ::
+
+        u, r = σ(x + h W + b)
+        candidate = tanh(x_c + (r · h) W_c + b_c)
+        h' = (1 - u) · h + u · candidate, or with origin_mode u · h + (1 - u) · candidate
+
+    Example:
+        >>> from fluidnb.testing import run_op
+        >>> run_op("gru", {"Input": (np.zeros((3, 6)), [[2, 1]]), "Weight": np.zeros((2, 6))})["Hidden"]
+        LoDTensor(shape=[3, 2], dtype=float64, lod=[[0, 2, 3]], place=CPUPlace)
+
+    Source: Fluid's gru_op (Chung et al. 2014; with origin_mode Cho et al. 2014).
+    """
+    _emit(b, _network(b), ("BatchGate", "BatchResetHiddenPrev", "BatchHidden"), "H0", "Hidden")
+
+
+@kernel("gru_grad", place="cuda", dtypes=FLOATS)
+@grad_op("gru_grad", dtype_slot="Input")
+def gru_grad(b: Binder) -> None:
+    """Gradients by backpropagation through time, from that of Hidden."""
+    values = b["BatchGate"], b["BatchResetHiddenPrev"], b["BatchHidden"]
+    _emit_back(b, _network(b), values, "H0", b["Hidden@GRAD"])
+
+
+def _unit_infer(c: Context) -> None:
+    x, width = c["Input"], _check(c)
+    c.require(
+        agree(c["HiddenPrev"].shape, (x.shape[0], width)),
+        "Input(HiddenPrev) of gru_unit must have a row for each row of Input(Input).",
+        expected=[x.shape[0], width], received=list(c["HiddenPrev"].shape),
+    )  # fmt: skip
+    c.set("Gate", x.shape, x.dtype)
+    for slot in ("ResetHiddenPrev", "Hidden"):
+        c.set(slot, (x.shape[0], width), x.dtype)
+
+
+def _unit_network(b: Binder) -> Gru:
+    """One step, over rows that need no sorting."""
+    gate, candidate = (
+        ACTIVATIONS[BY_NUMBER[b.attr(name, default)]] for name, default in (("gate_activation", 1), ("activation", 2))
+    )
+    batches = Batches(np.arange(b["Input"].shape[0] + 1))
+    return Gru(batches, Blocks(batches, 3), gate, candidate, bool(b.attr("origin_mode", False)))
+
+
+@kernel("gru_unit", place="cuda", dtypes=FLOATS)
+@op(
+    "gru_unit",
+    inputs={
+        "Input: float[batch, 3 · width]": "the projected input, in columns update, reset, candidate",
+        "HiddenPrev: float[batch, width]": "the old state",
+        "Weight": WEIGHT,
+        "Bias?: float[1, 3 · width]": "",
+    },
+    outputs={
+        "Gate~": "[batch, 3 · width]: the gates",
+        "ResetHiddenPrev~": "[batch, width]: the old state times the reset gate",
+        "Hidden": "[batch, width]: the new state",
+    },
+    attrs={
+        "activation": Attr("int", 2, "of the candidate: 0 identity, 1 sigmoid, 2 tanh, 3 relu", enum=(0, 1, 2, 3)),
+        "gate_activation": Attr("int", 1, "of the two gates, alike", enum=(0, 1, 2, 3)),
+        "origin_mode": Attr("bool", False, "whether the update gate is the share of the old state"),
+    },
+    cost="Input * Weight[:1] + 3 * Input",
+    infer=_unit_infer,
+    dtypes=FLOATS,
+    grad=default_grad("Input", "HiddenPrev", "Weight", "Bias", "Gate", "ResetHiddenPrev", "Hidden@GRAD"),
+)
+def gru_unit(b: Binder) -> None:
+    """One step of a GRU: h' = (1 - u) · h + u · candidate, or u · h + (1 - u) · candidate with origin_mode.
+
+    As in ``gru``, u, r = σ(x + h W + b) and candidate = tanh(x_c + (r · h) W_c + b_c).
+
+    Example:
+        >>> from fluidnb.testing import run_op
+        >>> inputs = {"Input": np.zeros((1, 3)), "HiddenPrev": [[1.0]], "Weight": np.zeros((1, 3))}
+        >>> run_op("gru_unit", inputs)["Hidden"]
+        array([[0.5]])
+
+    Source: Fluid's gru_unit_op.
+    """
+    _emit(b, _unit_network(b), ("Gate", "ResetHiddenPrev", "Hidden"), "HiddenPrev", "")
+
+
+@kernel("gru_unit_grad", place="cuda", dtypes=FLOATS)
+@grad_op("gru_unit_grad", dtype_slot="Input")
+def gru_unit_grad(b: Binder) -> None:
+    """Gradients of one step, from that of Hidden."""
+    values = b["Gate"], b["ResetHiddenPrev"], b["HiddenPrev"]  # no row goes on from another, so no state is looked up
+    _emit_back(b, _unit_network(b), values, "HiddenPrev", b["Hidden@GRAD"])

@@ -5,7 +5,7 @@ from __future__ import annotations
 from fluidnb.op import Attr, Binder, Context, default_grad, grad_op, kernel, op
 from fluidnb_kernels.emit import FLOATS
 from fluidnb_kernels.rnn.activations import ACTIVATIONS
-from fluidnb_kernels.rnn.lstm_run import emit, emit_back, emit_back_on_cuda, emit_on_cuda, network
+from fluidnb_kernels.rnn.lstm_run import emit, emit_back, network
 from fluidnb_kernels.rules import agree
 from fluidnb_kernels.sequences import one_dtype, require_lod
 
@@ -80,6 +80,7 @@ def _infer(c: Context) -> None:
     c.set("BatchCellPreAct", (x.shape[0], width), x.dtype)
 
 
+@kernel("lstm", place="cuda", dtypes=FLOATS)
 @op(
     "lstm",
     inputs={
@@ -124,24 +125,14 @@ def lstm(b: Binder) -> None:
 
     Source: Fluid's lstm_op (Hochreiter and Schmidhuber 1997; peepholes of Gers and Schmidhuber 2000).
     """
-    x = b["Input"]
-    emit(b, network(b), None, b.tmp((x.shape[0], b["Weight"].shape[0]), x.dtype), "Hidden")
+    emit(b, network(b), "Hidden")
 
 
+@kernel("lstm_grad", place="cuda", dtypes=FLOATS)
 @grad_op("lstm_grad", dtype_slot="Input")
 def lstm_grad(b: Binder) -> None:
     """Gradients by backpropagation through time, from that of Hidden.
 
     Central differences are the reference: Paddle 2.6.2 gives zeros for three gates where the width is a multiple of 8.
     """
-    emit_back(b, network(b), None, None, "Hidden")
-
-
-@kernel("lstm", place="cuda", dtypes=FLOATS)
-def _on_cuda(b: Binder) -> None:
-    emit_on_cuda(b, network(b), "Hidden")
-
-
-@kernel("lstm_grad", place="cuda", dtypes=FLOATS)
-def _grad_on_cuda(b: Binder) -> None:
-    emit_back_on_cuda(b, network(b), "Hidden")
+    emit_back(b, network(b), "Hidden")

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from fluidnb.op import Binder
+from fluidnb_kernels import verbs
 from fluidnb_kernels.cuda import ctype
 from fluidnb_kernels.cuda.cast import of_dtype
 from fluidnb_kernels.cuda.compute_dtype import wide_dtype
@@ -133,62 +134,7 @@ def run_back(
             batches.unpack_initial(row, out)
 
 
-def emit(b: Binder, net: Lstm, projection: Array | None, hidden: Array, slot: str) -> None:
-    """Emit the run of an LSTM.
-
-    Args:
-        projection: its weight or None.
-        hidden: [n, width]: room for the packed hidden states.
-        slot: where the states go.
-    """
-    x, weight, whole = b["Input"], b["Weight"], b["BatchGate"]
-    (n, width), state, first = hidden.shape, weight.shape[0], net.batches.first
-
-    def room(*shape: int) -> Array:
-        return b.tmp(shape, x.dtype)
-
-    seen = room(n, width) if b["BatchCellPreAct"] is None else b["BatchCellPreAct"]
-    cells, states = room(n, width), hidden if projection is None else room(n, state)
-    inner = room(first, state), room(first, width), room(first * 4, width), room(first, width)
-    packed = room(n * 4, width), cells, seen, hidden, states, *inner
-    gates = None if whole is None else writing(b, whole, (n, 4, width))
-    steps = StepViews(partial(forward_views, net))
-    parameters, initial = (weight, b["Bias"], projection), (b["H0"], b["C0"])
-    outs = [(states, b[slot]), (cells, b["Cell"])]
-    b(run, net, steps, x, parameters, initial, packed, room(n, 4 * width), gates, outs)
-    if gates is not None:
-        written(b, whole, gates)
-
-
-def emit_back(b: Binder, net: Lstm, projection: Array | None, hidden: Array | None, slot: str) -> None:
-    """Emit the gradients of an LSTM.
-
-    Args:
-        projection: its weight or None.
-        hidden: [n, width]: the packed hidden states, or None without a projection.
-        slot: where the states are.
-    """
-    states, cells, dx = b[slot], b["Cell"], b["Input@GRAD"]
-    (n, state), width, first = states.shape, cells.shape[1], net.batches.first
-
-    def room(*shape: int) -> Array:
-        return b.tmp(shape, cells.dtype)
-
-    inner = room(n, state), room(n, state), room(n, width), room(4, first, state), room(first, width)
-    packed = room(2, 4, n, width), room(n, width), *inner
-    more = room(n, state), room(n, width), room(first, state), room(first, width)
-    values = reading(b, b["BatchGate"], (n, 4, width)), b["BatchCellPreAct"], hidden, states, cells
-    flat = room(n, 4, width) if dx is None else writing(b, dx, (n, 4, width))
-    dprojection = None if projection is None else b["ProjWeight@GRAD"]
-    outs = flat, b["Weight@GRAD"], b["Bias@GRAD"], dprojection, b["H0@GRAD"], b["C0@GRAD"]
-    parameters, initial = (b["Weight"], b["Bias"], projection), (b["H0"], b["C0"])
-    steps = StepViews(partial(backward_views, net))
-    b(run_back, net, steps, parameters, initial, values, b[slot + "@GRAD"], packed, more, outs)
-    if dx is not None:
-        written(b, dx, flat)
-
-
-def emit_on_cuda(b: Binder, net: Lstm, slot: str) -> None:
+def _emit_on_cuda(b: Binder, net: Lstm, slot: str) -> None:
     """Emit the run of an LSTM.
 
     Args:
@@ -221,7 +167,7 @@ def emit_on_cuda(b: Binder, net: Lstm, slot: str) -> None:
         settle(b, out, given)
 
 
-def emit_back_on_cuda(b: Binder, net: Lstm, slot: str) -> None:
+def _emit_back_on_cuda(b: Binder, net: Lstm, slot: str) -> None:
     """Emit the gradients of an LSTM.
 
     Args:
@@ -300,3 +246,58 @@ def _kinds(net: Lstm) -> tuple[np.int32, np.int32, np.int32]:
 def _projecting(net: Lstm) -> tuple[np.int32, np.float64]:
     assert net.projection is not None
     return KINDS[net.projection], np.float64(net.proj_clip)
+
+
+def emit(b: Binder, net: Lstm, slot: str) -> None:
+    """Emit the run of an LSTM.
+
+    Args:
+        slot: where the states go.
+    """
+    if verbs.on_cuda(b):
+        return _emit_on_cuda(b, net, slot)
+    x, weight, whole, projection = b["Input"], b["Weight"], b["BatchGate"], b["ProjWeight"]
+    n, state, first = len(x), weight.shape[0], net.batches.first
+    width = state if projection is None else len(projection)
+    hidden = b.tmp((n, width), x.dtype) if b["BatchHidden"] is None else b["BatchHidden"]
+
+    def room(*shape: int) -> Array:
+        return b.tmp(shape, x.dtype)
+
+    seen = room(n, width) if b["BatchCellPreAct"] is None else b["BatchCellPreAct"]
+    cells, states = room(n, width), hidden if projection is None else room(n, state)
+    inner = room(first, state), room(first, width), room(first * 4, width), room(first, width)
+    packed = room(n * 4, width), cells, seen, hidden, states, *inner
+    gates = None if whole is None else writing(b, whole, (n, 4, width))
+    steps = StepViews(partial(forward_views, net))
+    parameters, initial = (weight, b["Bias"], projection), (b["H0"], b["C0"])
+    outs = [(states, b[slot]), (cells, b["Cell"])]
+    b(run, net, steps, x, parameters, initial, packed, room(n, 4 * width), gates, outs)
+    return None if gates is None else written(b, whole, gates)
+
+
+def emit_back(b: Binder, net: Lstm, slot: str) -> None:
+    """Emit the gradients of an LSTM.
+
+    Args:
+        slot: where the states are.
+    """
+    if verbs.on_cuda(b):
+        return _emit_back_on_cuda(b, net, slot)
+    states, cells, dx, projection = b[slot], b["Cell"], b["Input@GRAD"], b["ProjWeight"]
+    (n, state), width, first = states.shape, cells.shape[1], net.batches.first
+
+    def room(*shape: int) -> Array:
+        return b.tmp(shape, cells.dtype)
+
+    inner = room(n, state), room(n, state), room(n, width), room(4, first, state), room(first, width)
+    packed = room(2, 4, n, width), room(n, width), *inner
+    more = room(n, state), room(n, width), room(first, state), room(first, width)
+    values = reading(b, b["BatchGate"], (n, 4, width)), b["BatchCellPreAct"], b["BatchHidden"], states, cells
+    flat = room(n, 4, width) if dx is None else writing(b, dx, (n, 4, width))
+    dprojection = None if projection is None else b["ProjWeight@GRAD"]
+    outs = flat, b["Weight@GRAD"], b["Bias@GRAD"], dprojection, b["H0@GRAD"], b["C0@GRAD"]
+    parameters, initial = (b["Weight"], b["Bias"], projection), (b["H0"], b["C0"])
+    steps = StepViews(partial(backward_views, net))
+    b(run_back, net, steps, parameters, initial, values, b[slot + "@GRAD"], packed, more, outs)
+    return None if dx is None else written(b, dx, flat)

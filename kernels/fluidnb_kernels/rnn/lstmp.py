@@ -6,7 +6,7 @@ from fluidnb.op import Attr, Binder, Context, default_grad, grad_op, kernel, op
 from fluidnb_kernels.emit import FLOATS
 from fluidnb_kernels.rnn.activations import ACTIVATIONS
 from fluidnb_kernels.rnn.lstm import ATTRS, check
-from fluidnb_kernels.rnn.lstm_run import emit, emit_back, emit_back_on_cuda, emit_on_cuda, network
+from fluidnb_kernels.rnn.lstm_run import emit, emit_back, network
 from fluidnb_kernels.rnn.lstm_steps import Lstm
 from fluidnb_kernels.rules import agree
 
@@ -33,6 +33,7 @@ def _network(b: Binder) -> Lstm:
     )  # fmt: skip
 
 
+@kernel("lstmp", place="cuda", dtypes=FLOATS)
 @op(
     "lstmp",
     inputs={
@@ -77,22 +78,11 @@ def lstmp(b: Binder) -> None:
 
     Source: Fluid's lstmp_op (Sak et al. 2014).
     """
-    x, projection = b["Input"], b["ProjWeight"]
-    hidden = b.tmp((x.shape[0], len(projection)), x.dtype) if b["BatchHidden"] is None else b["BatchHidden"]
-    emit(b, _network(b), projection, hidden, "Projection")
-
-
-@grad_op("lstmp_grad", dtype_slot="Input")
-def lstmp_grad(b: Binder) -> None:
-    """Gradients by backpropagation through time, from that of Projection."""
-    emit_back(b, _network(b), b["ProjWeight"], b["BatchHidden"], "Projection")
-
-
-@kernel("lstmp", place="cuda", dtypes=FLOATS)
-def _on_cuda(b: Binder) -> None:
-    emit_on_cuda(b, _network(b), "Projection")
+    emit(b, _network(b), "Projection")
 
 
 @kernel("lstmp_grad", place="cuda", dtypes=FLOATS)
-def _grad_on_cuda(b: Binder) -> None:
-    emit_back_on_cuda(b, _network(b), "Projection")
+@grad_op("lstmp_grad", dtype_slot="Input")
+def lstmp_grad(b: Binder) -> None:
+    """Gradients by backpropagation through time, from that of Projection."""
+    emit_back(b, _network(b), "Projection")

@@ -9,6 +9,7 @@ import numpy as np
 from fluidnb.op import Binder, Context, kernel, op
 from fluidnb.values import SelectedRows
 from fluidnb.values.copies import copy_between, on_host
+from fluidnb_kernels import verbs
 from fluidnb_kernels.cuda import ctype
 from fluidnb_kernels.cuda.grid import BLOCKS, THREADS
 from fluidnb_kernels.rows.device_rows import CUDA, merge_on_device
@@ -41,6 +42,7 @@ def merge(source: SelectedRows, target: SelectedRows) -> None:
     fill(target, *merged(source.rows_, held(source)))
 
 
+@kernel("merge_selected_rows", place="cuda")
 @op(
     "merge_selected_rows",
     inputs={"X: rows": "SelectedRows"},
@@ -60,7 +62,8 @@ def merge_selected_rows(b: Binder) -> None:
     Source: Fluid's merge_selected_rows_op.
     """
     source = b["X"]
-    b(merge, source, put_rows(b, "Out", shape_of(source), dtype_of(source)))
+    target = put_rows(b, "Out", shape_of(source), dtype_of(source))
+    b(merge_on_device if verbs.on_cuda(b) else merge, source, target)
 
 
 def _count(b: Binder) -> int:
@@ -88,6 +91,7 @@ def take_values(source: SelectedRows, out: Array) -> None:
     np.copyto(out, held(source))
 
 
+@kernel("get_tensor_from_selected_rows", place="cuda")
 @op(
     "get_tensor_from_selected_rows",
     inputs={"X: rows": "SelectedRows"},
@@ -107,13 +111,7 @@ def get_tensor_from_selected_rows(b: Binder) -> None:
 
     Source: Fluid's get_tensor_from_selected_rows_op.
     """
-    b(take_values, b["X"], b["Out"])
-
-
-@kernel("merge_selected_rows", place="cuda")
-def _merge_on_cuda(b: Binder) -> None:
-    source = b["X"]
-    b(merge_on_device, source, put_rows(b, "Out", shape_of(source), dtype_of(source)))
+    b(take_values_on_device if verbs.on_cuda(b) else take_values, b["X"], b["Out"])
 
 
 def take_gradient_on_device(target: SelectedRows, ids: Array, g: Array, out: Array, padding: int) -> None:
@@ -146,8 +144,3 @@ def take_values_on_device(source: SelectedRows, out: Array) -> None:
         array([[1.]])
     """
     copy_between("cuda", "cuda")(held(source), out)
-
-
-@kernel("get_tensor_from_selected_rows", place="cuda")
-def _values_on_cuda(b: Binder) -> None:
-    b(take_values_on_device, b["X"], b["Out"])

@@ -8,6 +8,7 @@ import numpy as np
 
 from fluidnb.op import Attr, Binder, Context, OpDef, OpDesc, grad_names, kernel, op
 from fluidnb.values import LoDTensor, LoDTensorArray, dtypes
+from fluidnb_kernels import verbs
 from fluidnb_kernels.array.elements import copy_array_on_cuda
 from fluidnb_kernels.cuda import CTYPES
 from fluidnb_kernels.cuda import cast as casts
@@ -37,6 +38,7 @@ def copy_array(source: LoDTensorArray, target: LoDTensorArray) -> None:
     target[:] = [LoDTensor() if t.array is None else LoDTensor(t.array.copy(), t.lod_) for t in source]
 
 
+@kernel("assign", place="cuda")
 @op(
     "assign",
     inputs={"X: any | array": "a tensor or an array of tensors"},
@@ -56,10 +58,11 @@ def assign(b: Binder) -> None:
     Source: Fluid's assign_op.
     """
     x = b["X"]
-    if isinstance(x, LoDTensorArray):
-        b(copy_array, x, b.array("Out"))
-    elif b["Out"] is not x:
-        b(np.copyto, b["Out"], x)
+    if not isinstance(x, LoDTensorArray):
+        return None if b["Out"] is x else verbs.copy(b, b["Out"], x)
+    if verbs.on_cuda(b):
+        return b(copy_array_on_cuda, x, b.array("Out"), b.memory.place)
+    return b(copy_array, x, b.array("Out"))
 
 
 def _cast_infer(c: Context) -> None:
@@ -93,15 +96,6 @@ def cast(b: Binder) -> None:
     Source: Fluid's cast_op.
     """
     b(np.copyto, b["Out"], b["X"], casting="unsafe")
-
-
-@kernel("assign", place="cuda")
-def assign_on_cuda(b: Binder) -> None:
-    """Out = X."""
-    x = b["X"]
-    if isinstance(x, LoDTensorArray):
-        return b(copy_array_on_cuda, x, b.array("Out"), b.memory.place)
-    return None if b["Out"] is x else move(b, b["Out"], x)
 
 
 @kernel("cast", place="cuda", dtypes=tuple(CTYPES))

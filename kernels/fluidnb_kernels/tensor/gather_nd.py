@@ -8,10 +8,10 @@ import numpy as np
 
 from fluidnb.errors import EnforceNotMet
 from fluidnb.op import Binder, Context, default_grad, grad_op, kernel, op
-from fluidnb_kernels.emit import zeros
+from fluidnb.op.define import forward_of
+from fluidnb_kernels import verbs
 from fluidnb_kernels.rules import agree, whole_numbers
 from fluidnb_kernels.tensor import row_indexing
-from fluidnb_kernels.tensor.strided_copy import fill, move
 
 Array = Any
 
@@ -81,10 +81,33 @@ def _taken(c: Context) -> tuple[int, ...]:
     return (*index.shape[:-1], *x.shape[depth:])
 
 
+def _take(b: Binder, x: Array, out: Array) -> None:
+    """Emit the parts of ``x`` that Index names."""
+    if verbs.on_cuda(b):
+        rows, sides = row_indexing.parts(b, b["Index"], x.shape)
+        row_indexing.take(b, x, rows, out, sides)
+    else:
+        index = b["Index"]
+        shape = *index.shape[:-1], *x.shape[index.shape[-1] :]
+        b(take_places, x, index, forward_of(b.definition).type, out.reshape(shape))
+
+
+def _add(b: Binder, total: Array, parts: Array) -> None:
+    """Emit ``parts`` added to those of ``total`` that Index names."""
+    if verbs.on_cuda(b):
+        rows, sides = row_indexing.parts(b, b["Index"], total.shape)
+        row_indexing.add(b, parts, rows, total, sides)
+    else:
+        index = b["Index"]
+        shape = *index.shape[:-1], *total.shape[index.shape[-1] :]
+        b(add_places, total, index, forward_of(b.definition).type, parts.reshape(shape))
+
+
 def _gather_infer(c: Context) -> None:
     c.set("Out", _taken(c) or (1,), c["X"].dtype)
 
 
+@kernel("gather_nd", place="cuda")
 @op(
     "gather_nd",
     inputs={"X": "at least one dimension", "Index: int[…, d]": "d numbers for each part"},
@@ -103,15 +126,15 @@ def gather_nd(b: Binder) -> None:
 
     Source: Paddle's gather_nd_op.
     """
-    b(take_places, b["X"], b["Index"], "gather_nd", b["Out"].reshape(_taken(b)))
+    _take(b, b["X"], b["Out"])
 
 
+@kernel("gather_nd_grad", place="cuda", dtypes=row_indexing.SUMMED)
 @grad_op("gather_nd_grad", dtype_slot="X")
 def gather_nd_grad(b: Binder) -> None:
     """dX = 0, with each part of dOut added where it came from."""
-    dx = b["X@GRAD"]
-    zeros(b, dx)
-    b(add_places, dx, b["Index"], "gather_nd", b["Out@GRAD"].reshape(_taken(b)))
+    verbs.fill(b, b["X@GRAD"])
+    _add(b, b["X@GRAD"], b["Out@GRAD"])
 
 
 def _add_infer(c: Context) -> None:
@@ -123,6 +146,7 @@ def _add_infer(c: Context) -> None:
     c.set("Out", c["X"].shape, c["X"].dtype, c.lod("X"))
 
 
+@kernel("scatter_nd_add", place="cuda", dtypes=row_indexing.SUMMED)
 @op(
     "scatter_nd_add",
     inputs={
@@ -147,8 +171,8 @@ def scatter_nd_add(b: Binder) -> None:
 
     Source: Paddle's scatter_nd_add_op.
     """
-    b(np.copyto, b["Out"], b["X"])
-    b(add_places, b["Out"], b["Index"], "scatter_nd_add", b["Updates"])
+    verbs.copy(b, b["Out"], b["X"])
+    _add(b, b["Out"], b["Updates"])
 
 
 def _add_grad_infer(c: Context) -> None:
@@ -157,46 +181,11 @@ def _add_grad_infer(c: Context) -> None:
     c.set("Updates@GRAD", updates.shape, updates.dtype, c.lod("Updates"))
 
 
+@kernel("scatter_nd_add_grad", place="cuda")
 @grad_op("scatter_nd_add_grad", infer=_add_grad_infer, dtype_slot="Out@GRAD")
 def scatter_nd_add_grad(b: Binder) -> None:
     """dX = dOut; dUpdates = the parts of dOut that Index names."""
-    g = b["Out@GRAD"]
     if b.wants("X@GRAD"):
-        b(np.copyto, b["X@GRAD"], g)
+        verbs.copy(b, b["X@GRAD"], b["Out@GRAD"])
     if b.wants("Updates@GRAD"):
-        b(take_places, g, b["Index"], "scatter_nd_add", b["Updates@GRAD"])
-
-
-def _take_on_cuda(b: Binder, x: Array, out: Array) -> None:
-    rows, sides = row_indexing.parts(b, b["Index"], x.shape)
-    row_indexing.take(b, x, rows, out, sides)
-
-
-def _add_on_cuda(b: Binder, total: Array, parts: Array) -> None:
-    rows, sides = row_indexing.parts(b, b["Index"], total.shape)
-    row_indexing.add(b, parts, rows, total, sides)
-
-
-@kernel("gather_nd", place="cuda")
-def _gather_on_cuda(b: Binder) -> None:
-    _take_on_cuda(b, b["X"], b["Out"])
-
-
-@kernel("gather_nd_grad", place="cuda", dtypes=row_indexing.SUMMED)
-def _gather_grad_on_cuda(b: Binder) -> None:
-    fill(b, b["X@GRAD"])
-    _add_on_cuda(b, b["X@GRAD"], b["Out@GRAD"])
-
-
-@kernel("scatter_nd_add", place="cuda", dtypes=row_indexing.SUMMED)
-def _scatter_on_cuda(b: Binder) -> None:
-    move(b, b["Out"], b["X"])
-    _add_on_cuda(b, b["Out"], b["Updates"])
-
-
-@kernel("scatter_nd_add_grad", place="cuda")
-def _scatter_grad_on_cuda(b: Binder) -> None:
-    if b.wants("X@GRAD"):
-        move(b, b["X@GRAD"], b["Out@GRAD"])
-    if b.wants("Updates@GRAD"):
-        _take_on_cuda(b, b["Out@GRAD"], b["Updates@GRAD"])
+        _take(b, b["Out@GRAD"], b["Updates@GRAD"])

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from fluidnb.op import Attr, Binder, Context, default_grad, grad_op, kernel, op, values_of
+from fluidnb_kernels import verbs
 from fluidnb_kernels.cuda.gemm import DTYPES, gemm
 from fluidnb_kernels.shape_inputs import integers
 from fluidnb_kernels.views import reading
@@ -45,6 +46,7 @@ def _points(c: Context, sizes: tuple[int, ...], dtype: Any) -> Array:
     return np.stack([*(axis.ravel() for axis in grid[::-1]), np.ones(grid[0].size)], 1).astype(dtype)
 
 
+@kernel("affine_grid", place="cuda", dtypes=DTYPES)
 @op(
     "affine_grid",
     inputs={
@@ -76,32 +78,21 @@ def affine_grid(b: Binder) -> None:
     Source: Jaderberg et al., "Spatial Transformer Networks" (2015); Fluid's affine_grid_op.
     """
     theta, out = b["Theta"], b["Output"]
-    points = _points(b, out.shape[1:-1], theta.dtype)
-    b(np.matmul, points, theta.transpose(0, 2, 1), out=out.reshape(len(out), -1, out.shape[-1]))
+    points, rows = _points(b, out.shape[1:-1], theta.dtype), out.reshape(len(out), -1, out.shape[-1])
+    if not verbs.on_cuda(b):
+        b(np.matmul, points, theta.transpose(0, 2, 1), out=rows)
+    elif out.size:
+        gemm(b, b.table(points), theta, rows, ty=True)
 
 
+@kernel("affine_grid_grad", place="cuda", dtypes=DTYPES)
 @grad_op("affine_grid_grad", guard=values_of("OutputShape"), dtype_slot="Output@GRAD")
 def affine_grid_grad(b: Binder) -> None:
     """dTheta[n] = Σ dOutput[n, h, w] ⊗ (x, y, 1)."""
     g, out = b["Output@GRAD"], b["Theta@GRAD"]
     points = _points(b, g.shape[1:-1], g.dtype)
     rows = reading(b, g, (len(g), len(points), g.shape[-1]))
-    b(np.matmul, rows.transpose(0, 2, 1), points, out=out)
-
-
-@kernel("affine_grid", place="cuda", dtypes=DTYPES)
-def affine_grid_on_cuda(b: Binder) -> None:
-    """A product of the points, which are a table, with each map."""
-    theta, out = b["Theta"], b["Output"]
-    if out.size:
-        points = b.table(_points(b, out.shape[1:-1], theta.dtype))
-        gemm(b, points, theta, out.reshape(len(out), -1, out.shape[-1]), ty=True)
-
-
-@kernel("affine_grid_grad", place="cuda", dtypes=DTYPES)
-def affine_grid_grad_on_cuda(b: Binder) -> None:
-    """A product of each image's gradients with the points."""
-    g, out = b["Output@GRAD"], b["Theta@GRAD"]
-    if out.size:
-        points = b.table(_points(b, g.shape[1:-1], g.dtype))
-        gemm(b, g.reshape(len(g), -1, g.shape[-1]), points, out, tx=True)
+    if not verbs.on_cuda(b):
+        b(np.matmul, rows.transpose(0, 2, 1), points, out=out)
+    elif out.size:
+        gemm(b, rows, b.table(points), out, tx=True)
