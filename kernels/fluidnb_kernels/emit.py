@@ -20,7 +20,7 @@ TESTS = frozenset({
 })  # fmt: skip
 
 
-def made(b: Binder, ufunc: np.ufunc, *operands: Array, dtype: Any = None) -> Array:
+def apply(b: Binder, ufunc: np.ufunc, *operands: Array, dtype: Any = None) -> Array:
     """Emit a function of arrays into a workspace.
 
     Args:

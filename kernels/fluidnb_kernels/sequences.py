@@ -1,6 +1,6 @@
 """Arithmetic with sequences, and calls over each of them.
 
-The LoD is part of what a binding is made for, so whatever follows from it (offsets, row numbers) is worked out while
+The LoD is part of what a binding is made for, so whatever follows from it (offsets, row numbers) is computed while
 binding and goes into the calls as constants.
 """
 

@@ -216,7 +216,7 @@ def test_the_scale_stays_in_a_test():
             "sample_logits", {"Logits": LOGITS, "Labels": TRUE}, {"num_samples": 2, "use_customized_samples": True},
             "needs CustomizedSamples",
         ),
-        ("moving_average_abs_max_scale", {"X": LOGITS}, {}, "goes on from InAccum and InState"),
+        ("moving_average_abs_max_scale", {"X": LOGITS}, {}, "continues from InAccum and InState"),
         (
             "moving_average_abs_max_scale", {"X": LOGITS, "InAccum": LOGITS, "InState": np.ones(1)}, {},
             "is one number",

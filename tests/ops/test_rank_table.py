@@ -191,7 +191,7 @@ def test_what_cannot_be_ranked_or_cut():
     assert (e.value.expected, e.value.received) == ("lengths [5, 3, 2, 4]", "lengths [3, 5, 2, 4]")
     with pytest.raises(RuleError, match="X has no sequences at the level of the table"):
         run_op("lod_tensor_to_array", {"X": X[:5], "RankTable": TABLE})
-    with pytest.raises(RuleError, match="fewer rows than sequences that go on"):
+    with pytest.raises(RuleError, match="fewer rows than unfinished sequences"):
         run_op("shrink_rnn_memory", {"X": X[:2], "RankTable": TABLE, "I": [0]})
     with pytest.raises(RuleError, match="The step of shrink_rnn_memory should be one number"):
         run_op("shrink_rnn_memory", {"X": X[:4], "RankTable": TABLE, "I": [0, 1]})

@@ -14,7 +14,7 @@ import numpy as np
 
 from fluidnb.op import Binder
 from fluidnb_kernels.activation.table import STRAIGHT, Again, Row, define
-from fluidnb_kernels.emit import FLOATS, made, zeros
+from fluidnb_kernels.emit import FLOATS, apply, zeros
 
 Array = Any
 
@@ -27,21 +27,21 @@ def _relu(b: Binder, x: Array, out: Array) -> None:
 
 
 def _relu_grad(b: Binder, out: Array, g: Array, dx: Array) -> None:
-    b(np.multiply, g, made(b, np.greater, out, b.const(0, out.dtype)), out=dx)
+    b(np.multiply, g, apply(b, np.greater, out, b.const(0, out.dtype)), out=dx)
 
 
 def _sigmoid(b: Binder, x: Array, out: Array) -> None:
-    t = made(b, np.exp, made(b, np.negative, x))
-    b(np.reciprocal, made(b, np.add, t, b.const(1, x.dtype)), out=out)
+    t = apply(b, np.exp, apply(b, np.negative, x))
+    b(np.reciprocal, apply(b, np.add, t, b.const(1, x.dtype)), out=out)
 
 
 def _sigmoid_grad(b: Binder, out: Array, g: Array, dx: Array) -> None:
-    slope = made(b, np.multiply, made(b, np.subtract, b.const(1, out.dtype), out), out)
+    slope = apply(b, np.multiply, apply(b, np.subtract, b.const(1, out.dtype), out), out)
     b(np.multiply, slope, g, out=dx)
 
 
 def _tanh_grad(b: Binder, out: Array, g: Array, dx: Array) -> None:
-    b(np.multiply, g, made(b, np.subtract, b.const(1, out.dtype), made(b, np.multiply, out, out)), out=dx)
+    b(np.multiply, g, apply(b, np.subtract, b.const(1, out.dtype), apply(b, np.multiply, out, out)), out=dx)
 
 
 def _exp_grad(b: Binder, out: Array, g: Array, dx: Array) -> None:
@@ -53,16 +53,16 @@ def _log_grad(b: Binder, x: Array, g: Array, dx: Array) -> None:
 
 
 def _sqrt_grad(b: Binder, out: Array, g: Array, dx: Array) -> None:
-    b(np.multiply, made(b, np.divide, g, out), b.const(0.5, out.dtype), out=dx)
+    b(np.multiply, apply(b, np.divide, g, out), b.const(0.5, out.dtype), out=dx)
 
 
 def _rsqrt(b: Binder, x: Array, out: Array) -> None:
-    b(np.reciprocal, made(b, np.sqrt, x), out=out)
+    b(np.reciprocal, apply(b, np.sqrt, x), out=out)
 
 
 def _rsqrt_grad(b: Binder, out: Array, g: Array, dx: Array) -> None:
-    cube = made(b, np.multiply, made(b, np.multiply, out, out), out)
-    b(np.multiply, made(b, np.multiply, cube, b.const(-0.5, out.dtype)), g, out=dx)
+    cube = apply(b, np.multiply, apply(b, np.multiply, out, out), out)
+    b(np.multiply, apply(b, np.multiply, cube, b.const(-0.5, out.dtype)), g, out=dx)
 
 
 def _square(b: Binder, x: Array, out: Array) -> None:
@@ -70,23 +70,23 @@ def _square(b: Binder, x: Array, out: Array) -> None:
 
 
 def _square_grad(b: Binder, x: Array, g: Array, dx: Array) -> None:
-    b(np.multiply, made(b, np.multiply, x, b.const(2, x.dtype)), g, out=dx)
+    b(np.multiply, apply(b, np.multiply, x, b.const(2, x.dtype)), g, out=dx)
 
 
 def _abs_grad(b: Binder, x: Array, g: Array, dx: Array) -> None:
-    b(np.multiply, made(b, np.sign, x), g, out=dx)
+    b(np.multiply, apply(b, np.sign, x), g, out=dx)
 
 
 def _reciprocal_grad(b: Binder, out: Array, g: Array, dx: Array) -> None:
-    b(np.negative, made(b, np.multiply, made(b, np.multiply, out, out), g), out=dx)
+    b(np.negative, apply(b, np.multiply, apply(b, np.multiply, out, out), g), out=dx)
 
 
 def _sin_grad(b: Binder, x: Array, g: Array, dx: Array) -> None:
-    b(np.multiply, made(b, np.cos, x), g, out=dx)
+    b(np.multiply, apply(b, np.cos, x), g, out=dx)
 
 
 def _cos_grad(b: Binder, x: Array, g: Array, dx: Array) -> None:
-    b(np.negative, made(b, np.multiply, made(b, np.sin, x), g), out=dx)
+    b(np.negative, apply(b, np.multiply, apply(b, np.sin, x), g), out=dx)
 
 
 def _one(b: Binder, v: Array) -> Array:
@@ -98,32 +98,32 @@ def _two(b: Binder, x: Array) -> Array:
 
 
 def _sigmoid_bend(b: Binder, out: Array) -> Array:
-    return made(b, np.subtract, b.const(1, out.dtype), made(b, np.multiply, out, b.const(2, out.dtype)))
+    return apply(b, np.subtract, b.const(1, out.dtype), apply(b, np.multiply, out, b.const(2, out.dtype)))
 
 
 def _twice_down(b: Binder, out: Array) -> Array:
-    return made(b, np.multiply, out, b.const(-2, out.dtype))
+    return apply(b, np.multiply, out, b.const(-2, out.dtype))
 
 
 def _sin_bend(b: Binder, x: Array) -> Array:
-    return made(b, np.negative, made(b, np.sin, x))
+    return apply(b, np.negative, apply(b, np.sin, x))
 
 
 def _cos_bend(b: Binder, x: Array) -> Array:
-    return made(b, np.negative, made(b, np.cos, x))
+    return apply(b, np.negative, apply(b, np.cos, x))
 
 
 def _over(number: int) -> Callable[[Binder, Array], Array]:
     """A bend of number / v."""
 
     def bend(b: Binder, v: Array) -> Array:
-        return made(b, np.multiply, made(b, np.reciprocal, v), b.const(number, v.dtype))
+        return apply(b, np.multiply, apply(b, np.reciprocal, v), b.const(number, v.dtype))
 
     return bend
 
 
 def _log_bend(b: Binder, x: Array) -> Array:
-    return made(b, np.negative, made(b, np.reciprocal, made(b, np.multiply, x, x)))
+    return apply(b, np.negative, apply(b, np.reciprocal, apply(b, np.multiply, x, x)))
 
 
 def _no_slope(b: Binder, v: Array, g: Array, dx: Array) -> None:

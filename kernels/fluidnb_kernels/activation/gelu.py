@@ -9,7 +9,7 @@ import numpy as np
 
 from fluidnb.op import Attr, Binder
 from fluidnb_kernels.activation.table import Row, define
-from fluidnb_kernels.emit import made
+from fluidnb_kernels.emit import apply
 
 Array = Any
 
@@ -36,7 +36,7 @@ def _erf(b: Binder, x: Array, out: Array) -> None:
 
 def _bell(b: Binder, x: Array, factor: float, width: float) -> Array:
     """Emit factor · exp(-width · x²)."""
-    t = made(b, np.multiply, made(b, np.multiply, x, x), b.const(-width, x.dtype))
+    t = apply(b, np.multiply, apply(b, np.multiply, x, x), b.const(-width, x.dtype))
     b(np.exp, t, out=t)
     b(np.multiply, t, b.const(factor, x.dtype), out=t)
     return t
@@ -49,7 +49,7 @@ def _erf_grad(b: Binder, x: Array, g: Array, dx: Array) -> None:
 def _below(b: Binder, x: Array) -> Array:
     """Emit (1 + erf(x / √2)) / 2: the share of the normal distribution that lies below x."""
     t = b.like(x)
-    b(error_function, made(b, np.multiply, x, b.const(math.sqrt(0.5), x.dtype)), t)
+    b(error_function, apply(b, np.multiply, x, b.const(math.sqrt(0.5), x.dtype)), t)
     b(np.add, t, b.const(1, x.dtype), out=t)
     b(np.multiply, t, b.const(0.5, x.dtype), out=t)
     return t
@@ -57,12 +57,12 @@ def _below(b: Binder, x: Array) -> Array:
 
 def _bent(b: Binder, x: Array) -> tuple[Array, Array]:
     """Emit x², and tanh(√(2/π) · (x + CUBIC · x³))."""
-    square = made(b, np.multiply, x, x)
-    t = made(b, np.multiply, square, b.const(CUBIC, x.dtype))
+    square = apply(b, np.multiply, x, x)
+    t = apply(b, np.multiply, square, b.const(CUBIC, x.dtype))
     b(np.add, t, b.const(1, x.dtype), out=t)
     b(np.multiply, t, x, out=t)
     b(np.multiply, t, b.const(math.sqrt(2 / math.pi), x.dtype), out=t)
-    return square, made(b, np.tanh, t)
+    return square, apply(b, np.tanh, t)
 
 
 def _gelu(b: Binder, x: Array, out: Array) -> None:
@@ -76,15 +76,15 @@ def _gelu(b: Binder, x: Array, out: Array) -> None:
 
 def _gelu_grad(b: Binder, x: Array, g: Array, dx: Array) -> None:
     if not b.attr("approximate", False):
-        slope = made(b, np.multiply, x, _bell(b, x, math.sqrt(0.5 / math.pi), 0.5))
-        return b(np.multiply, g, made(b, np.add, slope, _below(b, x)), out=dx)
+        slope = apply(b, np.multiply, x, _bell(b, x, math.sqrt(0.5 / math.pi), 0.5))
+        return b(np.multiply, g, apply(b, np.add, slope, _below(b, x)), out=dx)
     square, t = _bent(b, x)
-    inner = made(b, np.multiply, square, b.const(3 * CUBIC, x.dtype))
+    inner = apply(b, np.multiply, square, b.const(3 * CUBIC, x.dtype))
     b(np.add, inner, b.const(1, x.dtype), out=inner)
     b(np.multiply, inner, x, out=inner)
     b(np.multiply, inner, b.const(math.sqrt(2 / math.pi), x.dtype), out=inner)
-    rest = made(b, np.subtract, b.const(1, x.dtype), made(b, np.multiply, t, t))
-    slope = made(b, np.add, made(b, np.multiply, inner, rest), made(b, np.add, t, b.const(1, x.dtype)))
+    rest = apply(b, np.subtract, b.const(1, x.dtype), apply(b, np.multiply, t, t))
+    slope = apply(b, np.add, apply(b, np.multiply, inner, rest), apply(b, np.add, t, b.const(1, x.dtype)))
     b(np.multiply, slope, b.const(0.5, x.dtype), out=slope)
     return b(np.multiply, g, slope, out=dx)
 

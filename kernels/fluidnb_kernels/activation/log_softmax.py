@@ -8,7 +8,7 @@ import numpy as np
 
 from fluidnb.op import Attr, Binder, Context, default_grad, grad_op, kernel, op
 from fluidnb_kernels.activation.softmax import along
-from fluidnb_kernels.emit import FLOATS, made
+from fluidnb_kernels.emit import FLOATS, apply
 
 Array = Any
 
@@ -34,8 +34,8 @@ def emit_log_softmax(b: Binder, x: Array, out: Array, axis: int) -> None:
     top, total = (b.tmp(kept(x.shape, axis), x.dtype) for _ in range(2))
     b(np.maximum.reduce, x, axis, None, top, True)
     b(np.subtract, x, top, out=out)
-    b(np.add.reduce, made(b, np.exp, out), axis, None, total, True)
-    b(np.subtract, out, made(b, np.log, total), out=out)
+    b(np.add.reduce, apply(b, np.exp, out), axis, None, total, True)
+    b(np.subtract, out, apply(b, np.log, total), out=out)
 
 
 def _infer(c: Context) -> None:
@@ -76,7 +76,7 @@ def log_softmax_grad(b: Binder) -> None:
     out, g, axis = b["Out"], b["Out@GRAD"], b.attr("axis", -1)
     total = b.tmp(kept(out.shape, axis), out.dtype)
     b(np.add.reduce, g, axis, None, total, True)
-    b(np.subtract, g, made(b, np.multiply, made(b, np.exp, out), total), out=b["X@GRAD"])
+    b(np.subtract, g, apply(b, np.multiply, apply(b, np.exp, out), total), out=b["X@GRAD"])
 
 
 @kernel("log_softmax", place="cuda", dtypes=FLOATS)

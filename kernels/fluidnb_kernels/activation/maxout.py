@@ -10,7 +10,7 @@ import numpy as np
 from fluidnb.op import Attr, Binder, Context, default_grad, grad_op, kernel, op, product
 from fluidnb_kernels.cuda import CTYPES, Source, ctype
 from fluidnb_kernels.cuda.row_grid import by_rows
-from fluidnb_kernels.emit import FLOATS, made
+from fluidnb_kernels.emit import FLOATS, apply
 from fluidnb_kernels.views import reading, writing, written
 
 Array = Any
@@ -90,7 +90,7 @@ def first_only(hits: Array, axis: int) -> None:
 def maxout_grad(b: Binder) -> None:
     """dX = dOut at the first of the largest channels of each group, 0 elsewhere."""
     inner, outer, axis = _apart(b)
-    hits = made(b, np.equal, reading(b, b["X"], inner), reading(b, b["Out"], outer))
+    hits = apply(b, np.equal, reading(b, b["X"], inner), reading(b, b["Out"], outer))
     b(first_only, hits, axis)
     dx = writing(b, b["X@GRAD"], inner)
     b(np.multiply, reading(b, b["Out@GRAD"], outer), hits, out=dx)

@@ -12,19 +12,19 @@ import numpy as np
 
 from fluidnb.op import Attr, Binder
 from fluidnb_kernels.activation.table import STRAIGHT, Backward, Forward, Row, define, number
-from fluidnb_kernels.emit import made
+from fluidnb_kernels.emit import apply
 
 Array = Any
 
 
 def _within(b: Binder, v: Array, low: Array, high: Array) -> Array:
     """Emit where ``low < v < high``."""
-    return made(b, np.logical_and, made(b, np.greater, v, low), made(b, np.less, v, high))
+    return apply(b, np.logical_and, apply(b, np.greater, v, low), apply(b, np.less, v, high))
 
 
 def _outside(b: Binder, x: Array, threshold: Array) -> Array:
     """Emit where ``|x| > threshold``."""
-    return made(b, np.greater, made(b, np.absolute, x), threshold)
+    return apply(b, np.greater, apply(b, np.absolute, x), threshold)
 
 
 def _held(low: str | float, high: str) -> tuple[Forward, Backward]:
@@ -45,18 +45,18 @@ def _held(low: str | float, high: str) -> tuple[Forward, Backward]:
 
 
 def _leaky_relu(b: Binder, x: Array, out: Array) -> None:
-    lower = made(b, np.multiply, x, number(b, "alpha", x.dtype))
+    lower = apply(b, np.multiply, x, number(b, "alpha", x.dtype))
     b(np.maximum if b.attr("alpha") < 1 else np.minimum, x, lower, out=out)
 
 
 def _leaky_relu_grad(b: Binder, x: Array, g: Array, dx: Array) -> None:
-    slope = made(b, np.multiply, g, number(b, "alpha", x.dtype, 0.02))
-    b(np.copyto, slope, g, where=made(b, np.greater_equal, x, b.const(0, x.dtype)))
+    slope = apply(b, np.multiply, g, number(b, "alpha", x.dtype, 0.02))
+    b(np.copyto, slope, g, where=apply(b, np.greater_equal, x, b.const(0, x.dtype)))
     b(np.copyto, dx, slope)
 
 
 def _hard_sigmoid(b: Binder, x: Array, out: Array) -> None:
-    t = made(b, np.multiply, x, number(b, "slope", x.dtype))
+    t = apply(b, np.multiply, x, number(b, "slope", x.dtype))
     b(np.add, t, number(b, "offset", x.dtype), out=t)
     b(np.maximum, t, b.const(0, x.dtype), out=t)
     b(np.minimum, t, b.const(1, x.dtype), out=out)
@@ -64,7 +64,7 @@ def _hard_sigmoid(b: Binder, x: Array, out: Array) -> None:
 
 def _hard_sigmoid_grad(b: Binder, out: Array, g: Array, dx: Array) -> None:
     inner = _within(b, out, b.const(0, out.dtype), b.const(1, out.dtype))
-    b(np.multiply, made(b, np.multiply, g, number(b, "slope", g.dtype)), inner, out=dx)
+    b(np.multiply, apply(b, np.multiply, g, number(b, "slope", g.dtype)), inner, out=dx)
 
 
 def _hard_shrink(b: Binder, x: Array, out: Array) -> None:
@@ -77,7 +77,7 @@ def _hard_shrink_grad(b: Binder, x: Array, g: Array, dx: Array) -> None:
 
 def _softshrink(b: Binder, x: Array, out: Array) -> None:
     width = b.attr("lambda")
-    t = made(b, np.maximum, x, b.const(-width, x.dtype))
+    t = apply(b, np.maximum, x, b.const(-width, x.dtype))
     b(np.minimum, t, b.const(width, x.dtype), out=t)
     b(np.subtract, x, t, out=out)
 
@@ -87,31 +87,31 @@ def _softshrink_grad(b: Binder, x: Array, g: Array, dx: Array) -> None:
 
 
 def _thresholded_relu(b: Binder, x: Array, out: Array) -> None:
-    b(np.multiply, x, made(b, np.greater, x, number(b, "threshold", x.dtype)), out=out)
+    b(np.multiply, x, apply(b, np.greater, x, number(b, "threshold", x.dtype)), out=out)
 
 
 def _thresholded_relu_grad(b: Binder, x: Array, g: Array, dx: Array) -> None:
-    b(np.multiply, g, made(b, np.greater, x, number(b, "threshold", x.dtype)), out=dx)
+    b(np.multiply, g, apply(b, np.greater, x, number(b, "threshold", x.dtype)), out=dx)
 
 
 def _gate(b: Binder, x: Array) -> Array:
     """Emit ``min(max(x + offset, 0), threshold)``."""
-    t = made(b, np.add, x, number(b, "offset", x.dtype))
+    t = apply(b, np.add, x, number(b, "offset", x.dtype))
     b(np.maximum, t, b.const(0, x.dtype), out=t)
     b(np.minimum, t, number(b, "threshold", x.dtype), out=t)
     return t
 
 
 def _hard_swish(b: Binder, x: Array, out: Array) -> None:
-    t = made(b, np.multiply, _gate(b, x), x)
+    t = apply(b, np.multiply, _gate(b, x), x)
     b(np.divide, t, number(b, "scale", x.dtype), out=out)
 
 
 def _hard_swish_grad(b: Binder, x: Array, g: Array, dx: Array) -> None:
     gate = _gate(b, x)
     rising = _within(b, gate, b.const(0, x.dtype), number(b, "threshold", x.dtype))
-    t = made(b, np.add, made(b, np.multiply, x, rising), gate)
-    b(np.divide, made(b, np.multiply, t, g), number(b, "scale", x.dtype), out=dx)
+    t = apply(b, np.add, apply(b, np.multiply, x, rising), gate)
+    b(np.divide, apply(b, np.multiply, t, g), number(b, "scale", x.dtype), out=dx)
 
 
 ROWS = {

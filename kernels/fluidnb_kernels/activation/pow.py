@@ -11,7 +11,7 @@ from fluidnb.op import Attr, Binder, aliases, default_grad, grad_op, kernel, op,
 from fluidnb_kernels.cuda import CTYPES, Source, ctype
 from fluidnb_kernels.cuda.cast import of_dtype
 from fluidnb_kernels.cuda.grid import each
-from fluidnb_kernels.emit import FLOATS, made, zeros
+from fluidnb_kernels.emit import FLOATS, apply, zeros
 from fluidnb_kernels.formulas import Formulas
 from fluidnb_kernels.tensor.strided_copy import fill
 
@@ -50,7 +50,7 @@ def _factor(b: Binder, dtype: Any) -> Array:
     if not b.has("FactorTensor"):
         return b.const(b.attr("factor", 1.0), dtype)
     factor = b["FactorTensor"].reshape(())
-    return factor if factor.dtype == dtype else made(b, np.positive, factor, dtype=dtype)
+    return factor if factor.dtype == dtype else apply(b, np.positive, factor, dtype=dtype)
 
 
 _AGAIN = second_grad(
@@ -75,8 +75,8 @@ def _slope(b: Binder, x: Array, g: Array, dx: Array, factor: Array | None) -> No
     """Emit dx = g · factor · x^(factor - 1); 0 without a factor."""
     if factor is None:
         return zeros(b, dx)
-    t = made(b, np.power, x, made(b, np.subtract, factor, b.const(1, x.dtype)))
-    return b(np.multiply, made(b, np.multiply, t, factor), g, out=dx)
+    t = apply(b, np.power, x, apply(b, np.subtract, factor, b.const(1, x.dtype)))
+    return b(np.multiply, apply(b, np.multiply, t, factor), g, out=dx)
 
 
 @grad_op("pow_double_grad", infer=aliases({"X@GRAD": "X", "grad_out@GRAD": "grad_out"}), dtype_slot="X")
@@ -86,9 +86,9 @@ def pow_double_grad(b: Binder) -> None:
     if b.wants("grad_out@GRAD"):
         _slope(b, x, ddx, b["grad_out@GRAD"], None if _without(b, 0) else factor)
     if b.wants("X@GRAD"):
-        g = made(b, np.multiply, made(b, np.multiply, ddx, b["grad_out"]), factor)
+        g = apply(b, np.multiply, apply(b, np.multiply, ddx, b["grad_out"]), factor)
         one = b.const(1, x.dtype)
-        _slope(b, x, g, b["X@GRAD"], None if _without(b, 0, 1) else made(b, np.subtract, factor, one))
+        _slope(b, x, g, b["X@GRAD"], None if _without(b, 0, 1) else apply(b, np.subtract, factor, one))
 
 
 def _kernels() -> Iterator[str]:

@@ -11,7 +11,7 @@ from fluidnb.op import Attr, Binder, Context, default_grad, grad_op, kernel, op,
 from fluidnb_kernels.cuda import CTYPES, Source, ctype
 from fluidnb_kernels.cuda.axis_reduction import Fold, fold, fold_types
 from fluidnb_kernels.cuda.row_grid import by_rows
-from fluidnb_kernels.emit import FLOATS, made
+from fluidnb_kernels.emit import FLOATS, apply
 from fluidnb_kernels.views import reading
 
 Array = Any
@@ -81,9 +81,9 @@ def prelu(b: Binder) -> None:
     Source: He et al., Delving deep into rectifiers (2015); Fluid's prelu_op.
     """
     x = b["X"]
-    t = made(b, np.minimum, x, b.const(0, x.dtype))
+    t = apply(b, np.minimum, x, b.const(0, x.dtype))
     b(np.multiply, t, _slopes(b), out=t)
-    b(np.add, made(b, np.maximum, x, b.const(0, x.dtype)), t, out=b["Out"])
+    b(np.add, apply(b, np.maximum, x, b.const(0, x.dtype)), t, out=b["Out"])
 
 
 @grad_op("prelu_grad", dtype_slot="X")
@@ -92,11 +92,11 @@ def prelu_grad(b: Binder) -> None:
     x, g, dx, dalpha = b["X"], b["Out@GRAD"], b["X@GRAD"], b["Alpha@GRAD"]
     slopes = _slopes(b)
     if dx is not None:
-        t = made(b, np.multiply, g, slopes)
-        b(np.copyto, t, g, where=made(b, np.greater, x, b.const(0, x.dtype)))
+        t = apply(b, np.multiply, g, slopes)
+        b(np.copyto, t, g, where=apply(b, np.greater, x, b.const(0, x.dtype)))
         b(np.copyto, dx, t)
     if dalpha is not None:
-        t = made(b, np.multiply, made(b, np.minimum, x, b.const(0, x.dtype)), g)
+        t = apply(b, np.multiply, apply(b, np.minimum, x, b.const(0, x.dtype)), g)
         axes = tuple(i for i, n in enumerate(slopes.shape) if n == 1)
         b(np.add.reduce, t, axes, None, dalpha.reshape(slopes.shape), True)
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from fluidnb.op import Attr, Binder
 from fluidnb_kernels.activation.table import Again, Row, define, number
-from fluidnb_kernels.emit import made, of_paddle2
+from fluidnb_kernels.emit import apply, of_paddle2
 
 Array = Any
 
@@ -19,82 +19,82 @@ def logistic(b: Binder, x: Array) -> Array:
     Returns:
         A workspace like ``x``.
     """
-    t = made(b, np.exp, made(b, np.negative, x))
+    t = apply(b, np.exp, apply(b, np.negative, x))
     b(np.add, t, b.const(1, x.dtype), out=t)
-    return made(b, np.reciprocal, t)
+    return apply(b, np.reciprocal, t)
 
 
 def _logsigmoid(b: Binder, x: Array, out: Array) -> None:
-    b(np.negative, made(b, np.logaddexp, made(b, np.negative, x), b.const(0, x.dtype)), out=out)
+    b(np.negative, apply(b, np.logaddexp, apply(b, np.negative, x), b.const(0, x.dtype)), out=out)
 
 
 def _logsigmoid_grad(b: Binder, x: Array, g: Array, dx: Array) -> None:
-    t = made(b, np.exp, x)
-    b(np.divide, g, made(b, np.add, t, b.const(1, x.dtype)), out=dx)
+    t = apply(b, np.exp, x)
+    b(np.divide, g, apply(b, np.add, t, b.const(1, x.dtype)), out=dx)
 
 
 def _softplus(b: Binder, x: Array, out: Array) -> None:
-    bx = made(b, np.multiply, x, number(b, "beta", x.dtype))
-    t = made(b, np.logaddexp, bx, b.const(0, x.dtype))
+    bx = apply(b, np.multiply, x, number(b, "beta", x.dtype))
+    t = apply(b, np.logaddexp, bx, b.const(0, x.dtype))
     b(np.divide, t, number(b, "beta", x.dtype), out=t)
-    b(np.copyto, t, x, where=made(b, np.greater, bx, number(b, "threshold", x.dtype)))
+    b(np.copyto, t, x, where=apply(b, np.greater, bx, number(b, "threshold", x.dtype)))
     b(np.copyto, out, t)
 
 
 def _softplus_grad(b: Binder, x: Array, g: Array, dx: Array) -> None:
-    bx = made(b, np.multiply, x, number(b, "beta", x.dtype, 1.0))
+    bx = apply(b, np.multiply, x, number(b, "beta", x.dtype, 1.0))
     t = logistic(b, bx)
-    b(np.copyto, t, b.const(1, x.dtype), where=made(b, np.greater, bx, number(b, "threshold", x.dtype, 20.0)))
+    b(np.copyto, t, b.const(1, x.dtype), where=apply(b, np.greater, bx, number(b, "threshold", x.dtype, 20.0)))
     b(np.multiply, g, t, out=dx)
 
 
 def _soft_relu(b: Binder, x: Array, out: Array) -> None:
-    t = made(b, np.maximum, x, b.const(-b.attr("threshold"), x.dtype))
+    t = apply(b, np.maximum, x, b.const(-b.attr("threshold"), x.dtype))
     b(np.minimum, t, number(b, "threshold", x.dtype), out=t)
     b(np.logaddexp, t, b.const(0, x.dtype), out=out)
 
 
 def _soft_relu_grad(b: Binder, out: Array, g: Array, dx: Array) -> None:
-    inner = made(b, np.less, made(b, np.absolute, out), number(b, "threshold", out.dtype))
-    t = made(b, np.expm1, made(b, np.negative, out))
-    b(np.negative, made(b, np.multiply, t, g), out=t)
+    inner = apply(b, np.less, apply(b, np.absolute, out), number(b, "threshold", out.dtype))
+    t = apply(b, np.expm1, apply(b, np.negative, out))
+    b(np.negative, apply(b, np.multiply, t, g), out=t)
     b(np.multiply, t, inner, out=dx)
 
 
 def _softsign(b: Binder, x: Array, out: Array) -> None:
-    t = made(b, np.add, made(b, np.absolute, x), b.const(1, x.dtype))
+    t = apply(b, np.add, apply(b, np.absolute, x), b.const(1, x.dtype))
     b(np.divide, x, t, out=out)
 
 
 def _softsign_grad(b: Binder, x: Array, g: Array, dx: Array) -> None:
-    t = made(b, np.add, made(b, np.absolute, x), b.const(1, x.dtype))
-    b(np.divide, g, made(b, np.multiply, t, t), out=dx)
+    t = apply(b, np.add, apply(b, np.absolute, x), b.const(1, x.dtype))
+    b(np.divide, g, apply(b, np.multiply, t, t), out=dx)
 
 
 def _stanh(b: Binder, x: Array, out: Array) -> None:
-    t = made(b, np.tanh, made(b, np.multiply, x, number(b, "scale_a", x.dtype)))
+    t = apply(b, np.tanh, apply(b, np.multiply, x, number(b, "scale_a", x.dtype)))
     b(np.multiply, t, number(b, "scale_b", x.dtype), out=out)
 
 
 def _stanh_grad(b: Binder, x: Array, g: Array, dx: Array) -> None:
-    t = made(b, np.tanh, made(b, np.multiply, x, number(b, "scale_a", x.dtype)))
-    slope = made(b, np.subtract, b.const(1, x.dtype), made(b, np.multiply, t, t))
+    t = apply(b, np.tanh, apply(b, np.multiply, x, number(b, "scale_a", x.dtype)))
+    slope = apply(b, np.subtract, b.const(1, x.dtype), apply(b, np.multiply, t, t))
     b(np.multiply, slope, b.const(b.attr("scale_a") * b.attr("scale_b"), x.dtype), out=slope)
     b(np.multiply, g, slope, out=dx)
 
 
 def _tanh_shrink(b: Binder, x: Array, out: Array) -> None:
-    b(np.subtract, x, made(b, np.tanh, x), out=out)
+    b(np.subtract, x, apply(b, np.tanh, x), out=out)
 
 
 def _tanh_shrink_grad(b: Binder, x: Array, g: Array, dx: Array) -> None:
-    t = made(b, np.tanh, x)
-    b(np.multiply, g, made(b, np.multiply, t, t), out=dx)
+    t = apply(b, np.tanh, x)
+    b(np.multiply, g, apply(b, np.multiply, t, t), out=dx)
 
 
 def _sharpened(b: Binder, x: Array) -> Array:
     """Emit beta · x; the kernel of Paddle 2 does not look at beta."""
-    return x if of_paddle2(b) else made(b, np.multiply, x, number(b, "beta", x.dtype, 1.0))
+    return x if of_paddle2(b) else apply(b, np.multiply, x, number(b, "beta", x.dtype, 1.0))
 
 
 def _swish(b: Binder, x: Array, out: Array) -> None:
@@ -104,14 +104,14 @@ def _swish(b: Binder, x: Array, out: Array) -> None:
 def _swish_grad(b: Binder, x: Array, g: Array, dx: Array) -> None:
     bx = _sharpened(b, x)
     s = logistic(b, bx)
-    t = made(b, np.multiply, made(b, np.subtract, b.const(1, x.dtype), s), bx)
+    t = apply(b, np.multiply, apply(b, np.subtract, b.const(1, x.dtype), s), bx)
     b(np.add, t, b.const(1, x.dtype), out=t)
-    b(np.multiply, made(b, np.multiply, t, s), g, out=dx)
+    b(np.multiply, apply(b, np.multiply, t, s), g, out=dx)
 
 
 def _bend(b: Binder, x: Array, factor: Array, width: Array | None = None) -> Array:
     """Emit factor · (exp(min(x, 0) / width) - 1), which is 0 where x is positive."""
-    t = made(b, np.minimum, x, b.const(0, x.dtype))
+    t = apply(b, np.minimum, x, b.const(0, x.dtype))
     if width is not None:
         b(np.divide, t, width, out=t)
     b(np.expm1, t, out=t)
@@ -121,24 +121,24 @@ def _bend(b: Binder, x: Array, factor: Array, width: Array | None = None) -> Arr
 
 def _elu(b: Binder, x: Array, out: Array) -> None:
     t = _bend(b, x, number(b, "alpha", x.dtype))
-    b(np.add, made(b, np.maximum, x, b.const(0, x.dtype)), t, out=out)
+    b(np.add, apply(b, np.maximum, x, b.const(0, x.dtype)), t, out=out)
 
 
 def _elu_grad(b: Binder, x: Array, g: Array, dx: Array) -> None:
-    slope = made(b, np.add, b["Out"], number(b, "alpha", x.dtype, 1.0))
-    b(np.copyto, slope, b.const(1, x.dtype), where=made(b, np.greater, x, b.const(0, x.dtype)))
+    slope = apply(b, np.add, b["Out"], number(b, "alpha", x.dtype, 1.0))
+    b(np.copyto, slope, b.const(1, x.dtype), where=apply(b, np.greater, x, b.const(0, x.dtype)))
     b(np.multiply, g, slope, out=dx)
 
 
 def _elu_bend(b: Binder, x: Array) -> Array:
-    bend = made(b, np.add, b["Out"], number(b, "alpha", x.dtype, 1.0))
-    b(np.copyto, bend, b.const(0, x.dtype), where=made(b, np.greater, x, b.const(0, x.dtype)))
+    bend = apply(b, np.add, b["Out"], number(b, "alpha", x.dtype, 1.0))
+    b(np.copyto, bend, b.const(0, x.dtype), where=apply(b, np.greater, x, b.const(0, x.dtype)))
     return bend
 
 
 def _celu(b: Binder, x: Array, out: Array) -> None:
     alpha = number(b, "alpha", x.dtype)
-    b(np.add, made(b, np.maximum, x, b.const(0, x.dtype)), _bend(b, x, alpha, alpha), out=out)
+    b(np.add, apply(b, np.maximum, x, b.const(0, x.dtype)), _bend(b, x, alpha, alpha), out=out)
 
 
 def _celu_grad(b: Binder, x: Array, g: Array, dx: Array) -> None:
@@ -149,26 +149,26 @@ def _celu_grad(b: Binder, x: Array, g: Array, dx: Array) -> None:
 
 
 def _selu(b: Binder, x: Array, out: Array) -> None:
-    t = made(b, np.add, made(b, np.maximum, x, b.const(0, x.dtype)), _bend(b, x, number(b, "alpha", x.dtype)))
+    t = apply(b, np.add, apply(b, np.maximum, x, b.const(0, x.dtype)), _bend(b, x, number(b, "alpha", x.dtype)))
     b(np.multiply, t, number(b, "scale", x.dtype), out=out)
 
 
 def _selu_grad(b: Binder, out: Array, g: Array, dx: Array) -> None:
     scale, alpha = b.attr("scale", SELU["scale"].default), b.attr("alpha", SELU["alpha"].default)
-    slope = made(b, np.add, out, b.const(scale * alpha, out.dtype))
-    b(np.copyto, slope, b.const(scale, out.dtype), where=made(b, np.greater, out, b.const(0, out.dtype)))
+    slope = apply(b, np.add, out, b.const(scale * alpha, out.dtype))
+    b(np.copyto, slope, b.const(scale, out.dtype), where=apply(b, np.greater, out, b.const(0, out.dtype)))
     b(np.multiply, g, slope, out=dx)
 
 
 def _mish(b: Binder, x: Array, out: Array) -> None:
-    b(np.multiply, x, made(b, np.tanh, made(b, np.logaddexp, x, b.const(0, x.dtype))), out=out)
+    b(np.multiply, x, apply(b, np.tanh, apply(b, np.logaddexp, x, b.const(0, x.dtype))), out=out)
 
 
 def _mish_grad(b: Binder, x: Array, g: Array, dx: Array) -> None:
-    t = made(b, np.tanh, made(b, np.logaddexp, x, b.const(0, x.dtype)))
-    rest = made(b, np.subtract, b.const(1, x.dtype), made(b, np.multiply, t, t))
-    inner = made(b, np.multiply, made(b, np.multiply, rest, logistic(b, x)), x)
-    b(np.multiply, made(b, np.add, inner, t), g, out=dx)
+    t = apply(b, np.tanh, apply(b, np.logaddexp, x, b.const(0, x.dtype)))
+    rest = apply(b, np.subtract, b.const(1, x.dtype), apply(b, np.multiply, t, t))
+    inner = apply(b, np.multiply, apply(b, np.multiply, rest, logistic(b, x)), x)
+    b(np.multiply, apply(b, np.add, inner, t), g, out=dx)
 
 
 SELU = {
@@ -226,7 +226,7 @@ ROWS = {
     "mish": Row(
         "X · tanh(log(1 + exp(X)))", _mish, "dOut · (t + X · (1 - t²) / (1 + exp(-X))), with t = tanh(log(1 + exp(X)))",
         ("X",), _mish_grad, ("[0.0, 2.0]", "[0.   , 1.944]"),
-        {"threshold": Attr("float", 20.0, "kept for programs of Paddle 2; it changes nothing")}, source="Misra (2019)",
+        {"threshold": Attr("float", 20.0, "ignored (compatibility with Paddle 2)")}, source="Misra (2019)",
     ),
 }  # fmt: skip
 

@@ -1,7 +1,7 @@
 // softmax and its gradient over rows that fit into the registers of a warp or of a block.
 //
 // From memory come one read of each operand and one write of the result, in accesses of 16 bytes, and one exponential
-// is worked out for an element: both aim at the bandwidth of a device copy. See softmax.cu for lines of other kinds.
+// is computed for an element: both aim at the bandwidth of a device copy. See softmax.cu for lines of other kinds.
 #include "register_rows.cuh"
 
 template <class C> __device__ __forceinline__ C above(C x, C low) { return x < low ? low : x; }  // NaN stays

@@ -13,7 +13,7 @@ import numpy as np
 
 from fluidnb.op import Attr, Binder
 from fluidnb_kernels.activation.table import Row, define, number
-from fluidnb_kernels.emit import made
+from fluidnb_kernels.emit import apply
 
 Array = Any
 
@@ -137,18 +137,18 @@ def _bounds(b: Binder, x: Array) -> tuple[Array, Array, Array]:
 def _inside(b: Binder, x: Array) -> tuple[Array, Array]:
     """Emit X limited to [eps, 1 - eps], and 1 - that."""
     low, high, one = _bounds(b, x)
-    inner = made(b, np.minimum, made(b, np.maximum, x, low), high) if b.attr("eps", 1e-6) else x
-    return inner, made(b, np.subtract, one, inner)
+    inner = apply(b, np.minimum, apply(b, np.maximum, x, low), high) if b.attr("eps", 1e-6) else x
+    return inner, apply(b, np.subtract, one, inner)
 
 
 def _logit(b: Binder, x: Array, out: Array) -> None:
-    b(np.log, made(b, np.divide, *_inside(b, x)), out=out)
+    b(np.log, apply(b, np.divide, *_inside(b, x)), out=out)
 
 
 def _logit_grad(b: Binder, x: Array, g: Array, dx: Array) -> None:
     low, high, _ = _bounds(b, x)
-    slope = made(b, np.divide, g, made(b, np.multiply, *_inside(b, x)))
-    free = made(b, np.logical_and, made(b, np.greater_equal, x, low), made(b, np.less_equal, x, high))
+    slope = apply(b, np.divide, g, apply(b, np.multiply, *_inside(b, x)))
+    free = apply(b, np.logical_and, apply(b, np.greater_equal, x, low), apply(b, np.less_equal, x, high))
     b(np.multiply, slope, free, out=dx)
 
 

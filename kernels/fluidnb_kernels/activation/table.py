@@ -12,7 +12,7 @@ from fluidnb.op import GRAD, Attr, Binder, aliases, default_grad, grad_op, kerne
 from fluidnb.op.grad import GradMaker
 from fluidnb_kernels.cuda import Source, ctype, elements, vector, widths
 from fluidnb_kernels.cuda.grid import each, elementwise
-from fluidnb_kernels.emit import FLOATS, made
+from fluidnb_kernels.emit import FLOATS, apply
 
 Array = Any
 #: ``forward(b, x, out)`` emits the function; ``out`` may be the memory of ``x``, so it is written last.
@@ -180,7 +180,7 @@ def _define_again(type: str, row: Row, again: Again) -> GradMaker:
         if b.wants(back):
             row.backward(b, v, ddx, b[back])
         if b.wants(slot + GRAD):
-            b(np.multiply, made(b, np.multiply, again.bend(b, v), b[given]), ddx, out=b[slot + GRAD])
+            b(np.multiply, apply(b, np.multiply, again.bend(b, v), b[given]), ddx, out=b[slot + GRAD])
 
     name = type + again.suffix
     activation_grad_grad.__doc__ = f"The gradients of dX = {row.slope} with respect to dOut and {slot}."

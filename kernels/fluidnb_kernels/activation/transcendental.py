@@ -9,20 +9,20 @@ import numpy as np
 
 from fluidnb.op import Binder
 from fluidnb_kernels.activation.table import Backward, Row, define
-from fluidnb_kernels.emit import made
+from fluidnb_kernels.emit import apply
 
 Array = Any
 
 
 def _root(b: Binder, x: Array) -> Array:
     """Emit √(1 - x²)."""
-    t = made(b, np.subtract, b.const(1, x.dtype), made(b, np.multiply, x, x))
+    t = apply(b, np.subtract, b.const(1, x.dtype), apply(b, np.multiply, x, x))
     b(np.sqrt, t, out=t)
     return t
 
 
 def _acos_grad(b: Binder, x: Array, g: Array, dx: Array) -> None:
-    b(np.divide, made(b, np.negative, g), _root(b, x), out=dx)
+    b(np.divide, apply(b, np.negative, g), _root(b, x), out=dx)
 
 
 def _asin_grad(b: Binder, x: Array, g: Array, dx: Array) -> None:
@@ -30,48 +30,48 @@ def _asin_grad(b: Binder, x: Array, g: Array, dx: Array) -> None:
 
 
 def _atan_grad(b: Binder, x: Array, g: Array, dx: Array) -> None:
-    t = made(b, np.add, made(b, np.multiply, x, x), b.const(1, x.dtype))
+    t = apply(b, np.add, apply(b, np.multiply, x, x), b.const(1, x.dtype))
     b(np.divide, g, t, out=dx)
 
 
 def _tan_grad(b: Binder, x: Array, g: Array, dx: Array) -> None:
-    cosine = made(b, np.cos, x)
-    b(np.divide, g, made(b, np.multiply, cosine, cosine), out=dx)
+    cosine = apply(b, np.cos, x)
+    b(np.divide, g, apply(b, np.multiply, cosine, cosine), out=dx)
 
 
 def _sinh_grad(b: Binder, x: Array, g: Array, dx: Array) -> None:
-    b(np.multiply, g, made(b, np.cosh, x), out=dx)
+    b(np.multiply, g, apply(b, np.cosh, x), out=dx)
 
 
 def _cosh_grad(b: Binder, x: Array, g: Array, dx: Array) -> None:
-    b(np.multiply, g, made(b, np.sinh, x), out=dx)
+    b(np.multiply, g, apply(b, np.sinh, x), out=dx)
 
 
 def _acosh_grad(b: Binder, x: Array, g: Array, dx: Array) -> None:
-    t = made(b, np.subtract, made(b, np.multiply, x, x), b.const(1, x.dtype))
-    b(np.divide, g, made(b, np.sqrt, t), out=dx)
+    t = apply(b, np.subtract, apply(b, np.multiply, x, x), b.const(1, x.dtype))
+    b(np.divide, g, apply(b, np.sqrt, t), out=dx)
 
 
 def _asinh_grad(b: Binder, x: Array, g: Array, dx: Array) -> None:
-    t = made(b, np.add, made(b, np.multiply, x, x), b.const(1, x.dtype))
-    b(np.divide, g, made(b, np.sqrt, t), out=dx)
+    t = apply(b, np.add, apply(b, np.multiply, x, x), b.const(1, x.dtype))
+    b(np.divide, g, apply(b, np.sqrt, t), out=dx)
 
 
 def _atanh_grad(b: Binder, x: Array, g: Array, dx: Array) -> None:
-    b(np.divide, g, made(b, np.subtract, b.const(1, x.dtype), made(b, np.multiply, x, x)), out=dx)
+    b(np.divide, g, apply(b, np.subtract, b.const(1, x.dtype), apply(b, np.multiply, x, x)), out=dx)
 
 
 def _log1p_grad(b: Binder, x: Array, g: Array, dx: Array) -> None:
-    b(np.divide, g, made(b, np.add, x, b.const(1, x.dtype)), out=dx)
+    b(np.divide, g, apply(b, np.add, x, b.const(1, x.dtype)), out=dx)
 
 
 def _expm1_grad(b: Binder, out: Array, g: Array, dx: Array) -> None:
-    b(np.multiply, g, made(b, np.add, out, b.const(1, out.dtype)), out=dx)
+    b(np.multiply, g, apply(b, np.add, out, b.const(1, out.dtype)), out=dx)
 
 
 def _logarithm_grad(base: int) -> Backward:
     def backward(b: Binder, x: Array, g: Array, dx: Array) -> None:
-        b(np.divide, g, made(b, np.multiply, x, b.const(math.log(base), x.dtype)), out=dx)
+        b(np.divide, g, apply(b, np.multiply, x, b.const(math.log(base), x.dtype)), out=dx)
 
     return backward
 

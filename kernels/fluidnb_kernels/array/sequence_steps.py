@@ -220,9 +220,9 @@ def _checked(b: Binder, array: LoDTensorArray, table: LoDRankTable) -> Array:
         rows = len(tensor.lod_[0]) - 1 if tensor.lod_ else len(x)
         b.require(
             rows == going_on,
-            f"The {t}'th element of {b.name('X')} has not a row for each sequence that goes on there.",
+            f"The {t}'th element of {b.name('X')} has not a row for each unfinished sequence.",
             expected=going_on, received=rows,
-            hint="what a step writes has as many rows as what it read: shrink the memory to those that go on.",
+            hint="what a step writes has as many rows as what it read: shrink the memory to the unfinished sequences.",
         )  # fmt: skip
     return first
 

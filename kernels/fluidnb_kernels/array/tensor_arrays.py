@@ -46,7 +46,7 @@ def write_item(
         (2, LoDTensor(shape=[2], dtype=float64, place=CPUPlace))
     """
     i = on_host(index).item()
-    tensor, before = spare.get(i), held(array, i)
+    tensor, before = spare.get(i), element_at(array, i)
     if tensor is None or before is tensor or tensor.array is None or tensor.array.shape != x.shape:
         tensor = spare[i] = LoDTensor(beside(x, place), lod, place)
     copied(x, tensor.array)
@@ -92,11 +92,11 @@ def write_to_array(b: Binder) -> None:
     b(write_item, b.array("Out"), b["I"], b["X"], b.lod("X"), {}, bool(b.attr("accumulate", False)), b.memory.place)
 
 
-def held(array: LoDTensorArray | None, index: int) -> LoDTensor | None:
+def element_at(array: LoDTensorArray | None, index: int) -> LoDTensor | None:
     """The tensor at an index, or None where none has been written.
 
     Example:
-        >>> held(LoDTensorArray(), 3) is None
+        >>> element_at(LoDTensorArray(), 3) is None
         True
     """
     found = array[index] if array is not None and 0 <= index < len(array) else None
@@ -105,7 +105,7 @@ def held(array: LoDTensorArray | None, index: int) -> LoDTensor | None:
 
 def _element(b: Binder) -> Any:
     """Shape, dtype and LoD of the element that will be read; None where nothing has been written."""
-    found = held(array_now(b), int(on_host(b["I"]).item()))  # a gradient block reads before it writes
+    found = element_at(array_now(b), int(on_host(b["I"]).item()))  # a gradient block reads before it writes
     return None if found is None or found.array is None else (found.array.shape, found.array.dtype, found.lod_)
 
 

@@ -38,7 +38,7 @@ def sentences(ids: LoDTensorArray, scores: LoDTensorArray, end_id: int) -> list[
     steps = [(np.asarray(i).reshape(-1), np.asarray(s).reshape(-1), i.lod_) for i, s in zip(ids, scores, strict=True)]
     for source in range(len(steps[0][2][0]) - 1):
         mine: list[Sentence] = []
-        rows: list[int] = []  # the word that each sentence goes on from, in the step before
+        rows: list[int] = []  # the word that each sentence continues from, in the step before
         for words, numbers, (sources, counts) in reversed(steps):
             if not rows:
                 last = range(counts[sources[source]], counts[sources[source + 1]])

@@ -21,7 +21,7 @@ def follow(ids: Array, parents: Array, out: Array) -> None:
 
     Args:
         ids: [steps, batch, beams]: the word of each beam at each step.
-        parents: the same shape: which beam of the step before each one goes on from.
+        parents: the same shape: which beam of the step before each one continues from.
         out: the same shape, written.
 
     Example:

@@ -53,7 +53,7 @@ def choose(
     Args:
         pre_ids: int64 [rows, 1], the last word of each sentence so far.
         pre_scores: [rows, 1], its score; None where ended sentences compete with what follows them, and then go.
-        ids: int64 [rows, width], words it may go on with; None for 0, 1, ….
+        ids: int64 [rows, width], words it may continue with; None for 0, 1, ….
         scores: [rows, width], their scores or probabilities.
 
     Returns:
@@ -208,7 +208,7 @@ def _set(c: Context, count: int, lod: Any) -> None:
     inputs={
         "pre_ids: int64[sentences, 1]": "their last words",
         "pre_scores?: float[sentences, 1]": "their scores so far; left out, sentences that have ended are not kept",
-        "ids?: int64[sentences, candidates]": "words that each may go on with; left out: 0, 1, …",
+        "ids?: int64[sentences, candidates]": "words that each may continue with; left out: 0, 1, …",
         "scores: float[sentences, candidates] lod 2": "the sentences of each source",
     },
     outputs={

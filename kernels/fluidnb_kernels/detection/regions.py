@@ -96,7 +96,7 @@ CUDA = Source(__file__, "regions.cu", lambda: ["owners", *(f"{name}<{CTYPES[t]}>
 
 
 def owners(b: Binder, regions: int) -> Array:
-    """The image of each region: a table where sequences say it, else worked out from the counts.
+    """The image of each region: a table where sequences say it, else computed from the counts.
 
     Returns:
         int32 [regions].

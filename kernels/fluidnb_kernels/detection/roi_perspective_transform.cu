@@ -1,7 +1,7 @@
 // Quadrilaterals of images as upright rectangles, and the gradient.
 //
-// A thread makes one pixel of a region's result, which is a row, in all channels: where it comes from is worked out once.
-// The matrix of a region is worked out by each of its threads, in registers, which costs less than to read it. Backward
+// A thread makes one pixel of a region's result, which is a row, in all channels: where it comes from is computed once.
+// The matrix of a region is computed by each of its threads, in registers, which costs less than to read it. Backward
 // adds with atomics, in an order that may change from run to run, in float where X is stored in half precision.
 #include "exact.cuh"
 #include "row_grid.cuh"

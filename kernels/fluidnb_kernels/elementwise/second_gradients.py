@@ -11,7 +11,7 @@ from fluidnb.op import Binder, aliases, grad_op, kernel
 from fluidnb_kernels import verbs
 from fluidnb_kernels.elementwise.broadcast import Shape, aligned, joined, operands, summed
 from fluidnb_kernels.elementwise.launch import CUDA, binary, slopes
-from fluidnb_kernels.emit import FLOATS, made, zeros
+from fluidnb_kernels.emit import FLOATS, apply, zeros
 from fluidnb_kernels.formulas import formulas
 from fluidnb_kernels.tensor import strided_copy
 
@@ -89,8 +89,8 @@ def elementwise_mul_grad_grad(b: Binder) -> None:
     x, y = operands(b)
     g, ddx, ddy = b["DOut"], _seen(b, "DDX"), _seen(b, "DDY")
     if b.wants("DDOut"):
-        first = None if ddx is None else made(b, np.multiply, ddx, y)
-        second = None if ddy is None else made(b, np.multiply, x, ddy)
+        first = None if ddx is None else apply(b, np.multiply, ddx, y)
+        second = None if ddy is None else apply(b, np.multiply, x, ddy)
         _joined(b, first, second, np.add)
     for slot, other, shape in (("X@GRAD", ddy, sx), ("Y@GRAD", ddx, sy)):
         if not b.wants(slot):
@@ -99,7 +99,7 @@ def elementwise_mul_grad_grad(b: Binder) -> None:
         if other is None:
             zeros(b, to)
         elif axes:
-            b(np.add.reduce, made(b, np.multiply, g, other), axes, None, to, True)
+            b(np.add.reduce, apply(b, np.multiply, g, other), axes, None, to, True)
         else:
             b(np.multiply, g, other, out=to)
 

@@ -1,4 +1,4 @@
-"""feed and fetch: what a saved program has at its ends. The executor does their work; these are for other walkers."""
+"""feed and fetch: what a saved program has at its ends. The executor does their work; these are for other executors."""
 
 from __future__ import annotations
 

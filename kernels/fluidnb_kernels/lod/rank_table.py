@@ -55,7 +55,7 @@ def steps(table: LoDRankTable) -> int:
 
 
 def active(table: LoDRankTable, step: int) -> int:
-    """How many sequences are longer than a step, which begins at 0: so many go on there.
+    """How many sequences are longer than a step, which begins at 0: so many continue there.
 
     Example:
         >>> [active(LoDRankTable(((0, 5, 8, 10, 14),)), t) for t in range(6)]

@@ -22,7 +22,7 @@ def _shrink_infer(c: Context) -> None:
 
 
 def _going_on(b: Binder) -> int | None:
-    """The guard: how many sequences go on at this step."""
+    """The guard: how many sequences continue at this step."""
     table, index = b["RankTable"], b["I"]
     return None if table is None or index is None else active(table, on_host(index).item())
 
@@ -32,7 +32,7 @@ def _shrunk(b: Binder) -> int:
     x, lod = b["X"], b.lod("X")
     k, have = active(b["RankTable"], on_host(b["I"]).item()), len(lod[0]) - 1 if lod else len(x)
     b.require(
-        k <= have, "The memory of a recurrent network has fewer rows than sequences that go on.",
+        k <= have, "The memory of a recurrent network has fewer rows than unfinished sequences.",
         expected=f"{k} or more", received=have,
         hint="it needs a row for each sequence of the batch at the first step: memory(init=...) gives them.",
     )  # fmt: skip
@@ -58,7 +58,7 @@ def _shrunk(b: Binder) -> int:
 def shrink_rnn_memory(b: Binder) -> None:
     """Out = the first k rows of X, for the k sequences of the table that are longer than I.
 
-    The gradient puts zeros where X goes on.
+    The gradient puts zeros where X continues.
 
     Example:
         >>> from fluidnb.testing import run_op

@@ -12,7 +12,7 @@ from fluidnb_kernels.cuda.cast import of_dtype
 from fluidnb_kernels.cuda.compute_dtype import wide_dtype
 from fluidnb_kernels.cuda.grid import THREADS
 from fluidnb_kernels.cuda.row_grid import by_rows
-from fluidnb_kernels.emit import FLOATS, made
+from fluidnb_kernels.emit import FLOATS, apply
 from fluidnb_kernels.loss.class_labels import check_classes
 from fluidnb_kernels.loss.launch import LINES, NOTHING, terms, wanted
 from fluidnb_kernels.rules import agree, same_shape, whole_numbers
@@ -49,9 +49,9 @@ def bce_loss(b: Binder) -> None:
     """
     x, label = b["X"], b["Label"]
     one, least = b.const(1, x.dtype), b.const(_LEAST, x.dtype)
-    yes = made(b, np.maximum, made(b, np.log, x), least)
-    no = made(b, np.maximum, made(b, np.log, made(b, np.subtract, one, x)), least)
-    t = made(b, np.multiply, made(b, np.subtract, label, one), no)
+    yes = apply(b, np.maximum, apply(b, np.log, x), least)
+    no = apply(b, np.maximum, apply(b, np.log, apply(b, np.subtract, one, x)), least)
+    t = apply(b, np.multiply, apply(b, np.subtract, label, one), no)
     b(np.multiply, label, yes, out=yes)
     b(np.subtract, t, yes, out=b["Out"])
 
@@ -60,9 +60,9 @@ def bce_loss(b: Binder) -> None:
 def bce_loss_grad(b: Binder) -> None:
     """dX = dOut · (X - Label) / max(X · (1 - X), 1e-12)."""
     x = b["X"]
-    t = made(b, np.multiply, made(b, np.subtract, b.const(1, x.dtype), x), x)
+    t = apply(b, np.multiply, apply(b, np.subtract, b.const(1, x.dtype), x), x)
     b(np.maximum, t, b.const(1e-12, x.dtype), out=t)
-    u = made(b, np.divide, made(b, np.subtract, x, b["Label"]), t)
+    u = apply(b, np.divide, apply(b, np.subtract, x, b["Label"]), t)
     b(np.multiply, u, b["Out@GRAD"], out=b["X@GRAD"])
 
 

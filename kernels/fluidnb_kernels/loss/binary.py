@@ -13,7 +13,7 @@ from fluidnb_kernels.cuda import ctype
 from fluidnb_kernels.cuda.axis_reduction import Fold, fold
 from fluidnb_kernels.cuda.cast import of_dtype
 from fluidnb_kernels.cuda.grid import each
-from fluidnb_kernels.emit import FLOATS, made
+from fluidnb_kernels.emit import FLOATS, apply
 from fluidnb_kernels.loss.launch import NOTHING, TERMS, terms
 from fluidnb_kernels.rules import same_shape
 
@@ -34,9 +34,9 @@ def _each(x: str, label: str, out: str) -> Rule:
 def _terms(b: Binder) -> tuple[Array, Array, Array]:
     """Emit P + epsilon, 1 - P + epsilon and 1 - Labels."""
     p, epsilon, one = b["Predicted"], b.attr("epsilon"), b.const(1, b["Predicted"].dtype)
-    yes = made(b, np.add, p, b.const(epsilon, p.dtype))
-    no = made(b, np.subtract, b.const(1 + epsilon, p.dtype), p)
-    return yes, no, made(b, np.subtract, one, b["Labels"])
+    yes = apply(b, np.add, p, b.const(epsilon, p.dtype))
+    no = apply(b, np.subtract, b.const(1 + epsilon, p.dtype), p)
+    return yes, no, apply(b, np.subtract, one, b["Labels"])
 
 
 @op(
@@ -60,8 +60,8 @@ def log_loss(b: Binder) -> None:
     Source: Fluid's log_loss_op.
     """
     yes, no, against = _terms(b)
-    t = made(b, np.multiply, made(b, np.log, yes), b["Labels"])
-    u = made(b, np.multiply, made(b, np.log, no), against)
+    t = apply(b, np.multiply, apply(b, np.log, yes), b["Labels"])
+    u = apply(b, np.multiply, apply(b, np.log, no), against)
     b(np.add, t, u, out=t)
     b(np.negative, t, out=b["Loss"])
 
@@ -70,14 +70,14 @@ def log_loss(b: Binder) -> None:
 def log_loss_grad(b: Binder) -> None:
     """dPredicted = dLoss · ((1 - Labels) / (1 - P + epsilon) - Labels / (P + epsilon))."""
     yes, no, against = _terms(b)
-    t = made(b, np.subtract, made(b, np.divide, against, no), made(b, np.divide, b["Labels"], yes))
+    t = apply(b, np.subtract, apply(b, np.divide, against, no), apply(b, np.divide, b["Labels"], yes))
     b(np.multiply, b["Loss@GRAD"], t, out=b["Predicted@GRAD"])
 
 
 def _signs(b: Binder) -> Array:
     """Emit 2 · Labels - 1."""
     labels = b["Labels"]
-    t = made(b, np.multiply, labels, b.const(2, labels.dtype))
+    t = apply(b, np.multiply, labels, b.const(2, labels.dtype))
     b(np.subtract, t, b.const(1, labels.dtype), out=t)
     return t
 
@@ -102,7 +102,7 @@ def hinge_loss(b: Binder) -> None:
     Source: Fluid's hinge_loss_op.
     """
     x = b["Logits"]
-    t = made(b, np.subtract, b.const(1, x.dtype), made(b, np.multiply, x, _signs(b)))
+    t = apply(b, np.subtract, b.const(1, x.dtype), apply(b, np.multiply, x, _signs(b)))
     b(np.maximum, t, b.const(0, x.dtype), out=b["Loss"])
 
 
@@ -110,8 +110,8 @@ def hinge_loss(b: Binder) -> None:
 def hinge_loss_grad(b: Binder) -> None:
     """dLogits = -dLoss · (2 · Labels - 1) where the loss is not 0."""
     x, signs = b["Logits"], _signs(b)
-    short = made(b, np.less, made(b, np.multiply, x, signs), b.const(1, x.dtype))
-    t = made(b, np.multiply, made(b, np.multiply, b["Loss@GRAD"], signs), short)
+    short = apply(b, np.less, apply(b, np.multiply, x, signs), b.const(1, x.dtype))
+    t = apply(b, np.multiply, apply(b, np.multiply, b["Loss@GRAD"], signs), short)
     b(np.negative, t, out=b["Logits@GRAD"])
 
 
@@ -131,7 +131,7 @@ def share_out(values: Array, counts: Array) -> None:
 def _finish(b: Binder, t: Array, out: Array) -> None:
     """Emit ``out = t``, 0 where the label is ignored, shared out where that is asked for."""
     label = b["Label"]
-    counts = made(b, np.not_equal, label, b.const(b.attr("ignore_index", -100), label.dtype))
+    counts = apply(b, np.not_equal, label, b.const(b.attr("ignore_index", -100), label.dtype))
     b(np.multiply, t, counts, out=out)
     if b.attr("normalize", False):
         b(share_out, out, counts)
@@ -166,16 +166,16 @@ def sigmoid_cross_entropy_with_logits(b: Binder) -> None:
     Source: Fluid's sigmoid_cross_entropy_with_logits_op.
     """
     x = b["X"]
-    t = made(b, np.log1p, made(b, np.exp, made(b, np.negative, made(b, np.absolute, x))))
-    b(np.add, t, made(b, np.maximum, x, b.const(0, x.dtype)), out=t)
-    b(np.subtract, t, made(b, np.multiply, x, b["Label"]), out=t)
+    t = apply(b, np.log1p, apply(b, np.exp, apply(b, np.negative, apply(b, np.absolute, x))))
+    b(np.add, t, apply(b, np.maximum, x, b.const(0, x.dtype)), out=t)
+    b(np.subtract, t, apply(b, np.multiply, x, b["Label"]), out=t)
     _finish(b, t, b["Out"])
 
 
 @grad_op("sigmoid_cross_entropy_with_logits_grad", dtype_slot="X")
 def sigmoid_cross_entropy_with_logits_grad(b: Binder) -> None:
     """dX = dOut · (sigmoid(X) - Label), 0 where the label is ignored."""
-    t = made(b, np.subtract, logistic(b, b["X"]), b["Label"])
+    t = apply(b, np.subtract, logistic(b, b["X"]), b["Label"])
     b(np.multiply, t, b["Out@GRAD"], out=t)
     _finish(b, t, b["X@GRAD"])
 

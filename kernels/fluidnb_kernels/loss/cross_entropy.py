@@ -144,7 +144,7 @@ def _infer(c: Context) -> None:
     dtype_slot="X",
 )  # fmt: skip
 def cross_entropy(b: Binder) -> None:
-    """Y = -log X[label], or -sum(Label · log X) with soft_label; log 0 counts as -1e20. The LoD of X goes on to Y.
+    """Y = -log X[label], or -sum(Label · log X) with soft_label; log 0 counts as -1e20. Y inherits the LoD of X.
 
     Example:
         >>> from fluidnb.testing import run_op

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from fluidnb.op import Attr, Binder, Context, default_grad, grad_op, kernel, op
-from fluidnb_kernels.emit import FLOATS, made, zeros
+from fluidnb_kernels.emit import FLOATS, apply, zeros
 from fluidnb_kernels.loss.cross_entropy import LOG_OF_ZERO, label_rule, put, spread_losses, take_losses
 from fluidnb_kernels.loss.launch import wanted
 from fluidnb_kernels.loss.softmax_with_cross_entropy import places, take
@@ -61,9 +61,9 @@ def cross_entropy2(b: Binder) -> None:
     b(take, reading(b, x, (x.size,)), at, counts, match)
     if b.wants("MatchX"):
         b(np.copyto, b["MatchX"], match.reshape(b["MatchX"].shape))
-    t = made(b, np.maximum, made(b, np.log, match), b.const(LOG_OF_ZERO, x.dtype))
+    t = apply(b, np.maximum, apply(b, np.log, match), b.const(LOG_OF_ZERO, x.dtype))
     b(np.negative, t, out=t)
-    b(np.copyto, t, b.const(0, x.dtype), where=made(b, np.logical_not, counts))
+    b(np.copyto, t, b.const(0, x.dtype), where=apply(b, np.logical_not, counts))
     b(np.copyto, y, t.reshape(y.shape))
 
 
@@ -76,9 +76,9 @@ def cross_entropy_grad2(b: Binder) -> None:
     """dX = -dY / MatchX at the label, 0 elsewhere and in ignored rows."""
     dx, g = b["X@GRAD"], b["Y@GRAD"]
     at, counts = _labels(b, g.size, dx.shape[-1])
-    t = made(b, np.divide, reading(b, g, at.shape), reading(b, b["MatchX"], at.shape))
+    t = apply(b, np.divide, reading(b, g, at.shape), reading(b, b["MatchX"], at.shape))
     b(np.negative, t, out=t)
-    b(np.copyto, t, b.const(0, g.dtype), where=made(b, np.logical_not, counts))
+    b(np.copyto, t, b.const(0, g.dtype), where=apply(b, np.logical_not, counts))
     target = writing(b, dx, (dx.size,))
     zeros(b, target)
     b(put, target, at, t)

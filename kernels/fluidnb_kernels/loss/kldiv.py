@@ -11,7 +11,7 @@ from fluidnb_kernels.cuda import ctype
 from fluidnb_kernels.cuda.axis_reduction import Fold, fold
 from fluidnb_kernels.cuda.cast import of_dtype
 from fluidnb_kernels.cuda.grid import each
-from fluidnb_kernels.emit import FLOATS, made
+from fluidnb_kernels.emit import FLOATS, apply
 from fluidnb_kernels.loss.launch import TERMS, terms
 from fluidnb_kernels.rules import same_shape
 
@@ -54,8 +54,8 @@ def kldiv_loss(b: Binder) -> None:
     Source: Kullback, Leibler (1951); Fluid's kldiv_loss_op.
     """
     x, target, loss = b["X"], b["Target"], b["Loss"]
-    t = made(b, np.multiply, made(b, np.subtract, made(b, np.log, target), x), target)
-    b(np.copyto, t, b.const(0, x.dtype), where=made(b, np.less_equal, target, b.const(0, x.dtype)))
+    t = apply(b, np.multiply, apply(b, np.subtract, apply(b, np.log, target), x), target)
+    b(np.copyto, t, b.const(0, x.dtype), where=apply(b, np.less_equal, target, b.const(0, x.dtype)))
     if b.attr("reduction") == "none":
         return b(np.copyto, loss, t)
     total = b.tmp((), x.dtype)
@@ -67,7 +67,7 @@ def kldiv_loss(b: Binder) -> None:
 def kldiv_loss_grad(b: Binder) -> None:
     """dX = -dLoss · Target where Target is positive, divided as Loss was."""
     target, dx = b["Target"], b["X@GRAD"]
-    t = made(b, np.maximum, target, b.const(0, target.dtype))
+    t = apply(b, np.maximum, target, b.const(0, target.dtype))
     b(np.multiply, t, b.const(-1 / _divisor(b, dx), target.dtype), out=t)
     b(np.multiply, t, b["Loss@GRAD"], out=dx)
 

@@ -8,7 +8,7 @@ from fluidnb.op import Attr, Binder, Context, default_grad, grad_op, kernel, op
 from fluidnb_kernels.cuda import ctype
 from fluidnb_kernels.cuda.cast import of_dtype
 from fluidnb_kernels.cuda.grid import each
-from fluidnb_kernels.emit import FLOATS, made
+from fluidnb_kernels.emit import FLOATS, apply
 from fluidnb_kernels.loss.launch import NOTHING, TERMS, terms
 
 
@@ -54,10 +54,10 @@ def label_smooth(b: Binder) -> None:
     Source: Szegedy et al., Rethinking the Inception architecture (2016); Fluid's label_smooth_op.
     """
     x, epsilon = b["X"], b.attr("epsilon")
-    t = made(b, np.multiply, x, b.const(1 - epsilon, x.dtype))
+    t = apply(b, np.multiply, x, b.const(1 - epsilon, x.dtype))
     prior = b.const(epsilon / max(x.shape[-1], 1), x.dtype)
     if b.has("PriorDist"):
-        prior = made(b, np.multiply, b["PriorDist"].reshape(-1), b.const(epsilon, x.dtype))
+        prior = apply(b, np.multiply, b["PriorDist"].reshape(-1), b.const(epsilon, x.dtype))
     b(np.add, t, prior, out=b["Out"])
 
 

@@ -19,7 +19,7 @@ from fluidnb_kernels.emit import FLOATS
 from fluidnb_kernels.loss.class_labels import check_classes
 from fluidnb_kernels.loss.launch import NOTHING
 from fluidnb_kernels.loss.sampled_products import CUDA, dots, dots_grad, joined
-from fluidnb_kernels.rows.values import dtype_of, held, places_of, put_rows, shape_of, sparse_slopes, spread
+from fluidnb_kernels.rows.values import dtype_of, places_of, put_rows, shape_of, sparse_slopes, spread, value_array
 from fluidnb_kernels.rules import agree, whole_numbers
 
 Array = Any
@@ -126,7 +126,7 @@ def weights_of(w: Array | SelectedRows, labels: Array) -> Array:
     """
     if not isinstance(w, SelectedRows):
         return w[labels]
-    found: Array = held(w)[places_of(w.rows_, labels.reshape(-1)).reshape(labels.shape)]
+    found: Array = value_array(w)[places_of(w.rows_, labels.reshape(-1)).reshape(labels.shape)]
     return found
 
 

@@ -11,7 +11,7 @@ from fluidnb_kernels.activation.smooth import logistic
 from fluidnb_kernels.cuda import ctype
 from fluidnb_kernels.cuda.cast import of_dtype
 from fluidnb_kernels.cuda.line_grid import each_line
-from fluidnb_kernels.emit import FLOATS, made
+from fluidnb_kernels.emit import FLOATS, apply
 from fluidnb_kernels.loss.cross_entropy import label_rule
 from fluidnb_kernels.loss.launch import LINES, terms, wanted
 from fluidnb_kernels.loss.softmax_with_cross_entropy import places, take
@@ -50,16 +50,16 @@ def rank_loss(b: Binder) -> None:
 
     Source: Burges et al., RankNet (2005); Fluid's rank_loss_op.
     """
-    gap = made(b, np.subtract, b["Left"], b["Right"])
-    t = made(b, np.logaddexp, gap, b.const(0, gap.dtype))
-    b(np.subtract, t, made(b, np.multiply, b["Label"], gap), out=b["Out"])
+    gap = apply(b, np.subtract, b["Left"], b["Right"])
+    t = apply(b, np.logaddexp, gap, b.const(0, gap.dtype))
+    b(np.subtract, t, apply(b, np.multiply, b["Label"], gap), out=b["Out"])
 
 
 @grad_op("rank_loss_grad", dtype_slot="Left")
 def rank_loss_grad(b: Binder) -> None:
     """dLeft = dOut · (1 / (1 + exp(Right - Left)) - Label); dRight = -dLeft."""
-    s = logistic(b, made(b, np.subtract, b["Left"], b["Right"]))
-    t = made(b, np.multiply, made(b, np.subtract, s, b["Label"]), b["Out@GRAD"])
+    s = logistic(b, apply(b, np.subtract, b["Left"], b["Right"]))
+    t = apply(b, np.multiply, apply(b, np.subtract, s, b["Label"]), b["Out@GRAD"])
     if b.wants("Left@GRAD"):
         b(np.copyto, b["Left@GRAD"], t)
     if b.wants("Right@GRAD"):
@@ -98,7 +98,7 @@ def margin_rank_loss(b: Binder) -> None:
     Source: Fluid's margin_rank_loss_op.
     """
     x, zero = b["X1"], b.const(0, b["X1"].dtype)
-    t = made(b, np.multiply, made(b, np.subtract, x, b["X2"]), b["Label"])
+    t = apply(b, np.multiply, apply(b, np.subtract, x, b["X2"]), b["Label"])
     b(np.subtract, b.const(b.attr("margin"), x.dtype), t, out=t)
     b(np.maximum, t, zero, out=b["Out"])
     if b.wants("Activated"):
@@ -114,7 +114,7 @@ def _margin_grad_infer(c: Context) -> None:
 @grad_op("margin_rank_loss_grad", infer=_margin_grad_infer, dtype_slot="Activated")
 def margin_rank_loss_grad(b: Binder) -> None:
     """dX2 = dOut · Activated · Label; dX1 = -dX2."""
-    t = made(b, np.multiply, made(b, np.multiply, b["Out@GRAD"], b["Activated"]), b["Label"])
+    t = apply(b, np.multiply, apply(b, np.multiply, b["Out@GRAD"], b["Activated"]), b["Label"])
     if b.wants("X2@GRAD"):
         b(np.copyto, b["X2@GRAD"], t)
     if b.wants("X1@GRAD"):
@@ -135,7 +135,7 @@ def _gaps(b: Binder) -> tuple[Array, Array]:
     at, counts, own = b.tmp((n,), np.int64), b.tmp((n,), bool), b.tmp((n,), x.dtype)
     b(places, reading(b, b["Label"], (n,)), (n, classes, 1), None, at, counts)
     b(take, reading(b, x, (x.size,)), at, counts, own)
-    return made(b, np.subtract, reading(b, x, (n, classes)), own.reshape(n, 1)), at
+    return apply(b, np.subtract, reading(b, x, (n, classes)), own.reshape(n, 1)), at
 
 
 @op(
@@ -161,7 +161,7 @@ def bpr_loss(b: Binder) -> None:
     x, y = b["X"], b["Y"]
     gaps, _ = _gaps(b)
     total = b.tmp((len(gaps), 1), x.dtype)
-    b(np.add.reduce, made(b, np.logaddexp, gaps, b.const(0, x.dtype)), 1, None, total, True)
+    b(np.add.reduce, apply(b, np.logaddexp, gaps, b.const(0, x.dtype)), 1, None, total, True)
     b(np.subtract, total, b.const(np.log(2.0), x.dtype), out=total)  # the label's own term
     out = writing(b, y, total.shape)
     b(np.divide, total, b.const(x.shape[-1] - 1, x.dtype), out=out)

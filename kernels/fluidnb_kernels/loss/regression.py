@@ -10,7 +10,7 @@ from fluidnb.op import Attr, Binder, Context, default_grad, grad_op, kernel, op
 from fluidnb_kernels.cuda import ctype
 from fluidnb_kernels.cuda.cast import of_dtype
 from fluidnb_kernels.cuda.line_grid import each_line
-from fluidnb_kernels.emit import FLOATS, made
+from fluidnb_kernels.emit import FLOATS, apply
 from fluidnb_kernels.loss.launch import LINES, NOTHING, terms, wanted
 from fluidnb_kernels.rules import agree, same_shape
 
@@ -19,16 +19,16 @@ Array = Any
 
 def _square_or_line(b: Binder, x: Array, width: float) -> Array:
     """Emit x² / 2 where |x| <= width, width · (|x| - width / 2) elsewhere."""
-    far = made(b, np.absolute, x)
-    near = made(b, np.minimum, far, b.const(width, x.dtype))
-    t = made(b, np.multiply, near, b.const(-0.5, x.dtype))
+    far = apply(b, np.absolute, x)
+    near = apply(b, np.minimum, far, b.const(width, x.dtype))
+    t = apply(b, np.multiply, near, b.const(-0.5, x.dtype))
     b(np.add, t, far, out=t)
-    return made(b, np.multiply, t, near)
+    return apply(b, np.multiply, t, near)
 
 
 def _held(b: Binder, x: Array, width: float) -> Array:
     """Emit x held between -width and width."""
-    t = made(b, np.maximum, x, b.const(-width, x.dtype))
+    t = apply(b, np.maximum, x, b.const(-width, x.dtype))
     b(np.minimum, t, b.const(width, x.dtype), out=t)
     return t
 
@@ -75,7 +75,7 @@ def _huber_grad_infer(c: Context) -> None:
 @grad_op("huber_loss_grad", infer=_huber_grad_infer)
 def huber_loss_grad(b: Binder) -> None:
     """dY = dOut · r held between -delta and delta; dX = -dY."""
-    t = made(b, np.multiply, _held(b, b["Residual"], b.attr("delta")), b["Out@GRAD"])
+    t = apply(b, np.multiply, _held(b, b["Residual"], b.attr("delta")), b["Out@GRAD"])
     if b.wants("X@GRAD"):
         b(np.negative, t, out=b["X@GRAD"])
     if b.wants("Y@GRAD"):
@@ -92,7 +92,7 @@ def _modified_infer(c: Context) -> None:
 def _signs(b: Binder) -> Array:
     """Emit 2 · Y - 1."""
     y = b["Y"]
-    t = made(b, np.multiply, y, b.const(2, y.dtype))
+    t = apply(b, np.multiply, y, b.const(2, y.dtype))
     b(np.subtract, t, b.const(1, y.dtype), out=t)
     return t
 
@@ -120,10 +120,10 @@ def modified_huber_loss(b: Binder) -> None:
     x = b["X"]
     v = b["IntermediateVal"] if b.wants("IntermediateVal") else b.like(x)
     b(np.multiply, x, _signs(b), out=v)
-    gap = made(b, np.maximum, made(b, np.subtract, b.const(1, x.dtype), v), b.const(0, x.dtype))
-    t = made(b, np.multiply, gap, gap)
-    line = made(b, np.multiply, v, b.const(-4, x.dtype))
-    b(np.copyto, t, line, where=made(b, np.less, v, b.const(-1, x.dtype)))
+    gap = apply(b, np.maximum, apply(b, np.subtract, b.const(1, x.dtype), v), b.const(0, x.dtype))
+    t = apply(b, np.multiply, gap, gap)
+    line = apply(b, np.multiply, v, b.const(-4, x.dtype))
+    b(np.copyto, t, line, where=apply(b, np.less, v, b.const(-1, x.dtype)))
     b(np.copyto, b["Out"], t)
 
 
@@ -136,9 +136,9 @@ def _modified_grad_infer(c: Context) -> None:
 def modified_huber_loss_grad(b: Binder) -> None:
     """dX = dOut · (2 · Y - 1) · (-2 · max(0, 1 - v) where v >= -1, -4 elsewhere)."""
     v, dtype = b["IntermediateVal"], b["IntermediateVal"].dtype
-    gap = made(b, np.maximum, made(b, np.subtract, b.const(1, dtype), v), b.const(0, dtype))
+    gap = apply(b, np.maximum, apply(b, np.subtract, b.const(1, dtype), v), b.const(0, dtype))
     b(np.minimum, gap, b.const(2, dtype), out=gap)
-    t = made(b, np.multiply, gap, b.const(-2, dtype))
+    t = apply(b, np.multiply, gap, b.const(-2, dtype))
     b(np.multiply, t, _signs(b), out=t)
     b(np.multiply, t, b["Out@GRAD"], out=b["X@GRAD"])
 

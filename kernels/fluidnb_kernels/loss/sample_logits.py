@@ -101,7 +101,7 @@ def expected_counts(labels: Array, classes: int, count: int, tries: int) -> Arra
     return p * count if count == tries else -np.expm1(tries * np.log1p(-p))
 
 
-def draw(labels: Array, classes: int, once: bool, stream: Stream, samples: Array, chance: Array) -> None:
+def draw(labels: Array, classes: int, once: bool, stream: Stream, samples: Array, prob: Array) -> None:
     """Write the true classes, and the same samples behind those of every row.
 
     Args:
@@ -109,7 +109,7 @@ def draw(labels: Array, classes: int, once: bool, stream: Stream, samples: Array
         once: whether a class is drawn once at most.
         stream: where the random numbers come from.
         samples: int64 [N, T + S], written.
-        chance: the same shape, written: how often each is expected among the samples.
+        prob: the same shape, written: how often each is expected among the samples.
 
     Raises:
         EnforceNotMet: a label is no class.
@@ -119,16 +119,16 @@ def draw(labels: Array, classes: int, once: bool, stream: Stream, samples: Array
     count = samples.shape[1] - true
     samples[:, :true] = labels
     samples[:, true:], tries = drawn(stream, classes, count, once)
-    chance[...] = expected_counts(samples, classes, count, tries)
+    prob[...] = expected_counts(samples, classes, count, tries)
 
 
-def gather(logits: Array, samples: Array, chance: Array, true: int, remove: bool, out: Array) -> None:
+def gather(logits: Array, samples: Array, prob: Array, true: int, remove: bool, out: Array) -> None:
     """Write the logits of the samples, less the logarithm of how often each is expected.
 
     Args:
         logits: [N, classes].
         samples: [N, T + S].
-        chance: the same shape.
+        prob: the same shape.
         remove: whether a sample that is a true class of its row goes to minus infinity.
         out: the same shape, written.
 
@@ -146,7 +146,7 @@ def gather(logits: Array, samples: Array, chance: Array, true: int, remove: bool
         hits = (samples[:, true:, None] == samples[:, None, :true]).any(2)
         found[:, true:] -= _FAR * hits.astype(found.dtype)
     with np.errstate(divide="ignore"):
-        found -= np.clip(np.log(chance), -_FAR, _FAR)
+        found -= np.clip(np.log(prob), -_FAR, _FAR)
     np.clip(found, -_FAR, _FAR, out)
 
 
@@ -195,14 +195,14 @@ def sample_logits(b: Binder) -> None:
     logits, true = b["Logits"], b["Labels"].shape[1]
     shape = (len(logits), true + b.attr("num_samples"))
     samples = b["Samples"] if b.wants("Samples") else b.tmp(shape, np.int64)
-    chance = b["Probabilities"] if b.wants("Probabilities") else b.tmp(shape, logits.dtype)
+    prob = b["Probabilities"] if b.wants("Probabilities") else b.tmp(shape, logits.dtype)
     if b.attr("use_customized_samples"):
         b(np.copyto, samples, b["CustomizedSamples"])
-        b(np.copyto, chance, b["CustomizedProbabilities"])
+        b(np.copyto, prob, b["CustomizedProbabilities"])
     else:
-        b(draw, b["Labels"], logits.shape[1], b.attr("uniq"), b.rng, samples, chance)
+        b(draw, b["Labels"], logits.shape[1], b.attr("uniq"), b.rng, samples, prob)
     if b.wants("SampledLogits"):
-        b(gather, logits, samples, chance, true, b.attr("remove_accidental_hits"), b["SampledLogits"])
+        b(gather, logits, samples, prob, true, b.attr("remove_accidental_hits"), b["SampledLogits"])
     if b.wants("SampledLabels"):
         b(np.copyto, b["SampledLabels"], np.arange(true))
 
@@ -257,18 +257,18 @@ def sample_logits_on_cuda(b: Binder) -> None:
     (rows, classes), true, t = logits.shape, labels.shape[1], ctype(logits.dtype)
     many, width = np.int64(true + count), np.int64(classes)
     samples = b["Samples"] if b.wants("Samples") else b.tmp((rows, true + count), np.int64)
-    chance = b["Probabilities"] if b.wants("Probabilities") else b.tmp(samples.shape, logits.dtype)
+    prob = b["Probabilities"] if b.wants("Probabilities") else b.tmp(samples.shape, logits.dtype)
     if b.attr("use_customized_samples"):
         move(b, samples, of_dtype(b, b["CustomizedSamples"], np.int64))
-        move(b, chance, of_dtype(b, b["CustomizedProbabilities"], logits.dtype))
+        move(b, prob, of_dtype(b, b["CustomizedProbabilities"], logits.dtype))
     else:
         given = b.tmp((count + 1,), np.int64)
         b(draw_up, b.rng, classes, b.attr("uniq"), given)
         joined(b, labels, given, samples, True)
-        each(b, CUDA, f"expected<{t}>", samples.size, samples, given, chance, width, np.int64(count))
+        each(b, CUDA, f"expected<{t}>", samples.size, samples, given, prob, width, np.int64(count))
     if b.wants("SampledLogits"):
         numbers = np.int64(true), np.int32(b.attr("remove_accidental_hits")), many, width
-        operands = logits, samples, chance, b["SampledLogits"], *numbers
+        operands = logits, samples, prob, b["SampledLogits"], *numbers
         each(b, CUDA, f"sampled_logits<{t}>", samples.size, *operands)
     if b.wants("SampledLabels"):
         out = b["SampledLabels"]

@@ -2,7 +2,7 @@
 //
 // A row of x [rows, width] meets `many` rows of the table; `picks` [rows, many] names them. Forward reads a row of the
 // table for each pick once, coalesced, and aims at the bandwidth of reading; x comes from caches. What a pick costs is
-// worked out from one number, `dots`, beside which it is small. The gradient of x gathers rows of the table again; that
+// computed from one number, `dots`, beside which it is small. The gradient of x gathers rows of the table again; that
 // of the table is added with atomics when it is dense (2 reads and 1 write for an element, in an order that may change
 // from run to run), and gathered row by row in a fixed order when it comes as SelectedRows. A pick below 0 is none; one
 // beyond the table, or a label that is no class, makes the cost of its row NaN: a kernel cannot raise.

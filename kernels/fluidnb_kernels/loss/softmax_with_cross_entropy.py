@@ -11,7 +11,7 @@ from fluidnb.op import Attr, Binder, Context, default_grad, grad_op, kernel, op,
 from fluidnb_kernels.activation.log_softmax import kept
 from fluidnb_kernels.activation.softmax import along, emit_softmax
 from fluidnb_kernels.cuda.cast import of_dtype
-from fluidnb_kernels.emit import FLOATS, made
+from fluidnb_kernels.emit import FLOATS, apply
 from fluidnb_kernels.rules import agree, one_axis
 from fluidnb_kernels.views import reading, writing, written
 
@@ -145,7 +145,7 @@ def softmax_with_cross_entropy(b: Binder) -> None:
     x, loss, axis = b["Logits"], b["Loss"], b.attr("axis")
     probabilities = b["Softmax"] if b.wants("Softmax") else b.like(x)
     t, total = emit_softmax(b, x, probabilities, axis)
-    level = made(b, np.log, total)
+    level = apply(b, np.log, total)
     if b.attr("soft_label"):
         b(np.subtract, level, t, out=t)
         b(np.multiply, t, b["Label"], out=t)
@@ -170,7 +170,7 @@ def softmax_with_cross_entropy_grad(b: Binder) -> None:
     """dLogits = dLoss · (Softmax - Label), Label as a distribution; 0 in rows that are ignored."""
     p, g, dx = b["Softmax"], b["Loss@GRAD"], b["Logits@GRAD"]
     if b.attr("soft_label", False):
-        return b(np.multiply, made(b, np.subtract, p, b["Label"]), g, out=dx)
+        return b(np.multiply, apply(b, np.subtract, p, b["Label"]), g, out=dx)
     shape = _split(p, b.attr("axis", -1))
     at, counts = _labels(b, shape)
     rows = b.tmp(shape, p.dtype)

@@ -15,7 +15,7 @@ from fluidnb_kernels.cuda.grid import each
 from fluidnb_kernels.cuda.line_grid import split
 from fluidnb_kernels.elementwise import launch as elementwise
 from fluidnb_kernels.elementwise.broadcast import aligned, summed
-from fluidnb_kernels.emit import FLOATS, made
+from fluidnb_kernels.emit import FLOATS, apply
 from fluidnb_kernels.math import matrix_products
 from fluidnb_kernels.math.matrix_products import Side, multiplied
 from fluidnb_kernels.math.mul import gemm
@@ -60,7 +60,7 @@ def _addmm_infer(c: Context) -> None:
 def _times(b: Binder, name: str, x: Array) -> Array:
     """Emit a factor that an attribute gives times an array; the array itself where it is 1."""
     factor = b.attr(name, 1.0)
-    return x if factor == 1 else made(b, np.multiply, x, b.const(factor, x.dtype))
+    return x if factor == 1 else apply(b, np.multiply, x, b.const(factor, x.dtype))
 
 
 @op(
@@ -193,7 +193,7 @@ def kron_grad(b: Binder) -> None:
         if b.wants(slot + "@GRAD"):
             to = writing(b, b[slot + "@GRAD"], mine)
             axes = tuple(range(slot == "X", len(so), 2))
-            b(np.add.reduce, made(b, np.multiply, g, reading(b, b[other], shape)), axes, None, to, True)
+            b(np.add.reduce, apply(b, np.multiply, g, reading(b, b[other], shape)), axes, None, to, True)
             written(b, b[slot + "@GRAD"], to)
 
 
@@ -233,8 +233,8 @@ def _cross(b: Binder, x: Array, y: Array, out: Array) -> None:
         return a[(slice(None),) * axis + (slice(i % 3, i % 3 + 1),)]
 
     for i in range(3):
-        plus = made(b, np.multiply, part(x, i + 1), part(y, i + 2))
-        b(np.subtract, plus, made(b, np.multiply, part(x, i + 2), part(y, i + 1)), out=part(out, i))
+        plus = apply(b, np.multiply, part(x, i + 1), part(y, i + 2))
+        b(np.subtract, plus, apply(b, np.multiply, part(x, i + 2), part(y, i + 1)), out=part(out, i))
 
 
 @kernel("cross", place="cuda", dtypes=NUMBERS)

@@ -13,7 +13,7 @@ from fluidnb_kernels.cuda.compute_dtype import wide_dtype, writing_as, written_a
 from fluidnb_kernels.cuda.gemm import gemm as gemm_on_cuda
 from fluidnb_kernels.cuda.line_grid import each_line
 from fluidnb_kernels.cuda.row_grid import by_rows
-from fluidnb_kernels.emit import FLOATS, made
+from fluidnb_kernels.emit import FLOATS, apply
 from fluidnb_kernels.math.matrix_products import CUDA
 from fluidnb_kernels.math.mul import gemm
 from fluidnb_kernels.rules import agree
@@ -78,7 +78,7 @@ def bilinear_tensor_product(b: Binder) -> None:
     """
     out, y = b["Out"], b["Y"]
     half = _halves(b, _table(b))
-    b(np.add.reduce, made(b, np.multiply, half, y.reshape(len(y), 1, y.shape[1])), -1, None, out)
+    b(np.add.reduce, apply(b, np.multiply, half, y.reshape(len(y), 1, y.shape[1])), -1, None, out)
     if b.has("Bias"):
         b(np.add, out, b["Bias"], out=out)
 
@@ -99,8 +99,8 @@ def bilinear_tensor_product_grad(b: Binder) -> None:
     if b.wants("Bias@GRAD"):
         b(np.add.reduce, g, 0, None, b["Bias@GRAD"], True)
     if b.wants("Y@GRAD"):
-        b(np.add.reduce, made(b, np.multiply, _halves(b, table), each), 1, None, b["Y@GRAD"])
-    wide = made(b, np.multiply, each, y.reshape(len(y), 1, e)).reshape(len(g), size * e)
+        b(np.add.reduce, apply(b, np.multiply, _halves(b, table), each), 1, None, b["Y@GRAD"])
+    wide = apply(b, np.multiply, each, y.reshape(len(y), 1, e)).reshape(len(g), size * e)
     if b.wants("X@GRAD"):
         gemm(b, wide, table.T, b["X@GRAD"])
     if b.wants("Weight@GRAD"):

@@ -13,7 +13,7 @@ from fluidnb_kernels.cuda.axis_reduction import Fold, fold, fold_types
 from fluidnb_kernels.cuda.compute_dtype import wide_dtype, writing_as, written_as
 from fluidnb_kernels.cuda.line_grid import each_line
 from fluidnb_kernels.cuda.row_grid import by_rows
-from fluidnb_kernels.emit import FLOATS, made
+from fluidnb_kernels.emit import FLOATS, apply
 from fluidnb_kernels.reduce.reduction_kernels import NUMBERS
 from fluidnb_kernels.rules import agree, same_shape
 from fluidnb_kernels.tensor import strided_copy
@@ -63,7 +63,7 @@ def dot(b: Binder) -> None:
     Source: Paddle's dot_op.
     """
     x, out = b["X"], b["Out"]
-    b(np.add.reduce, made(b, np.multiply, x, b["Y"]), -1, None, out.reshape(x.shape[:-1]))
+    b(np.add.reduce, apply(b, np.multiply, x, b["Y"]), -1, None, out.reshape(x.shape[:-1]))
 
 
 @grad_op("dot_grad", dtype_slot="X")
@@ -140,24 +140,24 @@ def cos_sim(b: Binder) -> None:
     x, y = _rows(b["X"]), _rows(b["Y"])
     lengths = []
     for slot, value in (("XNorm", x), ("YNorm", y)):
-        square = _sum_rows(b, made(b, np.multiply, value, value))
+        square = _sum_rows(b, apply(b, np.multiply, value, value))
         length = b[slot] if b.wants(slot) else b.like(square)
         b(np.sqrt, square, out=length)
         lengths.append(length)
-    product = _sum_rows(b, made(b, np.multiply, x, y))
-    b(np.divide, product, made(b, np.multiply, *lengths), out=b["Out"])
+    product = _sum_rows(b, apply(b, np.multiply, x, y))
+    b(np.divide, product, apply(b, np.multiply, *lengths), out=b["Out"])
 
 
 @grad_op("cos_sim_grad", dtype_slot="X")
 def cos_sim_grad(b: Binder) -> None:
     """dX = dOut · (Y / (XNorm · YNorm) - Out · X / XNorm²), and the like for Y, summed where Y has one row."""
     x, y, g = _rows(b["X"]), _rows(b["Y"]), b["Out@GRAD"]
-    both = made(b, np.divide, g, made(b, np.multiply, b["XNorm"], b["YNorm"]))
-    pull = made(b, np.multiply, g, b["Out"])
+    both = apply(b, np.divide, g, apply(b, np.multiply, b["XNorm"], b["YNorm"]))
+    pull = apply(b, np.multiply, g, b["Out"])
     for slot, own, other, length in (("X", x, y, b["XNorm"]), ("Y", y, x, b["YNorm"])):
         if b.wants(slot + "@GRAD"):
-            share = made(b, np.divide, pull, made(b, np.multiply, length, length))
-            t = made(b, np.subtract, made(b, np.multiply, both, other), made(b, np.multiply, share, own))
+            share = apply(b, np.divide, pull, apply(b, np.multiply, length, length))
+            t = apply(b, np.subtract, apply(b, np.multiply, both, other), apply(b, np.multiply, share, own))
             _down(b, t, _rows(b[slot + "@GRAD"]))
 
 
@@ -190,18 +190,18 @@ def squared_l2_distance(b: Binder) -> None:
     x, y = (reading(b, b[slot], (len(b[slot]), _width(b[slot]))) for slot in ("X", "Y"))
     gap = b["sub_result"] if b.wants("sub_result") else b.like(x)
     b(np.subtract, x, y, out=gap)
-    _sum_rows(b, made(b, np.multiply, gap, gap), b["Out"])
+    _sum_rows(b, apply(b, np.multiply, gap, gap), b["Out"])
 
 
 @grad_op("squared_l2_distance_grad", dtype_slot="X")
 def squared_l2_distance_grad(b: Binder) -> None:
     """dX = 2 · dOut · (X - Y); dY = -dX, summed where Y has one row."""
-    g = made(b, np.multiply, b["Out@GRAD"], b.const(2, b["Out@GRAD"].dtype))
-    t = made(b, np.multiply, b["sub_result"], g)
+    g = apply(b, np.multiply, b["Out@GRAD"], b.const(2, b["Out@GRAD"].dtype))
+    t = apply(b, np.multiply, b["sub_result"], g)
     if b.wants("X@GRAD"):
         b(np.copyto, _rows(b["X@GRAD"]), t)
     if b.wants("Y@GRAD"):
-        _down(b, made(b, np.negative, t), _rows(b["Y@GRAD"]))
+        _down(b, apply(b, np.negative, t), _rows(b["Y@GRAD"]))
 
 
 @kernel("dot", place="cuda", dtypes=NUMBERS)

@@ -8,7 +8,7 @@ import numpy as np
 
 from fluidnb.errors import EnforceNotMet
 from fluidnb.op import Attr, Binder, Context, default_grad, grad_op, op
-from fluidnb_kernels.emit import made
+from fluidnb_kernels.emit import apply
 
 Array = Any
 
@@ -154,7 +154,7 @@ def cholesky_grad(b: Binder) -> None:
     back, inner, half, s = (b.tmp(g.shape, g.dtype) for _ in range(4))
     b(invert, factor_, back)
     b(np.matmul, factor_.swapaxes(-1, -2), g, out=inner)
-    b(np.matmul, back.swapaxes(-1, -2), made(b, np.multiply, inner, share), out=half)
+    b(np.matmul, back.swapaxes(-1, -2), apply(b, np.multiply, inner, share), out=half)
     b(np.matmul, half, back, out=s)
-    total = made(b, np.add, s, s.swapaxes(-1, -2))
+    total = apply(b, np.add, s, s.swapaxes(-1, -2))
     b(np.multiply, total, b.const(0.5, g.dtype), out=b["X@GRAD"])

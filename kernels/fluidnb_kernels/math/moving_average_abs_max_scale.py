@@ -27,7 +27,7 @@ def _infer(c: Context) -> None:
     c.set("Out", x.shape, x.dtype, c.lod("X"))
     states = ("InAccum", "InState")
     c.require(
-        test or all(c.has(s) for s in states), "moving_average_abs_max_scale goes on from InAccum and InState.",
+        test or all(c.has(s) for s in states), "moving_average_abs_max_scale continues from InAccum and InState.",
         expected="both, unless is_test", received=", ".join(s for s in states if c.has(s)) or "none",
     )  # fmt: skip
     for slot in states:

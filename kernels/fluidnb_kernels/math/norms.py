@@ -16,11 +16,11 @@ from fluidnb_kernels.cuda.compute_dtype import wide_dtype
 from fluidnb_kernels.cuda.grid import THREADS, each
 from fluidnb_kernels.cuda.line_grid import each_line, split
 from fluidnb_kernels.cuda.upload import room_beside
-from fluidnb_kernels.emit import FLOATS, made
+from fluidnb_kernels.emit import FLOATS, apply
 from fluidnb_kernels.reduce.reduction_kernels import CUDA as FOLDS
 from fluidnb_kernels.reduce.reduction_kernels import SIZES, SQUARES
 from fluidnb_kernels.rows.device_rows import merge_on_device
-from fluidnb_kernels.rows.values import as_x, dtype_of, held, on_rows, or_rows, put_rows, shape_of
+from fluidnb_kernels.rows.values import as_x, dtype_of, on_rows, or_rows, put_rows, shape_of, value_array
 from fluidnb_kernels.rules import one_axis
 from fluidnb_kernels.views import reading
 
@@ -73,7 +73,7 @@ def norm(b: Binder) -> None:
     x, axis = b["X"], b.attr("axis")
     length = b["Norm"] if b.wants("Norm") else b.tmp(kept(x.shape, axis), x.dtype)
     t = b.tmp(length.shape, x.dtype)
-    b(np.add.reduce, made(b, np.multiply, x, x), axis, None, t, True)
+    b(np.add.reduce, apply(b, np.multiply, x, x), axis, None, t, True)
     b(np.add, t, b.const(b.attr("epsilon"), x.dtype), out=t)
     b(np.sqrt, t, out=length)
     b(np.divide, x, length, out=b["Out"])
@@ -84,9 +84,9 @@ def norm_grad(b: Binder) -> None:
     """dX = (dOut - X · sum(X · dOut) / Norm²) / Norm."""
     x, length, g = b["X"], b["Norm"], b["Out@GRAD"]
     along = b.tmp(length.shape, x.dtype)
-    b(np.add.reduce, made(b, np.multiply, x, g), b.attr("axis"), None, along, True)
-    b(np.divide, along, made(b, np.multiply, length, length), out=along)
-    t = made(b, np.subtract, g, made(b, np.multiply, x, along))
+    b(np.add.reduce, apply(b, np.multiply, x, g), b.attr("axis"), None, along, True)
+    b(np.divide, along, apply(b, np.multiply, length, length), out=along)
+    t = apply(b, np.subtract, g, apply(b, np.multiply, x, along))
     b(np.divide, t, length, out=b["X@GRAD"])
 
 
@@ -129,13 +129,13 @@ def l1_norm(b: Binder) -> None:
 
     Source: Fluid's l1_norm_op.
     """
-    b(np.add.reduce, made(b, np.absolute, b["X"]), None, None, b["Out"].reshape(()))
+    b(np.add.reduce, apply(b, np.absolute, b["X"]), None, None, b["Out"].reshape(()))
 
 
 @grad_op("l1_norm_grad")
 def l1_norm_grad(b: Binder) -> None:
     """dX = dOut · sign(X)."""
-    b(np.multiply, made(b, np.sign, b["X"]), b["Out@GRAD"].reshape(()), out=b["X@GRAD"])
+    b(np.multiply, apply(b, np.sign, b["X"]), b["Out@GRAD"].reshape(()), out=b["X@GRAD"])
 
 
 @kernel("l1_norm", place="cuda", dtypes=FLOATS)
@@ -201,7 +201,7 @@ def clip_by_norm(b: Binder) -> None:
     x = b["X"]
     row, square = reading(b, x, (x.size,)), b.tmp((), x.dtype)
     b(np.dot, row, row, square)
-    return b(shrink, x, made(b, np.sqrt, square), b.attr("max_norm"), b["Out"])
+    return b(shrink, x, apply(b, np.sqrt, square), b.attr("max_norm"), b["Out"])
 
 
 def shrink_rows_on_device(source: SelectedRows, target: SelectedRows, longest: float) -> None:
@@ -214,7 +214,7 @@ def shrink_rows_on_device(source: SelectedRows, target: SelectedRows, longest: f
         array([[0.6, 0.8]])
     """
     merge_on_device(source, target)
-    values = held(target)
+    values = value_array(target)
     if values.size:
         t, n, parts = ctype(values.dtype), np.int64(values.size), min(_PARTS, -(-values.size // THREADS))
         partial = room_beside(values, (parts,), wide_dtype(values.dtype))

@@ -11,7 +11,7 @@ from fluidnb.op import Attr, Binder, Context, broadcast_dim, default_grad, grad_
 from fluidnb_kernels.cuda.axis_reduction import Fold, fold, spread
 from fluidnb_kernels.elementwise import launch as elementwise
 from fluidnb_kernels.elementwise.broadcast import aligned, summed
-from fluidnb_kernels.emit import FLOATS, made, zeros
+from fluidnb_kernels.emit import FLOATS, apply, zeros
 from fluidnb_kernels.reduce import reduction_kernels
 from fluidnb_kernels.rules import one_axis
 from fluidnb_kernels.views import reading
@@ -30,16 +30,16 @@ def emit_norm(b: Binder, x: Array, p: float, axes: Any, out: Array) -> None:
         out: the shape of ``x`` with 1 for these axes, written.
     """
     if p == 0:
-        return b(np.add.reduce, made(b, np.not_equal, x, b.const(0, x.dtype)), axes, out.dtype, out, True)
+        return b(np.add.reduce, apply(b, np.not_equal, x, b.const(0, x.dtype)), axes, out.dtype, out, True)
     if p == 2:
-        b(np.add.reduce, made(b, np.multiply, x, x), axes, None, out, True)
+        b(np.add.reduce, apply(b, np.multiply, x, x), axes, None, out, True)
         return b(np.sqrt, out, out=out)
-    size = made(b, np.absolute, x)
+    size = apply(b, np.absolute, x)
     if math.isinf(p):
         return b((np.maximum if p > 0 else np.minimum).reduce, size, axes, None, out, True)
     if p == 1:
         return b(np.add.reduce, size, axes, None, out, True)
-    b(np.add.reduce, made(b, np.power, size, b.const(p, x.dtype)), axes, None, out, True)
+    b(np.add.reduce, apply(b, np.power, size, b.const(p, x.dtype)), axes, None, out, True)
     return b(np.power, out, b.const(1 / p, x.dtype), out=out)
 
 
@@ -55,16 +55,16 @@ def emit_norm_grad(b: Binder, x: Array, p: float, tiny: float, norm: Array, g: A
     if p == 0:
         return zeros(b, dx)
     if math.isinf(p):
-        slope = made(b, np.multiply, made(b, np.sign, x), made(b, np.equal, made(b, np.absolute, x), norm))
+        slope = apply(b, np.multiply, apply(b, np.sign, x), apply(b, np.equal, apply(b, np.absolute, x), norm))
         return b(np.multiply, slope, g, out=dx)
     if p == 1:
-        return b(np.multiply, made(b, np.sign, x), g, out=dx)
-    length = made(b, np.add, norm, b.const(tiny, x.dtype))
+        return b(np.multiply, apply(b, np.sign, x), g, out=dx)
+    length = apply(b, np.add, norm, b.const(tiny, x.dtype))
     if p == 2:
-        return b(np.multiply, x, made(b, np.divide, g, length), out=dx)
-    power = made(b, np.power, made(b, np.absolute, x), b.const(p - 1, x.dtype))
-    slope = made(b, np.multiply, power, made(b, np.sign, x))
-    scale = made(b, np.multiply, g, made(b, np.power, length, b.const(1 - p, x.dtype)))
+        return b(np.multiply, x, apply(b, np.divide, g, length), out=dx)
+    power = apply(b, np.power, apply(b, np.absolute, x), b.const(p - 1, x.dtype))
+    slope = apply(b, np.multiply, power, apply(b, np.sign, x))
+    scale = apply(b, np.multiply, g, apply(b, np.power, length, b.const(1 - p, x.dtype)))
     return b(np.multiply, slope, scale, out=dx)
 
 
@@ -172,7 +172,7 @@ def _dist_infer(c: Context) -> None:
 
 def _gap(b: Binder) -> Array:
     sx, sy, _ = _both(b)
-    return made(b, np.subtract, b["X"].reshape(sx), b["Y"].reshape(sy))
+    return apply(b, np.subtract, b["X"].reshape(sx), b["Y"].reshape(sy))
 
 
 @op(

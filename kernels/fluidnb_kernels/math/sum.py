@@ -96,7 +96,7 @@ def sum(b: Binder) -> None:
     out = b["Out"]
     if len(xs) == 1:
         return None if xs[0] is out else b(np.copyto, out, xs[0])
-    # The order of the terms is that of X wherever Out is, so that every walker rounds alike.
+    # The order of the terms is that of X wherever Out is, so that every executor rounds alike.
     total = b.like(out) if any(x is out for x in xs[2:]) else out
     b(np.add, xs[0], xs[1], out=total)
     for x in xs[2:]:

@@ -153,10 +153,10 @@ def _grad(desc: OpDesc, definition: OpDef, no_grad: Collection[str]) -> list[OpD
     attrs={
         "epsilon": Attr("float", 1e-4, "what each row adds to the squares", ge=0),
         "slot_dim": Attr("int", -1, "columns of a slot, which a row lacks where its first one is 0; -1 for none"),
-        "summary_decay_rate": Attr("float", 0.9999999, "kept for programs on GPUs; it changes nothing"),
+        "summary_decay_rate": Attr("float", 0.9999999, "ignored (compatibility)"),
         "enable_scale_and_shift": Attr("bool", False, "whether scale_w and bias are used"),
         "data_layout": Attr("string", "NCHW", "ignored (compatibility)"),
-        "sync_stats": Attr("bool", False, "kept for programs on GPUs; it changes nothing"),
+        "sync_stats": Attr("bool", False, "ignored (compatibility)"),
     },
     cost="2 * X",
     infer=_infer,

@@ -10,7 +10,7 @@ from fluidnb.op import Attr, Binder, Context, default_grad, grad_op, kernel, op
 from fluidnb_kernels.cuda import CTYPES, Source, ctype
 from fluidnb_kernels.cuda.grid import each
 from fluidnb_kernels.cuda.line_grid import split
-from fluidnb_kernels.emit import FLOATS, made
+from fluidnb_kernels.emit import FLOATS, apply
 from fluidnb_kernels.sliding import CHANNEL_LAST, channel_first
 
 Array = Any
@@ -76,10 +76,10 @@ def lrn(b: Binder) -> None:
     x, out = channel_first(b["X"], layout), channel_first(b["Out"], layout)
     middle = channel_first(b["MidOut"], layout) if b.wants("MidOut") else b.like(x)
     sums = b.like(x)
-    _emit_window(b, made(b, np.multiply, x, x), *_window(b), sums)
+    _emit_window(b, apply(b, np.multiply, x, x), *_window(b), sums)
     b(np.multiply, sums, b.const(b.attr("alpha"), x.dtype), out=sums)
     b(np.add, sums, b.const(b.attr("k"), x.dtype), out=middle)
-    b(np.multiply, x, made(b, np.power, middle, b.const(-b.attr("beta"), x.dtype)), out=out)
+    b(np.multiply, x, apply(b, np.power, middle, b.const(-b.attr("beta"), x.dtype)), out=out)
 
 
 @grad_op("lrn_grad")
@@ -88,13 +88,13 @@ def lrn_grad(b: Binder) -> None:
     layout, beta = b.attr("data_format", "AnyLayout"), b.attr("beta", 0.75)
     x, out, middle, g, dx = (channel_first(b[s], layout) for s in ("X", "Out", "MidOut", "Out@GRAD", "X@GRAD"))
     before, behind = _window(b)
-    shares = made(b, np.multiply, g, out)
+    shares = apply(b, np.multiply, g, out)
     b(np.divide, shares, middle, out=shares)
     sums = b.like(x)
     _emit_window(b, shares, behind, before, sums)
     b(np.multiply, sums, x, out=sums)
     b(np.multiply, sums, b.const(2 * b.attr("alpha", 1e-4) * beta, x.dtype), out=sums)
-    own = made(b, np.power, middle, b.const(-beta, x.dtype))
+    own = apply(b, np.power, middle, b.const(-beta, x.dtype))
     b(np.multiply, own, g, out=own)
     b(np.subtract, own, sums, out=dx)
 

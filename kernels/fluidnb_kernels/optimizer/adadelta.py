@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from fluidnb.op import Attr, Binder, kernel, op
-from fluidnb_kernels.emit import FLOATS, made
+from fluidnb_kernels.emit import FLOATS, apply
 from fluidnb_kernels.optimizer.common import gradient, scalar, updates
 from fluidnb_kernels.optimizer.launch import emit_update
 
@@ -64,21 +64,21 @@ def adadelta(b: Binder) -> None:
     grad, rho = gradient(b), b.attr("rho")
     epsilon = b.const(b.attr("epsilon"), grad.dtype)
     _mean(b, "AvgSquaredGrad", grad, rho)
-    step = made(b, np.add, b["AvgSquaredUpdate"], epsilon)
-    b(np.divide, step, made(b, np.add, b["AvgSquaredGradOut"], epsilon), out=step)
+    step = apply(b, np.add, b["AvgSquaredUpdate"], epsilon)
+    b(np.divide, step, apply(b, np.add, b["AvgSquaredGradOut"], epsilon), out=step)
     b(np.sqrt, step, out=step)
     b(np.multiply, step, grad, out=step)
     _mean(b, "AvgSquaredUpdate", step, rho)
     if b.has("LearningRate"):
-        step = made(b, np.multiply, step, scalar(b, "LearningRate"))
+        step = apply(b, np.multiply, step, scalar(b, "LearningRate"))
     b(np.subtract, b["Param"], step, out=b["ParamOut"])
 
 
 def _mean(b: Binder, slot: str, value: Array, rho: float) -> None:
     """Emit the running mean of a square."""
-    square = made(b, np.multiply, value, value)
+    square = apply(b, np.multiply, value, value)
     b(np.multiply, square, b.const(1 - rho, square.dtype), out=square)
-    b(np.add, made(b, np.multiply, b[slot], b.const(rho, square.dtype)), square, out=b[slot + "Out"])
+    b(np.add, apply(b, np.multiply, b[slot], b.const(rho, square.dtype)), square, out=b[slot + "Out"])
 
 
 @kernel("adadelta", place="cuda", dtypes=FLOATS)

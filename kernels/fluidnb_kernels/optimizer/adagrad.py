@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from fluidnb.op import Attr, Binder, kernel, op
-from fluidnb_kernels.emit import FLOATS, made
+from fluidnb_kernels.emit import FLOATS, apply
 from fluidnb_kernels.optimizer.common import gradient, scalar, updates
 from fluidnb_kernels.optimizer.launch import emit_update
 from fluidnb_kernels.optimizer.proximal import shrink
@@ -27,9 +27,9 @@ _EPSILON = Attr("float", 1e-6, "keeps the divisor from zero")
 
 def _step(b: Binder, grad: Array, moment: Array) -> None:
     """Emit p' = p - lr · g / (√moment + epsilon)."""
-    root = made(b, np.sqrt, moment)
+    root = apply(b, np.sqrt, moment)
     b(np.add, root, b.const(b.attr("epsilon"), root.dtype), out=root)
-    t = made(b, np.multiply, grad, scalar(b, "LearningRate"))
+    t = apply(b, np.multiply, grad, scalar(b, "LearningRate"))
     b(np.divide, t, root, out=t)
     b(np.subtract, b["Param"], t, out=b["ParamOut"])
 
@@ -58,7 +58,7 @@ def adagrad(b: Binder) -> None:
     Source: Duchi, Hazan, Singer (JMLR 2011); Fluid's adagrad_op.
     """
     grad = gradient(b)
-    b(np.add, b["Moment"], made(b, np.multiply, grad, grad), out=b["MomentOut"])
+    b(np.add, b["Moment"], apply(b, np.multiply, grad, grad), out=b["MomentOut"])
     _step(b, grad, b["MomentOut"])
 
 
@@ -86,9 +86,9 @@ def decayed_adagrad(b: Binder) -> None:
     Source: Fluid's decayed_adagrad_op.
     """
     grad, decay = gradient(b), b.attr("decay")
-    square = made(b, np.multiply, grad, grad)
+    square = apply(b, np.multiply, grad, grad)
     b(np.multiply, square, b.const(1 - decay, square.dtype), out=square)
-    b(np.add, made(b, np.multiply, b["Moment"], b.const(decay, square.dtype)), square, out=b["MomentOut"])
+    b(np.add, apply(b, np.multiply, b["Moment"], b.const(decay, square.dtype)), square, out=b["MomentOut"])
     _step(b, grad, b["MomentOut"])
 
 
@@ -119,10 +119,10 @@ def proximal_adagrad(b: Binder) -> None:
     Source: Duchi, Singer (JMLR 2009); Fluid's proximal_adagrad_op.
     """
     grad, rate = gradient(b), scalar(b, "LearningRate")
-    b(np.add, b["Moment"], made(b, np.multiply, grad, grad), out=b["MomentOut"])
-    t = made(b, np.multiply, grad, rate)
-    b(np.divide, t, made(b, np.sqrt, b["MomentOut"]), out=t)
-    shrink(b, made(b, np.subtract, b["Param"], t), rate)
+    b(np.add, b["Moment"], apply(b, np.multiply, grad, grad), out=b["MomentOut"])
+    t = apply(b, np.multiply, grad, rate)
+    b(np.divide, t, apply(b, np.sqrt, b["MomentOut"]), out=t)
+    shrink(b, apply(b, np.subtract, b["Param"], t), rate)
 
 
 @kernel("adagrad", place="cuda", dtypes=FLOATS)

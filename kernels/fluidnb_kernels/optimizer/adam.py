@@ -18,7 +18,7 @@ from fluidnb_kernels.optimizer.launch import (
     emit_sparse_update,
     emit_update,
 )
-from fluidnb_kernels.rows.values import held, merged
+from fluidnb_kernels.rows.values import merged, value_array
 
 Array = Any
 
@@ -47,7 +47,7 @@ def step_lazily(
         >>> step_lazily(g, kept, (0.5, 0.5, 0.5, 0.5), 1.0, 0.0); kept[1].ravel()
         array([0. , 0.5])
     """
-    rows, g = merged(grad.rows_, held(grad))
+    rows, g = merged(grad.rows_, value_array(grad))
     param, m, v = kept
     beta1, rest1, beta2, rest2 = shares
     m[rows] = m[rows] * beta1 + g * rest1

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from fluidnb.op import Attr, Binder, kernel, op
-from fluidnb_kernels.emit import FLOATS, made
+from fluidnb_kernels.emit import FLOATS, apply
 from fluidnb_kernels.optimizer.common import gradient, scalar, updates
 from fluidnb_kernels.optimizer.launch import emit_update, one_number
 
@@ -55,13 +55,13 @@ def adamax(b: Binder) -> None:
     """
     grad, dtype = gradient(b), b["Param"].dtype
     beta1, beta2 = b.attr("beta1"), b.attr("beta2")
-    left = made(b, np.subtract, b.const(1, dtype), scalar(b, "Beta1Pow"))
-    step = made(b, np.divide, scalar(b, "LearningRate"), left)
-    t = made(b, np.multiply, grad, b.const(1 - beta1, dtype))
-    b(np.add, made(b, np.multiply, b["Moment"], b.const(beta1, dtype)), t, out=b["MomentOut"])
-    u = made(b, np.multiply, b["InfNorm"], b.const(beta2, dtype))
+    left = apply(b, np.subtract, b.const(1, dtype), scalar(b, "Beta1Pow"))
+    step = apply(b, np.divide, scalar(b, "LearningRate"), left)
+    t = apply(b, np.multiply, grad, b.const(1 - beta1, dtype))
+    b(np.add, apply(b, np.multiply, b["Moment"], b.const(beta1, dtype)), t, out=b["MomentOut"])
+    u = apply(b, np.multiply, b["InfNorm"], b.const(beta2, dtype))
     b(np.add, u, b.const(b.attr("epsilon"), dtype), out=u)
-    b(np.maximum, u, made(b, np.absolute, grad), out=b["InfNormOut"])
+    b(np.maximum, u, apply(b, np.absolute, grad), out=b["InfNormOut"])
     b(np.divide, b["MomentOut"], b["InfNormOut"], out=t)
     b(np.multiply, t, step, out=t)
     b(np.subtract, b["Param"], t, out=b["ParamOut"])

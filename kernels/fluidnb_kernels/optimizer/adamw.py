@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from fluidnb.op import Attr, Binder, get_op, kernel, op
-from fluidnb_kernels.emit import FLOATS, made
+from fluidnb_kernels.emit import FLOATS, apply
 from fluidnb_kernels.optimizer.adam import emit_step, emit_step_on_cuda
 from fluidnb_kernels.optimizer.common import scalar
 
@@ -43,10 +43,10 @@ def adamw(b: Binder) -> None:
     """
     param, rate = b["Param"], scalar(b, "LearningRate")
     if b.attr("lr_ratio") != 1:
-        rate = made(b, np.multiply, rate, b.const(b.attr("lr_ratio"), rate.dtype))
+        rate = apply(b, np.multiply, rate, b.const(b.attr("lr_ratio"), rate.dtype))
     if b.attr("with_decay"):
-        share = made(b, np.multiply, rate, b.const(-b.attr("coeff"), rate.dtype))
-        param = made(b, np.multiply, param, made(b, np.add, share, b.const(1, share.dtype)))
+        share = apply(b, np.multiply, rate, b.const(-b.attr("coeff"), rate.dtype))
+        param = apply(b, np.multiply, param, apply(b, np.add, share, b.const(1, share.dtype)))
     emit_step(b, param, rate)
 
 

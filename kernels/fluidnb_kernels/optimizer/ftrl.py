@@ -8,10 +8,10 @@ import numpy as np
 
 from fluidnb.op import Attr, Binder, kernel, op
 from fluidnb.values import SelectedRows
-from fluidnb_kernels.emit import FLOATS, made
+from fluidnb_kernels.emit import FLOATS, apply
 from fluidnb_kernels.optimizer.common import scalar, updates
 from fluidnb_kernels.optimizer.launch import copied, emit_sparse_update, emit_update
-from fluidnb_kernels.rows.values import held, merged
+from fluidnb_kernels.rows.values import merged, value_array
 
 Array = Any
 
@@ -24,7 +24,7 @@ _UPDATES = {"ParamOut": "Param", "SquaredAccumOut": "SquaredAccumulator", "Linea
 def _power(b: Binder, x: Array) -> Array:
     """Emit x to the power of -lr_power."""
     power = -b.attr("lr_power")
-    return made(b, np.sqrt, x) if power == 0.5 else made(b, np.power, x, b.const(power, x.dtype))
+    return apply(b, np.sqrt, x) if power == 0.5 else apply(b, np.power, x, b.const(power, x.dtype))
 
 
 def step_rows(
@@ -42,7 +42,7 @@ def step_rows(
         >>> step_rows(grad, (p, s, z), np.array(0.5), 0.0, 0.0, 0.5); p.ravel(), s.ravel(), z.ravel()
         (array([1. , 0.5]), array([0., 4.]), array([ 0., -2.]))
     """
-    rows, g = merged(grad.rows_, held(grad))
+    rows, g = merged(grad.rows_, value_array(grad))
     param, square, linear = kept
     total = square[rows] + g * g
     root = total**power
@@ -99,16 +99,16 @@ def ftrl(b: Binder) -> None:
         kept = tuple(b[out] for out in _UPDATES)
         b(step_rows, grad, kept, rate, l1, l2, -b.attr("lr_power"))
         return
-    total = made(b, np.add, square, made(b, np.multiply, grad, grad))
+    total = apply(b, np.add, square, apply(b, np.multiply, grad, grad))
     root = _power(b, total)
-    sigma = made(b, np.subtract, root, _power(b, square))
+    sigma = apply(b, np.subtract, root, _power(b, square))
     b(np.divide, sigma, rate, out=sigma)
     b(np.multiply, sigma, param, out=sigma)
-    z = made(b, np.add, linear, grad)
+    z = apply(b, np.add, linear, grad)
     b(np.subtract, z, sigma, out=z)
-    divisor = made(b, np.divide, root, rate)
+    divisor = apply(b, np.divide, root, rate)
     b(np.add, divisor, b.const(2 * l2, dtype), out=divisor)
-    inside = made(b, np.maximum, z, b.const(-l1, dtype))
+    inside = apply(b, np.maximum, z, b.const(-l1, dtype))
     b(np.minimum, inside, b.const(l1, dtype), out=inside)  # 0 remains of what lies between -l1 and l1
     b(np.subtract, inside, z, out=inside)
     b(np.divide, inside, divisor, out=b["ParamOut"])

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from fluidnb.op import Attr, Binder, kernel, op
-from fluidnb_kernels.emit import FLOATS, made
+from fluidnb_kernels.emit import FLOATS, apply
 from fluidnb_kernels.optimizer.common import gradient, scalar, updates
 from fluidnb_kernels.optimizer.launch import advance, beta_powers
 from fluidnb_kernels.optimizer.trust_ratio import emit_lamb
@@ -89,26 +89,26 @@ def lamb(b: Binder) -> None:
     """
     param, grad, one = b["Param"], gradient(b), b.const(1, b["Param"].dtype)
     powers = {"Beta1Pow": b.attr("beta1"), "Beta2Pow": b.attr("beta2")}
-    left = [made(b, np.subtract, one, scalar(b, slot)) for slot in powers]
+    left = [apply(b, np.subtract, one, scalar(b, slot)) for slot in powers]
     _mean(b, "Moment1", grad, b.attr("beta1"))
-    _mean(b, "Moment2", made(b, np.multiply, grad, grad), b.attr("beta2"))
-    scale = made(b, np.sqrt, made(b, np.divide, b["Moment2Out"], left[1]))
+    _mean(b, "Moment2", apply(b, np.multiply, grad, grad), b.attr("beta2"))
+    scale = apply(b, np.sqrt, apply(b, np.divide, b["Moment2Out"], left[1]))
     b(np.add, scale, b.const(b.attr("epsilon"), param.dtype), out=scale)
-    direction = made(b, np.divide, made(b, np.divide, b["Moment1Out"], left[0]), scale)
-    b(np.add, direction, made(b, np.multiply, param, b.const(b.attr("weight_decay"), param.dtype)), out=direction)
+    direction = apply(b, np.divide, apply(b, np.divide, b["Moment1Out"], left[0]), scale)
+    b(np.add, direction, apply(b, np.multiply, param, b.const(b.attr("weight_decay"), param.dtype)), out=direction)
     ratio = b.tmp((), param.dtype)
     b(trust, param, direction, ratio)
-    b(np.multiply, direction, made(b, np.multiply, ratio, scalar(b, "LearningRate")), out=direction)
+    b(np.multiply, direction, apply(b, np.multiply, ratio, scalar(b, "LearningRate")), out=direction)
     b(np.subtract, param, direction, out=b["ParamOut"])
     for slot, beta in powers.items():
         if b.wants(slot + "Out"):
-            b(np.copyto, b[slot + "Out"], made(b, np.multiply, b[slot], b.const(beta, b[slot].dtype)))
+            b(np.copyto, b[slot + "Out"], apply(b, np.multiply, b[slot], b.const(beta, b[slot].dtype)))
 
 
 def _mean(b: Binder, slot: str, value: Array, beta: float) -> None:
     """Emit a running mean."""
-    t = made(b, np.multiply, value, b.const(1 - beta, value.dtype))
-    b(np.add, made(b, np.multiply, b[slot], b.const(beta, t.dtype)), t, out=b[slot + "Out"])
+    t = apply(b, np.multiply, value, b.const(1 - beta, value.dtype))
+    b(np.add, apply(b, np.multiply, b[slot], b.const(beta, t.dtype)), t, out=b[slot + "Out"])
 
 
 @kernel("lamb", place="cuda", dtypes=FLOATS)

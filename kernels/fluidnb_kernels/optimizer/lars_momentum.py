@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from fluidnb.op import Attr, Binder, Context, kernel, op
-from fluidnb_kernels.emit import FLOATS, made
+from fluidnb_kernels.emit import FLOATS, apply
 from fluidnb_kernels.optimizer.trust_ratio import emit_lars
 from fluidnb_kernels.rules import agree
 
@@ -85,14 +85,14 @@ def lars_momentum(b: Binder) -> None:
         dtype, decay = param.dtype, decays[min(i, len(decays) - 1)]
         rates, rate = b.all("LearningRate"), b.tmp((), dtype)
         if b.attr("rescale_grad") != 1.0:
-            grad = made(b, np.multiply, grad, b.const(b.attr("rescale_grad"), dtype))
+            grad = apply(b, np.multiply, grad, b.const(b.attr("rescale_grad"), dtype))
         common = rates[min(i, len(rates) - 1)]
         b(local_rate, param, grad, common, b.attr("lars_coeff"), decay, b.attr("epsilon"), rate)
-        t = made(b, np.multiply, param, b.const(decay, dtype))
+        t = apply(b, np.multiply, param, b.const(decay, dtype))
         b(np.add, t, grad, out=t)
         b(np.multiply, t, rate, out=t)
         out = b.all("VelocityOut")[i]
-        b(np.add, made(b, np.multiply, velocity, b.const(b.attr("mu"), dtype)), t, out=out)
+        b(np.add, apply(b, np.multiply, velocity, b.const(b.attr("mu"), dtype)), t, out=out)
         b(np.subtract, param, out, out=b.all("ParamOut")[i])
 
 

@@ -16,7 +16,7 @@ from fluidnb_kernels.cuda.compute_dtype import wide_dtype, writing_as, written_a
 from fluidnb_kernels.cuda.grid import each
 from fluidnb_kernels.emit import FLOATS
 from fluidnb_kernels.rows.device_rows import over_rows
-from fluidnb_kernels.rows.values import dtype_of, held, places_of
+from fluidnb_kernels.rows.values import dtype_of, places_of, value_array
 
 Array = Any
 
@@ -196,7 +196,7 @@ def update_held(function: Function, param: SelectedRows, grad: SelectedRows, rat
         >>> update_held(CUDA["update_rows<f::sgd, double>"], p, g, np.full(1, 0.5)); p.value.array.ravel()
         array([1. , 0.5])
     """
-    values, placed = held(param), SelectedRows()
+    values, placed = value_array(param), SelectedRows()
     placed.rows_, placed.value = places_of(param.rows_, grad.rows_), grad.value
     over_rows(function, placed, *[rate] * 3, *[values] * 3, *[np.float64(0)] * 5)
 

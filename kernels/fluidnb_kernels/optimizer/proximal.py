@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from fluidnb.op import Attr, Binder, kernel, op
-from fluidnb_kernels.emit import FLOATS, made
+from fluidnb_kernels.emit import FLOATS, apply
 from fluidnb_kernels.optimizer.common import gradient, scalar, updates
 from fluidnb_kernels.optimizer.launch import emit_update
 
@@ -21,12 +21,12 @@ def shrink(b: Binder, point: Array, rate: Array) -> None:
         point: where plain descent would go.
     """
     dtype = point.dtype
-    size = made(b, np.absolute, point)
-    b(np.subtract, size, made(b, np.multiply, rate, b.const(b.attr("l1"), dtype)), out=size)
+    size = apply(b, np.absolute, point)
+    b(np.subtract, size, apply(b, np.multiply, rate, b.const(b.attr("l1"), dtype)), out=size)
     b(np.maximum, size, b.const(0, dtype), out=size)
-    divisor = made(b, np.add, made(b, np.multiply, rate, b.const(b.attr("l2"), dtype)), b.const(1, dtype))
+    divisor = apply(b, np.add, apply(b, np.multiply, rate, b.const(b.attr("l2"), dtype)), b.const(1, dtype))
     b(np.divide, size, divisor, out=size)
-    b(np.multiply, size, made(b, np.sign, point), out=b["ParamOut"])
+    b(np.multiply, size, apply(b, np.sign, point), out=b["ParamOut"])
 
 
 @op(
@@ -59,7 +59,7 @@ def proximal_gd(b: Binder) -> None:
     Source: Duchi, Singer (JMLR 2009); Fluid's proximal_gd_op.
     """
     rate = scalar(b, "LearningRate")
-    shrink(b, made(b, np.subtract, b["Param"], made(b, np.multiply, gradient(b), rate)), rate)
+    shrink(b, apply(b, np.subtract, b["Param"], apply(b, np.multiply, gradient(b), rate)), rate)
 
 
 @kernel("proximal_gd", place="cuda", dtypes=FLOATS)

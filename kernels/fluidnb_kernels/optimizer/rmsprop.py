@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from fluidnb.op import Attr, Binder, Context, kernel, op
-from fluidnb_kernels.emit import FLOATS, made, zeros
+from fluidnb_kernels.emit import FLOATS, apply, zeros
 from fluidnb_kernels.optimizer.common import gradient, scalar, updates
 from fluidnb_kernels.optimizer.launch import emit_update
 
@@ -73,28 +73,28 @@ def rmsprop(b: Binder) -> None:
     Source: Tieleman, Hinton (lecture 6.5, 2012); Graves (2013) for the centered form; Fluid's rmsprop_op.
     """
     grad, decay, dtype = gradient(b), b.attr("decay"), b["Param"].dtype
-    _mean(b, "MeanSquare", made(b, np.multiply, grad, grad), decay)
-    level = made(b, np.add, b["MeanSquareOut"], b.const(b.attr("epsilon"), dtype))
+    _mean(b, "MeanSquare", apply(b, np.multiply, grad, grad), decay)
+    level = apply(b, np.add, b["MeanSquareOut"], b.const(b.attr("epsilon"), dtype))
     if b.attr("centered"):
         _mean(b, "MeanGrad", grad, decay)
-        b(np.subtract, level, made(b, np.multiply, b["MeanGradOut"], b["MeanGradOut"]), out=level)
+        b(np.subtract, level, apply(b, np.multiply, b["MeanGradOut"], b["MeanGradOut"]), out=level)
     elif b.wants("MeanGradOut"):
         if not b.has("MeanGrad"):
             zeros(b, b["MeanGradOut"])
         elif b["MeanGradOut"] is not b["MeanGrad"]:
             b(np.copyto, b["MeanGradOut"], b["MeanGrad"])
     b(np.sqrt, level, out=level)
-    step = made(b, np.multiply, grad, scalar(b, "LearningRate"))
+    step = apply(b, np.multiply, grad, scalar(b, "LearningRate"))
     b(np.divide, step, level, out=step)
-    t = made(b, np.multiply, b["Moment"], b.const(b.attr("momentum"), dtype))
+    t = apply(b, np.multiply, b["Moment"], b.const(b.attr("momentum"), dtype))
     b(np.add, t, step, out=b["MomentOut"])
     b(np.subtract, b["Param"], b["MomentOut"], out=b["ParamOut"])
 
 
 def _mean(b: Binder, slot: str, value: Array, decay: float) -> None:
     """Emit a running mean."""
-    t = made(b, np.multiply, value, b.const(1 - decay, value.dtype))
-    b(np.add, made(b, np.multiply, b[slot], b.const(decay, t.dtype)), t, out=b[slot + "Out"])
+    t = apply(b, np.multiply, value, b.const(1 - decay, value.dtype))
+    b(np.add, apply(b, np.multiply, b[slot], b.const(decay, t.dtype)), t, out=b[slot + "Out"])
 
 
 @kernel("rmsprop", place="cuda", dtypes=FLOATS)

@@ -11,7 +11,7 @@ from fluidnb.values import SelectedRows
 from fluidnb_kernels.emit import FLOATS
 from fluidnb_kernels.optimizer.common import scalar, updates
 from fluidnb_kernels.optimizer.launch import copied, emit_held_update, emit_sparse_update, emit_update
-from fluidnb_kernels.rows.values import held, merged, places_of, shape_of
+from fluidnb_kernels.rows.values import merged, places_of, shape_of, value_array
 
 Array = Any
 
@@ -25,7 +25,7 @@ def step_rows(param: Array, grad: SelectedRows, rate: Array) -> None:
         array([[1. ],
                [0.5]])
     """
-    rows, sums = merged(grad.rows_, held(grad))
+    rows, sums = merged(grad.rows_, value_array(grad))
     param[rows] -= rate * sums
 
 
@@ -41,8 +41,8 @@ def step_held(param: SelectedRows, grad: SelectedRows, rate: Array) -> None:
         >>> step_held(p, SelectedRows([3], 9, LoDTensor(np.ones((1, 1)))), np.array(0.5)); p.value.array.ravel()
         array([1. , 0.5])
     """
-    rows, sums = merged(grad.rows_, held(grad))
-    held(param)[places_of(param.rows_, rows)] -= rate * sums
+    rows, sums = merged(grad.rows_, value_array(grad))
+    value_array(param)[places_of(param.rows_, rows)] -= rate * sums
 
 
 _updates = updates({"ParamOut": "Param"})

@@ -95,9 +95,9 @@ def draw(stream: Stream, x: Array, low: float, high: float, out: Array) -> None:
         >>> i = np.zeros(2, int); draw(Stream("i", Clock(1)), np.array([[0.0, 1.0], [1.0, 0.0]]), 0.0, 1.0, i); i
         array([1, 0])
     """
-    chance = np.empty((len(x), 1))
-    uniform(stream, chance, low, high)
-    out[...] = np.minimum((x.cumsum(1) <= chance).sum(1), x.shape[1] - 1)
+    prob = np.empty((len(x), 1))
+    uniform(stream, prob, low, high)
+    out[...] = np.minimum((x.cumsum(1) <= prob).sum(1), x.shape[1] - 1)
 
 
 def _sampling_infer(c: Context) -> None:

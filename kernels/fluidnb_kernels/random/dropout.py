@@ -76,9 +76,9 @@ def dropout(b: Binder) -> None:
     stream = b.rng
     if not b.attr("fix_seed"):
         stream.seed = 0
-    chance = b.like(x, np.float64 if x.dtype == np.float64 else np.float32)
-    b(unit, stream, chance)
-    b(np.greater_equal, chance, b.const(rate, chance.dtype), out=mask.view(bool))
+    prob = b.like(x, np.float64 if x.dtype == np.float64 else np.float32)
+    b(unit, stream, prob)
+    b(np.greater_equal, prob, b.const(rate, prob.dtype), out=mask.view(bool))
     b(np.multiply, x, mask.view(bool), out=out)
     if upscale and rate < 1:
         b(np.divide, out, stays, out=out)
@@ -117,9 +117,9 @@ def draw(function: Function, stream: Stream, x: Array, out: Array, mask: Array, 
 
     Example:
         >>> from fluidnb.op import Clock
-        >>> x, y, mask, chance = np.ones(40), np.zeros(40), np.zeros(40, np.uint8), np.zeros(40)
+        >>> x, y, mask, prob = np.ones(40), np.zeros(40), np.zeros(40, np.uint8), np.zeros(40)
         >>> draw(CUDA["dropout<double, 2>"], Stream("y", Clock(1)), x, y, mask, 0.5, 1.0)
-        >>> unit(Stream("y", Clock(1)), chance); bool(((chance >= 0.5) == mask).all())
+        >>> unit(Stream("y", Clock(1)), prob); bool(((prob >= 0.5) == mask).all())
         True
     """
     blocks, numbers = min(BLOCKS, -(-x.size // (8 * THREADS))), (np.float64(rate), np.float64(divisor))

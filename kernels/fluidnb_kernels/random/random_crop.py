@@ -99,7 +99,7 @@ def cut(x: Array, seed: Array | None, startup: int, out: Array | None, after: Ar
 
 
 def cut_on(x: Array, begun: Array, startup: int, out: Array | None, seed: Array) -> None:
-    """Cut with a seed that holds nothing before the first run, and goes on from run to run.
+    """Cut with a seed that holds nothing before the first run, and continues from run to run.
 
     Args:
         x: [instances, …].

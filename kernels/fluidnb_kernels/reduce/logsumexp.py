@@ -8,7 +8,7 @@ import numpy as np
 
 from fluidnb.op import Attr, Binder, Context, default_grad, grad_op, kernel, op
 from fluidnb_kernels.cuda.axis_reduction import fold, spread
-from fluidnb_kernels.emit import FLOATS, made
+from fluidnb_kernels.emit import FLOATS, apply
 from fluidnb_kernels.reduce.reduce import axes
 from fluidnb_kernels.reduce.reduction_kernels import CUDA, LENGTH, LOGSUMEXP
 from fluidnb_kernels.rules import one_axis
@@ -69,15 +69,15 @@ def logsumexp(b: Binder) -> None:
     b(np.maximum.reduce, x, gone, None, top, True)
     limits = np.finfo(x.dtype)
     b(np.clip, top, b.const(limits.min, x.dtype), b.const(limits.max, x.dtype), out=top)  # inf - inf is not a number
-    b(np.add.reduce, made(b, np.exp, made(b, np.subtract, x, top)), gone, None, out, True)
-    b(np.add, made(b, np.log, out), top, out=out)
+    b(np.add.reduce, apply(b, np.exp, apply(b, np.subtract, x, top)), gone, None, out, True)
+    b(np.add, apply(b, np.log, out), top, out=out)
 
 
 @grad_op("logsumexp_grad")
 def logsumexp_grad(b: Binder) -> None:
     """dX = dOut · exp(X - Out)."""
     gone = _gone(b)
-    part = made(b, np.exp, made(b, np.subtract, b["X"], _spread(b, "Out", gone)))
+    part = apply(b, np.exp, apply(b, np.subtract, b["X"], _spread(b, "Out", gone)))
     b(np.multiply, part, _spread(b, "Out@GRAD", gone), out=b["X@GRAD"])
 
 
@@ -93,8 +93,8 @@ def _frobenius_infer(c: Context) -> None:
         "dim": Attr("ints", [0], "the dimensions to reduce; negative ones count from the end, none means all"),
         "keep_dim": Attr("bool", False, "keep them, with size 1"),
         "reduce_all": Attr("bool", False, "reduce all of them"),
-        "in_dtype": Attr("int", -1, "kept for programs of Paddle 2; it changes nothing"),
-        "out_dtype": Attr("int", -1, "kept for programs of Paddle 2; it changes nothing"),
+        "in_dtype": Attr("int", -1, "ignored (compatibility with Paddle 2)"),
+        "out_dtype": Attr("int", -1, "ignored (compatibility with Paddle 2)"),
     },
     cost="X",
     infer=_frobenius_infer,
@@ -113,7 +113,7 @@ def frobenius_norm(b: Binder) -> None:
     """
     x, gone = b["X"], axes(b)
     out = _spread(b, "Out", gone)
-    b(np.add.reduce, made(b, np.multiply, x, x), gone, None, out, True)
+    b(np.add.reduce, apply(b, np.multiply, x, x), gone, None, out, True)
     b(np.sqrt, out, out=out)
 
 
@@ -121,8 +121,8 @@ def frobenius_norm(b: Binder) -> None:
 def frobenius_norm_grad(b: Binder) -> None:
     """dX = dOut · X / Out."""
     gone = axes(b)
-    length = made(b, np.add, _spread(b, "Out", gone), b.const(1e-12, b["X"].dtype))
-    b(np.multiply, b["X"], made(b, np.divide, _spread(b, "Out@GRAD", gone), length), out=b["X@GRAD"])
+    length = apply(b, np.add, _spread(b, "Out", gone), b.const(1e-12, b["X"].dtype))
+    b(np.multiply, b["X"], apply(b, np.divide, _spread(b, "Out@GRAD", gone), length), out=b["X@GRAD"])
 
 
 @kernel("logsumexp", place="cuda", dtypes=FLOATS)

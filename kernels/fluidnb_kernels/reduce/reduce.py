@@ -106,7 +106,7 @@ def _define(type: str, row: Row) -> None:
             "dim": Attr("ints", [0], "the dimensions to reduce; negative ones count from the end, none means all"),
             "keep_dim": Attr("bool", False, "keep them, with size 1"),
             "reduce_all": Attr("bool", False, "reduce all of them"),
-            "in_dtype": Attr("int", -1, "the VarType of X, -1 for not said; it changes nothing"),
+            "in_dtype": Attr("int", -1, "the VarType of X, -1 for not said; ignored"),
             "out_dtype": Attr("int", -1, "the VarType of Out; -1 for that of X"),
         },
         cost="X",

@@ -1,7 +1,7 @@
 """Sequences as batches of time steps: the longest first, so that those still running are the first rows of a step.
 
 Nothing is padded. Step t holds one row of each sequence that is longer than t; its rows follow those of step t - 1 in
-one packed array, and row i of a step goes on from row i of the step before.
+one packed array, and row i of a step continues from row i of the step before.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ class Batches:
         order: int64: the sequences, the longest first.
         rows: int64: for each packed row, the row of the input.
         places: int64: for each row of the input, its packed row.
-        before: int64: for each packed row from step 1 on, the packed row that it goes on from.
+        before: int64: for each packed row from step 1 on, the packed row that it continues from.
         reverse: whether time runs from the last row of a sequence to the first.
         starts: where each step starts in the packed array, and where the last one ends.
 
@@ -72,14 +72,14 @@ class Batches:
         self.before = np.arange(self.first, len(self.rows)) - np.repeat(sizes[:-1], sizes[1:])
 
     def __iter__(self) -> Iterator[tuple[slice, slice | None]]:
-        """For each step its packed rows, and those of the step before that it goes on from (None for the first)."""
+        """For each step its packed rows, and those of the step before that it continues from (None for the first)."""
         return iter(self._steps)
 
     def __len__(self) -> int:
         return len(self._steps)
 
     def backwards(self) -> Iterator[tuple[slice, slice | None, int]]:
-        """The steps from the last to the first, each with how many of its rows go on in the step behind it."""
+        """The steps from the last to the first, each with how many of its rows continue in the next step it."""
         going_on = 0
         for now, previous in reversed(self._steps):
             yield now, previous, going_on
@@ -128,7 +128,7 @@ class Batches:
             packed.reshape(-1, width).take(self.places[:, None] + np.arange(parts) * n, 0, out, "clip")
 
     def previous(self, x: Array, initial: Array, out: Array) -> None:
-        """Write for each row the state that it goes on from, all in the order of the input.
+        """Write for each row the state that it continues from, all in the order of the input.
 
         Args:
             x: [n, width]: the state after each row.
@@ -154,7 +154,7 @@ class Batches:
             x.take(self.order[: self.first], 0, out, "clip")
 
     def pack_previous(self, packed: Array, initial: Array, out: Array) -> None:
-        """Write for each packed row the state that it goes on from.
+        """Write for each packed row the state that it continues from.
 
         Args:
             packed: [n, width]: the state after each row.

@@ -262,9 +262,9 @@ def _factors(b: Binder, run: Run) -> Array | None:
         if ones.size:
             b(draw, DROPOUT[f"dropout<{ctype(dtype)}, 1>"], stream, ones, out, mask, rate, stays)
         return out
-    chance, stay = b.tmp(shape, dtype), b.tmp(shape, bool)
-    b(unit, stream, chance)
-    b(np.greater_equal, chance, b.const(rate, dtype), out=stay)
+    prob, stay = b.tmp(shape, dtype), b.tmp(shape, bool)
+    b(unit, stream, prob)
+    b(np.greater_equal, prob, b.const(rate, dtype), out=stay)
     b(np.divide, stay, b.const(stays, dtype), out=out)
     return out
 

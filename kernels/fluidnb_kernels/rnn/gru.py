@@ -362,5 +362,5 @@ def gru_unit(b: Binder) -> None:
 @grad_op("gru_unit_grad", dtype_slot="Input")
 def gru_unit_grad(b: Binder) -> None:
     """Gradients of one step, from that of Hidden."""
-    values = b["Gate"], b["ResetHiddenPrev"], b["HiddenPrev"]  # no row goes on from another, so no state is looked up
+    values = b["Gate"], b["ResetHiddenPrev"], b["HiddenPrev"]  # no row continues from another, so no state is looked up
     _emit_back(b, _unit_network(b), values, "HiddenPrev", b["Hidden@GRAD"])

@@ -124,7 +124,7 @@ def backward_views(
         share: workspace [2, sequences with rows, width].
 
     Yields:
-        The gradient of the state, and of its rows that go on in the step behind; gradients and slopes of update, reset,
+        The gradient of the state, and of its rows that the next step has; gradients and slopes of update, reset,
         and candidate, and the gradients of the first two together; the reset gate, the share of the old state, what the
         two gates give the old state, together and apart, and the gradients of the old state and of what the reset gate
         leaves of it.
@@ -145,7 +145,7 @@ def backward(net: Gru, steps: StepViews, weight: Array, packed: tuple[Array, ...
         packed: gates [3, n, width] as `forward` left them; gradients of the states [n, width], overwritten; those of
             the gates before their activations [3, n, width], written; workspaces [3, n, width] and [n, width]; and the
             other arrays of `backward_views`.
-        old: [n, width]: the state that each row goes on from.
+        old: [n, width]: the state that each row continues from.
 
     Returns:
         The gradient of the first state.
@@ -181,7 +181,7 @@ def weight_grad(old: Array, reset: Array, dz: Array, out: Array) -> None:
     """Write the gradient of the weight.
 
     Args:
-        old: [n, width]: the state that each row goes on from.
+        old: [n, width]: the state that each row continues from.
         reset: [n, width]: the same times the reset gate.
         dz: [3, n, width].
         out: see `halves`; written.

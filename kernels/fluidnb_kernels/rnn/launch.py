@@ -85,7 +85,7 @@ class Order:
 
     @property
     def before(self) -> Array:
-        """For each packed row, the row of the input that it goes on from, or -1 less the sequence that begins."""
+        """For each packed row, the row of the input that it continues from, or -1 less the sequence that begins."""
         batches = self._batches
         return self._table("before", np.concatenate([self._begins(), batches.rows[batches.before]]))
 

@@ -23,7 +23,7 @@ def check(c: Context, state: int) -> int:
     """Check the inputs that an LSTM has with and without a projection.
 
     Args:
-        state: the width of what goes on from step to step; -1 unknown.
+        state: the width of what continues from step to step; -1 unknown.
 
     Returns:
         The width of the cell.

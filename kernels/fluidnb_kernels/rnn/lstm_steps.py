@@ -30,7 +30,7 @@ class Lstm:
         cell: activation of the cell state before the output gate.
         candidate: activation of the candidate.
         peepholes: whether the gates see the cell.
-        projection: activation of the projection; None when the hidden state itself goes on to the next step.
+        projection: activation of the projection; None when the hidden state itself is the state of the next step.
         cell_clip: bound of the cell's values; 0 for none.
         proj_clip: bound of the projection's values; 0 for none.
     """
@@ -130,7 +130,7 @@ def backward_views(
         kept: workspace [sequences with rows, width].
 
     Yields:
-        Gradients of state and cell, and of their rows that go on in the step behind; gradients of the gates, of all but
+        Gradients of state and cell, and of their rows that the next step has; gradients of the gates, of all but
         the output gate, and of the output gate; forget gate, cell, state; what each gate gives the old state, and the
         gradient of the old cell.
     """
@@ -158,7 +158,7 @@ def backward(
             cell [n, width] and state [n, state] as `forward` left them; gradients of the states [n, state], overwritten
             with those before the projection's activation; and the other arrays of `backward_views`.
         seen: [n, width]: the activated cells.
-        old: [n, width]: the cell that each row goes on from.
+        old: [n, width]: the cell that each row continues from.
 
     Returns:
         The gradients of the first state and of the first cell.
@@ -218,7 +218,7 @@ def peephole_grads(dz: Array, old: Array, cells: Array) -> Array:
 
     Args:
         dz: [4, n, width].
-        old: [n, width]: the cell that each row goes on from.
+        old: [n, width]: the cell that each row continues from.
         cells: [n, width].
 
     Returns:

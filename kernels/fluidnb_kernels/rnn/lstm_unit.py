@@ -10,7 +10,7 @@ from fluidnb.op import Attr, Binder, Context, default_grad, grad_op, kernel, op
 from fluidnb_kernels.activation.smooth import logistic
 from fluidnb_kernels.cuda import ctype
 from fluidnb_kernels.cuda.row_grid import by_rows
-from fluidnb_kernels.emit import FLOATS, made, zeros
+from fluidnb_kernels.emit import FLOATS, apply, zeros
 from fluidnb_kernels.rnn.launch import CUDA
 from fluidnb_kernels.rules import agree
 from fluidnb_kernels.sequences import one_dtype
@@ -40,8 +40,8 @@ def _gates(b: Binder) -> tuple[Array, Array, Array, Array]:
     x, bias = b["X"], b.attr("forget_bias", 0.0)
     width = x.shape[1] // 4
     i, f, o, g = (x[:, k * width : (k + 1) * width] for k in range(4))
-    forget = made(b, np.add, f, b.const(bias, x.dtype)) if bias else f
-    return logistic(b, i), logistic(b, forget), logistic(b, o), made(b, np.tanh, g)
+    forget = apply(b, np.add, f, b.const(bias, x.dtype)) if bias else f
+    return logistic(b, i), logistic(b, forget), logistic(b, o), apply(b, np.tanh, g)
 
 
 @op(
@@ -70,11 +70,11 @@ def lstm_unit(b: Binder) -> None:
     i, f, o, g = _gates(b)
     b(np.multiply, f, b["C_prev"], out=f)
     b(np.multiply, i, g, out=i)
-    cell = made(b, np.add, f, i)
+    cell = apply(b, np.add, f, i)
     if b.wants("C"):
         b(np.copyto, b["C"], cell)
     if b.wants("H"):
-        b(np.multiply, o, made(b, np.tanh, cell), out=b["H"])
+        b(np.multiply, o, apply(b, np.tanh, cell), out=b["H"])
 
 
 @grad_op("lstm_unit_grad", dtype_slot="X")
@@ -82,13 +82,13 @@ def lstm_unit_grad(b: Binder) -> None:
     """dC is that of C and of H together; each gate gets its share times the slope of its activation."""
     i, f, o, g = _gates(b)
     one = b.const(1, i.dtype)
-    seen = made(b, np.tanh, b["C"])
+    seen = apply(b, np.tanh, b["C"])
     dc = b.like(seen)
     if b["H@GRAD"] is None:
         zeros(b, dc)
     else:  # through tanh(C)
-        b(np.subtract, one, made(b, np.multiply, seen, seen), out=dc)
-        b(np.multiply, dc, made(b, np.multiply, b["H@GRAD"], o), out=dc)
+        b(np.subtract, one, apply(b, np.multiply, seen, seen), out=dc)
+        b(np.multiply, dc, apply(b, np.multiply, b["H@GRAD"], o), out=dc)
     if b["C@GRAD"] is not None:
         b(np.add, dc, b["C@GRAD"], out=dc)
     if b.wants("C_prev@GRAD"):
@@ -97,7 +97,7 @@ def lstm_unit_grad(b: Binder) -> None:
         return
     dx, width = b["X@GRAD"], i.shape[1]
     for k, (gate, factor) in enumerate(((i, g), (f, b["C_prev"]), (o, seen))):
-        slope = made(b, np.multiply, gate, made(b, np.subtract, one, gate))
+        slope = apply(b, np.multiply, gate, apply(b, np.subtract, one, gate))
         b(np.multiply, slope, factor, out=slope)
         part = dx[:, k * width : (k + 1) * width]
         if gate is not o:
@@ -106,7 +106,7 @@ def lstm_unit_grad(b: Binder) -> None:
             zeros(b, part)
         else:
             b(np.multiply, slope, b["H@GRAD"], out=part)
-    slope = made(b, np.subtract, one, made(b, np.multiply, g, g))
+    slope = apply(b, np.subtract, one, apply(b, np.multiply, g, g))
     b(np.multiply, slope, i, out=slope)
     b(np.multiply, slope, dc, out=dx[:, 3 * width :])
 

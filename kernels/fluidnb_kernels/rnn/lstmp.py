@@ -1,4 +1,4 @@
-"""lstmp: an LSTM whose hidden state is projected to fewer numbers before it goes on (dynamic_lstmp)."""
+"""lstmp: an LSTM whose hidden state is projected to fewer numbers before the next step (dynamic_lstmp)."""
 
 from __future__ import annotations
 

@@ -19,7 +19,7 @@ from fluidnb_kernels.cuda.immediate import NOW
 from fluidnb_kernels.cuda.upload import room_beside, uploaded
 from fluidnb_kernels.emit import FLOATS
 from fluidnb_kernels.math.same_shape import added, launch
-from fluidnb_kernels.rows.values import dtype_of, fill, held, put_rows, shape_of
+from fluidnb_kernels.rows.values import dtype_of, fill, put_rows, shape_of, value_array
 
 Array = Any
 
@@ -51,7 +51,7 @@ def merge_on_device(source: SelectedRows, target: SelectedRows) -> None:
         >>> b.rows(), b.value.array.tolist()
         ([1], [[2.0]])
     """
-    _merge(source.rows_, held(source), target)
+    _merge(source.rows_, value_array(source), target)
 
 
 def _merge(ids: Array, values: Array, target: SelectedRows) -> None:
@@ -80,7 +80,7 @@ def over_rows(function: Function, grad: SelectedRows, *args: Any) -> None:
                [2., 2.],
                [0., 0.]])
     """
-    values = held(grad)
+    values = value_array(grad)
     if values.size == 0:
         return
     numbers = [uploaded(n, values) for n in _sorted(grad.rows_)]
@@ -109,7 +109,7 @@ def join_on_device(sources: Sequence[SelectedRows], target: SelectedRows) -> Non
         ([1], [[2.0]])
     """
     ids = np.concatenate([s.rows_ for s in sources])
-    parts = [values for s in sources if (values := held(s)).size] or [held(sources[0])]
+    parts = [values for s in sources if (values := value_array(s)).size] or [value_array(sources[0])]
     whole, at = type(parts[0])((len(ids), *parts[0].shape[1:]), parts[0].dtype), 0
     for part in parts:
         if part.size:
@@ -147,9 +147,9 @@ def transform_on_device(
     """
     if merge:
         merge_on_device(source, target)
-        values = out = held(target)
+        values = out = value_array(target)
     else:
-        values = held(source)
+        values = value_array(source)
         out = room_beside(values, values.shape, values.dtype)
         fill(target, source.rows_.copy(), out)
     function(values, *args, out)

@@ -13,7 +13,7 @@ from fluidnb_kernels import verbs
 from fluidnb_kernels.cuda import ctype
 from fluidnb_kernels.cuda.grid import BLOCKS, THREADS
 from fluidnb_kernels.rows.device_rows import CUDA, merge_on_device
-from fluidnb_kernels.rows.values import as_x, dtype_of, fill, held, merged, put_rows, shape_of
+from fluidnb_kernels.rows.values import as_x, dtype_of, fill, merged, put_rows, shape_of, value_array
 
 Array = Any
 
@@ -39,7 +39,7 @@ def merge(source: SelectedRows, target: SelectedRows) -> None:
         >>> a, b = SelectedRows([1, 1], 2, LoDTensor(np.ones((2, 1)))), SelectedRows((), 2); merge(a, b); b.rows()
         [1]
     """
-    fill(target, *merged(source.rows_, held(source)))
+    fill(target, *merged(source.rows_, value_array(source)))
 
 
 @kernel("merge_selected_rows", place="cuda")
@@ -74,7 +74,7 @@ def _count(b: Binder) -> int:
 def _tensor_infer(c: Context) -> None:
     _require_rows(c)
     if c.runtime:
-        values = held(c["X"])
+        values = value_array(c["X"])
         c.set("Out", values.shape, values.dtype)
     else:
         c.set("Out", (-1, *c["X"].shape[1:]), c["X"].dtype)
@@ -88,7 +88,7 @@ def take_values(source: SelectedRows, out: Array) -> None:
         >>> x = np.zeros((1, 1)); take_values(SelectedRows([1], 2, LoDTensor(np.ones((1, 1)))), x); x
         array([[1.]])
     """
-    np.copyto(out, held(source))
+    np.copyto(out, value_array(source))
 
 
 @kernel("get_tensor_from_selected_rows", place="cuda")
@@ -143,4 +143,4 @@ def take_values_on_device(source: SelectedRows, out: Array) -> None:
         >>> x = np.zeros((1, 1)); take_values_on_device(SelectedRows([1], 2, LoDTensor(np.ones((1, 1)))), x); x
         array([[1.]])
     """
-    copy_between("cuda", "cuda")(held(source), out)
+    copy_between("cuda", "cuda")(value_array(source), out)

@@ -9,7 +9,7 @@ import numpy as np
 
 from fluidnb.op import Binder
 from fluidnb.values import SelectedRows
-from fluidnb_kernels.rows.values import add_rows, dtype_of, fill, held, merged, put_rows, shape_of
+from fluidnb_kernels.rows.values import add_rows, dtype_of, fill, merged, put_rows, shape_of, value_array
 
 Array = Any
 
@@ -23,7 +23,7 @@ def join(sources: Sequence[SelectedRows], target: SelectedRows) -> None:
         SelectedRows(rows=[1], height=2, value=[1, 1] float64)
     """
     ids = np.concatenate([s.rows_ for s in sources])
-    fill(target, *merged(ids, np.concatenate([held(s) for s in sources])))
+    fill(target, *merged(ids, np.concatenate([value_array(s) for s in sources])))
 
 
 def add_source(total: Array, source: SelectedRows) -> None:
@@ -34,7 +34,7 @@ def add_source(total: Array, source: SelectedRows) -> None:
         >>> x = np.zeros((2, 1)); add_source(x, SelectedRows([1], 2, LoDTensor(np.ones((1, 1))))); x.ravel()
         array([0., 1.])
     """
-    add_rows(total, source.rows_, held(source))
+    add_rows(total, source.rows_, value_array(source))
 
 
 def emit_sum(b: Binder, terms: Sequence[Any]) -> None:

@@ -32,11 +32,11 @@ def shape_of(value: Any) -> tuple[int, ...]:
     return tuple(value.shape()) if isinstance(value, SelectedRows) else tuple(value.shape)
 
 
-def held(source: SelectedRows) -> Array:
+def value_array(source: SelectedRows) -> Array:
     """The values of the rows that SelectedRows holds now.
 
     Example:
-        >>> held(SelectedRows([1], 9, LoDTensor(np.zeros((1, 4))))).shape
+        >>> value_array(SelectedRows([1], 9, LoDTensor(np.zeros((1, 4))))).shape
         (1, 4)
     """
     return source.value.array
@@ -52,7 +52,7 @@ def dtype_of(value: Any) -> Any:
         >>> dtype_of(np.zeros(1)), dtype_of(SelectedRows([1], 9, LoDTensor(np.zeros((1, 4), "float32"))))
         (dtype('float64'), dtype('float32'))
     """
-    return held(value).dtype if isinstance(value, SelectedRows) else value.dtype
+    return value_array(value).dtype if isinstance(value, SelectedRows) else value.dtype
 
 
 def put_rows(b: Binder, slot: str, shape: tuple[int, ...], dtype: Any) -> SelectedRows:
@@ -120,7 +120,7 @@ def put_whole(b: Binder, slot: str, shape: tuple[int, ...], dtype: Any) -> bool:
 def values_of_output(b: Binder, slot: str = "Out") -> Array:
     """Array that a kernel writes for an output: a tensor, or SelectedRows of `put_whole`."""
     out = b[slot]
-    return held(out) if isinstance(out, SelectedRows) else out
+    return value_array(out) if isinstance(out, SelectedRows) else out
 
 
 def places_of(table: Array, ids: Array) -> Array:
@@ -240,7 +240,7 @@ def densify(source: SelectedRows, out: Array) -> None:
                [1.]])
     """
     out[...] = 0
-    add_rows(out, source.rows_, held(source))
+    add_rows(out, source.rows_, value_array(source))
 
 
 def transform(
@@ -259,7 +259,7 @@ def transform(
         array([[0.],
                [3.]])
     """
-    ids, values = source.rows_, held(source)
+    ids, values = source.rows_, value_array(source)
     if merge:
         ids, values = merged(ids, values)
     out = np.empty_like(values)

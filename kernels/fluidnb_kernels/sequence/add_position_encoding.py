@@ -10,7 +10,7 @@ from fluidnb.op import Attr, Binder, Context, default_grad, grad_op, kernel, op
 from fluidnb_kernels.cuda import CTYPES, Source, ctype
 from fluidnb_kernels.cuda.compute_dtype import wide_dtype
 from fluidnb_kernels.cuda.row_grid import by_rows
-from fluidnb_kernels.emit import FLOATS, made
+from fluidnb_kernels.emit import FLOATS, apply
 from fluidnb_kernels.sequence.row_maps import NO_ARRAY, on_device
 
 Array = Any
@@ -84,7 +84,7 @@ def add_position_encoding(b: Binder) -> None:
     x, places = b["X"], _places(b)
     encoding = b.keep((len(places), x.shape[-1]), x.dtype)
     encoding[...] = waves(places, x.shape[-1]) * b.attr("beta")
-    b(np.add, made(b, np.multiply, x, b.const(b.attr("alpha"), x.dtype)), encoding, out=b["Out"])
+    b(np.add, apply(b, np.multiply, x, b.const(b.attr("alpha"), x.dtype)), encoding, out=b["Out"])
 
 
 @grad_op("add_position_encoding_grad")

@@ -10,7 +10,7 @@ from fluidnb.op import Binder, Context, default_grad, grad_op, kernel, op
 from fluidnb_kernels.cuda import CTYPES, Source, ctype
 from fluidnb_kernels.cuda.line_grid import each_line
 from fluidnb_kernels.cuda.row_grid import by_rows
-from fluidnb_kernels.emit import FLOATS, made
+from fluidnb_kernels.emit import FLOATS, apply
 from fluidnb_kernels.sequence import row_maps
 from fluidnb_kernels.sequence.context import Neighbours
 from fluidnb_kernels.sequences import offsets_of, one_dtype, require_lod
@@ -61,7 +61,7 @@ def row_conv(b: Binder) -> None:
     """
     x, weight = b["X"], b["Filter"]
     rows = _neighbours(b).emit(b, x).reshape(len(x), *weight.shape)
-    b(np.add.reduce, made(b, np.multiply, rows, weight), 1, None, b["Out"])
+    b(np.add.reduce, apply(b, np.multiply, rows, weight), 1, None, b["Out"])
 
 
 @grad_op("row_conv_grad", dtype_slot="X")
@@ -72,7 +72,7 @@ def row_conv_grad(b: Binder) -> None:
     spread = np.broadcast_to(g[:, None], (len(x), *weight.shape))
     if b.wants("Filter@GRAD"):
         rows = around.emit(b, x).reshape(len(x), *weight.shape)
-        b(np.add.reduce, made(b, np.multiply, rows, spread), 0, None, b["Filter@GRAD"])
+        b(np.add.reduce, apply(b, np.multiply, rows, spread), 0, None, b["Filter@GRAD"])
     if b.wants("X@GRAD"):
         shares = b.tmp(spread.shape, x.dtype)
         b(np.multiply, g[:, None], weight, out=shares)

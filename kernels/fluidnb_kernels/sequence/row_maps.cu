@@ -1,4 +1,4 @@
-// Rows moved where a map says that was worked out on the host, and rows of a tensor summed by such a map.
+// Rows moved where a map says that was computed on the host, and rows of a tensor summed by such a map.
 //
 // Moving reads and writes each element once, and 8 bytes of the map for a row: bound by the bandwidth of a device copy.
 // W is a word of 1 to 16 bytes, as many elements as rows allow. Sums gather: a thread adds what belongs to its element

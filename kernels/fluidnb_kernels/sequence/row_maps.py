@@ -1,4 +1,4 @@
-"""Rows on a GPU by maps that are worked out while binding: moved, put in their places, summed."""
+"""Rows on a GPU by maps that are computed while binding: moved, put in their places, summed."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def _width(out: Array) -> int:
 
 
 def on_device(b: Binder, numbers: Any) -> Array:
-    """Numbers worked out while binding as kernels read them.
+    """Numbers computed while binding as kernels read them.
 
     Returns:
         int64, in memory of the kernel's place.

@@ -8,7 +8,7 @@ import numpy as np
 
 from fluidnb.op import Attr, Binder, Context, default_grad, grad_op, kernel, op, product
 from fluidnb_kernels.cuda import CTYPES, Source, ctype
-from fluidnb_kernels.emit import FLOATS, made
+from fluidnb_kernels.emit import FLOATS, apply
 from fluidnb_kernels.sequence.row_maps import on_device, together
 from fluidnb_kernels.sequences import emit_reduce, emit_rows, offsets_of, owners, require_lod
 from fluidnb_kernels.views import reading, writing, written
@@ -62,7 +62,7 @@ def sequence_softmax(b: Binder) -> None:
     """
     rows = (len(b["X"]),)
     x, out = reading(b, b["X"], rows), writing(b, b["Out"], rows)
-    t = made(b, np.subtract, x, _to_rows(b, np.maximum, x))
+    t = apply(b, np.subtract, x, _to_rows(b, np.maximum, x))
     b(np.exp, t, out=t)
     b(np.divide, t, _to_rows(b, np.add, t), out=out)
     written(b, b["Out"], out)
@@ -73,7 +73,7 @@ def sequence_softmax_grad(b: Binder) -> None:
     """dX = Out · (dOut - the sum of dOut · Out over the sequence)."""
     rows = (len(b["X"]),)
     out, g, dx = reading(b, b["Out"], rows), reading(b, b["Out@GRAD"], rows), writing(b, b["X@GRAD"], rows)
-    t = made(b, np.multiply, out, g)
+    t = apply(b, np.multiply, out, g)
     b(np.subtract, g, _to_rows(b, np.add, t), out=t)
     b(np.multiply, t, out, out=dx)
     written(b, b["X@GRAD"], dx)

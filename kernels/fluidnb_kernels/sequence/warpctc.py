@@ -158,7 +158,7 @@ def _alphas(times: Times, alphabet: Alphabet, chances: Array) -> Array:
 
 
 def _betas(times: Times, alphabet: Alphabet, chances: Array) -> Array:
-    """For each packed row and state the logarithm of the sum over all ways to go on from there."""
+    """For each packed row and state the logarithm of the sum over all ways to continue from there."""
     beta = np.full((len(chances), alphabet.states.shape[1]), -np.inf, chances.dtype)
     for now, _, going_on in times.batches.backwards():
         new = beta[now]

@@ -120,7 +120,7 @@ def sort(x: Array, axis: int, descending: bool, out: Array | None, indices: Arra
     dtype_slot="X",
 )
 def argsort(b: Binder) -> None:
-    """Out, Indices = X sorted along ``axis``, and where its elements were; the LoD of X goes on to both.
+    """Out, Indices = X sorted along ``axis``, and where its elements were; both inherit the LoD of X.
 
     Example:
         >>> from fluidnb.testing import run_op

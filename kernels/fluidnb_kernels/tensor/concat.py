@@ -73,7 +73,7 @@ def _parts(b: Binder) -> list[verbs.View]:
     dtype_slot="X",
 )
 def concat(b: Binder) -> None:
-    """Out = the X one after another along ``axis``; the LoD of the first goes on, unless rows are appended.
+    """Out = the X one after another along ``axis``; the LoD of the first is propagated unless rows are appended.
 
     Example:
         >>> from fluidnb.testing import run_op

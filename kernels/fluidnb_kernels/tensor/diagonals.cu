@@ -1,7 +1,7 @@
 // tril_triu: a triangle of each matrix, zeros elsewhere.
 //
 // Reads the elements of the triangle and writes all: bound by the bandwidth of a device copy. W is a word that holds an
-// element; a thread's row is worked out once.
+// element; a thread's row is computed once.
 #include "row_grid.cuh"
 
 template <class W>

@@ -124,7 +124,7 @@ ROWS = {
     ),
 }  # fmt: skip
 
-_DOC = """Out = {formula}; the LoD goes on where rows are not repeated.
+_DOC = """Out = {formula}; the LoD is propagated where rows are not repeated.
 
     Example:
         >>> from fluidnb.testing import run_op

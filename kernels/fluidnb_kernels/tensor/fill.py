@@ -74,7 +74,7 @@ def fixed_shape_or_rows(c: Context) -> None:
         "shape": Attr("longs", [], "sizes"),
         "dtype": Attr("dtype", "float32", "dtype of Out"),
         **VALUE,
-        "place_type": Attr("int", -1, "kept for programs of Paddle 2; it changes nothing"),
+        "place_type": Attr("int", -1, "ignored (compatibility with Paddle 2)"),
     },
     infer=fixed_shape_or_rows,
     guard=values_of("ShapeTensor", "ShapeTensorList"),

@@ -12,7 +12,7 @@ from fluidnb.op import Attr, Binder, Context, Cost, default_grad, grad_op, kerne
 from fluidnb.values import SelectedRows
 from fluidnb_kernels.emit import FLOATS, zeros
 from fluidnb_kernels.rows.operators import take_gradient_on_device
-from fluidnb_kernels.rows.values import add_rows, dtype_of, fill, held, places_of, put_rows, shape_of
+from fluidnb_kernels.rows.values import add_rows, dtype_of, fill, places_of, put_rows, shape_of, value_array
 from fluidnb_kernels.rules import whole_numbers
 from fluidnb_kernels.tensor import row_indexing
 from fluidnb_kernels.tensor.strided_copy import fill as fill_all
@@ -79,7 +79,7 @@ def take_held(table: SelectedRows, ids: Array, padding: int, out: Array) -> None
     """
     counts = np.ones(len(ids), bool) if padding == NO_PADDING else ids != padding
     out[~counts] = 0
-    out[counts] = held(table)[places_of(table.rows_, ids[counts])]
+    out[counts] = value_array(table)[places_of(table.rows_, ids[counts])]
 
 
 def take_gradient(target: SelectedRows, ids: Array, g: Array, padding: int) -> None:
@@ -96,7 +96,7 @@ def take_gradient(target: SelectedRows, ids: Array, g: Array, padding: int) -> N
     """
     fill(target, ids.astype(np.int64), g.copy())
     if padding != NO_PADDING:
-        blank(held(target), ids, padding)
+        blank(value_array(target), ids, padding)
 
 
 def spread_gradient(total: Array, ids: Array, g: Array, padding: int) -> None:
@@ -188,7 +188,7 @@ def _define(type: str, ids: str, example: str) -> None:
         grad=default_grad("W", "Ids", "Out@GRAD", wrt=["W"]),
         dtypes=FLOATS,
         dtype_slot="W",
-        doc=f"""Out[i] = W[Ids[i]], and zeros where Ids[i] is padding_idx; the LoD of Ids goes on to Out.
+        doc=f"""Out[i] = W[Ids[i]], and zeros where Ids[i] is padding_idx; Out inherits the LoD of Ids.
 
     Example:
         >>> from fluidnb.testing import run_op

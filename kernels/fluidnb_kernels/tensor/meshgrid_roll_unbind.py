@@ -1,4 +1,4 @@
-"""meshgrid, roll and unbind: elements laid out anew."""
+"""meshgrid, roll and unbind: elements rearranged."""
 
 from __future__ import annotations
 

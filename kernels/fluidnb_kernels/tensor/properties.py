@@ -12,7 +12,7 @@ from fluidnb.op.rules import Rule
 from fluidnb_kernels import verbs
 from fluidnb_kernels.cuda import Source, ctype, elements, vector, widths
 from fluidnb_kernels.cuda.grid import each
-from fluidnb_kernels.emit import FLOATS, made
+from fluidnb_kernels.emit import FLOATS, apply
 from fluidnb_kernels.tensor.strided_copy import fill
 
 Array = Any
@@ -112,7 +112,7 @@ def _define(type: str, ufunc: np.ufunc, join: np.ufunc | None, formula: str, res
         if join is None:
             b(ufunc, b["X"], out=b["Out"])
         else:
-            b(join.reduce, made(b, ufunc, b["X"]), None, None, b["Out"].reshape(()))
+            b(join.reduce, apply(b, ufunc, b["X"]), None, None, b["Out"].reshape(()))
 
     _define_on_cuda(type, ufunc.__name__, join is None, bool(ufunc(0)))
 

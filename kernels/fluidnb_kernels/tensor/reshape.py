@@ -108,7 +108,7 @@ def emit_reshape(b: Binder, slot: str, x: Any, shape: tuple[int, ...], lod: Any)
     dtype_slot="X",
 )
 def reshape(b: Binder) -> None:
-    """Out = the elements of X in another shape; the LoD goes on where the number of rows stays.
+    """Out = the elements of X in another shape; the LoD is propagated where the number of rows stays.
 
     Example:
         >>> from fluidnb.testing import run_op

@@ -85,7 +85,7 @@ def _define(type: str, formula: str, slots: dict[str, str], attrs: dict[str, Att
             "ends": Attr("ints", [], "the element after the last one along each; from the end when negative"),
             **attrs,
             "decrease_axis": Attr("ints", [], "dimensions with one element left that are dropped"),
-            "infer_flags": Attr("ints", [], "Paddle 2: which sizes are known while building; it changes nothing"),
+            "infer_flags": Attr("ints", [], "Paddle 2: which sizes are known while building; ignored"),
         },
         infer=_infer,
         grad=default_grad("Input", *variables, "Out@GRAD", wrt=["Input"]),

@@ -80,7 +80,7 @@ def _grad(desc: OpDesc, definition: OpDef, no_grad: Collection[str]) -> list[OpD
     dtype_slot="X",
 )
 def split(b: Binder) -> None:
-    """Out[i] = the i-th part of X along ``axis``; the LoD goes on unless the rows are shared out.
+    """Out[i] = the i-th part of X along ``axis``; the LoD is propagated unless the rows are shared out.
 
     The gradient joins those of the parts with concat.
 

@@ -93,7 +93,7 @@ ROWS = {
     "flatten": _FLATTEN, "flatten2": _FLATTEN, "flatten_contiguous_range": _RANGE,
 }  # fmt: skip
 
-_DOC = """Out = X {formula}; the LoD goes on where the number of rows stays.
+_DOC = """Out = X {formula}; the LoD is propagated where the number of rows stays.
 
     Example:
         >>> from fluidnb.testing import run_op

@@ -64,7 +64,7 @@ def first(x: Array, k: int, out: Array | None, indices: Array | None, largest: b
     dtype_slot="X",
 )
 def top_k(b: Binder) -> None:
-    """Out, Indices = the k largest elements of each row of X, and where they are; the LoD of X goes on to both.
+    """Out, Indices = the k largest elements of each row of X, and where they are; both inherit the LoD of X.
 
     Example:
         >>> from fluidnb.testing import run_op
@@ -113,7 +113,7 @@ def _v2_infer(c: Context) -> None:
         "k": Attr("int", 1, "how many", ge=1),
         "axis": Attr("int", -1, "the dimension along which they are looked for; from the end when negative"),
         "largest": Attr("bool", True, "the largest ones; else the smallest ones"),
-        "sorted": Attr("bool", True, "kept for programs of Paddle 2; they are always in order"),
+        "sorted": Attr("bool", True, "ignored (compatibility with Paddle 2): they are always in order"),
     },
     cost="X",
     infer=_v2_infer,

@@ -38,7 +38,7 @@ def _infer(c: Context) -> None:
     grad=default_grad("X", "Out", "Out@GRAD"),
 )
 def transpose(b: Binder) -> None:
-    """Out[i, j, …] = X with dimension ``axis[d]`` as its dimension d; the LoD goes on where the rows stay rows.
+    """Out[i, j, …] = X with dimension ``axis[d]`` as its dimension d; the LoD is propagated where the rows stay rows.
 
     Example:
         >>> from fluidnb.testing import run_op

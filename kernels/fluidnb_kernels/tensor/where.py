@@ -8,7 +8,7 @@ import numpy as np
 
 from fluidnb.op import Binder, Context, default_grad, grad_op, kernel, op
 from fluidnb.values.copies import on_host
-from fluidnb_kernels.emit import made, zeros
+from fluidnb_kernels.emit import apply, zeros
 from fluidnb_kernels.rules import agree
 from fluidnb_kernels.tensor import row_indexing
 from fluidnb_kernels.tensor.strided_copy import fill, lay, move
@@ -87,7 +87,7 @@ def where_grad(b: Binder) -> None:
     for slot in ("X@GRAD", "Y@GRAD"):
         if b.wants(slot):
             zeros(b, b[slot])
-            b(np.copyto, b[slot], g, where=condition if slot == "X@GRAD" else made(b, np.logical_not, condition))
+            b(np.copyto, b[slot], g, where=condition if slot == "X@GRAD" else apply(b, np.logical_not, condition))
 
 
 @op(

@@ -239,7 +239,7 @@ def _define(type: str, what: str, result: str) -> None:
         outputs={"Out": "the images in their new size"},
         attrs={
             "data_layout": Attr("string", "NCHW", "where the channels are", enum=("NCHW", "NHWC")),
-            "out_d": Attr("int", 0, "kept for volumes; it changes nothing"),
+            "out_d": Attr("int", 0, "ignored (compatibility)"),
             "out_h": Attr("int", 0, "the new height"),
             "out_w": Attr("int", 0, "the new width"),
             "scale": Attr("float", 0.0, "by how much height and width grow; 0 for out_h and out_w"),

@@ -1,4 +1,4 @@
-"""pixel_shuffle, shuffle_channel, space_to_depth: the channels of an image laid out anew."""
+"""pixel_shuffle, shuffle_channel, space_to_depth: the channels of an image rearranged."""
 
 from __future__ import annotations
 
