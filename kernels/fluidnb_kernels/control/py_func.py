@@ -143,7 +143,7 @@ def py_func(b: Binder) -> None:
     """Out = function(X): a Python function is called with LoDTensors and returns arrays or LoDTensors.
 
     The gradient is such an operator too: its function is called with X, Out and the gradients of Out, and returns the
-    gradients of X; None for one stands for zeros.
+    gradients of X; None for one means zeros.
 
     Example:
         >>> from fluidnb.op.callables import callable_id

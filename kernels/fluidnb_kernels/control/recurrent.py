@@ -147,7 +147,7 @@ def _infer(c: Context) -> None:
         "has_states": Attr("bool", False, "whether there are memories"),
         "reverse": Attr("bool", False, "whether to go from the last step to the first"),
         "is_train": Attr("bool", True, "whether the steps are kept for backward"),
-        "skip_eager_deletion_vars": Attr("strings", [], "kept for Paddle, which asks for it"),
+        "skip_eager_deletion_vars": Attr("strings", [], "ignored (compatibility)"),
     },
     infer=_infer,
     grad=_grad,

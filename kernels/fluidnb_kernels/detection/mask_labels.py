@@ -206,7 +206,7 @@ def write_masks(
     dtype_slot="Rois",
 )  # fmt: skip
 def generate_mask_labels(b: Binder) -> None:
-    """MaskInt32[i, class, y, x] = 1 where pixel (y, x) of region i lies in the object that overlaps the region most.
+    """MaskInt32[i, class, y, x] = 1 where pixel (y, x) of region i is in the object that overlaps the region most.
 
     Objects are compared by the boxes around their polygons. An image whose regions are all of class 0 gives one region
     that learns nothing.

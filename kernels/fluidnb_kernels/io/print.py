@@ -96,7 +96,7 @@ _SHOWN = ("name", "type", "shape", "layout", "lod")
         **{f"print_tensor_{what}": Attr("bool", True, f"print its {what}") for what in _SHOWN},
         "print_phase": Attr("string", "BOTH", "print it forward, its gradient backward, or both",
                             enum=("FORWARD", "BACKWARD", "BOTH", "forward", "backward", "both")),
-        "is_forward": Attr("bool", True, "whether it stands in the forward pass"),
+        "is_forward": Attr("bool", True, "whether it is in the forward pass"),
     },
     infer=_infer,
     grad=_grad,

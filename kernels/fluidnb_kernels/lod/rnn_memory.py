@@ -96,7 +96,7 @@ def shrink_rnn_memory_grad(b: Binder) -> None:
     dtype_slot="X",
 )
 def rnn_memory_helper(b: Binder) -> None:
-    """Out = X. The gradient is zero where nobody asked for it, as after the last step.
+    """Out = X. The gradient is zero where it has no consumer, as after the last step.
 
     Example:
         >>> from fluidnb.testing import run_op

@@ -21,7 +21,7 @@ from fluidnb_kernels.tensor import row_indexing
 
 Array = Any
 
-_LEVEL = {"level": Attr("int", 0, "the level whose sequences the mask tells apart", ge=0)}
+_LEVEL = {"level": Attr("int", 0, "the level whose sequences the mask selects", ge=0)}
 
 
 def _check_mask(c: Context) -> None:

@@ -242,7 +242,7 @@ def _cross(b: Binder, x: Array, y: Array, out: Array) -> None:
     "cross",
     inputs={"X: float": "size 3 along dim", "Y": "the same shape"},
     outputs={"Out": "the same shape"},
-    attrs={"dim": Attr("int", 9, "the dimension along which vectors lie; 9 takes the first one of size 3")},
+    attrs={"dim": Attr("int", 9, "the dimension of the vectors; 9 takes the first one of size 3")},
     cost="2 * Out",
     infer=_cross_infer,
     grad=default_grad("X", "Y", "Out@GRAD"),

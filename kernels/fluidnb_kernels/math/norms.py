@@ -51,7 +51,7 @@ def _norm_infer(c: Context) -> None:
     inputs={"X": "at least one dimension"},
     outputs={"Norm~": "the lengths, size 1 along axis", "Out": "X with length 1 along axis"},
     attrs={
-        "axis": Attr("int", doc="the dimension along which the vectors lie; from the end when negative"),
+        "axis": Attr("int", doc="the dimension of the vectors; from the end when negative"),
         "epsilon": Attr("float", 1e-10, "added to the square of the length"),
         "is_test": Attr("bool", False, "ignored (compatibility)"),
     },

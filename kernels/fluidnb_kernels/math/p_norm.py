@@ -93,7 +93,7 @@ def _p_norm_infer(c: Context) -> None:
     outputs={"Out": "the lengths; [1] for one vector"},
     attrs={
         "porder": Attr("float", 2.0, "the power; 0 counts what is not 0, inf takes the largest, -inf the smallest"),
-        "axis": Attr("int", -1, "the dimension along which vectors lie; from the end when negative"),
+        "axis": Attr("int", -1, "the dimension of the vectors; from the end when negative"),
         "epsilon": Attr("float", 1e-12, "added to the length in the gradient"),
         "keepdim": Attr("bool", False, "keep that dimension, with size 1"),
         "asvector": Attr("bool", False, "take all of X as one vector"),

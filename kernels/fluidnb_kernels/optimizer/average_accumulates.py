@@ -82,7 +82,7 @@ def accumulate(
     dtype_slot="param",
 )
 def average_accumulates(b: Binder) -> None:
-    """out_sum_1 = in_sum_1 + param; when the window is full, out_sum_3 = the sum of all and the others begin anew.
+    """out_sum_1 = in_sum_1 + param; when the window is full, out_sum_3 = the sum of all and the others restart at 0.
 
     Example:
         >>> from fluidnb.testing import run_op

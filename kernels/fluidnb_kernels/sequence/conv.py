@@ -54,7 +54,7 @@ def _neighbours(b: Binder) -> Neighbours:
     "sequence_conv",
     inputs={
         "X: float[n, width] lod": "",
-        "PaddingData?: float[rows before and after, width]": "stands outside a sequence instead of zeros",
+        "PaddingData?: float[rows before and after, width]": "the rows outside a sequence, instead of zeros",
         "Filter: float[contextLength · width, filters]": "",
     },
     outputs={"Out": "[n, filters]"},
@@ -62,7 +62,7 @@ def _neighbours(b: Binder) -> Neighbours:
         "contextLength": Attr("int", doc="how many rows a filter sees", gt=0),
         "contextStart": Attr("int", 0, "the first of them, counted from the row itself"),
         "contextStride": Attr("int", 1, "from row to row; only 1", enum=(1,)),
-        "paddingTrainable": Attr("bool", False, "whether PaddingData stands outside a sequence"),
+        "paddingTrainable": Attr("bool", False, "whether PaddingData is used outside a sequence"),
     },
     cost="X[:1] * Filter",
     infer=_infer,

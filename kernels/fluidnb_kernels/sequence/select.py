@@ -163,7 +163,7 @@ def _enumerate_infer(c: Context) -> None:
     outputs={"Out": "[n, win_size]"},
     attrs={
         "win_size": Attr("int", doc="how many words each row has", gt=0),
-        "pad_value": Attr("int", 0, "what stands beyond the end of a sequence"),
+        "pad_value": Attr("int", 0, "the value beyond the end of a sequence"),
         "@ALL_KERNELS_MUST_COMPUTE_RUNTIME_SHAPE@": Attr("bool", True, "accepted, without effect"),
     },
     infer=_enumerate_infer,

@@ -86,7 +86,7 @@ def _cast_grad(desc: OpDesc, definition: OpDef, no_grad: Collection[str]) -> lis
     grad=_cast_grad,
 )
 def cast(b: Binder) -> None:
-    """Out = X in the dtype ``out_dtype``, with its LoD; to whole numbers it cuts off, to bool it asks for not zero.
+    """Out = X in the dtype ``out_dtype``, with its LoD; to whole numbers it cuts off, to bool it tests for not zero.
 
     Example:
         >>> from fluidnb.testing import run_op

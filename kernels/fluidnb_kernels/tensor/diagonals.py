@@ -140,7 +140,7 @@ def _diag_infer(c: Context) -> None:
     "diag_v2",
     inputs={"X: any[n] | any[m, n]": "a diagonal, or a matrix"},
     outputs={"Out": "a matrix with the vector on a diagonal, or the diagonal of the matrix"},
-    attrs={"offset": _OFFSET, "padding_value": Attr("float", 0.0, "what stands beside the diagonal of a new matrix")},
+    attrs={"offset": _OFFSET, "padding_value": Attr("float", 0.0, "the other elements of a new matrix")},
     infer=_diag_infer,
     grad=default_grad("X", "Out@GRAD"),
 )

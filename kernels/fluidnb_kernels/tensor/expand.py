@@ -100,13 +100,13 @@ class Row:
 
 ROWS = {
     "expand": Row(
-        "X laid expand_times[d] times after one another along each dimension d", _times,
+        "X repeated expand_times[d] times along each dimension d", _times,
         {"ExpandTimes?": "Paddle 2: the numbers as a variable", "expand_times_tensor*?": "the numbers as variables"},
         {"expand_times": Attr("ints", [], "how often X is repeated along each dimension")},
         ("ExpandTimes", "expand_times_tensor"), ("[1.0, 2.0]", '{"expand_times": [2]}', "[1., 2., 1., 2.]"),
     ),
     "tile": Row(
-        "X laid repeat_times[d] times after one another along each dimension d, aligned at the last one", _tiles,
+        "X repeated repeat_times[d] times along each dimension d, aligned at the last one", _tiles,
         {"RepeatTimes?": "the numbers as a variable", "repeat_times_tensor*?": "the numbers as variables"},
         {"repeat_times": Attr("ints", [], "how often X is repeated along each dimension")},
         ("RepeatTimes", "repeat_times_tensor"), ("[1.0, 2.0]", '{"repeat_times": [2]}', "[1., 2., 1., 2.]"),

@@ -149,7 +149,7 @@ def _infer(c: Context) -> None:
 _ATTRS = {
     "is_sparse": Attr("bool", False, "whether the gradient is SelectedRows"),
     "padding_idx": Attr("long", NO_PADDING, "number of the row that reads as zeros and never changes; -1 for none"),
-    "is_distributed": Attr("bool", False, "whether the table lies on parameter servers; kept for programs that say so"),
+    "is_distributed": Attr("bool", False, "ignored (compatibility): whether the table is on parameter servers"),
     "remote_prefetch": Attr("bool", False, "ignored (compatibility)"),
     "slot": Attr("int", 0, "ignored (compatibility)"),
     "trainer_id": Attr("int", 0, "ignored (compatibility)"),

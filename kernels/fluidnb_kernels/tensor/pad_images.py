@@ -67,7 +67,7 @@ ROWS = {
 
 _DOC = """Out = X with a border of ``paddings`` elements: {order}.
 
-    Mode constant fills it with a value; the others with the elements of X: reflect as in a mirror that stands on the
+    Mode constant fills it with a value; the others with the elements of X: reflect as in a mirror at the
     outermost ones; edge and replicate with the outermost ones; circular with those of the other side.
 
     Example:

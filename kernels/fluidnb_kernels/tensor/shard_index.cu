@@ -1,4 +1,4 @@
-// shard_index: numbers of a table's rows as numbers of one share, or what stands for rows of other shares.
+// shard_index: numbers of a table's rows as numbers of one share, or the value for rows of other shares.
 //
 // A read and a write for each number: bound by the bandwidth of a device copy. A number outside the table stops the
 // kernel: there is nothing to give for it.

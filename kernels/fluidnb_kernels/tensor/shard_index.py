@@ -52,13 +52,13 @@ def _infer(c: Context) -> None:
         "index_num": Attr("int", doc="how many rows the table has", gt=0),
         "nshards": Attr("int", doc="how many shares of equal size it is cut into", gt=0),
         "shard_id": Attr("int", doc="which share, from 0", ge=0),
-        "ignore_value": Attr("int", -1, "what stands for rows of other shares"),
+        "ignore_value": Attr("int", -1, "the value for rows of other shares"),
     },
     check=lambda a: "shard_id must be less than nshards." if a["shard_id"] >= a["nshards"] else None,
     infer=_infer,
 )
 def shard_index(b: Binder) -> None:
-    """Out = X - shard_id · size where X lies in the share, ignore_value elsewhere; size = ⌈index_num / nshards⌉.
+    """Out = X - shard_id · size where X is in the share, ignore_value elsewhere; size = ⌈index_num / nshards⌉.
 
     Example:
         >>> from fluidnb.testing import run_op

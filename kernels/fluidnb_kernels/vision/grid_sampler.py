@@ -157,7 +157,7 @@ def _how(b: Binder) -> tuple[str, str, bool]:
     attrs={
         "mode": Attr("string", "bilinear", "bilinear or nearest", enum=("bilinear", "nearest")),
         "padding_mode": Attr(
-            "string", "zeros", "what lies beyond the image: zeros, its border, or its reflection",
+            "string", "zeros", "values beyond the image: zeros, its border, or its reflection",
             enum=("zeros", "border", "reflection"),
         ),
         "align_corners": Attr("bool", True, "whether -1 and 1 are the middles of the outer elements, or their edges"),

@@ -213,8 +213,8 @@ ROWS = {
 
 _DOC = """Out[n, c] = X[n, c] in another size: each element is {what}.
 
-    With ``align_corners`` the corners stay where they are, and element k of n lies at ``k · (size - 1) / (n - 1)``.
-    Without, it lies at ``k · size / n``; for bilinear_interp with ``align_mode`` 0 at
+    With ``align_corners`` the corners stay where they are, and element k of n is at ``k · (size - 1) / (n - 1)``.
+    Without, it is at ``k · size / n``; for bilinear_interp with ``align_mode`` 0 at
     ``(k + 1/2) · size / n - 1/2``.
 
     Example:

@@ -179,7 +179,7 @@ def _squares(x: Array, r: int) -> tuple[int, ...]:
 def space_to_depth(b: Binder) -> None:
     """Out = Z read in another shape, where Z[n, c, h · r + i, w · r + j] = X[n, (i · r + j) · C + c, h, w].
 
-    C is the number of channels of Z, those of X divided by r². As in Fluid, Z has the squares laid out in space, and
+    C is the number of channels of Z, those of X divided by r². As in Fluid, Z has the squares arranged in space, and
     its numbers in the order of memory are those of Out: what YOLO's networks call a reorganisation.
 
     Example:
