@@ -151,7 +151,7 @@ def _read_grad(desc: OpDesc, definition: OpDef, no_grad: Collection[str]) -> lis
 @kernel("read_from_array", place="cuda")
 @op(
     "read_from_array",
-    inputs={"X: array": "the array", "I: int64[1]": "the index, from 0", "X_W?": "what an unwritten element looks like"},
+    inputs={"X: array": "the array", "I: int64[1]": "the index, from 0", "X_W?": "what an unwritten element is like"},
     outputs={"Out": "the element"},
     infer=_read_infer,
     grad=_read_grad,
