@@ -89,7 +89,7 @@ class ndarray:  # noqa: N801  (cupy's name)
         parts = index if isinstance(index, tuple) else (index,)
         for part in parts:
             if not (part is None or part is Ellipsis or isinstance(part, (int, np.integer, slice))):
-                raise TypeError(f"the CUDA emulator backend takes slices and numbers, not {type(part).__name__}")
+                raise TypeError(f"the emulator backend takes slices and numbers as an index, not {type(part).__name__}")
         return self._seen(self._lies[parts if Ellipsis in parts else (*parts, ...)])
 
     def reshape(self, *shape: Any, order: str = "C") -> ndarray:
