@@ -214,7 +214,7 @@ def test_arrays_that_are_not_a_batch():
         join(*ARRAY[:4])
     with pytest.raises(EnforceNotMet, match="Nothing has been written to index 1 of X"):
         join(ARRAY[0], LoDTensor(), *ARRAY[2:])
-    with pytest.raises(EnforceNotMet, match="The 2'th element of X has not a row for each sequence") as e:
+    with pytest.raises(EnforceNotMet, match="The 2'th element of X has not a row for each unfinished sequence") as e:
         join(*ARRAY[:2], np.ones((4, 2)), *ARRAY[3:])
     assert (e.value.expected, e.value.received) == (3, 4)
 
