@@ -1,4 +1,4 @@
-"""Pictures of programs, scopes and values: plain data first, then a text face and an SVG or HTML face over it.
+"""Pictures of programs, values, memory and sessions: a plain model, then text, SVG and HTML renderings.
 
 Example:
     >>> from fluidnb.viz import plain, program_lines, read_program

@@ -24,7 +24,7 @@ class Curve:
     Attributes:
         points: (step, value), averaged over several samples each when there are many; not more than `MOST_POINTS`.
         last: the last value seen.
-        count: how many samples there were.
+        count: number of samples.
 
     Example:
         >>> c = Curve("loss")

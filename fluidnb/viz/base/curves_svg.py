@@ -182,10 +182,10 @@ def _path(points: Sequence[tuple[float, float]], axis: _Axis, x_of: float) -> st
 
 def _label_rows(drawn: Sequence[Trace], width: int) -> int:
     """Number of text lines for the values of one step."""
-    room, rows, used = int((width - 8) / _CHAR), 1, 14
+    limit, rows, used = int((width - 8) / _CHAR), 1, 14
     for trace in drawn:
         size = len(trace.label) + 12
-        if used + size > room:
+        if used + size > limit:
             rows, used = rows + 1, 0
         used += size
     return rows
@@ -200,7 +200,7 @@ def _positions(
     stride = len(steps) // _POSITIONS + 1
     steps = steps[::-stride][::-1]
     at = {key: [step for step, _ in points] for key, points in shown.items()}
-    room = int((width - 8) / _CHAR)
+    limit = int((width - 8) / _CHAR)
     parts = [_STYLE]
     for i, step in enumerate(steps):
         x = _LEFT + step * x_of
@@ -212,7 +212,7 @@ def _positions(
             place = min(bisect_left(at[id(trace)], step), len(points) - 1)
             size = len(trace.label) + 12
             gap = ' dx="10"'
-            if used + size > room:
+            if used + size > limit:
                 row, used, gap = row + 1, 0, ""
                 text.append(f'</text><text x="4" y="{12 + row * _LINE}">')
             used += size

@@ -61,13 +61,18 @@ def cut(line: Line, size: int) -> Line:
     if width(line) <= size:
         return line
     out: Line = []
-    room = max(size - 1, 0)
+    left = max(size - 1, 0)
     for text, style in line:
-        out.append((text[:room], style))
-        room -= len(text)
-        if room <= 0:
+        out.append((text[:left], style))
+        left -= len(text)
+        if left <= 0:
             break
     return [*out, ("…", "dim")]
+
+
+def cut_text(text: str, size: int) -> str:
+    """Cuts a text to a number of characters, at least one, and adds an ellipsis."""
+    return text if len(text) <= size else text[: max(size - 1, 0)] + "…"
 
 
 def columns(rows: Iterable[list[Line]], limit: int = 0, gap: int = 2, keep: int = 0) -> list[Line]:
@@ -95,10 +100,10 @@ def columns(rows: Iterable[list[Line]], limit: int = 0, gap: int = 2, keep: int 
             lines.append(cut(row[0], limit) if limit else row[0])
             continue
         line: Line = []
-        behind = next((i for i in range(len(row), 0, -1) if width(row[i - 1])), 0)  # the cells from here on are empty
+        end = next((i for i in range(len(row), 0, -1) if width(row[i - 1])), 0)  # all cells from here are empty
         for i, (cell, size) in enumerate(zip(row, sizes, strict=False)):
-            room = sum(sizes[i:]) + gap * (len(sizes) - 1 - i) if i == behind - 1 else size
-            cell = cut(cell, room) if room else []
+            available = sum(sizes[i:]) + gap * (len(sizes) - 1 - i) if i == end - 1 else size
+            cell = cut(cell, available) if available else []
             line += [*cell, (" " * (max(size - width(cell), 0) + gap), "")]
         lines.append(_stripped(line))
     return lines

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 
 from fluidnb.errors import FluidError
@@ -52,3 +52,9 @@ def caption(term: str, words: str) -> str:
         1
     """
     return f'<div style="max-width:62em;margin:3px 0"><b>{escape(term)}</b>  {escape(words)}</div>'
+
+
+def legend(terms: Mapping[str, str]) -> str:
+    """The collapsed legend of a lesson: terms and their explanations as HTML."""
+    captions = "".join(caption(term, words) for term, words in terms.items())
+    return f'<details><summary style="cursor:pointer">Legend</summary>{captions}</details>'

@@ -1,1 +1,1 @@
-"""Arenas and pools: which buffer is where, when, and whose it is."""
+"""Memory of programs: arenas over time, pools, buffer aliases, growth."""

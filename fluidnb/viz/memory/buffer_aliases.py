@@ -82,7 +82,7 @@ class BufferGroups:
         self._merge_joined()
         workspace = self._assign_views()
         self._merge_joined()
-        return _full_workspaces(_merged([*{id(g): g for g in self._known.values()}.values(), *workspace]))
+        return _merged_workspaces(_merged([*{id(g): g for g in self._known.values()}.values(), *workspace]))
 
     def _merge_joined(self) -> None:
         for one, other in self._joined:
@@ -165,7 +165,7 @@ def _swept(groups: list[BufferGroup]) -> list[BufferGroup]:
     return sorted(done.values(), key=lambda g: (g.first, g.low))
 
 
-def _full_workspaces(groups: list[BufferGroup]) -> list[BufferGroup]:
+def _merged_workspaces(groups: list[BufferGroup]) -> list[BufferGroup]:
     """Merges pieces of the workspace of one operator where that takes no byte of another buffer."""
     homes: dict[Hashable, list[BufferGroup]] = defaultdict(list)
     for group in groups:

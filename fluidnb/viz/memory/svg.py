@@ -6,7 +6,7 @@ from itertools import pairwise
 
 from fluidnb.memory import size_text
 from fluidnb.visible import escape
-from fluidnb.viz.base.styled_text import COLOURS
+from fluidnb.viz.base.styled_text import COLOURS, cut_text
 from fluidnb.viz.base.svg import CHAR, FONT, new_uid
 from fluidnb.viz.memory.model import ArenaMap, Buffer
 
@@ -113,8 +113,8 @@ class _Drawing:
         text = ""
         chars = int((right - x - 6) / _SMALL)
         if high >= 12 and chars >= 4:
-            shown = name if len(name) <= chars else name[: chars - 1] + "…"
-            text = f'<text x="{x + 3:.1f}" y="{y + high / 2 + 3.5:.1f}" font-size="10">{escape(shown)}</text>'
+            shown = escape(cut_text(name, chars))
+            text = f'<text x="{x + 3:.1f}" y="{y + high / 2 + 3.5:.1f}" font-size="10">{shown}</text>'
         edge = f' stroke="{colour}" stroke-width=".8"' if high >= 2 and right - x >= 2 else ""
         return (
             f'<g id="{uid}buffer_{i}"><title>{escape(hover.strip())}</title><rect x="{x:.1f}" y="{y:.1f}" '

@@ -25,9 +25,9 @@ class BlockLine:
         branch: tree lines drawn before it.
         owner: the type of the operator that runs it; empty without one.
         names: aliases of the block.
-        cells: the cells whose operators it holds.
-        ops: how many operators it has.
-        vars: how many variables it declares.
+        cells: the cells that appended its operators.
+        ops: number of operators.
+        vars: number of declared variables.
         state: ``open``, ``closed``, or another state in words.
         roles: number of operators of each role in `ROLES`.
 

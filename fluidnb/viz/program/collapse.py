@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import groupby
 
@@ -28,7 +28,7 @@ def fold_blocks(picture: ProgramPicture) -> ProgramPicture:
             return replace(row, hides=tuple(map(op, row.hides)))
         return replace(row, blocks=(), folded=(*row.folded, *row.blocks)) if row.blocks else row
 
-    return _each_block(picture, lambda block: replace(block, ops=tuple(map(op, block.ops))))
+    return picture.with_blocks(lambda block: replace(block, ops=tuple(map(op, block.ops))))
 
 
 def fold_runs(picture: ProgramPicture, kind: str) -> ProgramPicture:
@@ -52,7 +52,7 @@ def fold_runs(picture: ProgramPicture, kind: str) -> ProgramPicture:
             return row
         return replace(row, blocks=tuple(map(block, row.blocks)), folded=tuple(map(block, row.folded)))
 
-    return _each_block(picture, block)
+    return picture.with_blocks(block)
 
 
 def runs(ops: Sequence[OpRow], kind: str) -> Iterator[tuple[str, list[OpRow]]]:
@@ -111,11 +111,7 @@ def unfold(picture: ProgramPicture) -> ProgramPicture:
     def block(row: BlockRow) -> BlockRow:
         return replace(row, ops=tuple(ops(row.ops)))
 
-    return _each_block(picture, block)
-
-
-def _each_block(picture: ProgramPicture, change: Callable[[BlockRow], BlockRow]) -> ProgramPicture:
-    return replace(picture, root=change(picture.root), loose=tuple(map(change, picture.loose)))
+    return picture.with_blocks(block)
 
 
 def _cell(op: OpRow) -> str:

@@ -139,13 +139,12 @@ def diff_lines(picture: DiffPicture, width: int = 0, around: int = 2) -> list[Li
 
 def _op_cells(row: DiffRow) -> list[Line]:
     op = row.op
-    facts = next((v.facts for v in op.writes if v.facts), "")
     same = row.mark == " "
     text: Line = [(f"{row.mark} ", _STYLES[row.mark]), (f"{'     ' * row.depth}{op.index:<3}", "dim")]
     if op.outs:
         text += [(op.left, "dim" if same else "name"), (" = ", "dim" if same else "")]
     text += [(op.type, "dim" if same else op.role), (f"({op.arguments})", "dim" if same else "")]
-    return [text, [(facts, "dim")], [(op.location, "place")]]
+    return [text, [(op.facts, "dim")], [(op.location, "place")]]
 
 
 def _near(marked: list[bool], around: int) -> list[int]:

@@ -97,7 +97,7 @@ def part(picture: ProgramPicture, span: str) -> ProgramPicture:
 
 
 def fold_chains(picture: ProgramPicture) -> ProgramPicture:
-    """Collapse each chain: operators of one role where each is the only reader of what the one before wrote."""
+    """Collapses each chain: operators of one role where each is the only reader of what the one before wrote."""
     readers: dict[str, int] = {}
     for op in picture.each():
         for name in {v.name for v in op.reads}:
@@ -117,7 +117,7 @@ def fold_chains(picture: ProgramPicture) -> ProgramPicture:
             run.append(op)
         yield from fold_run(run, _span(run))
 
-    return _each(picture, lambda block: replace(block, ops=tuple(runs(block))))
+    return picture.with_blocks(lambda block: replace(block, ops=tuple(runs(block))))
 
 
 def _in_parts(picture: ProgramPicture, most: int) -> ProgramPicture:
@@ -135,14 +135,10 @@ def _in_parts(picture: ProgramPicture, most: int) -> ProgramPicture:
         yield from fold_run(run, _part_title(run))
 
     def cut(by_role: bool) -> ProgramPicture:
-        return _each(picture, lambda block: replace(block, ops=tuple(parts(block, by_role))))
+        return picture.with_blocks(lambda block: replace(block, ops=tuple(parts(block, by_role))))
 
     separate = cut(True)
     return separate if _rows(separate) <= most else cut(False)
-
-
-def _each(picture: ProgramPicture, change: Callable[[BlockRow], BlockRow]) -> ProgramPicture:
-    return replace(picture, root=change(picture.root), loose=tuple(map(change, picture.loose)))
 
 
 def _part_title(run: list[OpRow]) -> str:

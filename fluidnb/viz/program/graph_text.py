@@ -42,9 +42,8 @@ def graph_lines(picture: ProgramPicture, width: int = 0) -> list[Line]:
     wide = max(map(len, names), default=0)
     body: list[list[Line]] = []
     for gutter, name, (depth, op) in zip(gutters, names, rows, strict=True):
-        facts = next((v.facts for v in op.writes if v.facts), "")
         body.append([
-            [(gutter, "dim"), (" " + "   " * depth + f"{name:<{wide}} ", "dim"), *op.pieces], [(facts, "dim")],
+            [(gutter, "dim"), (" " + "   " * depth + f"{name:<{wide}} ", "dim"), *op.pieces], [(op.facts, "dim")],
             [(op.location, "place")],
         ])  # fmt: skip
     return [[(picture.title, "bold"), ("  " + picture.counts, "dim")], *columns(body, width)]

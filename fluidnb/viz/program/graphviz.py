@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from fluidnb.visible import escape
-from fluidnb.viz.base.styled_text import COLOURS, legible
+from fluidnb.viz.base.styled_text import COLOURS, cut_text, legible
 from fluidnb.viz.base.svg import new_uid
 from fluidnb.viz.program.data_flow import flows
 from fluidnb.viz.program.model import BlockRow, OpRow, ProgramPicture, VarRow
@@ -193,7 +193,7 @@ def _label(op: OpRow) -> str:
     """The type, with counts of what is collapsed."""
     if not op.hidden:
         return _quoted(op.type)
-    lines = [op.type if len(op.type) <= _LABEL else op.type[: _LABEL - 1] + "…", op.hidden]
+    lines = [cut_text(op.type, _LABEL), op.hidden]
     if op.hides:
         lines.append(op.types)
     return _quoted(*lines)

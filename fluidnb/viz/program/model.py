@@ -6,7 +6,7 @@ All renderings (text, SVG, HTML) read only this, so that they agree and can be t
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 
 from fluidnb.viz.base.styled_text import plural
@@ -124,6 +124,11 @@ class OpRow:
     def writes(self) -> tuple[VarRow, ...]:
         """Its outputs, slot by slot."""
         return tuple(v for s in self.outs for v in s.vars)
+
+    @property
+    def facts(self) -> str:
+        """Dtype and shape of its first output that has any."""
+        return next((v.facts for v in self.writes if v.facts), "")
 
     @property
     def left(self) -> str:
@@ -258,6 +263,10 @@ class ProgramPicture:
         """All operators, collapsed or not, in the order of the listing."""
         for block in self.blocks:
             yield from block.each()
+
+    def with_blocks(self, change: Callable[[BlockRow], BlockRow]) -> ProgramPicture:
+        """A copy with each outermost block replaced by ``change(block)``."""
+        return replace(self, root=change(self.root), loose=tuple(map(change, self.loose)))
 
     @property
     def size(self) -> int:

@@ -124,12 +124,13 @@ def read_op(type: str) -> OpSheet:
         ins, outs = (tuple(SlotFacts(n, _of(n)) for n in slots) for slots in names)
     attrs = tuple(_attr(name, attr) for name, attr in (get_op(forward) if forward else d).attrs.items())
     return OpSheet(
-        type, _family(d), d.module, doc, ins, outs, attrs, tuple(_notes(d, forward)), tuple(_kernels(d)),
+        type, family_of(d), d.module, doc, ins, outs, attrs, tuple(_notes(d, forward)), tuple(_kernels(d)),
         _gradient(type), example, source,
     )  # fmt: skip
 
 
-def _family(d: OpDef) -> str:
+def family_of(d: OpDef) -> str:
+    """The kernel folder of an operator; the module for one of a user."""
     head, _, rest = d.module.partition(".")
     return rest.partition(".")[0] if head == "fluidnb_kernels" else d.module
 
@@ -157,7 +158,7 @@ def _slot(slot: Slot) -> SlotFacts:
         "list": slot.duplicable, "for the gradient": slot.intermediate,
         "optional": slot.dispensable and not slot.intermediate,
     }  # fmt: skip
-    return SlotFacts(slot.name, slot.doc, tuple(mark for mark, holds in marks.items() if holds))
+    return SlotFacts(slot.name, slot.doc, tuple(mark for mark, is_set in marks.items() if is_set))
 
 
 def _of(slot: str) -> str:
@@ -187,14 +188,14 @@ def _default(attr: Attr) -> str:
 def _notes(d: OpDef, forward: str) -> Iterator[str]:
     """Properties of the operator that a user can notice."""
     if forward:
-        yield f"belongs to {forward}, whose attributes it carries"
-    for holds, note in (
+        yield f"gradient of {forward}, with the same attributes"
+    for is_set, note in (
         (d.control, "runs a block"), (d.random, "draws random numbers"), (d.inplace, "may write over its input"),
         (d.data_shape, "the shape of its output depends on values"),
         (d.host_only, f"runs on the CPU on every place: {d.host_only}"),
         (d.side_effect, "has side effects: never pruned"),
     ):  # fmt: skip
-        if holds:
+        if is_set:
             yield note
     if d.alias:
         yield "updates " + ", ".join(f"{source} by {out}" for out, source in d.alias.items())

@@ -8,7 +8,7 @@ from textwrap import wrap
 
 from fluidnb.op import OpDef
 from fluidnb.viz.base.styled_text import Line
-from fluidnb.viz.program.op_type import OpSheet
+from fluidnb.viz.program.op_type import OpSheet, family_of
 
 #: Default characters of a line.
 WIDE = 100
@@ -155,8 +155,7 @@ def list_lines(definitions: Iterable[OpDef], limit: int = 0) -> list[Line]:
     """
     families: dict[str, list[str]] = {}
     for d in definitions:
-        head, _, rest = d.module.partition(".")
-        families.setdefault(rest.partition(".")[0] if head == "fluidnb_kernels" else d.module, []).append(d.type)
+        families.setdefault(family_of(d), []).append(d.type)
     lines: list[Line] = []
     for family in sorted(families):
         names = " ".join(sorted(families[family]))

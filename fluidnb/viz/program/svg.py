@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from itertools import groupby
 
 from fluidnb.visible import escape
-from fluidnb.viz.base.styled_text import COLOURS, legible, plural
+from fluidnb.viz.base.styled_text import COLOURS, cut_text, legible, plural
 from fluidnb.viz.base.svg import CHAR, FONT, new_uid
 from fluidnb.viz.program.data_flow import Edge, lanes
 from fluidnb.viz.program.model import BlockRow, OpRow, ProgramPicture
@@ -57,7 +57,7 @@ def program_svg(picture: ProgramPicture, uid: str = "", limit: int = 400) -> str
     uid = uid or new_uid()
     rows, boxes = _rows(picture, limit)
     ops = [(i, row.op) for i, row in enumerate(rows) if row.op is not None]
-    facts = min(max((len(_facts(op)) for _, op in ops), default=0), _FACTS)
+    facts = min(max((len(op.facts) for _, op in ops), default=0), _FACTS)
     location = min(max((len(op.location) for _, op in ops), default=0), _LOCATION)
     # an operator may use free space of the columns beside it
     code = min(max((len(op.text) for _, op in ops), default=10), _CODE + _FACTS - facts + _LOCATION - location)
@@ -144,16 +144,17 @@ def _row(uid: str, i: int, row: _Row, right: float, x_facts: float, x_location: 
     op, x = row.op, _LEFT + row.depth * _INDENT
     colour = COLOURS[op.role]
     hover = f"{op.text}\n{op.location}" + (f":  {op.source}" if op.source else "")
-    room = min(code, int((right - x - 14) / CHAR))
+    chars = min(code, int((right - x - 14) / CHAR))
     wide = right - x - 6 - 2 * row.depth
+    facts, location = escape(cut_text(op.facts, _FACTS)), escape(cut_text(op.location, _LOCATION))
     return (
         f'<g id="{uid}op_{op.block}_{op.index}" class="fluidnb-op {op.role}"><title>{escape(hover.strip())}</title>'
         f'<text x="{x - 6}" y="{y + 16}" text-anchor="end" fill-opacity=".75">{op.index}</text>'
         f'<rect x="{x}" y="{y + 1}" width="{wide:.0f}" height="{_ROW - 5}" rx="5" fill="{colour}" '
         f'fill-opacity=".13" stroke="{colour}" stroke-opacity=".75"/>'
-        f'<text x="{x + 7}" y="{y + 16}">{"".join(_code(op, room))}</text>'
-        f'<text x="{x_facts:.0f}" y="{y + 16}" fill-opacity=".75">{escape(_cut(_facts(op), _FACTS))}</text>'
-        f'<text x="{x_location:.0f}" y="{y + 16}" fill-opacity=".75">{escape(_cut(op.location, _LOCATION))}</text></g>'
+        f'<text x="{x + 7}" y="{y + 16}">{"".join(op_tspans(op, chars))}</text>'
+        f'<text x="{x_facts:.0f}" y="{y + 16}" fill-opacity=".75">{facts}</text>'
+        f'<text x="{x_location:.0f}" y="{y + 16}" fill-opacity=".75">{location}</text></g>'
     )
 
 
@@ -167,14 +168,14 @@ def _took(i: int, op: OpRow, left: float, right: float) -> str:
     )
 
 
-def _code(op: OpRow, room: int) -> Iterator[str]:
-    """The line of an operator, its type in the colour of its role, cut to the width."""
+def op_tspans(op: OpRow, chars: int) -> Iterator[str]:
+    """The line of an operator, its type in the colour of its role, cut to a number of characters."""
     for look, pieces in groupby(op.pieces, lambda piece: _ATTRIBUTES.get(piece[1], "")):
         text = "".join(text for text, _ in pieces)
-        shown = _cut(text, max(room, 1))
-        room -= len(text)
+        shown = cut_text(text, max(chars, 1))
+        chars -= len(text)
         yield f"<tspan{look}>{escape(shown)}</tspan>"
-        if room <= 0:
+        if chars <= 0:
             return
 
 
@@ -188,11 +189,3 @@ def _edge(edge: Edge, right: float) -> str:
         f'<circle cx="{start:.0f}" cy="{a}" r="1.6" fill-opacity=".55"/>'
         f'<path d="M{start + 5:.0f} {b - 3}L{start:.0f} {b}L{start + 5:.0f} {b + 3}z" fill-opacity=".55"/></g>'
     )
-
-
-def _facts(op: OpRow) -> str:
-    return next((v.facts for v in op.writes if v.facts), "")
-
-
-def _cut(text: str, size: int) -> str:
-    return text if len(text) <= size else text[: max(size - 1, 0)] + "…"

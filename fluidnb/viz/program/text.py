@@ -124,5 +124,4 @@ def _op_line(op: OpRow, depth: int) -> Line:
 
 
 def _facts(op: OpRow) -> Line:
-    facts = [v.facts for v in op.writes if v.facts]
-    return [(facts[0] if facts else "", "dim")]
+    return [(op.facts, "dim")]

@@ -78,13 +78,13 @@ def value_at(debugger: Debugger, name: str, frame: int, at: int) -> Array | None
     """A copy of a tensor as it was, or will be, at a step.
 
     Args:
-        debugger: a debugger with a run under way; it stands where it stood afterwards.
+        debugger: a debugger with a run under way; its position is restored.
         name: the variable.
         frame: the scope from which it is seen, 0 for the outermost; -1 for the innermost.
         at: the step.
 
     Returns:
-        The elements; None where the variable holds no tensor there.
+        The elements; None if the variable has no tensor there.
 
     Raises:
         OpValueError: the session has not been at that step.
@@ -93,11 +93,11 @@ def value_at(debugger: Debugger, name: str, frame: int, at: int) -> Array | None
     if not first <= at <= last:
         raise OpValueError("The session has not been at that step.", expected=f"{first} to {last}", received=at)
 
-    def found() -> Array | None:
+    def earlier() -> Array | None:
         value = find_value(debugger, name, frame)
         return np.array(on_host(value.array)) if has_value(value) and type(value) is LoDTensor else None
 
-    return debugger.tape.visit(at, found)
+    return debugger.tape.visit(at, earlier)
 
 
 def difference(now: Any, old: Array | None, at: int, view: View | None = None) -> Difference:
@@ -141,23 +141,23 @@ def difference(now: Any, old: Array | None, at: int, view: View | None = None) -
     )  # fmt: skip
 
 
-def difference_lines(name: str, found: Difference, width: int = 0) -> list[Line]:
+def difference_lines(name: str, difference: Difference, width: int = 0) -> list[Line]:
     """A difference as lines: a summary, and the elements that differ most.
 
     Args:
         name: the variable.
-        found: the difference.
+        difference: the difference.
         width: characters a line may have; 0 for any number.
     """
-    head: list[Line] = [[(name, "name"), (f"  {found.summary}", "")]]
-    if not found.largest:
+    head: list[Line] = [[(name, "name"), (f"  {difference.summary}", "")]]
+    if not difference.largest:
         return head
     titles = ("  index", "old", "new", "absolute", "relative")
     rows: list[list[Line]] = [[[(title, "dim")] for title in titles]]
-    for each in found.largest:
+    for each in difference.largest:
         index = f"  [{', '.join(map(str, each.index))}]"
         rows.append([[(index, "dim")], *([(t, "")] for t in (each.old, each.new, each.absolute, each.relative))])
-    left = found.changed - len(found.largest)
+    left = difference.changed - len(difference.largest)
     more: list[Line] = [[(f"  … and {left:,} more", "dim")]] if left else []
     return [*head, *columns(rows, width), *more]
 

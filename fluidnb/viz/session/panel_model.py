@@ -113,7 +113,7 @@ class SessionPosition:
         error: the error of the next operator.
         can_back: whether there is a step to undo.
         device: the device with its name; empty on the host.
-        source: the user's code that appended the operator that comes next; None where it cannot be read.
+        source: the user's code that appended the next operator; None where it cannot be read.
     """
 
     state: str = "idle"
@@ -287,8 +287,7 @@ def _words(spot: OpLocation | None) -> str:
 
 
 def _row(depth: int, op: OpRow) -> ListedOp:
-    facts = next((v.facts for v in op.writes if v.facts), "")
-    return ListedOp(depth, op.block, op.index, op.role, op.pieces, facts, op.location)
+    return ListedOp(depth, op.block, op.index, op.role, op.pieces, op.facts, op.location)
 
 
 def _spot_row(spot: OpLocation, role: str, depth: int) -> ListedOp:

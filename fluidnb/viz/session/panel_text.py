@@ -26,16 +26,16 @@ def panel_lines(session: Session, width: int = 0) -> list[Line]:
         scope of block 0  1 variable
           fill_constant_0.tmp_0  float32[2]  [1, 1]
     """
-    stands = not session.closed and session.snapshot.state in ("paused", "done")
-    marks = session.marks() if stands else ()
+    paused = not session.closed and session.snapshot.state in ("paused", "done")
+    marks = session.marks() if paused else ()
     lines = session_lines(session.snapshot, session.program, marks, width, _AROUND, read_values(session))
     return [*lines, *below_lines(session, width)]
 
 
 def below_lines(session: Session, width: int = 0) -> list[Line]:
     """The breakpoints and the innermost scope."""
-    stands = not session.closed and session.snapshot.state in ("paused", "done")
-    scope = session.inspect(_innermost, width) if stands else []
+    paused = not session.closed and session.snapshot.state in ("paused", "done")
+    scope = session.inspect(_innermost, width) if paused else []
     return [*breakpoint_lines(session.breakpoints), *scope]
 
 

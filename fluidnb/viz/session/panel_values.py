@@ -48,7 +48,7 @@ class ValueLine:
         facts: dtype and shape of a tensor, else its type.
         lod: its LoD as text.
         statistics: mean, deviation and range, or the values when they are few.
-        histogram: how many elements fall in each of equal parts of the range.
+        histogram: counts of elements in equal bins of the range.
         bad: whether it contains NaN or infinity.
         nbytes: its size in bytes.
     """
@@ -167,7 +167,7 @@ def read_details(debugger: Debugger, name: str, frame: int, view: View | None = 
 
 
 def find_value(debugger: Debugger, name: str, frame: int) -> Any:
-    """What a variable holds as seen from a scope; None where it holds nothing.
+    """The value of a variable as visible from a scope; None without one.
 
     Args:
         frame: the scope, 0 for the outermost; -1 for the innermost.

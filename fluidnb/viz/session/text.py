@@ -145,11 +145,10 @@ def listing(
         row = read_op(ops[i])
         mark = ("●", "backward") if (frame.block, i) in marks else (" ", "")
         pointer = ("▶", "warn") if i == at else (" ", "")
-        facts = next((v.facts for v in row.writes if v.facts), "")
         text: Line = [(row.left, "name"), (" = ", ""), (row.type, row.role)] if row.outs else [(row.type, row.role)]
         rows.append([
             [(" ", ""), mark, pointer, (f" {i:<3}", "dim"), *text, (f"({row.arguments})", "")],
-            [(facts, "dim")], [(row.location, "place")],
+            [(row.facts, "dim")], [(row.location, "place")],
         ])  # fmt: skip
     if frame.op is None:
         rows.append([[("  ▶ ", "warn"), ("the end of the block", "dim")]])

@@ -1,1 +1,1 @@
-"""What changes over steps and seconds: progress, profiled timelines, training runs, gradients."""
+"""Values over steps and time: progress, timelines of profiles, training runs, gradients."""

@@ -7,7 +7,7 @@ import math
 from fluidnb.visible import escape
 from fluidnb.viz.base.curves import Curve
 from fluidnb.viz.base.html import lines_html
-from fluidnb.viz.base.styled_text import COLOURS
+from fluidnb.viz.base.styled_text import COLOURS, cut_text
 from fluidnb.viz.base.svg import CHAR, FONT, new_uid
 from fluidnb.viz.time.gradients import GradientPicture, gradient_lines
 
@@ -76,7 +76,7 @@ def _map(picture: GradientPicture, what: str, colour: str, left: float, top: flo
     ]
     for i, row in enumerate(picture.rows):
         y = top + _TOP - 14 + i * _ROW
-        name = row.name if len(row.name) <= 32 else row.name[:31] + "…"
+        name = cut_text(row.name, 32)
         parts.append(f'<text x="{left - 8:.0f}" y="{y + 13}" text-anchor="end">{escape(name)}</text>')
         parts += _cells(getattr(row, what), row.name, colour, (low, high), (left, y))
     y = top + _TOP - 14 + len(picture.rows) * _ROW + 14

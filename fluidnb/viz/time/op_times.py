@@ -38,4 +38,4 @@ def timed(picture: ProgramPicture, timeline: Timeline) -> ProgramPicture:
     mean = f"mean of {runs} runs" if runs > 1 else "one run"
     clocks = timeline.clocks or ["by the host's clock"]
     note = f"({'; '.join([mean, *clocks])})"
-    return replace(picture, root=block(picture.root), loose=tuple(map(block, picture.loose)), note=note)
+    return replace(picture.with_blocks(block), note=note)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from fluidnb.values.place import CPUPlace, Place
 from fluidnb.visible import escape
 from fluidnb.viz.base.html import lines_html
-from fluidnb.viz.base.styled_text import COLOURS
+from fluidnb.viz.base.styled_text import COLOURS, cut_text
 from fluidnb.viz.base.svg import CHAR, FONT, new_uid
 from fluidnb.viz.time.timeline import Bar, Timeline, time_text, timeline_lines
 
@@ -121,8 +121,7 @@ def _box(group: list[Bar], scale: float, left: int, y: int) -> str:
     name = first.event.type
     text = ""
     if len(group) == 1 and chars >= 4:
-        shown = name if len(name) <= chars else name[: chars - 1] + "…"
-        text = f'<text x="{x + 3:.1f}" y="{y + 17}" font-size="11">{escape(shown)}</text>'
+        text = f'<text x="{x + 3:.1f}" y="{y + 17}" font-size="11">{escape(cut_text(name, chars))}</text>'
     return (
         f'<title>{escape(hover.strip())}</title><rect x="{x:.1f}" y="{y + 2}" width="{wide:.1f}" height="{_LANE - 6}" '
         f'fill="{colour}" fill-opacity="{".5" if wide > 2 else ".8"}"{edge}/>{text}'

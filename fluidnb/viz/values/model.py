@@ -13,20 +13,20 @@ class TensorSummary:
     """Summary of a tensor: dtype, shape, LoD, statistics.
 
     Args:
-        name: the variable that holds it, or empty.
+        name: its variable, or empty.
         dtype: the name of its dtype.
         shape: sizes.
         lod: offsets per level.
-        where: the device that holds it.
+        where: its device; empty on the host.
         nbytes: its size in bytes.
-        nan: how many elements are NaN.
-        inf: how many are infinite.
+        nan: number of NaN elements.
+        inf: number of infinite elements.
         low: smallest finite element, or None.
         high: largest finite element, or None.
         mean: mean of the finite elements, or None.
         std: their standard deviation, or None.
-        histogram: how many finite elements fall in each of equal parts between low and high.
-        values: the elements as text when they are few, else empty.
+        histogram: counts of finite elements in equal bins between low and high.
+        values: the elements as text if they are few, else empty.
 
     Example:
         >>> TensorSummary("x", "float32", (2, 3), low=0.0, high=5.0, mean=2.5, std=1.7).facts

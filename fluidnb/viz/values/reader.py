@@ -30,7 +30,7 @@ def read_tensor(tensor: Any, name: str = "", sample: int = _SAMPLE) -> TensorSum
 
     Args:
         tensor: a LoDTensor, or an array.
-        name: the variable that holds it; the tensor's own name by default.
+        name: its variable; default the name of the tensor.
         sample: elements used for statistics at most, evenly spaced.
 
     Returns:

@@ -29,8 +29,8 @@ class View:
         at: an index for each axis, 0 by default; those of ``axes`` are ignored.
         row: the first visible row.
         column: the first visible column.
-        rows: how many rows.
-        columns: how many columns.
+        rows: number of visible rows.
+        columns: number of visible columns.
     """
 
     axes: tuple[int, int] | None = None

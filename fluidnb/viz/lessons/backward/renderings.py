@@ -8,7 +8,7 @@ from fluidnb.viz.base.html import wrapped_html
 from fluidnb.viz.base.styled_text import Line, wrapped
 from fluidnb.viz.lessons.backward.model import BackwardLesson, BackwardStep, GradientRow
 from fluidnb.viz.lessons.backward.svg import backward_svg
-from fluidnb.viz.lessons.common import caption, nearest_step
+from fluidnb.viz.lessons.common import caption, legend, nearest_step
 from fluidnb.viz.program.model import OpRow
 
 #: Term -> explanation, for the legend.
@@ -63,13 +63,12 @@ def backward_lesson_html(lesson: BackwardLesson, step: int = 0) -> str:
     """HTML rendering: both listings at a step, and the step in words."""
     step = nearest_step(step, len(lesson.steps))
     head: list[Line] = [[(f"step {step}", "bold")], *step_lines(lesson, step)]
-    words = "".join(caption(term, text) for term, text in WORDS.items())
     about = f'<div style="margin-bottom:4px">{caption(lesson.title, lesson.words)}</div>'
     return (
         f'<div class="fluidnb fluidnb-lesson" style="line-height:1.45">{about}'
         f'<div style="overflow:auto">{backward_svg(lesson, step)}</div>'
         f'<div style="min-height:8.5em">{wrapped_html(head)}</div>'
-        f'<details><summary style="cursor:pointer">Legend</summary>{words}</details></div>'
+        f"{legend(WORDS)}</div>"
     )
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import groupby
 from typing import TypeVar
 
 from fluidnb.visible import escape
@@ -12,6 +11,7 @@ from fluidnb.viz.base.styled_text import COLOURS
 from fluidnb.viz.base.svg import FONT
 from fluidnb.viz.lessons.backward.model import BackwardLesson, GradientRow
 from fluidnb.viz.program.model import OpRow
+from fluidnb.viz.program.svg import op_tspans
 
 T = TypeVar("T")
 
@@ -152,7 +152,7 @@ class _Drawing:
         return (
             f'<rect x="{x:.0f}" y="{y}" width="{wide:.0f}" height="{ROW - 4}" rx="4" fill="{colour}" '
             f'fill-opacity="{strong[0]}" stroke="{colour}" stroke-opacity="{strong[1]}"/>'
-            f'<text x="{x + 7:.0f}" y="{y + 15}">{"".join(_code(op, chars))}</text>{end}'
+            f'<text x="{x + 7:.0f}" y="{y + 15}">{"".join(op_tspans(op, chars))}</text>{end}'
         )
 
     def _arrows(self) -> Iterator[str]:
@@ -187,15 +187,3 @@ def _window(count: int, around: int) -> _Side:
 
 def _part(rows: Sequence[T], side: _Side) -> Iterator[tuple[int, T]]:
     return enumerate(rows[side.first : side.first + side.rows], side.first)
-
-
-def _code(op: OpRow, chars: int) -> Iterator[str]:
-    """The line of an operator, its type in the colour of its role, cut to a number of characters."""
-    for look, pieces in groupby(op.pieces, lambda piece: COLOURS.get(piece[1], "")):
-        text = "".join(text for text, _ in pieces)
-        shown = text if len(text) <= chars else text[: max(chars - 1, 0)] + "…"
-        chars -= len(text)
-        paint = f' fill="{look}" font-weight="700"' if look else ""
-        yield f"<tspan{paint}>{escape(shown)}</tspan>"
-        if chars <= 0:
-            return

@@ -10,7 +10,7 @@ from fluidnb.viz.base.curves import PALETTE
 from fluidnb.viz.base.html import pieces_html, table_html
 from fluidnb.viz.base.styled_text import Line, columns, plural, wrapped
 from fluidnb.viz.base.svg import FONT
-from fluidnb.viz.lessons.common import caption, nearest_step
+from fluidnb.viz.lessons.common import legend, nearest_step
 from fluidnb.viz.lessons.lod.model import LodLesson
 
 #: Term -> explanation, for the legend.
@@ -64,7 +64,6 @@ def lod_lesson_html(lesson: LodLesson, step: int = 0) -> str:
         for place, (index, length) in enumerate(lesson.table)
     ]
     side = "display:inline-block;vertical-align:top;margin-right:3em"
-    words = "".join(caption(term, text) for term, text in WORDS.items())
     return (
         f'<div class="fluidnb fluidnb-lesson" style="overflow-x:auto;line-height:1.45">'
         f"{lod_lesson_svg(lesson, step)}"
@@ -72,7 +71,7 @@ def lod_lesson_html(lesson: LodLesson, step: int = 0) -> str:
         f"<b>restored</b>  array_to_lod_tensor restores the order: rows {_spaced(lesson.restored)}.</div>"
         f'<div style="{side}"><b>the LoD</b>{table_html(_levels(lesson))}</div>'
         f'<div style="{side}"><b>rank table</b>{table_html(ranks, ["rank", "sequence", "length"])}</div>'
-        f'<details><summary style="cursor:pointer">Legend</summary>{words}</details></div>'
+        f"{legend(WORDS)}</div>"
     )
 
 

@@ -9,7 +9,7 @@ from fluidnb.viz.base.curves import PALETTE, Curve, bars
 from fluidnb.viz.base.curves_svg import curves_svg
 from fluidnb.viz.base.html import cells_html, pieces_html, wrapped_html
 from fluidnb.viz.base.styled_text import Line, columns, plural, wrapped
-from fluidnb.viz.lessons.common import caption, nearest_step
+from fluidnb.viz.lessons.common import legend, nearest_step
 from fluidnb.viz.lessons.optimizer.choices import DECAYS, OPTIMIZERS, SCHEDULES, SURFACES
 from fluidnb.viz.lessons.optimizer.map_svg import optimizer_map_svg
 from fluidnb.viz.lessons.optimizer.model import OptimizerLesson, Track
@@ -66,7 +66,6 @@ def optimizer_lesson_html(lesson: OptimizerLesson, step: int = -1, focus: int = 
     track = lesson.tracks[focus]
     curves = [_curve(t, lesson.steps) for t in lesson.tracks]
     about = _about(track, step)
-    words = "".join(caption(term, text) for term, text in WORDS.items())
     return (
         f'<div class="fluidnb fluidnb-lesson" style="overflow-x:auto;line-height:1.45">'
         f'<div style="margin-bottom:6px">{pieces_html([(SURFACES[lesson.surface].words, "")])}</div>'
@@ -77,7 +76,7 @@ def optimizer_lesson_html(lesson: OptimizerLesson, step: int = -1, focus: int = 
         f"{curves_svg(curves, lesson.steps + 1, first=0, width=380, mark=step)}"
         f"{_table(lesson, step, focus)}</div></div>"
         f'<div style="border-top:1px solid rgba(128,128,128,.3);padding-top:6px">{wrapped_html(about)}</div>'
-        f'<details><summary style="cursor:pointer">Legend</summary>{words}</details></div>'
+        f"{legend(WORDS)}</div>"
     )
 
 
