@@ -23,10 +23,11 @@ _FIRST = (
 )  # fmt: skip
 #: Functions of the module that are no layers one could choose arguments for.
 _NO_LAYERS = ("set_defaults", "py_func")
-_OPTIMIZERS = (
-    "SGD", "Momentum", "Adam", "Adagrad", "RMSProp", "Adadelta", "Adamax", "DecayedAdagrad", "Ftrl", "Lamb",
-    "LarsMomentum",
-)  # fmt: skip
+#: Optimizers, those that people use most first.
+_OPTIMIZERS = sorted(
+    (name for name in optimizer.__all__ if f"{name}Optimizer" in optimizer.__all__),
+    key=lambda name: (("SGD", "Momentum", "Adam") + (name,)).index(name),
+)
 #: Attributes that say who made an operator, and kinds that point into the program.
 _BLOCKS = ("block", "blocks")
 

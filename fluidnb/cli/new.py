@@ -70,12 +70,9 @@ KINDS = {
     ),
     "command": Kind(
         {f"{_COMMANDS}/$name.py": texts.COMMAND, "tests/magics/test_$name.py": texts.COMMAND_TEST},
-        {f"{_COMMANDS}/__init__.py": (
-            "from fluidnb_magics.commands.$name import $name", 'COMMANDS "$name": $name,',
-        )},
+        {},
         (
-            "fill in options, docstring (it is the help) and what is shown",
-            "add the options that completion offers in magics/fluidnb_magics/completion.py",
+            "choose the section of %fluid --help; fill in options, docstring (it is the help) and what is shown",
             "write what is shown into the test",
         ),
     ),
@@ -230,8 +227,14 @@ def _renamed(path: Path, kind: str, other: str, name: str) -> str:
         if kind == "layer" and not has_op(name):  # it appends the operator that the other layer appends
             return re.sub(rf'\b{old}\b(?!",? ?\{{)', name, text)
         return re.sub(rf"\b{old}", name if kind == "layer" else _camel(name), text)
-    text = re.sub(rf"(?<![A-Za-z0-9]){re.escape(other)}(?![A-Za-z0-9])(?!\.cu)", name, text)
-    return re.sub(rf"\b{_camel(other)}(Face)?\b", _camel(name), text)
+    if kind == "op":  # minus_grad and minus_on_cuda too; its CUDA file is shared
+        return re.sub(rf"(?<![A-Za-z0-9]){re.escape(other)}(?![A-Za-z0-9])(?!\.cu)", name, text)
+    lines = text.splitlines(keepends=True)
+    return "".join(
+        line if line.startswith(("from ", "import "))
+        else re.sub(rf"\b{_camel(other)}(Face)?\b", _camel(name), re.sub(rf"\b{other}\b", name, line))
+        for line in lines
+    )  # fmt: skip
 
 
 def _part(path: Path, text: str, name: str, kind: str) -> str:
@@ -297,7 +300,7 @@ def _op_test(like: str | None, fields: dict[str, str]) -> str:
 
 
 def _insert(text: str, what: str) -> str:
-    """A module with an import, an alias, names in ``__all__`` or a row of a dictionary added."""
+    """A module with an import, an alias or names in ``__all__`` added."""
     word, _, rest = what.partition(" ")
     if word == "from":
         return _with_import(text, what)
@@ -308,10 +311,6 @@ def _insert(text: str, what: str) -> str:
     for node in tree.body:
         target = node.targets[0] if isinstance(node, ast.Assign) else getattr(node, "target", None)
         if isinstance(target, ast.Name) and target.id == word:
-            value = getattr(node, "value", None)
-            if isinstance(value, ast.Dict):  # a row that merges another dictionary stays the last
-                last = max(key.end_lineno or 0 for key in value.keys if key is not None)
-                return _with_line(lines, last, f"    {rest}\n")
             names = ", ".join(f'"{name}"' for name in rest.split())
             return _with_line(lines, (node.end_lineno or 0) - 1, f"    {names},\n")
     raise NotFound(f"There is no {word} to add {rest} to.")

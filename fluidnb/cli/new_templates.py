@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+__all__ = [
+    "COMMAND", "COMMAND_TEST", "LAYER", "LAYER_TEST", "OP", "OPTIMIZER", "OPTIMIZER_TEST", "OP_TEST",
+    "OP_TEST_GRAD", "PASS", "PASS_TEST", "WIDGET", "WIDGET_SCRIPT", "WIDGET_STYLE", "WIDGET_TEST",
+]  # fmt: skip
+
 OP = '''"""$name: TODO, what it computes in one line."""
 
 from __future__ import annotations
@@ -177,19 +182,20 @@ COMMAND = '''"""``%fluid $name``: TODO, what it shows in one line."""
 
 from __future__ import annotations
 
-from IPython.core.magic_arguments import argument, magic_arguments
+from argparse import Namespace
+
+from IPython.core.magic_arguments import argument
 
 from fluidnb.viz.base.styled_text import Line
-from fluidnb_magics.arguments import parse_argstring
+from fluidnb_magics.commands import Section, command
 from fluidnb_magics.display import show
 from fluidnb_magics.session.workbench import Workbench
 
 
-@magic_arguments("fluid $name")
+@command(Section.INSPECT)
 @argument("--program", help="a program of this session (main)")
-def $name(bench: Workbench, line: str) -> None:
+def $name(bench: Workbench, args: Namespace) -> None:
     """TODO: one sentence."""
-    args = parse_argstring($name, line)
     program = bench.existing(args.program)[0]
     lines: list[Line] = [[(f"{len(program.global_block().ops)} ops", "")]]  # TODO: what it shows
     show(bench.shell, lines)

@@ -11,7 +11,9 @@ import pytest
 
 import fluidnb as fluid
 from fluidnb import absent
+from fluidnb.builder import find_recipe
 from fluidnb.errors import NotBuiltYet
+from fluidnb.viz.lessons.optimizer.choices import OPTIMIZERS
 
 ROOT = Path(__file__).parents[2]
 #: Every module of fluidnb that says what is public in it.
@@ -41,7 +43,23 @@ def test_every_layer_is_offered() -> None:
     for path in (ROOT / "fluidnb" / "layers").glob("*.py"):
         for node in ast.parse(path.read_text()).body:
             if isinstance(node, ast.FunctionDef) and any(ast.unparse(d).endswith("layer") for d in node.decorator_list):
-                assert node.name.startswith("_") or node.name in fluid.layers.__all__, f"{path.name}: {node.name}"
+                todo = f"in fluidnb/layers/__init__.py: import {node.name} from layers.{path.stem}, and in __all__"
+                assert node.name.startswith("_") or node.name in fluid.layers.__all__, todo
+
+
+def test_every_optimizer_is_offered() -> None:
+    """What the files of optimizer/ define is in fluid.optimizer, with its short name, in the builder and the lesson."""
+    for path in (ROOT / "fluidnb" / "optimizer").glob("*.py"):
+        for node in ast.parse(path.read_text()).body:
+            if not isinstance(node, ast.ClassDef) or not node.name.endswith("Optimizer") or path.stem == "base":
+                continue
+            short = node.name.removesuffix("Optimizer")
+            todo = f'in fluidnb/optimizer/__init__.py: {short} = {node.name}; "{short}", "{node.name}",'
+            assert {short, node.name} <= set(fluid.optimizer.__all__), todo
+            assert getattr(fluid.optimizer, short) is getattr(fluid.optimizer, node.name), todo
+            assert find_recipe(short).group == "training"
+            todo = f'a row "{short}" in fluidnb/viz/lessons/optimizer/choices.py'
+            assert short in OPTIMIZERS or short in ("Lamb", "LarsMomentum"), todo  # they scale whole layers
 
 
 def test_dir_and_getattr_agree() -> None:
