@@ -12,7 +12,7 @@ from fluidnb.debug.session import Stopped, current
 from fluidnb.viz import plain
 from fluidnb_magics.widgets.ipywidgets_panel import PlainPanel
 from fluidnb_magics.widgets.panel import Panel
-from fluidnb_magics.widgets.panel_moves import MOVES
+from fluidnb_magics.widgets.session_controls import BUTTONS
 
 NET = """%%fluid net
 x = layers.data("x", shape=[2], lod_level=1)
@@ -67,19 +67,19 @@ def settled(panel):
 def test_buttons_walk_and_words_follow(panel, typed):
     assert panel.stand["state"] == "paused" and panel.stand["here"] == (0, 0)
     for word, at in (("step", 1), ("next", 2), ("back", 1), ("continue", 26), ("rcontinue", 0), ("next", 1)):
-        panel.do_move(word)
+        panel.controls.do_move(word)
         assert settled(panel).stand["at"] == at, word
     assert "step 1 " in typed.run("%fluid where")
     typed.run("%fluid step 4")
     assert panel.stand["at"] == 5 and panel.stand["here"] == (1, 0) and panel.stand["reached"] == 26
     assert [f["title"] for f in panel.stand["frames"]] == ["user's scope", "block 0", "block 1, iteration 0"]
-    panel.do_move("out")
+    panel.controls.do_move("out")
     assert settled(panel).stand["state"] == "done"
-    panel.do_go(3)
+    panel.controls.do_go(3)
     assert settled(panel).stand["at"] == 3
-    panel.do_until(1, 4)
+    panel.controls.do_until(1, 4)
     assert settled(panel).stand["here"] == (1, 4) and panel.stops == []
-    panel.do_move("restart")
+    panel.controls.do_move("restart")
     assert settled(panel).stand["at"] == 0 and not panel.stand["can_back"]
     assert not panel.problems
 
@@ -91,29 +91,29 @@ def test_the_listing_has_every_operator_and_roles(panel):
 
 
 def test_breakpoints_by_place_and_by_text(panel, typed):
-    panel.do_mark(1, 1)
-    panel.do_break("when total.mean() > 100")
+    panel.controls.do_mark(1, 1)
+    panel.controls.do_break("when total.mean() > 100")
     stops = settled(panel).stops
     assert [(s["text"], s["spot"]) for s in stops] == [("at 1:1", (1, 1)), ("when total.mean() > 100", None)]
     typed.run("%fluid break op increment")
     assert panel.stops[2]["ops"] == ((1, 0),)
-    panel.do_mark(1, 1)
-    panel.do_clear(3)
+    panel.controls.do_mark(1, 1)
+    panel.controls.do_clear(3)
     assert [s["number"] for s in settled(panel).stops] == [2]
-    panel.do_clear(7)
+    panel.controls.do_clear(7)
     settled(panel)
     assert "There is no breakpoint 7." in panel.problems[-1]
 
 
 def test_watches_and_what_they_refuse(panel, typed):
-    panel.do_watch("total + 1")
+    panel.controls.do_watch("total + 1")
     typed.run("%fluid watch i")
     typed.run("%fluid step 3")
     assert [w[0] for w in panel.watches] == ["total + 1", "i"] and panel.watches[0][1] == "[1.]"
-    panel.do_unwatch("i")
+    panel.controls.do_unwatch("i")
     assert [w[0] for w in settled(panel).watches] == ["total + 1"]
     with pytest.raises(Exception, match="cannot be watched"):
-        panel.do_watch("total +")
+        panel.controls.do_watch("total +")
 
 
 def test_scopes_tensors_and_sequences(panel):
@@ -123,7 +123,7 @@ def test_scopes_tensors_and_sequences(panel):
     assert opened["page"]["cells"][0] == ("1", "1") and opened["picture"].startswith("data:image/png")
     panel.do_view([0, 0], 2, 1, 12, 8)
     assert settled(panel).opened["page"]["cells"] == (("1",),) * 3
-    panel.do_move("continue")
+    panel.controls.do_move("continue")
     panel.do_window(0, 2, "o")
     assert [r["name"] for r in settled(panel).scope["rows"]] == ["total", "more"] and panel.scope["count"] == 2
     panel.do_frame(0)
@@ -136,18 +136,18 @@ def test_edits_are_undone_by_going_back(panel, typed):
     typed.run("%fluid step 5")
     panel.do_frame(1)
     panel.do_open("total", 1)
-    panel.do_edit("total", "total + 7", 1)
+    panel.controls.do_edit("total", "total + 7", 1)
     assert settled(panel).opened["page"]["cells"] == (("7",),) and panel.stand["reason"] == "set total"
     assert "total  float32[1]  [7]" in typed.run("%fluid print total")
-    panel.do_move("back")
+    panel.controls.do_move("back")
     assert settled(panel).opened["page"]["cells"] == (("0",),)
-    panel.do_edit("total", "nothing_of_that_name")
-    panel.do_edit("total", "np.zeros((2, 3))")
+    panel.controls.do_edit("total", "nothing_of_that_name")
+    panel.controls.do_edit("total", "np.zeros((2, 3))")
     settled(panel)
     assert "has no value here" in panel.problems[0] and "another shape" in panel.problems[1]
     assert panel.stand["at"] == 5
     with pytest.raises(Exception, match="There is no value"):
-        panel.do_edit("total", " ")
+        panel.controls.do_edit("total", " ")
 
 
 def test_a_tensor_of_another_shape_keeps_the_panel_alive(panel, typed):
@@ -178,11 +178,11 @@ def test_cells_that_change_the_program_are_told(panel, typed):
     typed.run("%fluid step 2")
     typed.run(NET.replace('"float32", 0.0', '"float32", 1.0'))
     assert panel.note.startswith("The program has changed since this run began") and panel.listing == before
-    panel.do_move("step")
+    panel.controls.do_move("step")
     assert settled(panel).stand["at"] == 3 and panel.stand["state"] == "paused"
     typed.run("%fluid drop net")
-    panel.do_move("next")
-    panel.do_move("continue")
+    panel.controls.do_move("next")
+    panel.controls.do_move("continue")
     assert settled(panel).stand["state"] == "done" and panel.listing == before
     assert panel.html() and not panel.problems
     late = Panel(panel.session, typed.bench.changes)
@@ -191,12 +191,12 @@ def test_cells_that_change_the_program_are_told(panel, typed):
 
 
 def test_a_session_that_ended_says_so(panel, typed):
-    panel.do_move("step")
+    panel.controls.do_move("step")
     typed.run("%fluid debug --feed x=good --fetch total")
     assert panel.ended and "%fluid panel shows the one that was begun since." in panel.note
     assert panel.stand["at"] == 1
     with pytest.raises(Exception, match="This session is closed"):
-        panel.do_move("step")
+        panel.controls.do_move("step")
     assert panel.session.closed and "step 1  " in plain(panel.lines())
 
 
@@ -215,7 +215,7 @@ def test_a_run_waits_for_the_panel_that_hears(panel, typed):
         asked.wait(60)
         for _ in range(3):
             until(lambda: waiting.waits and waiting.stand["state"] == "paused")
-            waiting.do_move("continue")
+            waiting.controls.do_move("continue")
             waiting.session.do(Debugger.marks)
         done.append(waiting.stand["state"])
 
@@ -235,7 +235,7 @@ def test_a_run_waits_for_the_panel_that_hears(panel, typed):
 
 
 def test_a_page_that_does_not_hear_is_not_waited_for(typed, monkeypatch):
-    monkeypatch.setattr("fluidnb_magics.widgets.panel_waiting._ANSWER", 0.01)
+    monkeypatch.setattr("fluidnb_magics.widgets.panel_stop_handler._ANSWER", 0.01)
     typed.run("%fluid debug off")
     typed.run("%fluid debug on")
     current().stop_at("op increment")
@@ -248,7 +248,7 @@ def test_a_page_that_does_not_hear_is_not_waited_for(typed, monkeypatch):
 def test_stock_widgets_do_the_same(typed):
     stock = PlainPanel(current())
     current().do(Debugger.marks)
-    assert set(stock.buttons) == {move.word for move in MOVES} and stock.buttons["back"].disabled
+    assert set(stock.buttons) == {move.word for move in BUTTONS} and stock.buttons["back"].disabled
     stock.buttons["step"].click()
     assert "step 1 " in typed.run("%fluid where") and stock.time.value == 1 and not stock.buttons["back"].disabled
     stock.time.value = 0
@@ -278,7 +278,7 @@ def test_dragging_goes_to_the_last_place_and_panels_agree(panel, typed):
     stood = []
     other.observe(lambda change: stood.append(change["new"]["at"]), "stand")
     for at in range(25, 2, -1):
-        panel.do_go(at)
+        panel.controls.do_go(at)
     until(lambda: panel.stand["at"] == 3)
     assert settled(other).stand == panel.stand and stood[-1] == 3 and len(stood) <= 23
     assert panel.scope == other.scope and not panel.problems
@@ -288,7 +288,7 @@ def test_dragging_goes_to_the_last_place_and_panels_agree(panel, typed):
 def test_nothing_is_read_while_no_page_shows_it(panel):
     panel.do_shown()
     panel.do_hidden()
-    panel.do_move("step")
+    panel.controls.do_move("step")
     assert settled(panel).stand["at"] == 0
     panel.do_shown()
     assert settled(panel).stand["at"] == 1

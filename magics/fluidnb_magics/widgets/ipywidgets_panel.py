@@ -17,13 +17,13 @@ from fluidnb.viz.base.styled_text import Line
 from fluidnb.viz.session.html import session_html
 from fluidnb.viz.session.panel_text import below_lines, panel_lines
 from fluidnb_magics.jupyter.kernel_private import answer_anywhere
-from fluidnb_magics.widgets.panel_moves import MOVES, Moves, in_words
+from fluidnb_magics.widgets.session_controls import BUTTONS, SessionControls, error_text
 
 #: Operators before and after the next one.
 _AROUND = 10
 
 
-class PlainPanel(Moves, ipywidgets.VBox):  # type: ignore[misc]
+class PlainPanel(ipywidgets.VBox):  # type: ignore[misc]
     """Buttons, a slider through time, where the session stands, its scope, and a line for every other command.
 
     Args:
@@ -40,11 +40,12 @@ class PlainPanel(Moves, ipywidgets.VBox):  # type: ignore[misc]
 
     def __init__(self, session: Session) -> None:
         self.session = session
+        self.controls = SessionControls(session, self.tell)
         self.buttons = {
-            move.word: ipywidgets.Button(
-                description=f"{move.icon} {move.label}", tooltip=move.tip, layout={"width": "auto"}
+            button.word: ipywidgets.Button(
+                description=f"{button.icon} {button.label}", tooltip=button.tip, layout={"width": "auto"}
             )
-            for move in MOVES
+            for button in BUTTONS
         }
         self.time = ipywidgets.IntSlider(description="step", max=0, continuous_update=False, layout={"width": "auto"})
         self.line = ipywidgets.Text(
@@ -55,11 +56,11 @@ class PlainPanel(Moves, ipywidgets.VBox):  # type: ignore[misc]
         rows = ipywidgets.HBox(list(self.buttons.values()), layout={"flex_flow": "row wrap"})
         super().__init__([rows, self.time, self.where, self.line, self.said])
         for word, button in self.buttons.items():
-            button.on_click(lambda _, word=word: self.do_move(word))
+            button.on_click(lambda _, word=word: self.controls.do_move(word))
         self.time.observe(self._dragged, "value")
         self.line.observe(self._typed, "value")
         if not session.closed:
-            self._post(Debugger.observe, self._look)
+            self.controls.post(Debugger.observe, self._look)
 
     def tell(self, problem: str) -> None:
         """Show a sentence.
@@ -80,10 +81,10 @@ class PlainPanel(Moves, ipywidgets.VBox):  # type: ignore[misc]
         if snapshot.state != "running":
             html += lines_html(below_lines(self.session))
         self.where.value = html
-        for move in MOVES:
+        for button in BUTTONS:
             runs = snapshot.state == "running"
-            allowed = runs if move.action is None else not runs and (snapshot.can_back or not move.back)
-            self.buttons[move.word].disabled = snapshot.closed or snapshot.state == "idle" or not allowed
+            allowed = runs if button.action is None else not runs and (snapshot.can_back or not button.back)
+            self.buttons[button.word].disabled = snapshot.closed or snapshot.state == "idle" or not allowed
         with self.time.hold_trait_notifications():
             self.time.max, self.time.value = max(snapshot.reached, snapshot.at), snapshot.at
         if snapshot.closed:
@@ -93,7 +94,7 @@ class PlainPanel(Moves, ipywidgets.VBox):  # type: ignore[misc]
 
     def _dragged(self, change: Any) -> None:
         if change["new"] != self.session.snapshot.at and not self.session.closed:
-            self.do_go(change["new"])
+            self.controls.do_go(change["new"])
 
     def _typed(self, change: Any) -> None:
         if change["new"].strip():
@@ -105,7 +106,7 @@ class PlainPanel(Moves, ipywidgets.VBox):  # type: ignore[misc]
         try:
             self._say(run_command(self.session, line))
         except Exception as error:
-            self.tell(in_words(error))
+            self.tell(error_text(error))
 
     def _say(self, lines: list[Line]) -> None:
         self.said.value = lines_html(lines)

@@ -26,8 +26,8 @@ from fluidnb.viz.session.panel_values import Window, find_value, read_details, r
 from fluidnb.viz.values.tensor_window import View
 from fluidnb_magics.session.change_notifier import Changes
 from fluidnb_magics.widgets.panel_listing import PanelListing
-from fluidnb_magics.widgets.panel_moves import MOVES, Moves
-from fluidnb_magics.widgets.panel_waiting import DEAF, Waiting
+from fluidnb_magics.widgets.panel_stop_handler import DEAF, PanelStopHandler
+from fluidnb_magics.widgets.session_controls import BUTTONS, SessionControls
 from fluidnb_magics.widgets.widget import Face, script, style
 
 #: Operators before and after the next one in the face that stays when the kernel is gone.
@@ -38,7 +38,7 @@ _STILL = 0.5
 _VIEW = View(rows=12, columns=10)
 
 
-class Panel(Moves, Face):
+class Panel(Face):
     """The panel of a debug session.
 
     What it shows is read in the session's own thread, each time that it stands, and told to the page as plain data.
@@ -74,19 +74,21 @@ class Panel(Moves, Face):
     ) -> None:
         super().__init__()
         self.session = session
-        self.buttons = [move.data for move in MOVES]
+        self.controls = SessionControls(session, self.tell)
+        self.handlers = (self, self.controls)
+        self.buttons = [button.data for button in BUTTONS]
         self._telling = threading.RLock()
         self._window, self._name, self._frame, self._view = Window(), "", -1, _VIEW
         self._pages, self._asleep = 0, False
         self._renewing = threading.Event()
         self._program = PanelListing(session)
-        self._waiting: Waiting | None = None
+        self._stop_handler: PanelStopHandler | None = None
         self._changes = changes
         self._cell_id = cell_id
         self._against: int | None = None
         self._old: tuple[Any, Any] | None = None  # what is compared, and its value at the other step
         if not session.closed:
-            self._waiting = Waiting.join(self, session)
+            self._stop_handler = PanelStopHandler.join(self, session)
             observing = session.post(Debugger.observe, self._look)
             if session.snapshot.state != "running":
                 observing.result()
@@ -98,8 +100,8 @@ class Panel(Moves, Face):
         """End the widget; the session stays."""
         if self._changes is not None:
             self._changes.forget(self._cell_ran)
-        if self._waiting is not None:
-            self._waiting.leave(self)
+        if self._stop_handler is not None:
+            self._stop_handler.leave(self)
         if not self.session.closed:
             self.session.post(Debugger.forget, self._look)
         super().close()
@@ -112,7 +114,7 @@ class Panel(Moves, Face):
         """See `Face`."""
         return session_html(self.session, _AROUND) + lines_html(below_lines(self.session))
 
-    # ---- what the page asks, beside `Moves`
+    # ---- what the page asks, beside `SessionControls`
 
     def do_shown(self) -> None:
         """A page shows the panel."""
@@ -184,27 +186,27 @@ class Panel(Moves, Face):
 
     def do_answer(self) -> None:
         """The page hears: a cell may wait for it."""
-        if self._waiting is not None:
-            self._waiting.heard()
+        if self._stop_handler is not None:
+            self._stop_handler.heard()
 
     def do_leave(self) -> None:
         """Let the cell that waits for the panel end, and leave its run where it stands."""
-        if self._waiting is not None:
-            self._waiting.let_go()
+        if self._stop_handler is not None:
+            self._stop_handler.let_go()
 
-    # ---- `Waits`
+    # ---- `WaitingPanel`
 
     def ask_page(self) -> None:
-        """See `Waits`."""
+        """See `WaitingPanel`."""
         self.send({"ask": True})
 
     def say_waiting(self, waits: bool) -> None:
-        """See `Waits`."""
+        """See `WaitingPanel`."""
         with self._telling:
             self.waits = waits
 
     def say_deaf(self, deaf: bool) -> None:
-        """See `Waits`."""
+        """See `WaitingPanel`."""
         with self._telling:
             self.deaf = DEAF if deaf else ""
 
@@ -212,8 +214,8 @@ class Panel(Moves, Face):
 
     def _look(self, snapshot: Snapshot) -> None:
         """Observes the session, in its thread."""
-        if self._waiting is not None:
-            self._waiting.moved()
+        if self._stop_handler is not None:
+            self._stop_handler.moved()
         if snapshot.closed:
             self._tell_program()
         elif self._asleep:
@@ -282,7 +284,7 @@ class Panel(Moves, Face):
 
     def _read_again(self) -> None:
         if not self.session.closed and self.session.snapshot.state != "idle":
-            self._post(self._read)
+            self.controls.post(self._read)
 
     def _cell_ran(self) -> None:
         """Observes cells: they may have changed the program."""

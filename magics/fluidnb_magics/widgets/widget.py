@@ -57,6 +57,7 @@ class Face(anywidget.AnyWidget):
     `script` and `style`, and `lines`.
 
     Attributes:
+        handlers: the objects whose ``do_...`` methods the page may call: the widget, and those that it is composed of.
         face_id: the model's id; it also marks the static face beside the widget, which the page hides.
     """
 
@@ -66,6 +67,7 @@ class Face(anywidget.AnyWidget):
         super().__init__(face_id=uuid.uuid4().hex, **traits)
         self.face_id = self.model_id or self.face_id  # so that the page finds the model
         self._still: Any = None
+        self.handlers: tuple[object, ...] = (self,)
         self.on_msg(self._hear)
         answer_anywhere(self)
 
@@ -109,7 +111,8 @@ class Face(anywidget.AnyWidget):
         asked = dict(content)
         if (number := asked.pop("asked", None)) is not None:  # the page wants to know that it is heard
             self.send({"heard": number})
-        command: Callable[..., Any] | None = getattr(self, f"do_{asked.pop('do', '')}", None)
+        name = f"do_{asked.pop('do', '')}"
+        command: Callable[..., Any] | None = next((getattr(h, name) for h in self.handlers if hasattr(h, name)), None)
         if command is None:
             return
         try:

@@ -19,11 +19,11 @@ DEAF = (
 )
 
 
-class Waits(Protocol):
+class WaitingPanel(Protocol):
     """A panel for which a cell can wait."""
 
     def ask_page(self) -> None:
-        """Ask the page whether it hears; it calls `Waiting.heard` of the session."""
+        """Ask the page whether it hears; it calls `PanelStopHandler.heard` of the session."""
 
     def say_waiting(self, waits: bool) -> None:
         """Show whether a cell waits for this panel."""
@@ -32,7 +32,7 @@ class Waits(Protocol):
         """Show whether the page is heard between two cells only."""
 
 
-class Waiting:
+class PanelStopHandler:
     """What a session does when a run of ``exe.run`` stops while panels show it.
 
     Whether buttons are heard while a cell is busy depends on the kernel and on the front end, so it is not guessed: the
@@ -44,12 +44,12 @@ class Waiting:
 
     def __init__(self, session: Session) -> None:
         self._session = session
-        self._panels: list[Waits] = []
+        self._panels: list[WaitingPanel] = []
         self._heard, self._moved = threading.Event(), threading.Event()
         self._left = False
 
     @classmethod
-    def join(cls, panel: Waits, session: Session) -> Waiting | None:
+    def join(cls, panel: WaitingPanel, session: Session) -> PanelStopHandler | None:
         """Let cells wait for a panel.
 
         Args:
@@ -62,12 +62,12 @@ class Waiting:
         waiting = session.on_stop
         if waiting is None:
             waiting = session.on_stop = cls(session)
-        if not isinstance(waiting, Waiting):
+        if not isinstance(waiting, PanelStopHandler):
             return None
         waiting._panels.append(panel)
         return waiting
 
-    def leave(self, panel: Waits) -> None:
+    def leave(self, panel: WaitingPanel) -> None:
         """Wait no more for a panel; the last one takes everything back.
 
         Args:
@@ -129,6 +129,6 @@ class Waiting:
         self._each(lambda panel: panel.ask_page())
         return self._heard.wait(_ANSWER)
 
-    def _each(self, act: Callable[[Waits], None]) -> None:
+    def _each(self, act: Callable[[WaitingPanel], None]) -> None:
         for panel in list(self._panels):
             act(panel)

@@ -1,4 +1,4 @@
-"""What the buttons of a debugger panel do: they post commands to the session, and never wait for it."""
+"""The controls of a debugger panel: its buttons, breakpoints, watches and edits, posted to the session."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
-class Move:
+class Button:
     """A button.
 
     Args:
@@ -56,37 +56,39 @@ class Move:
 
 
 #: The buttons, in the order in which they stand.
-MOVES = (
-    Move("restart", "restart", "⟲", "r", "Go back to the beginning of this run", Debugger.restart, True),
-    Move(
+BUTTONS = (
+    Button("restart", "restart", "⟲", "r", "Go back to the beginning of this run", Debugger.restart, True),
+    Button(
         "rcontinue", "reverse", "◀◀", "C", "Go back to where a breakpoint would have stopped last",
         Debugger.reverse_continue, True,
     ),
-    Move(
+    Button(
         "rnext", "back over", "↶", "N", "Step back over one operator with the blocks that it ran",
         Debugger.step_back_over, True,
     ),
-    Move("back", "back", "◀", "b", "Take one step back", Debugger.back, True),
-    Move("step", "step", "▶", "s", "Run one operator, entering the blocks that it runs", Debugger.step),
-    Move("next", "next", "↷", "n", "Run one operator with the blocks that it runs", Debugger.next),
-    Move("out", "out", "↑", "o", "Run to the end of this block and of its iterations", Debugger.out),
-    Move("continue", "continue", "▶▶", "c", "Run to the next breakpoint, or to the end", Debugger.continue_),
-    Move("pause", "pause", "❚❚", "p", "Pause after the current operator", None),
+    Button("back", "back", "◀", "b", "Take one step back", Debugger.back, True),
+    Button("step", "step", "▶", "s", "Run one operator, entering the blocks that it runs", Debugger.step),
+    Button("next", "next", "↷", "n", "Run one operator with the blocks that it runs", Debugger.next),
+    Button("out", "out", "↑", "o", "Run to the end of this block and of its iterations", Debugger.out),
+    Button("continue", "continue", "▶▶", "c", "Run to the next breakpoint, or to the end", Debugger.continue_),
+    Button("pause", "pause", "❚❚", "p", "Pause after the current operator", None),
 )
-_BY_WORD = {move.word: move for move in MOVES}
+_BY_WORD = {button.word: button for button in BUTTONS}
 
 
-class Moves:
-    """What a page asks of a session. A mix-in: the widget has `tell`.
+class SessionControls:
+    """Commands that a page sends to a debug session; a call posts a request and never waits for the session.
 
-    Attributes:
+    Args:
         session: the session.
+        report: shows the text of an error.
     """
 
-    session: Session
-    tell: Callable[[str], None]
-    _goals = threading.Lock()
-    _goal: int | None = None
+    def __init__(self, session: Session, report: Callable[[str], None]) -> None:
+        self._session = session
+        self._report = report
+        self._lock = threading.Lock()
+        self._goal: int | None = None
 
     def do_move(self, word: str) -> None:
         """Press a button.
@@ -97,13 +99,13 @@ class Moves:
         Raises:
             NotFound: there is no such button.
         """
-        move = _BY_WORD.get(word)
-        if move is None:
+        button = _BY_WORD.get(word)
+        if button is None:
             raise NotFound(f"The panel has no button {word}.", expected=", ".join(_BY_WORD), received=word)
-        if move.action is None:
-            self.session.pause()
+        if button.action is None:
+            self._session.pause()
         else:
-            self._post(move.action)
+            self.post(button.action)
 
     def do_go(self, at: int) -> None:
         """Go to a step, backwards or forwards; of several that come while one is under way, the last one counts.
@@ -111,7 +113,7 @@ class Moves:
         Args:
             at: the count of steps.
         """
-        with self._goals:
+        with self._lock:
             goes, self._goal = self._goal is not None, at
         if not goes:
             self._go(at)
@@ -123,7 +125,7 @@ class Moves:
             block: its block.
             index: its index there.
         """
-        self._post(Debugger.run_to, parse(f"at {block}:{index}"))
+        self.post(Debugger.run_to, parse(f"at {block}:{index}"))
 
     def do_mark(self, block: int, index: int) -> None:
         """Set a breakpoint at an operator, or remove the one that is there.
@@ -133,11 +135,11 @@ class Moves:
             index: its index there.
         """
         text = f"at {block}:{index}"
-        there = [b.number for b in self.session.breakpoints if b.text == text]
+        there = [b.number for b in self._session.breakpoints if b.text == text]
         for number in there:
-            self._post(Debugger.clear_breakpoints, number)
+            self.post(Debugger.clear_breakpoints, number)
         if not there:
-            self._post(Debugger.add_breakpoint, parse(text))
+            self.post(Debugger.add_breakpoint, parse(text))
 
     def do_break(self, text: str) -> None:
         """Set a breakpoint.
@@ -147,7 +149,7 @@ class Moves:
         """
         if not text.strip():
             raise OpValueError("There is no place to stop.", expected="op mul, var loss, when loss.mean() > 3, ...")
-        self._post(Debugger.add_breakpoint, parse(text))
+        self.post(Debugger.add_breakpoint, parse(text))
 
     def do_clear(self, number: int) -> None:
         """Remove a breakpoint.
@@ -155,7 +157,7 @@ class Moves:
         Args:
             number: its number.
         """
-        self._post(Debugger.clear_breakpoints, number)
+        self.post(Debugger.clear_breakpoints, number)
 
     def do_watch(self, text: str) -> None:
         """Show an expression at every stop.
@@ -164,8 +166,8 @@ class Moves:
             text: a variable's name, or an expression.
         """
         if text.strip():
-            self.session.check_watch(text.strip())
-            self._post(Debugger.watch, text.strip())
+            self._session.check_watch(text.strip())
+            self.post(Debugger.watch, text.strip())
 
     def do_unwatch(self, text: str) -> None:
         """Show it no more.
@@ -173,7 +175,7 @@ class Moves:
         Args:
             text: the expression.
         """
-        self._post(Debugger.unwatch, text)
+        self.post(Debugger.unwatch, text)
 
     def do_edit(self, name: str, text: str, frame: int = -1) -> None:
         """Give a variable other values; going back undoes it.
@@ -183,51 +185,56 @@ class Moves:
             text: a number, or an expression as in ``%fluid edit``.
             frame: the scope from which it is seen, 0 for the outermost, -1 for the innermost.
         """
-        if self.session.snapshot.state == "running":
+        if self._session.snapshot.state == "running":
             raise EnforceNotMet("The program runs.", hint="pause it, then give the variable other values.")
         if not text.strip():
             raise OpValueError("There is no value.", expected="a number, or an expression", received="nothing")
-        self._post(_edit, name, text, frame, self.session.around)
+        self.post(_edit, name, text, frame, self._session.around)
 
     def _go(self, at: int) -> None:
         try:
-            self._post(Debugger.go, at).add_done_callback(lambda _: self._gone(at))
+            self.post(Debugger.go, at).add_done_callback(lambda _: self._gone(at))
         except FluidError:
             self._goal = None
             raise
 
     def _gone(self, at: int) -> None:
-        with self._goals:
+        with self._lock:
             goal = self._goal
-            if goal == at or self.session.closed:
+            if goal == at or self._session.closed:
                 goal = self._goal = None
         if goal is not None:
             self._go(goal)
 
-    def _post(
+    def post(
         self, request: Callable[Concatenate[Debugger, P], T], *args: P.args, **kwargs: P.kwargs
     ) -> Future[T]:
-        future = self.session.post(request, *args, **kwargs)
+        """Posts a request to the session; its error is reported.
+
+        Args:
+            request: called with the debugger, in the session's thread, then with the other arguments.
+
+        Returns:
+            Its result, once it is done.
+        """
+        future = self._session.post(request, *args, **kwargs)
         future.add_done_callback(self._answered)
         return future
 
     def _answered(self, future: Future[Any]) -> None:
         error = None if future.cancelled() else future.exception()
         if error is not None:
-            self.tell(in_words(error))
+            self._report(error_text(error))
 
 
-def in_words(error: BaseException) -> str:
-    """An error as the user's program sees it.
+def error_text(error: BaseException) -> str:
+    """The text of an error, without the line of the cell that showed the panel.
 
     Args:
-        error: what a command raised.
-
-    Returns:
-        Its text, without the line of the cell that showed the panel.
+        error: the error of a command.
 
     Example:
-        >>> in_words(ValueError("no")), in_words(NotFound("There is no such thing."))
+        >>> error_text(ValueError("no")), error_text(NotFound("There is no such thing."))
         ('ValueError: no', 'There is no such thing.')
     """
     if not isinstance(error, FluidError):
