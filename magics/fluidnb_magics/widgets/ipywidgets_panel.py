@@ -40,7 +40,7 @@ class PlainPanel(ipywidgets.VBox):  # type: ignore[misc]
 
     def __init__(self, session: Session) -> None:
         self.session = session
-        self.controls = SessionControls(session, self.tell)
+        self.controls = SessionControls(session, lambda problem: self.tell(problem))
         self.buttons = {
             button.word: ipywidgets.Button(
                 description=f"{button.icon} {button.label}", tooltip=button.tip, layout={"width": "auto"}

@@ -74,7 +74,7 @@ class Panel(Face):
     ) -> None:
         super().__init__()
         self.session = session
-        self.controls = SessionControls(session, self.tell)
+        self.controls = SessionControls(session, lambda problem: self.tell(problem))
         self.handlers = (self, self.controls)
         self.buttons = [button.data for button in BUTTONS]
         self._telling = threading.RLock()
