@@ -28,7 +28,7 @@ def arguments(parser: ArgumentParser) -> None:
     parser.add_argument("--port", type=int, default=0, help="where editors find it (default: any free port)")
     parser.add_argument("--stdio", action="store_true", help="speak DAP on stdin and stdout, for an editor")
     parser.add_argument("--no-wait", action="store_true", help="run at once; an editor may come later")
-    parser.add_argument("--startup", action="store_true", help="also walk programs that only initialise")
+    parser.add_argument("--startup", action="store_true", help="also debug programs that only initialize variables")
     parser.add_argument("--force", action="store_true", help="run even if PaddlePaddle is installed")
     parser.add_argument("--seed", type=int, help="fix everything random, as fluidnb.seed(SEED) does")
     parser.add_argument("script", metavar="SCRIPT", type=Path)

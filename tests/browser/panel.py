@@ -61,7 +61,7 @@ class PanelPage:
 
     def here(self, text: str) -> None:
         """Wait until the operator that comes next has a text."""
-        self.root.locator(".fp-here", has_text=text).wait_for()
+        self.root.locator(".fp-op.fp-here", has_text=text).wait_for()
 
     def value(self, name: str) -> Any:
         """The row of a variable of the scope that is shown."""

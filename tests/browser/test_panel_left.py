@@ -102,7 +102,7 @@ def test_five_thousand_operators(notebook: Open, shots: Path) -> None:
     panel.press("continue")
     panel.at(4990)
     panel.here("relu" if 4990 % 2 else "scale")
-    assert panel.root.locator(".fp-here").is_visible()
+    assert panel.root.locator(".fp-op.fp-here").is_visible()
     panel.root.locator(".fp-scope", has_text="4,991 variables").wait_for()
     panel.root.locator(".fp-values").evaluate("e => { e.scrollTop = e.scrollHeight; }")
     panel.value("h_2494").locator("text=float32[4, 8]").wait_for()
@@ -110,5 +110,5 @@ def test_five_thousand_operators(notebook: Open, shots: Path) -> None:
     panel.at(4991)
     panel.press("restart")
     panel.at(0)
-    assert panel.root.locator(".fp-here").is_visible()
+    assert panel.root.locator(".fp-op.fp-here").is_visible()
     assert not nb.errors
