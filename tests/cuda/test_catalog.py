@@ -43,6 +43,11 @@ def test_a_row_says_what_there_is() -> None:
     assert feed.host in plain(catalog_lines([feed]))
 
 
+def test_a_kernel_of_both_places_names_the_files_behind_its_verbs() -> None:
+    files = {op: read_catalog(op)[0].file for op in ("concat", "slice", "sequence_expand")}
+    assert files == {"concat": "strided_copy.cu", "slice": "strided_copy.cu", "sequence_expand": "row_maps.cu"}
+
+
 def test_every_kernel_has_a_file() -> None:
     rows = read_catalog()
     assert [r.op for r in rows if r.state == "cuda" and not r.file] == []

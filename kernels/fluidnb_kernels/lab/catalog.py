@@ -6,6 +6,7 @@ import sys
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatch
+from types import FunctionType, ModuleType
 from typing import Any
 
 from fluidnb.errors import NotFound, near
@@ -112,12 +113,23 @@ def _file(kernel: Kernel) -> str:
     if name.startswith("fluidnb_kernels.lab"):
         return "a cell"
     space = {} if module is None else vars(module)
-    used, every = [space[n] for n in _names_in(kernel.function) if n in space], list(space.values())
-    for found in (used, every, _beside(used), _beside(every)):
+    names, every = _names_in(kernel.function), list(space.values())
+    used = [space[n] for n in names if n in space]
+    for found in (used, _through(used, names), every, _beside(used), _beside(every)):
         files = dict.fromkeys(v.path.name for v in found if isinstance(v, Source))
         if files:
             return ", ".join(files)
     return name.removeprefix("fluidnb_kernels.")
+
+
+def _through(values: Sequence[Any], names: Sequence[str]) -> list[Any]:
+    """What is in the modules that functions called by their module use: ``verbs.copy`` uses ``strided_copy``."""
+    modules = [v for v in values if isinstance(v, ModuleType) and v.__name__.startswith("fluidnb_kernels.")]
+    called = [getattr(m, n) for m in modules for n in names if isinstance(getattr(m, n, None), FunctionType)]
+    spaces = [(f.__globals__, n) for f in called for n in _names_in(f)]
+    inner = [space[n] for space, n in spaces if isinstance(space.get(n), ModuleType)]
+    ours = [m for m in inner if m.__name__.startswith("fluidnb_kernels.")]
+    return [v for m in (*modules, *ours) for v in vars(m).values()]
 
 
 def _beside(values: Sequence[Any]) -> list[Any]:
