@@ -46,7 +46,7 @@ class FluidCells(Magics):
         self._front_end = front_end
 
     @magic_arguments("%fluid")  # IPython puts one % in front
-    @argument("name", nargs="?", help="what to call the cell; it may be left out where the front end knows its cells")
+    @argument("name", nargs="?", help="the name of the cell; optional in JupyterLab and VS Code")
     @argument("--program", metavar="NAME", help="build into this program of the session instead of the default one")
     @argument("--in", dest="block", metavar="BLOCK", help="go on with a block: an index, a name, a cell")
     @argument("--append", action="store_true", help="add to what the cell made before instead of replacing it")

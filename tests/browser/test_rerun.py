@@ -37,7 +37,7 @@ def test_edit_and_run_again(notebook: Callable[[list[str]], Notebook]) -> None:
     nb.set(2, NET.replace("size=10", "size=20"))
     report = nb.run(2)
     assert "built again: In[4]" in report, report
-    assert "first values at the next run: h.w_0, h.b_0, pred.w_0" in report
+    assert "will be initialized on the next run: h.w_0, h.b_0, pred.w_0" in report
     kept = nb.run(5).split()
     assert kept[:3] == ["19", "(-1,", "20)"]
     assert kept[-1] == first[-1], "a parameter whose shape stayed lost its trained value"

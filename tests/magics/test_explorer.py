@@ -21,7 +21,7 @@ from fluidnb.op import EMPTY
 from fluidnb.viz import ProgramPicture, level, read_program, select
 from fluidnb.viz.program.graphviz import dot_svg
 from fluidnb.viz.program.table import read_table
-from fluidnb_magics.session.change_notifier import Changes
+from fluidnb_magics.session.change_notifier import ChangeNotifier
 from fluidnb_magics.session.selection import Chosen
 from fluidnb_magics.widgets.explorer import Explorer
 from fluidnb_magics.widgets.explorer_graph import drawn
@@ -266,7 +266,7 @@ def test_unloading_takes_everything_back(session: Session) -> None:
 
 def test_changes_are_told_not_too_often(session: Session) -> None:
     told: list[int] = []
-    changes = Changes(session.shell)
+    changes = ChangeNotifier(session.shell)
     changes.observe(look := lambda: told.append(1))
     changes._again = time.monotonic() + 3600
     session.run("pass")

@@ -68,7 +68,7 @@ def test_run_again_builds_later_cells_again(executed: Any) -> None:
         c for c in executed.cells if c.cell_type == "code" and "size=64, act='relu')\ndigit = layers.fc" in c.source
     ]
     assert "built again: goal" in texts(again[0])
-    assert "first values at the next run: hidden.w_0" in texts(again[0])
+    assert "will be initialized on the next run: hidden.w_0" in texts(again[0])
     assert texts(by_source(executed, "len(fluid.default_main_program()")) == "23"
 
 

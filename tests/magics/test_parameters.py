@@ -29,7 +29,7 @@ def test_kept_and_new(session: Session) -> None:
     assert bias is not None
     assert bias.item() != 0
     shown = session.run(NET.replace("size=10", "size=20"))
-    assert "first values at the next run: h.w_0, h.b_0, pred.w_0" in shown
+    assert "will be initialized on the next run: h.w_0, h.b_0, pred.w_0" in shown
     assert np.array_equal(value("pred.b_0"), bias), "a parameter that still fits lost its value"
     session.run("%fluid run --feed x=X y=Y --fetch pred")
     assert value("h.w_0").shape == (4, 20)

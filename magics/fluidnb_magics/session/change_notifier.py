@@ -13,7 +13,7 @@ from typing import Any
 PAUSE, SHARE = 0.1, 4
 
 
-class Changes:
+class ChangeNotifier:
     """Tells whoever looks that a cell has run. The shell's event is taken while somebody looks, and not longer.
 
     Args:

@@ -46,7 +46,7 @@ def report_lines(bench: Workbench, report: Report, cell: Placed | None = None) -
     names = [] if report.unchanged and not again and not report.removed else anew(bench)
     if names and (again or report.removed or report.executed):
         shown = ", ".join(names[:6]) + (f" and {plural(len(names) - 6, 'other')}" if len(names) > 6 else "")
-        lines.append([(f"  first values at the next run: {shown}", "dim")])
+        lines.append([(f"  will be initialized on the next run: {shown}", "dim")])
     return lines
 
 

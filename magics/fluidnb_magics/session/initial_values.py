@@ -11,14 +11,14 @@ from fluidnb.values.dtypes import VarType, np_dtype
 from fluidnb.values.tensor import LoDTensor
 
 
-class FirstValues:
+class InitialValues:
     """Remembers with which operator each persistable variable got its first value.
 
     A parameter keeps its trained value while its name, shape and dtype stay. Everything else that a startup program
     initialises (learning rates, moments of optimizers) starts over when its shape or its initialisation changed.
 
     Example:
-        >>> FirstValues().missing(Program(), Program(), Scope())
+        >>> InitialValues().missing(Program(), Program(), Scope())
         []
     """
 

@@ -23,8 +23,8 @@ from fluidnb_magics.session.cell_groups import CLOSED, OPEN, Group, Placed, Spot
 from fluidnb_magics.session.cell_names import names_bound, names_read
 from fluidnb_magics.session.cell_run import Building
 from fluidnb_magics.session.cells import Cell, Compiled, compile_cell
-from fluidnb_magics.session.change_notifier import Changes
-from fluidnb_magics.session.initial_values import FirstValues
+from fluidnb_magics.session.change_notifier import ChangeNotifier
+from fluidnb_magics.session.initial_values import InitialValues
 from fluidnb_magics.session.opened_blocks import OpenedBlocks
 from fluidnb_magics.session.selection import Selection
 
@@ -60,7 +60,7 @@ class Workbench:
     def __init__(self, shell: Any) -> None:
         self.shell = shell
         self.named: dict[str, tuple[Program, Program]] = {}
-        self.values = FirstValues()
+        self.values = InitialValues()
         self.place: Place = CPUPlace()
         self.runs: list[Run] = []
         self._executor: Executor | None = None
@@ -72,7 +72,7 @@ class Workbench:
         self.server: Server | None = None
         self.selection = Selection()
         self.faces: weakref.WeakSet[Any] = weakref.WeakSet()
-        self.changes = Changes(shell)
+        self.changes = ChangeNotifier(shell)
         self.notebook = NotebookOrder(shell)
         self.log = CellLog(
             self._execute, shell.user_ns, self._reads, self._binds, split=self._take_out, kept=self.blocks.rename

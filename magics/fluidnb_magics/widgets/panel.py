@@ -24,7 +24,7 @@ from fluidnb.viz.session.panel_model import SessionPosition, read_breakpoints, r
 from fluidnb.viz.session.panel_text import below_lines, panel_lines
 from fluidnb.viz.session.panel_values import Window, find_value, read_details, read_lines, read_window
 from fluidnb.viz.values.tensor_window import View
-from fluidnb_magics.session.change_notifier import Changes
+from fluidnb_magics.session.change_notifier import ChangeNotifier
 from fluidnb_magics.widgets.panel_listing import PanelListing
 from fluidnb_magics.widgets.panel_stop_handler import DEAF, PanelStopHandler
 from fluidnb_magics.widgets.session_controls import BUTTONS, SessionControls
@@ -70,7 +70,7 @@ class Panel(Face):
     ended: Any = traitlets.Bool(False).tag(sync=True)
 
     def __init__(
-        self, session: Session, changes: Changes | None = None, cell_id: Callable[[str], str] = lambda title: ""
+        self, session: Session, changes: ChangeNotifier | None = None, cell_id: Callable[[str], str] = lambda title: ""
     ) -> None:
         super().__init__()
         self.session = session
