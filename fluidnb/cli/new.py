@@ -255,7 +255,7 @@ def _part(path: Path, text: str, name: str, kind: str) -> str:
     package = "fluidnb.layers" if kind == "layer" else "fluidnb.optimizer"
     if helpers := sorted(own & used):
         imports.append(f"from {package}.{path.stem} import {', '.join(helpers)}")
-    head = [f'"""{name}: TODO, what it computes in one line."""', "", imports[0], "", *imports[1:], ""]
+    head = [f'"""{name}: FILL IN, what it computes in one line."""', "", imports[0], "", *imports[1:], ""]
     head += [f'__all__ = ["{name}"]', ""] if kind == "layer" else []
     return "\n".join([*head, "", *lines[first - 1 : node.end_lineno]]) + "\n"
 
@@ -295,7 +295,7 @@ def _op_test(like: str | None, fields: dict[str, str]) -> str:
     }  # fmt: skip
     grad = texts.OP_TEST_GRAD if like is None or has_grad(like) else ""
     return _filled(texts.OP_TEST.replace("$grad", grad), fields).replace(
-        ": ...}\n\n    def", ": ...}  # TODO: the expected values, in numpy\n\n    def", 1
+        ": ...}\n\n    def", ": ...}  # FILL IN: the expected values, in numpy\n\n    def", 1
     )
 
 

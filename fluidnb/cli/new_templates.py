@@ -7,7 +7,7 @@ __all__ = [
     "OP_TEST_GRAD", "PASS", "PASS_TEST", "WIDGET", "WIDGET_SCRIPT", "WIDGET_STYLE", "WIDGET_TEST",
 ]  # fmt: skip
 
-OP = '''"""$name: TODO, what it computes in one line."""
+OP = '''"""$name: FILL IN, what it computes in one line."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from fluidnb.op import Binder, default_grad, grad_op, op, same
     grad=default_grad("X", "Out@GRAD"),
 )
 def $name(b: Binder) -> None:
-    """Out = TODO, a formula.
+    """Out = FILL IN, a formula.
 
     Example:
         >>> from fluidnb.testing import run_op
@@ -37,7 +37,7 @@ def $name(b: Binder) -> None:
 
 @grad_op("${name}_grad")
 def ${name}_grad(b: Binder) -> None:
-    """dX = TODO, a formula of X and dOut."""
+    """dX = FILL IN, a formula of X and dOut."""
     raise NotImplementedError("emit the calls, for example b(np.multiply, b['X'], b['Out@GRAD'], out=b['X@GRAD'])")
 '''
 
@@ -49,7 +49,7 @@ from fluidnb.testing import OpTest
 
 
 class Test${camel}Op(OpTest):
-    """TODO: say which values are tried, and why those."""
+    """FILL IN: say which values are tried, and why those."""
 
     def setUp(self):
         rng = np.random.default_rng(0)
@@ -67,7 +67,7 @@ OP_TEST_GRAD = '''
         self.check_grad([$checked], "$output")
 '''
 
-LAYER = '''"""$name: TODO, what it computes in one line."""
+LAYER = '''"""$name: FILL IN, what it computes in one line."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ __all__ = ["$name"]
 
 @naming.layer
 def $name(x: Variable, name: str | None = None) -> Variable:
-    """TODO: one sentence.
+    """FILL IN: one sentence.
 
     Args:
         x: any shape, float.
@@ -108,10 +108,10 @@ def test_$name():
     given = np.ones((2, 3), "float32")
     (found,) = fluid.Executor(fluid.CPUPlace()).run(feed={"x": given}, fetch_list=[y])
     assert tuple(y.shape) == (-1, 3)
-    np.testing.assert_allclose(found, ...)  # TODO: the expected values
+    np.testing.assert_allclose(found, ...)  # FILL IN: the expected values
 '''
 
-OPTIMIZER = '''"""$camel: TODO, the paper."""
+OPTIMIZER = '''"""$camel: FILL IN, the paper."""
 
 from __future__ import annotations
 
@@ -123,7 +123,7 @@ from fluidnb.regularizer import WeightDecayRegularizer
 
 
 class ${camel}Optimizer(Optimizer):
-    """TODO: one sentence.
+    """FILL IN: one sentence.
 
     Args:
         learning_rate: a number, or a variable of shape [1].
@@ -148,11 +148,11 @@ class ${camel}Optimizer(Optimizer):
         super().__init__(learning_rate, regularization, name)
 
     def create_accumulators(self, block: Block, parameters: Sequence[Parameter]) -> None:
-        pass  # TODO: self.add_accumulator("moment", parameter) for each parameter
+        pass  # FILL IN: self.add_accumulator("moment", parameter) for each parameter
 
     def append_optimize_op(self, block: Block, param_and_grad: ParamGrad) -> Operator:
         param, grad = param_and_grad
-        return block.append_op(  # TODO: the operator of this optimizer
+        return block.append_op(  # FILL IN: the operator of this optimizer
             type="sgd",
             inputs={"Param": param, "Grad": grad, "LearningRate": self.param_learning_rate(param)},
             outputs={"ParamOut": param},
@@ -175,10 +175,10 @@ def test_two_steps():
     for _ in range(2):
         exe.run(feed={"x": np.ones((1, 2), "float32")}, fetch_list=[loss])
     weight = fluid.global_scope().find_var("fc_0.w_0").get_tensor()
-    np.testing.assert_allclose(np.array(weight), ...)  # TODO: the expected parameter
+    np.testing.assert_allclose(np.array(weight), ...)  # FILL IN: the expected parameter
 '''
 
-COMMAND = '''"""``%fluid $name``: TODO, what it shows in one line."""
+COMMAND = '''"""``%fluid $name``: FILL IN, what it shows in one line."""
 
 from __future__ import annotations
 
@@ -195,9 +195,9 @@ from fluidnb_magics.session.workbench import Workbench
 @command(Section.INSPECT)
 @argument("--program", help="a program of this session (main)")
 def $name(bench: Workbench, args: Namespace) -> None:
-    """TODO: one sentence."""
+    """FILL IN: one sentence."""
     program = bench.existing(args.program)[0]
-    lines: list[Line] = [[(f"{len(program.global_block().ops)} ops", "")]]  # TODO: what it shows
+    lines: list[Line] = [[(f"{len(program.global_block().ops)} ops", "")]]  # FILL IN: what it shows
     show(bench.shell, lines)
 '''
 
@@ -206,10 +206,10 @@ COMMAND_TEST = '''"""``%fluid $name``."""
 
 def test_$name(session):
     session.run("%%fluid net\\nx = layers.data('x', shape=[4])\\nh = layers.fc(x, 3)")
-    assert session.run("%fluid $name") == "TODO: what it shows"
+    assert session.run("%fluid $name") == "FILL IN: what it shows"
 '''
 
-WIDGET = '''"""$camel as a widget: TODO, what it shows in one line."""
+WIDGET = '''"""$camel as a widget: FILL IN, what it shows in one line."""
 
 from __future__ import annotations
 
@@ -223,7 +223,7 @@ from fluidnb_magics.widgets.widget import Face, script, style
 
 
 class $camel(Face):
-    """TODO: one sentence.
+    """FILL IN: one sentence.
 
     Attributes:
         shown: the data that the page draws.
@@ -235,7 +235,7 @@ class $camel(Face):
 
     def __init__(self, **traits: Any) -> None:
         super().__init__(**traits)
-        self.shown = {"count": 0}  # TODO: a model of fluidnb.viz as plain data
+        self.shown = {"count": 0}  # FILL IN: a model of fluidnb.viz as plain data
 
     def lines(self) -> Sequence[Line]:
         """The text rendering."""
@@ -282,10 +282,10 @@ def test_$name():
     widget = $camel()
     widget._handle_custom_msg({"do": "add", "count": 2}, [])
     assert widget.shown == {"count": 2}
-    assert "TODO: the text rendering" in widget.still()["text/plain"]
+    assert "FILL IN: the text rendering" in widget.still()["text/plain"]
 '''
 
-PASS = '''"""$name: TODO, what the pass finds or changes in one line."""
+PASS = '''"""$name: FILL IN, what the pass finds or changes in one line."""
 
 from __future__ import annotations
 
@@ -293,7 +293,7 @@ from fluidnb.program import Program
 
 
 def $name(program: Program) -> list[str]:
-    """TODO: one sentence.
+    """FILL IN: one sentence.
 
     Args:
         program: the program; it stays as it is.
@@ -317,5 +317,5 @@ from fluidnb.passes.$name import $name
 
 def test_$name():
     fluid.layers.fc(fluid.layers.data("x", [4]), 3)
-    assert $name(fluid.default_main_program()) == ["TODO: what it finds"]
+    assert $name(fluid.default_main_program()) == ["FILL IN: what it finds"]
 '''

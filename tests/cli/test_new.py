@@ -70,7 +70,7 @@ def test_an_operator_works_when_its_gaps_are_filled(checkout: Path, capsys: pyte
         fill(test, ('{"Out": ...}', '{"Out": self.inputs["X"] ** 3}'))
         with pytest.raises(Exception, match="emit the calls"):
             case(test).check_output()
-        assert list(check_op.undocumented(get_op("cube_of"))) == ["its docstring says TODO"]
+        assert list(check_op.undocumented(get_op("cube_of"))) == ["its docstring says FILL IN"]
         remove_op("cube_of"), remove_op("cube_of_grad")
         fill(file, *CUBE)
         load(file)
@@ -134,7 +134,7 @@ def test_a_command_a_widget_and_a_pass(checkout: Path, monkeypatch: pytest.Monke
     found = load(checkout / "fluidnb/passes/listed.py").listed(fluid.default_main_program())
     assert found == ["block 0, op 0: relu"]
     command = load(checkout / "magics/fluidnb_magics/commands/sizes.py").sizes
-    assert "TODO: one sentence." in command.help and command.parser is not None
+    assert "FILL IN: one sentence." in command.help and command.parser is not None
     del commands._loaded[command.word]
     monkeypatch.setattr("fluidnb_magics.widgets.widget._STATIC", checkout / "magics/fluidnb_magics/widgets/static")
     dial = load(checkout / "magics/fluidnb_magics/widgets/dial.py").Dial()
@@ -146,7 +146,7 @@ def test_a_command_a_widget_and_a_pass(checkout: Path, monkeypatch: pytest.Monke
 def test_the_generated_test_fails(kind: str, checkout: Path) -> None:
     assert main(["new", kind, "something_new"]) == 0
     (test,) = checkout.glob("tests/*/test_something_new.py")
-    assert "TODO" in test.read_text() and ("..." in test.read_text() or '"TODO' in test.read_text())
+    assert "FILL IN" in test.read_text() and ("..." in test.read_text() or '"FILL IN' in test.read_text())
     compile(test.read_text(), str(test), "exec")
 
 
