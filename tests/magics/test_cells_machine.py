@@ -183,6 +183,7 @@ class Notebook(RuleBasedStateMachine):
         self.cells: list[Text] = []
         self.trash: list[tuple[int, Text]] = []
         self.deleted: list[str] = []
+        self.undone = False
         self.count = 0
 
     def teardown(self) -> None:
@@ -282,6 +283,7 @@ class Notebook(RuleBasedStateMachine):
 
     @rule()
     def undo(self) -> None:
+        self.undone = True
         with capture_output():
             self.front.shell.run_cell("%fluid undo")
 
@@ -303,13 +305,15 @@ class Notebook(RuleBasedStateMachine):
     def run_all(self) -> None:
         """Run all cells, but those that a fresh kernel cannot build either; then the same in a fresh kernel."""
         self.front.shell.user_ns.update(size=3)
+        if self.undone or not self.ordered:
+            self.drop_undone()
+            self.undone = False
         if self.ordered:
             while not all(fine := self.fresh_run(self.cells)[0]):
                 self.take_out(fine.index(False))
             fine = [self.run(cell) for cell in self.cells]
             there = self.cells
         else:
-            self.drop_undone()
             while not all(fine := [self.run(cell) for cell in self.cells]):
                 self.take_out(fine.index(False))
             order = [p.cell.cell_id or p.cell.name for p in self.front.bench.cells if not p.stale]
