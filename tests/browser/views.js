@@ -32,17 +32,19 @@ const record = () => {
     window.ratio = (a, b) => { const [low, high] = [light(a), light(b)].sort((x, y) => x - y); return (high + 0.05) / (low + 0.05); };
     const opacity = (el) => { let all = 1; for (let e = el; e instanceof Element; e = e.parentElement) all *= Number(getComputedStyle(e).opacity); return all; };
     window.opacityOf = opacity;
-    window.paintOf = (el) => {
+    window.paintOf = (el, x, y) => {
         const style = getComputedStyle(el);
         if (el instanceof SVGElement && !(el instanceof SVGSVGElement)) {
             if (el.closest('text') || el.tagName === 'g' || style.fill === 'none') return [0, 0, 0, 0];
+            const at = x !== undefined && el.isPointInFill && new DOMPoint(x, y).matrixTransform(el.getScreenCTM().inverse());
+            if (at && !el.isPointInFill(at)) return [0, 0, 0, 0];  // the point is on its edge
             const c = rgba(style.fill); c[3] *= Number(style.fillOpacity) * opacity(el); return c;
         }
         const c = rgba(style.backgroundColor); c[3] *= opacity(el); return c;
     };
     window.groundAt = (x, y, without) => {
         const stack = document.elementsFromPoint(x, y).filter((el) => !without || (el !== without && !without.contains(el)));
-        let colors = stack.map(paintOf), ground = [255, 255, 255, 1];
+        let colors = stack.map((el) => paintOf(el, x, y)), ground = [255, 255, 255, 1];
         for (const c of colors.reverse()) ground = over(c, ground);
         return ground;
     };
@@ -58,6 +60,7 @@ const record = () => {
 
 // All texts inside an element: what they say, their contrast, their size in pixels of the screen.
 const texts = root => {
+    root.scrollIntoView({ block: 'start' });
     const style = document.createElement('style');
     style.textContent = '* { pointer-events: auto !important; }';
     document.head.append(style);

@@ -71,3 +71,12 @@ def open_all(notebook: Any) -> Notebook:
 def outputs(nb: Notebook, name: str) -> Any:
     """The outputs of a view."""
     return nb.cell(FIRST + list(VIEWS).index(name)).locator(".jp-Cell-outputWrapper")
+
+
+def show_all(nb: Notebook, width: int) -> None:
+    """Make the page so tall that every cell is in view."""
+    nb.page.set_viewport_size({"width": width, "height": 1000})
+    nb.page.wait_for_timeout(800)
+    high = nb.page.evaluate("() => document.querySelector('.jp-WindowedPanel-inner, .jp-Notebook').scrollHeight")
+    nb.page.set_viewport_size({"width": width, "height": min(int(high) + 600, 30_000)})
+    nb.page.wait_for_timeout(1500)

@@ -228,7 +228,7 @@ def test_parts_nan_and_names() -> None:
     html = viz.repr_html(scope)
     assert html is not None
     Balanced().feed(html)
-    assert re.search(r'color:color-mix\(in srgb,#d97706 60%,currentColor\)">1 NaN', html)
+    assert re.search(r'color:color-mix\(in srgb,#d97706 50%,currentColor\)">1 NaN', html)
     for words in ("&lt;w&gt;", "SelectedRows: 3 rows of 10", "[4, 0, 4]", "float32[3, 2]", "… 2 more", "… 4 more"):
         assert words in html, words
     assert "nothing yet" in html

@@ -70,7 +70,7 @@ def cells_html(rows: Sequence[Sequence[str]], head: Sequence[str] = ()) -> str:
         1
     """
     css = "text-align:left;vertical-align:top;padding:1px 14px 1px 0;white-space:nowrap;border:0"
-    lines = ["".join(f'<th style="{css};opacity:.6;font-weight:400">{escape(title)}</th>' for title in head)]
+    lines = ["".join(f'<th style="{css};opacity:.75;font-weight:400">{escape(title)}</th>' for title in head)]
     lines += ["".join(f'<td style="{css}">{cell}</td>' for cell in row) for row in rows]
     body = "".join(f'<tr style="background:none">{line}</tr>' for line in lines if line)
     font = f"font-family:{escape(FONT)};font-size:12px"

@@ -31,9 +31,9 @@ def mixed(colour: str) -> str:
 
     Example:
         >>> mixed("#3b82f6")
-        'color-mix(in srgb,#3b82f6 60%,currentColor)'
+        'color-mix(in srgb,#3b82f6 50%,currentColor)'
     """
-    return f"color-mix(in srgb,{colour} 60%,currentColor)"
+    return f"color-mix(in srgb,{colour} 50%,currentColor)"
 
 
 def legible(colour: str) -> str:
@@ -41,7 +41,7 @@ def legible(colour: str) -> str:
 
     Example:
         >>> legible("#3b82f6")
-        'fill="#3b82f6" style="fill:color-mix(in srgb,#3b82f6 60%,currentColor)"'
+        'fill="#3b82f6" style="fill:color-mix(in srgb,#3b82f6 50%,currentColor)"'
     """
     return f'fill="{colour}" style="fill:{mixed(colour)}"'
 

@@ -6,7 +6,7 @@ from itertools import pairwise
 
 from fluidnb.memory import size_text
 from fluidnb.visible import escape
-from fluidnb.viz.base.styled_text import COLOURS, cut_text
+from fluidnb.viz.base.styled_text import COLOURS, cut_text, legible
 from fluidnb.viz.base.svg import CHAR, FONT, new_uid
 from fluidnb.viz.memory.model import ArenaMap, Buffer
 
@@ -15,8 +15,8 @@ _WIDTH, _HEIGHT, _LEFT, _TOP, _BOTTOM = 860, 280, 84, 42, 34
 _EMPTY = 24
 #: Boxes drawn at most, the largest first.
 _MOST = 1500
-#: Width of a character by font size 10.
-_SMALL = CHAR * 10 / 12
+#: Width of a character by font size 11.
+_SMALL = CHAR * 11 / 12
 
 
 def arena_svg(arena: ArenaMap, uid: str = "") -> str:
@@ -51,7 +51,7 @@ def arena_svg(arena: ArenaMap, uid: str = "") -> str:
         f'aria-label="{escape(f"{title}: {words}")}" width="{width}" height="{height}" '
         f'viewBox="0 0 {width} {height}" font-family="{FONT}" font-size="12" fill="currentColor" '
         f'style="white-space:pre"><text x="1" y="16"><tspan font-weight="700">{title}</tspan>'
-        f'<tspan fill-opacity=".6">  {escape(words)}</tspan></text>'
+        f'<tspan fill-opacity=".75">  {escape(words)}</tspan></text>'
     ]
     if not arena.buffers:
         return "".join([*parts, "</svg>"])
@@ -63,7 +63,7 @@ def arena_svg(arena: ArenaMap, uid: str = "") -> str:
     left = len(arena.buffers) - len(shown)
     if left:
         parts.append(
-            f'<text x="{width - 12}" y="16" text-anchor="end" fill-opacity=".6">'
+            f'<text x="{width - 12}" y="16" text-anchor="end" fill-opacity=".75">'
             f"{left:,} smaller {'buffers are' if left > 1 else 'buffer is'} not drawn</text>"
         )
     return "".join([*parts, "</svg>"])
@@ -93,8 +93,8 @@ class _Drawing:
             unit *= 2
         lines = [
             f'<path d="M{_LEFT} {self._y(k * unit):.1f}h{_WIDTH}" stroke="currentColor" stroke-opacity=".13"/>'
-            f'<text x="{_LEFT - 6}" y="{self._y(k * unit) + 4:.1f}" text-anchor="end" font-size="10" '
-            f'fill-opacity=".6">{size_text(k * unit)}</text>'
+            f'<text x="{_LEFT - 6}" y="{self._y(k * unit) + 4:.1f}" text-anchor="end" font-size="11" '
+            f'fill-opacity=".75">{size_text(k * unit)}</text>'
             for k in range(size // unit + 1)
         ]
         return [*lines, f'<path d="M{_LEFT} {_TOP}h{_WIDTH}" stroke="currentColor" stroke-opacity=".45"/>']
@@ -114,7 +114,7 @@ class _Drawing:
         chars = int((right - x - 6) / _SMALL)
         if high >= 12 and chars >= 4:
             shown = escape(cut_text(name, chars))
-            text = f'<text x="{x + 3:.1f}" y="{y + high / 2 + 3.5:.1f}" font-size="10">{shown}</text>'
+            text = f'<text x="{x + 3:.1f}" y="{y + high / 2 + 3.5:.1f}" font-size="11">{shown}</text>'
         edge = f' stroke="{colour}" stroke-width=".8"' if high >= 2 and right - x >= 2 else ""
         return (
             f'<g id="{uid}buffer_{i}"><title>{escape(hover.strip())}</title><rect x="{x:.1f}" y="{y:.1f}" '
@@ -141,7 +141,8 @@ class _Drawing:
             f'<path d="M{x:.1f} {_TOP - 8}V{_TOP + _HEIGHT}" stroke="#d97706" stroke-width="1.4" '
             f'stroke-dasharray="4 3"/>'
             f'<text x="{x + (-5 if anchor == "end" else 5):.1f}" y="{_TOP - 5}" text-anchor="{anchor}" font-size="11" '
-            f'fill="#d97706" font-weight="700">{escape(size_text(arena.peak))} at {escape(arena.peak_step.text)}</text>'
+            f'{legible("#d97706")} font-weight="700">{escape(size_text(arena.peak))} at '
+            f"{escape(arena.peak_step.text)}</text>"
         )
 
     def axis(self) -> list[str]:
@@ -155,13 +156,13 @@ class _Drawing:
             parts.append(f'<rect x="{x:.1f}" y="{base + 3}" width="{wide:.1f}" height="4" fill="{COLOURS[role]}"/>')
             if wide > len(role) * _SMALL + 8:
                 parts.append(
-                    f'<text x="{x + wide / 2:.1f}" y="{base + 31}" text-anchor="middle" font-size="10" '
-                    f'fill="{COLOURS[role]}" font-weight="700">{role}</text>'
+                    f'<text x="{x + wide / 2:.1f}" y="{base + 31}" text-anchor="middle" font-size="11" '
+                    f'{legible(COLOURS[role])} font-weight="700">{role}</text>'
                 )
         every = next(n * p for p in (1, 10, 100, 1000, 10000) for n in (1, 2, 5) if n * p * self._step >= 36)
         for i in range(0, len(steps), every):
             parts.append(
-                f'<text x="{_LEFT + (i + 0.5) * self._step:.1f}" y="{base + 19}" text-anchor="middle" font-size="10" '
-                f'fill-opacity=".6">{steps[i].index}</text>'
+                f'<text x="{_LEFT + (i + 0.5) * self._step:.1f}" y="{base + 19}" text-anchor="middle" font-size="11" '
+                f'fill-opacity=".75">{steps[i].index}</text>'
             )
         return parts

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TypeVar
 
 from fluidnb.visible import escape
-from fluidnb.viz.base.styled_text import COLOURS
+from fluidnb.viz.base.styled_text import COLOURS, legible
 from fluidnb.viz.base.svg import FONT
 from fluidnb.viz.lessons.backward.model import BackwardLesson, GradientRow
 from fluidnb.viz.program.model import OpRow
@@ -16,7 +16,7 @@ from fluidnb.viz.program.svg import op_tspans
 T = TypeVar("T")
 
 #: Rows of a listing drawn at most; height of a row, width of a character.
-MOST, ROW, CHAR = 32, 24, 6.35
+MOST, ROW, CHAR = 32, 24, 6.65
 _LEFT, _GAP, _INDENT, _TOP = 36, 80, 18, 30
 _CODE, _GRADIENT = 36, 71
 _AMBER = "#d97706"
@@ -87,7 +87,7 @@ class _Drawing:
         parts = [*self._heads(), *self._arrows(), *self._forward(), *self._backward()]
         return (
             f'<svg xmlns="http://www.w3.org/2000/svg" role="img" aria-label="{escape(label)}" width="{width:.0f}" '
-            f'height="{height:.0f}" viewBox="0 0 {width:.0f} {height:.0f}" font-family="{FONT}" font-size="10.5" '
+            f'height="{height:.0f}" viewBox="0 0 {width:.0f} {height:.0f}" font-family="{FONT}" font-size="11" '
             f'fill="currentColor" style="white-space:pre">{"".join(parts)}</svg>'
         )
 
@@ -97,10 +97,10 @@ class _Drawing:
         return (inner[0] if self.now.kind == "enter" else len(self.lesson.forward)) - 1
 
     def _heads(self) -> Iterator[str]:
-        yield f'<text x="{_LEFT}" y="16" font-weight="700" fill="{COLOURS["forward"]}">forward</text>'
+        yield f'<text x="{_LEFT}" y="16" font-weight="700" {legible(COLOURS["forward"])}>forward</text>'
         yield (
-            f'<text x="{self.x:.0f}" y="16" font-weight="700" fill="{COLOURS["backward"]}">backward'
-            f'<tspan fill="currentColor" fill-opacity=".6" font-weight="400">'
+            f'<text x="{self.x:.0f}" y="16" font-weight="700" {legible(COLOURS["backward"])}>backward'
+            f'<tspan fill="currentColor" fill-opacity=".75" font-weight="400">'
             f"  {len(self.listing)} written</tspan></text>"
         )
         for side, x in ((self.left, _LEFT), (self.right, self.x)):
@@ -108,7 +108,7 @@ class _Drawing:
             notes = ((side.first, 26), (below, _TOP + side.rows * ROW + 14))
             for count, y in notes:
                 if count:
-                    yield f'<text x="{x + 66:.0f}" y="{y}" font-size="9.5" fill-opacity=".6">… {count} more</text>'
+                    yield f'<text x="{x + 66:.0f}" y="{y}" font-size="11" fill-opacity=".75">… {count} more</text>'
 
     def _forward(self) -> Iterator[str]:
         for i, (depth, op) in _part(self.lesson.forward, self.left):
@@ -119,7 +119,7 @@ class _Drawing:
             colour = COLOURS["forward"] if state != "done" or wrote else "currentColor"
             yield (
                 f'<g class="fore {state}" data-step="{at}" style="cursor:pointer"><title>{escape(op.text)}</title>'
-                f'<text x="{_LEFT - 6}" y="{self._y(self.left, i) + 15}" text-anchor="end" fill-opacity=".5">'
+                f'<text x="{_LEFT - 6}" y="{self._y(self.left, i) + 15}" text-anchor="end" fill-opacity=".75">'
                 f"{f'{op.block}:{op.index}' if depth else op.index}</text>"
                 f"{self._row(op, _LEFT, self._y(self.left, i), self.wide, depth, colour, strong, _CODE)}</g>"
             )
@@ -146,9 +146,8 @@ class _Drawing:
     ) -> str:  # fmt: skip
         x, wide = x + depth * _INDENT, wide - depth * _INDENT
         chars = min(most, int((wide - 16 - len(tag) * CHAR) / CHAR))
-        end = (
-            f'<text x="{x + wide - 6:.0f}" y="{y + 15}" text-anchor="end" fill-opacity=".6">{tag}</text>' if tag else ""
-        )
+        at = f'x="{x + wide - 6:.0f}" y="{y + 15}"'
+        end = f'<text {at} text-anchor="end" fill-opacity=".75">{tag}</text>' if tag else ""
         return (
             f'<rect x="{x:.0f}" y="{y}" width="{wide:.0f}" height="{ROW - 4}" rx="4" fill="{colour}" '
             f'fill-opacity="{strong[0]}" stroke="{colour}" stroke-opacity="{strong[1]}"/>'

@@ -8,7 +8,7 @@ from fluidnb.values.lod_text import draw
 from fluidnb.visible import escape
 from fluidnb.viz.base.curves import PALETTE
 from fluidnb.viz.base.html import pieces_html, table_html
-from fluidnb.viz.base.styled_text import Line, columns, plural, wrapped
+from fluidnb.viz.base.styled_text import Line, columns, legible, plural, wrapped
 from fluidnb.viz.base.svg import FONT
 from fluidnb.viz.lessons.common import legend, nearest_step
 from fluidnb.viz.lessons.lod.model import LodLesson
@@ -141,8 +141,8 @@ class _Drawing:
                     yield f'<path d="M{x:.1f} {y}v-6H{end:.1f}v6" fill="none" stroke="{ink}" stroke-opacity=".8"/>'
                 name = f"sequence {i}" if (b - a) * self.cell > 78 else str(i)
                 yield (
-                    f'<text x="{(x + end) / 2:.1f}" y="{y - 9}" text-anchor="middle" font-size="11" fill="{ink}" '
-                    f'fill-opacity="{1 if ranked else 0.65}">{name}</text>'
+                    f'<text x="{(x + end) / 2:.1f}" y="{y - 9}" text-anchor="middle" font-size="11" {legible(ink)} '
+                    f'fill-opacity="{1 if ranked else 0.75}">{name}</text>'
                 )
         taken = {row for part in self._now() for row in part}
         for row in range(lesson.rows):
@@ -150,8 +150,8 @@ class _Drawing:
         if self.cell > 14:
             for offset in dict.fromkeys(lesson.absolute[-1]):
                 yield (
-                    f'<text x="{self._x(offset):.1f}" y="{self.top + 42}" text-anchor="middle" font-size="10" '
-                    f'fill-opacity=".55">{offset}</text>'
+                    f'<text x="{self._x(offset):.1f}" y="{self.top + 42}" text-anchor="middle" font-size="11" '
+                    f'fill-opacity=".75">{offset}</text>'
                 )
 
     def _box(self, kind: str, x: float, y: float, wide: float, row: int, now: bool) -> str:
@@ -173,16 +173,16 @@ class _Drawing:
             f'height="{bottom - self.grid + 62}" rx="6" fill="currentColor" fill-opacity=".07"/>'
         )
         yield f'<text x="12" y="{self.grid - 9}" font-weight="700">longest first</text>'
-        yield f'<text x="12" y="{bottom + 28}" fill-opacity=".65">rows in the batch</text>'
+        yield f'<text x="12" y="{bottom + 28}" fill-opacity=".75">rows in the batch</text>'
         for place, (index, length) in enumerate(lesson.table):
             y = self.grid + place * self.line
             yield (
-                f'<text x="12" y="{y + 17}" fill="{self._colour(index)}" font-weight="700">sequence {index}'
-                f'<tspan fill="currentColor" fill-opacity=".6" font-weight="400">  length {length}</tspan></text>'
+                f'<text x="12" y="{y + 17}" {legible(self._colour(index))} font-weight="700">sequence {index}'
+                f'<tspan fill="currentColor" fill-opacity=".75" font-weight="400">  length {length}</tspan></text>'
             )
         for t, step in enumerate(lesson.steps):
             x, now = self.left + t * self.column, t == self.step
-            weight = ' font-weight="700"' if now else ' fill-opacity=".65"'
+            weight = ' font-weight="700"' if now else ' fill-opacity=".75"'
             middle = x + self.column / 2
             yield f'<text x="{middle}" y="{self.grid - 9}" text-anchor="middle"{weight}>{t}</text>'
             for place, part in enumerate(step.parts):
@@ -232,10 +232,10 @@ class _Drawing:
             yield (
                 f'<g class="memory{" over" if over else ""}"><rect x="{x}" y="{y}" width="150" height="25" rx="4" '
                 f'{look}/><text x="{x + 75}" y="{y + 17}" text-anchor="middle" '
-                f'fill-opacity="{0.55 if over else 1}">{text}</text></g>'
+                f'fill-opacity="{0.75 if over else 1}">{text}</text></g>'
             )
         yield (
-            f'<text x="{x}" y="{self.grid + len(lesson.table) * self.line + 28}" fill-opacity=".65">'
+            f'<text x="{x}" y="{self.grid + len(lesson.table) * self.line + 28}" fill-opacity=".75">'
             f"{plural(len(left), 'row')} of {len(lesson.table)} left</text>"
         )
 

@@ -85,7 +85,7 @@ def _cross(surface: Surface) -> str:
 
 def _axes(surface: Surface) -> str:
     (x0, x1), (y0, y1) = surface.x, surface.y
-    dim = 'fill-opacity=".65"'
+    dim = 'fill-opacity=".75"'
     return (
         f'<text x="1" y="{HEIGHT + 15}" {dim}>x from {x0:g} to {x1:g}, y from {y0:g} to {y1:g}</text>'
         f'<text x="{WIDTH - 1}" y="{HEIGHT + 15}" text-anchor="end" {dim}>bluer is lower</text>'

@@ -165,6 +165,7 @@ function render({ model, el }) {
       ctx.lineTo(peak, box.top + box.height);
       ctx.stroke();
       ctx.setLineDash([]);
+      ctx.fillStyle = ink;
       ctx.textAlign = peak > box.left + box.width / 2 ? "right" : "left";
       ctx.fillText(`peak ${bytesText(arena.peak)}`, peak + (ctx.textAlign === "right" ? -5 : 5), box.top - 6);
     }
