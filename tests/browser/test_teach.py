@@ -74,7 +74,7 @@ def test_sequences(notebook: Opens, shots: Path) -> None:
     lengths.fill("5 3 2 4")
     widget.locator("g.part").nth(13).wait_for()
     slide(widget, 2)
-    shows(widget, "Sequence 2 is over")
+    shows(widget, "Sequence 2 has finished")
     pictures(nb, widget, shots, "teach_lod")
     assert not nb.errors
 
