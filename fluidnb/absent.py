@@ -200,7 +200,7 @@ def refusal(path: str, why: str, instead: str) -> Callable[..., NoReturn]:
 
 
 class AbsentModule(ModuleType):
-    """Stands in the place of a module that there is not: what is called in it, or derived from it, says why.
+    """Placeholder for a Fluid module that fluidnb does not have; calls and subclasses raise NotBuiltYet.
 
     Names in it are the same again, so that ``fluid.contrib.slim.Compressor()`` is identified by its whole name.
 

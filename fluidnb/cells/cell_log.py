@@ -237,7 +237,7 @@ class CellLog:
                 self._nested = False
 
     def undo(self) -> Report:
-        """Take back the last change: a run, a removal, or edits made between cells.
+        """Undoes the last change: a run, a removal, or edits made between cells.
 
         Returns:
             The titles of the cells that it concerned, as executed (put back) and removed.

@@ -383,7 +383,7 @@ class Trainer:
             shutil.rmtree(folder / _FOLDER.format(old))
 
     def _load_checkpoint(self, config: CheckpointConfig) -> None:
-        """Go on from the latest checkpoint, if there is one."""
+        """Resume from the latest checkpoint, if there is one."""
         folder = Path(config.checkpoint_dir)
         config.load_serial = max(_serials(folder), default=None)
         if config.load_serial is None:

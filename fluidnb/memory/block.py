@@ -46,7 +46,7 @@ class Block:
 
     @property
     def tag(self) -> str:
-        """Who holds the block, for statistics and pictures; settable."""
+        """The owner's label of the block, for statistics and pictures; settable."""
         return self.pool.tags.get(self.ptr, "")
 
     @tag.setter

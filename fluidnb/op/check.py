@@ -166,7 +166,7 @@ def _required(name: str, spec: Attr, given: Iterable[str]) -> OpValueError:
 
 
 def _check_together(definition: OpDef, attrs: Mapping[str, Any]) -> None:
-    """Ask an operator's rule over all attributes."""
+    """Evaluate an operator's rule over all attributes."""
     wrong = None if definition.check is None else definition.check(attrs)
     if wrong is not None:
         raise OpValueError(

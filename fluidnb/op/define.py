@@ -340,7 +340,7 @@ def kernel(
 
 
 def remove_kernel(type: str, function: KernelFunction) -> None:
-    """Take back a kernel that was added.
+    """Unregisters a kernel.
 
     Args:
         type: the operator.
@@ -453,7 +453,7 @@ def kernels_of(type: str) -> list[OpKernelType]:
 
 @contextmanager
 def prefer(types: str | Iterable[str], **wish: str) -> Iterator[None]:
-    """Ask for a library, layout, precision or place of certain operators' kernels, inside a ``with``.
+    """Selects library, layout, precision or place of certain operators' kernels, inside a ``with``.
 
     Args:
         types: operator type or types.

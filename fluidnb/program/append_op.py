@@ -201,7 +201,7 @@ def put(block: Block, desc: OpDesc, index: int | None, where: Where | None, chec
 
 
 def naming_notes(home: BlockDesc, desc: OpDesc, declared: Sequence[str]) -> None:
-    """Tell the layer call that runs what was made."""
+    """Report the created variables and operator to the running layer call."""
     if naming.call is not None:
         for name in declared:
             naming.note_made(home.vars[name])
@@ -245,7 +245,7 @@ def operands(home: BlockDesc, desc: OpDesc) -> list[Operand]:
 
 
 def written_by(operator: Operator) -> None:
-    """Tell the variables that an operator writes who wrote them last.
+    """Records an operator as the last writer of its outputs.
 
     Args:
         operator: the operator, in its block.

@@ -205,7 +205,7 @@ def _made(this: LayerCall, result: object) -> list[Variable | None]:
 
 
 def _own(this: LayerCall, result: object, before: int) -> None:
-    """Tell the results which parameters their layer made."""
+    """Record in the results which parameters their layer created."""
     for variable in _made(this, result):
         if variable is not None:
             variable.__dict__["_params"] = this.parameters[before:]

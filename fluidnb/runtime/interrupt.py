@@ -192,7 +192,7 @@ def whole_runs(seconds: float = 2.0) -> Iterator[Patience]:
 
 
 def interrupt_all() -> None:
-    """Ask every run under way, in every thread, to stop before its next operator.
+    """Requests that the runs of all threads stop before their next operator.
 
     Example:
         >>> interrupt_all()

@@ -77,7 +77,7 @@ def awaited(calls: Any, context: DeviceContext) -> None:
 
 
 def over(program: Any, scope: Any) -> None:
-    """Tell those who look that a run is over; what they raise is printed, for the run itself went well.
+    """Notifies observers of the end of a run; their exceptions are printed, not raised.
 
     Args:
         program: what ran.

@@ -1,4 +1,4 @@
-"""What variables hold goes to the place where it is needed."""
+"""Moves values of variables to the place where they are needed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Stand-ins of a node's buffers are moved into the arena of its block, and its calls with them."""
+"""Moves placeholders of a node's buffers, and the calls that use them, into its block's arena."""
 
 from __future__ import annotations
 
