@@ -19,7 +19,6 @@ NOT_YET: list[str] = [
     "fluidnb/dap",
     "fluidnb/debug",
     "fluidnb/testing",
-    "fluidnb/viz",
     "kernels/fluidnb_kernels",
     "magics/fluidnb_magics",
 ]
