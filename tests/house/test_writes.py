@@ -12,6 +12,7 @@ PACKAGES = ["fluidnb", "kernels/fluidnb_kernels", "magics/fluidnb_magics"]
 #: Files that may write directly, and why.
 ALLOWED = {
     "fluidnb/files/atomic_write.py": "it is the one way to write",
+    "fluidnb/cli/new.py": "a developer's command that writes into the checkout",
     "fluidnb/net/rebuild.py": "a developer's command that writes into the checkout",
     "fluidnb/proto/rebuild.py": "a developer's command that writes into the checkout",
     "fluidnb/cli/debug.py": "it speaks to an editor by pipes",

@@ -152,7 +152,7 @@ gradient
 
 notes
   draws random numbers"""
-    assert "belongs to doctest_twice" in back and "Out@GRAD  the gradient of Out" in back
+    assert "gradient of doctest_twice" in back and "Out@GRAD  the gradient of Out" in back
     assert names == f"activation (1)\n  relu\n{__name__} (1)\n  doctest_twice"
 
 
