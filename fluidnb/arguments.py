@@ -439,7 +439,7 @@ class Signature:
         return call
 
     def _plan(self, form: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[list[_Row], list[_Row]]:
-        """What is checked in calls of the form of this one, which fits the signature."""
+        """Compiles the checks for calls of this form; raises if it does not fit the signature."""
         if self._kinds is None:
             self.compile()
         kinds = cast("dict[str, Kind]", self._kinds)

@@ -23,7 +23,7 @@ __all__ = ["BuildStrategy", "CompiledProgram", "ExecutionStrategy"]
 
 
 class BuildStrategy:
-    """How a program for several devices is built; kept, and without effect on one.
+    """Build options for several devices; ignored (one device).
 
     Attributes:
         reduce_strategy: how gradients are combined.
@@ -66,7 +66,7 @@ class BuildStrategy:
 
 
 class ExecutionStrategy:
-    """How a program for several devices is run; kept, and without effect on one.
+    """Execution options for several devices; ignored (one device).
 
     Attributes:
         num_threads: how many threads run operators.

@@ -125,7 +125,7 @@ class FluidError(Exception):
         return visible("\n".join([self.summary, *(f"  {k + ':' * bool(k):<{width}} {v}" for k, v in shown)]))
 
     def _render_traceback_(self) -> list[str]:
-        """What IPython shows instead of a stack of internal frames."""
+        """The traceback shown by IPython, without internal frames."""
         return [f"\x1b[31;1m{type(self).__name__}\x1b[0m: {self}"]
 
 

@@ -105,7 +105,7 @@ class Evaluator(Checked):
     def values(
         self, executor: Executor | None, states: Sequence[Variable], eval_program: Program | None = None
     ) -> list[Any]:
-        """What some of the evaluator's variables hold.
+        """Values of some of the evaluator's variables.
 
         Args:
             executor: reads them; None for one on the CPU.
@@ -279,7 +279,7 @@ class DetectionMAP(metrics.DetectionMAP, Evaluator):
 
 
 class EditDistance(Evaluator):
-    """How far sequences are from the right ones, over all batches since the last ``reset``.
+    """Edit distance of sequences to the labels, over all batches since the last ``reset``.
 
     Args:
         input: int64 [rows, 1] with sequences: words found.

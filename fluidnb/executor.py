@@ -57,7 +57,7 @@ def as_numpy(tensor: Any) -> Any:
 
 @checked
 def fetch_var(name: Any, scope: Scope | None = None, return_numpy: bool = True) -> Any:
-    """What a scope holds under a name, without running anything.
+    """The value of a variable in a scope, without running anything.
 
     Args:
         name: a Variable or its name.

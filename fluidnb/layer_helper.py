@@ -99,7 +99,7 @@ class LayerHelper(LayerHelperBase):
         return inputs[0].dtype
 
     def multiple_param_attr(self, length: int) -> list[ParamAttr | None]:
-        """What the layer's ``param_attr`` says for each of several parameters.
+        """The ``param_attr`` of the layer, expanded to several parameters.
 
         Args:
             length: how many.

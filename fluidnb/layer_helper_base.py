@@ -98,12 +98,12 @@ class LayerHelperBase:
 
     @property
     def param_attr(self) -> ParamAttr | None:
-        """What the layer's ``param_attr`` says; None when it says that there is no parameter."""
+        """The layer's ``param_attr``; None for no parameter."""
         return ParamAttr.to_attr(self.kwargs.get("param_attr"))
 
     @property
     def bias_attr(self) -> ParamAttr | None:
-        """What the layer's ``bias_attr`` says; None when it says that there is no bias."""
+        """The layer's ``bias_attr``; None for no bias."""
         return ParamAttr.to_attr(self.kwargs.get("bias_attr"))
 
     def create_parameter(

@@ -77,7 +77,7 @@ class ParallelExecutor:
 
     @property
     def device_count(self) -> int:
-        """How many devices there are: one."""
+        """The number of devices: one."""
         return 1
 
     def run(

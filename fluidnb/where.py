@@ -1,4 +1,4 @@
-"""Where in the user's code something was made: file, line, function, and the notebook cell if it was one."""
+"""Source location in user code: file, line, function, and the notebook cell."""
 
 from __future__ import annotations
 

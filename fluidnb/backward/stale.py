@@ -49,7 +49,7 @@ class Freshness:
             self._forget_counting(position, op)
 
     def _forget_counting(self, position: int, op: OpDesc) -> None:
-        """What an earlier backward counted back and has put right again counts as not written."""
+        """Treats variables whose counting an earlier backward undid and restored as not written."""
         if op.optype != "assign" or not op.attrs.get("op_role", 0) & OpRole.Backward:
             return
         (name,), (copy,) = op.outs["Out"], op.ins["X"]

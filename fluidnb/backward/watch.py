@@ -44,5 +44,5 @@ def watched(watcher: Watcher) -> Iterator[None]:
 
 
 def watching() -> Watcher | None:
-    """Who watches now, or None."""
+    """The current observer of backward, or None."""
     return _watcher.get()

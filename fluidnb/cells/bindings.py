@@ -18,7 +18,7 @@ Bound = dict[str, tuple[Any, Any]]
 
 
 def made(before: Mapping[str, Any], after: Mapping[str, Any], binds: Collection[str] = ()) -> Bound:
-    """What a cell bound.
+    """Names and values that a cell bound.
 
     Args:
         before: the names before it ran.

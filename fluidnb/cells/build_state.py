@@ -16,7 +16,7 @@ from fluidnb.program.unique_name import UniqueNameGenerator
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """What a cell may switch.
+    """Settings that a cell may change.
 
     Args:
         main: the default main program.

@@ -313,7 +313,7 @@ class CellLog:
         return world.take(self._known, self._values())
 
     def _values(self) -> list[Any]:
-        """What the user's names mean; the shell's lists of inputs and outputs change with every cell."""
+        """The values of the user's names, without the shell's lists of inputs and outputs."""
         return [value for name, value in self._namespace.items() if name not in _OF_SHELL]
 
     def _settle_fates(self) -> None:
@@ -652,7 +652,7 @@ class CellLog:
 
 
 def _fate(title: str, why: str) -> str:
-    """What became of what a stale cell had made."""
+    """The explanation, in errors, of variables of a stale cell."""
     return f'belongs to cell "{title}", which is stale: {why}'
 
 

@@ -73,18 +73,18 @@ class CellRun:
 
     @property
     def key(self) -> Hashable:
-        """What identifies the cell."""
+        """The identity of the cell."""
         return self.task.key
 
     @property
     def title(self) -> str:
-        """How people call the cell."""
+        """The display name of the cell."""
         return self.task.title
 
 
 @dataclass(slots=True)
 class Report:
-    """What a change of cells led to; titles of cells in program order.
+    """The result of a change of cells; titles of cells in program order.
 
     Args:
         executed: cells that ran, the requested one included; it comes first.

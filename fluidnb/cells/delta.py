@@ -1,4 +1,4 @@
-"""What one cell did to one program: put on and taken off again, also after earlier cells have changed."""
+"""Changes of one cell to one program: applied and reverted, also after earlier cells have changed."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _BLOCKS = (AttrType.BLOCK, AttrType.BLOCKS)
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Growth:
-    """What was added to a block that was there before.
+    """Additions to an existing block.
 
     Args:
         block: the block.
@@ -176,7 +176,7 @@ def _facts(var: VarDesc) -> dict[str, Any] | None:
 
 
 def between(before: Snapshot, after: Snapshot, recorder: Recorder) -> Delta | None:
-    """What happened to a program between two snapshots.
+    """The change of a program between two snapshots.
 
     Args:
         before: the first.
@@ -233,7 +233,7 @@ def _addition(before: Snapshot, after: Snapshot, recorder: Recorder) -> Addition
 
 
 def _growth(old: BlockShot, new: BlockShot) -> Growth | None:
-    """What a block got, or None when more happened to its lists."""
+    """The additions to a block, or None when its lists changed in other ways."""
     start = new.ops.index(old.ops[0]) if old.ops and old.ops[0] in new.ops else 0
     end = start + len(old.ops)
     names, known = list(new.vars), len(old.vars)

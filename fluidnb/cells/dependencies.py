@@ -1,4 +1,4 @@
-"""What a cell read of what was there before it, and whether that is still so."""
+"""Dependencies of a cell on earlier state, and checks whether they still hold."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ class Lookup:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Reads:
-    """What one run of a cell depends on.
+    """Dependencies of one run of a cell.
 
     Args:
         lookups: names that it looked up, and what it found.
@@ -138,7 +138,7 @@ def collect(
     uses: Mapping[str, Any],
     changed: Collection[SavedObject] = (),
 ) -> Reads:
-    """What a run read, from what its recorder and its operators say.
+    """Collects the reads of a run from its recorder and its operators.
 
     Args:
         recorder: the recorder.

@@ -136,14 +136,14 @@ def _is_collection(value: object) -> TypeGuard[Any]:
 
 
 def _state(value: Any) -> Any:
-    """What an object consists of: a container's items, an object's own attributes."""
+    """The contents of an object: a container's items, an object's attributes."""
     if type(value) not in _CONTAINERS:
         return value.__dict__
     return dict(value) if isinstance(value, dict) else set(value) if isinstance(value, set) else list(value)
 
 
 def _inside(value: Any) -> Iterator[object]:
-    """What lists, tuples, dicts and sets hold, however deep."""
+    """The nested elements of lists, tuples, dicts and sets."""
     for item in value.values() if isinstance(value, dict) else value:
         if isinstance(item, dict | list | tuple | set):
             yield from _inside(item)

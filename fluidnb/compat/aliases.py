@@ -176,7 +176,7 @@ def _is_paddles(name: str) -> bool:
 
 
 def _real_paddle() -> str:
-    """Where a real paddle is, or an empty text."""
+    """The path of an installed PaddlePaddle, or an empty text."""
     module = sys.modules.get("paddle")
     spec = module.__spec__ if module is not None else importlib.util.find_spec("paddle")
     return "" if spec is None else str(spec.origin or spec.name)

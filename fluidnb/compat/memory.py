@@ -1,4 +1,4 @@
-"""What an RNN of the design documents remembers from step to step."""
+"""Memories of an RNN of the design documents: values passed from step to step."""
 
 from __future__ import annotations
 

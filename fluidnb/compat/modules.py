@@ -57,7 +57,7 @@ _ROOTS = ("paddle.fluid.", "paddle.v2.fluid.", "paddle.v2.framework.")
 
 
 def absent_module(fullname: str) -> ModuleType | None:
-    """What an import of a module gives that there is not: whatever is called in it says why.
+    """Placeholder for a module that fluidnb does not have; its names raise NotBuiltYet.
 
     Args:
         fullname: the module's name in Paddle.

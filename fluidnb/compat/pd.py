@@ -1,4 +1,4 @@
-"""What ``import paddle as pd`` gives after `fluidnb.compat.install`, with the words of the design documents.
+"""The module of ``import paddle as pd`` after `fluidnb.compat.install`, with the design documents' API names.
 
 Example:
     >>> from fluidnb.compat import pd

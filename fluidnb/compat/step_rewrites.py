@@ -1,4 +1,4 @@
-"""What the step of an RNN turns out to need at its end, such as sequences that it used as they are."""
+"""Rewrites at the end of an RNN's step, such as sequences used without step_input."""
 
 from __future__ import annotations
 

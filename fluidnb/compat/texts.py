@@ -93,7 +93,7 @@ def floor_division(x: float, y: float) -> float:
 
 
 def get_exception_message(exc: BaseException) -> str:
-    """What an exception says, in its first sentence: scripts compare that with Fluid's.
+    """The first sentence of an exception, which scripts compare with Fluid's.
 
     Args:
         exc: the exception.

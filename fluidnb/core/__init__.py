@@ -1,4 +1,4 @@
-"""What Fluid's C++ core shows to Python: scopes, values, places, descriptions, operator protos, under its own names.
+"""Python API of Fluid's C++ core: scopes, values, places, descriptions, operator protos.
 
 Example:
     >>> from fluidnb import core

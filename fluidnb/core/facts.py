@@ -50,7 +50,7 @@ def empty_var_name() -> str:
 
 
 def grad_var_suffix() -> str:
-    """What follows a variable's name in the name of its gradient.
+    """The suffix of gradient variables' names.
 
     Example:
         >>> grad_var_suffix()
@@ -91,7 +91,7 @@ def is_compiled_with_cuda() -> bool:
 
 
 def get_cuda_device_count() -> int:
-    """How many CUDA devices there are: numbers below it make a CUDAPlace that can be used.
+    """The number of usable CUDA devices.
 
     Example:
         >>> (get_cuda_device_count() > 0) == is_compiled_with_cuda()
@@ -101,7 +101,7 @@ def get_cuda_device_count() -> int:
 
 
 def is_compile_gpu() -> bool:
-    """What version 0.11 called `is_compiled_with_cuda`."""
+    """`is_compiled_with_cuda` under its name of version 0.11."""
     return is_compiled_with_cuda()
 
 
@@ -161,7 +161,7 @@ def is_compiled_with_ngraph() -> bool:
 
 
 def get_mem_usage(device: int) -> int:
-    """How many bytes of a CUDA device's memory are handed out.
+    """The allocated bytes of a CUDA device's memory.
 
     Args:
         device: its number.

@@ -1,4 +1,4 @@
-"""How scripts of Fluid start its core: flags, logging, devices."""
+"""Initialization of Fluid's core by scripts: flags, logging, devices."""
 
 from __future__ import annotations
 

@@ -133,15 +133,15 @@ class Net:
         return {"all": self._net.output_vars(True)}
 
     def input_vars(self) -> list[str]:
-        """What it reads before any of its operators writes it, sorted."""
+        """Variables read before any of its operators writes them, sorted."""
         return self._net.input_vars()
 
     def output_vars(self) -> list[str]:
-        """What it writes, sorted."""
+        """Variables that it writes, sorted."""
         return self._net.output_vars(True)
 
     def no_intermediate_outputs(self) -> list[str]:
-        """What it writes and does not read again itself, sorted."""
+        """Variables that it writes and does not read itself, sorted."""
         return self._net.output_vars()
 
     def support_gpu(self) -> bool:

@@ -8,7 +8,7 @@ from fluidnb import profiler
 
 
 class ProfilerState(IntEnum):
-    """What is timed; operators are, on whatever place they run.
+    """Scope of profiling; operators are timed on every place.
 
     Example:
         >>> ProfilerState.kCPU.name

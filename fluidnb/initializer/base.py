@@ -1,4 +1,4 @@
-"""What initializers have in common."""
+"""Base class of initializers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which initializers parameters get that do not name one."""
+"""Default initializers of parameters."""
 
 from __future__ import annotations
 

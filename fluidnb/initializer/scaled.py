@@ -10,7 +10,7 @@ from fluidnb.initializer.base import Initializer
 
 
 def fans(shape: tuple[int, ...]) -> tuple[int, int]:
-    """How many elements feed an output element of a weight, and how many an input element feeds.
+    """Fan-in and fan-out of a weight's shape.
 
     Args:
         shape: the weight's shape: [in, out], or [out, in, height, width, …] for a convolution.

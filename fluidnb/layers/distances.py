@@ -107,7 +107,7 @@ def log_loss(input: Variable, label: Variable, epsilon: float = 0.0001, name: st
 
 @naming.layer
 def kldiv_loss(x: Variable, target: Variable, reduction: str = "mean", name: str | None = None) -> Variable:
-    """How far a distribution is from another: ``target · (log(target) - x)``.
+    """Kullback-Leibler divergence: ``target · (log(target) - x)``.
 
     Args:
         x: logarithms of probabilities, any shape.
@@ -156,7 +156,7 @@ def rank_loss(label: Variable, left: Variable, right: Variable, name: str | None
 def margin_rank_loss(
     label: Variable, left: Variable, right: Variable, margin: float = 0.1, name: str | None = None
 ) -> Variable:
-    """What is lacking until one of two is larger by a margin: ``max(0, margin - label · (left - right))``.
+    """Margin ranking loss: ``max(0, margin - label · (left - right))``.
 
     Args:
         label: 1 where left should be larger, -1 where right, [N, 1].

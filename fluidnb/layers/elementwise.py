@@ -169,7 +169,7 @@ def elementwise_pow(x: Variable, y: Variable, axis: int = -1, act: Any = None, n
 
 @naming.layer
 def elementwise_mod(x: Variable, y: Variable, axis: int = -1, act: Any = None, name: str | None = None) -> Variable:
-    """What is left of ``x / y``, with the sign of ``y``; no gradient passes.
+    """Elementwise remainder of ``x / y``, with the sign of ``y``; no gradient passes.
 
     Args:
         x: any shape.

@@ -1,4 +1,4 @@
-"""Where values enter and leave a program: data layers, files, printing."""
+"""Layers of input and output: data layers, files, printing."""
 
 from __future__ import annotations
 

@@ -90,7 +90,7 @@ def _decay_step_counter(begin: int = 0) -> Variable:
 
 
 def _periods(decay_steps: int, staircase: bool) -> Variable:
-    """How often ``decay_steps`` steps have passed, in whole numbers for a staircase."""
+    """The number of periods of ``decay_steps`` steps, an integer for a staircase."""
     _check_above_zero(decay_steps=decay_steps)
     periods = _decay_step_counter() / decay_steps
     return floor(periods) if staircase else periods

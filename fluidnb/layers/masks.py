@@ -1,4 +1,4 @@
-"""What the part of a network that draws objects learns."""
+"""Labels of the mask branch of Mask R-CNN."""
 
 from __future__ import annotations
 

@@ -49,7 +49,7 @@ def add_position_encoding(input: Variable, alpha: float, beta: float, name: str 
 @naming.layer
 @takes(x="fsp.X", y="fsp.Y")
 def fsp_matrix(x: Variable, y: Variable) -> Variable:
-    """How the channels of two feature maps go together: the mean over the pixels of their products.
+    """Flow matrix of two feature maps (FSP): the mean over the pixels of their channels' products.
 
     Args:
         x: float [N, C1, H, W].

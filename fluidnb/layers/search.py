@@ -14,7 +14,7 @@ __all__ = ["argmax", "argmin", "argsort", "one_hot", "where"]
 
 @naming.layer
 def argmax(x: Variable, axis: int = 0) -> Variable:
-    """Where the largest element along an axis is; the first of equal ones.
+    """Index of the largest element along an axis; the first of equal ones.
 
     Args:
         x: at least one axis.
@@ -32,7 +32,7 @@ def argmax(x: Variable, axis: int = 0) -> Variable:
 
 @naming.layer
 def argmin(x: Variable, axis: int = 0) -> Variable:
-    """Where the smallest element along an axis is; the first of equal ones.
+    """Index of the smallest element along an axis; the first of equal ones.
 
     Args:
         x: at least one axis.
@@ -72,7 +72,7 @@ def argsort(input: Variable, axis: int = -1, name: str | None = None) -> tuple[V
 
 @naming.layer
 def where(condition: Variable) -> Variable:
-    """Where a condition holds.
+    """Indices of the true elements of a condition.
 
     Args:
         condition: bool, any shape.

@@ -24,7 +24,7 @@ def warpctc(
     input_length: Variable | None = None,
     label_length: Variable | None = None,
 ) -> Variable:
-    """How unlikely label sequences are, whatever the time steps at which their labels come (Graves et al. 2006).
+    """CTC loss: negative log-likelihood of label sequences over all alignments (Graves et al. 2006).
 
     Args:
         input: [rows, classes] with sequences, before the softmax; or [steps, batch, classes] with lengths.
@@ -91,7 +91,7 @@ def ctc_greedy_decoder(input: Variable, blank: int, name: str | None = None) -> 
 def edit_distance(
     input: Variable, label: Variable, normalized: bool = True, ignored_tokens: Sequence[int] | None = None
 ) -> tuple[Variable, Variable]:
-    """How many words must be inserted, deleted or replaced to make one sequence another.
+    """Edit distance: the number of insertions, deletions and substitutions between two sequences.
 
     Args:
         input: int64 [rows, 1] with sequences: words found.

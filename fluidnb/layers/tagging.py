@@ -21,7 +21,7 @@ __all__ = ["chunk_eval", "crf_decoding", "linear_chain_crf"]
 def linear_chain_crf(
     input: Variable, label: Variable, param_attr: ParamAttrLike = None, length: Variable | None = None
 ) -> Variable:
-    """How unlikely the tags of each sequence are, by a linear chain conditional random field (Lafferty et al. 2001).
+    """Negative log-likelihood of tags under a linear-chain conditional random field (Lafferty et al. 2001).
 
     Args:
         input: [rows, tags] with one level of LoD: how well each tag fits each word; or [batch, steps, tags].
@@ -115,7 +115,7 @@ def chunk_eval(
     excluded_chunk_types: Sequence[int] | None = None,
     seq_length: Variable | None = None,
 ) -> tuple[Variable, ...]:
-    """How many chunks of tagged sequences are found, and how many of those found are right.
+    """Precision, recall and F1 of chunks of tagged sequences, with their counts.
 
     A tag's number is ``chunk type · tags of the scheme + tag``; with IOB, 2 · type begins a chunk and 2 · type + 1 goes
     on with it. ``num_chunk_types · tags of the scheme`` is a word in no chunk.

@@ -57,7 +57,7 @@ def affine_channel(
 
 @naming.layer
 def affine_grid(theta: Variable, out_shape: Sequence[int] | Variable, name: str | None = None) -> Variable:
-    """Where affine maps of images take each element from, for `grid_sampler`.
+    """Sampling grid of affine maps of images, for `grid_sampler`.
 
     Args:
         theta: the maps [batch, 2, 3].

@@ -10,7 +10,7 @@ from fluidnb.errors import OpTypeError, OpValueError, near
 
 
 class Flag(NamedTuple):
-    """What is known of one flag: its default (whose type is the flag's type), its meaning, its rule."""
+    """Definition of one flag: its default (whose type is the flag's type), its meaning, its rule."""
 
     default: Any
     doc: str

@@ -13,7 +13,7 @@ from fluidnb.memory.system_allocator import CPUAllocator, SystemAllocator
 
 
 class PlaceLike(Protocol):
-    """What memory needs of a place: hashable, with the kind of device and its number."""
+    """Protocol of a place: hashable, with the kind of device and its number."""
 
     @property
     def kind(self) -> str:

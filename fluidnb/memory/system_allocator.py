@@ -1,4 +1,4 @@
-"""Where pools get their chunks from: the protocol, and host memory from anonymous mappings."""
+"""System allocators of pools: the protocol, and host memory from anonymous mappings."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class SystemAllocator(Protocol):
         """Whether the chunks are device memory."""
 
     def total(self) -> int:
-        """How many bytes this allocator may plan with, flags included."""
+        """The number of bytes that this allocator may use, flags included."""
 
 
 class CPUAllocator:

@@ -1,4 +1,4 @@
-"""What metrics have in common, and several of them as one."""
+"""Base class of metrics, and several metrics as one."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ class MetricBase(Checked):
         raise NotImplementedError(f"{self} must define update(preds, labels).")
 
     def eval(self) -> Any:
-        """What was found so far."""
+        """The current value of the metric."""
         raise NotImplementedError(f"{self} must define eval().")
 
 
@@ -114,7 +114,7 @@ class CompositeMetric(MetricBase):
             metric.update(preds, labels)
 
     def eval(self) -> list[Any]:
-        """What each metric found, in the order in which they were added."""
+        """The value of each metric, in the order in which they were added."""
         return [metric.eval() for metric in self._metrics]
 
 

@@ -127,11 +127,11 @@ class NetOp:
         self._inputs, self._outputs = sorted(inputs), sorted(outputs)
 
     def input_vars(self) -> list[str]:
-        """What it reads before any of its operators writes it, sorted."""
+        """Variables read before any of its operators writes them, sorted."""
         return list(self._inputs)
 
     def output_vars(self, has_intermediate: bool = False) -> list[str]:
-        """What it writes, sorted.
+        """Variables that it writes, sorted.
 
         Args:
             has_intermediate: whether to name also what its own operators read again.

@@ -1,4 +1,4 @@
-"""What running a network takes and gives: the context, settings of the optimizer, success or failure."""
+"""Arguments and results of running a network: context, optimizer settings, success or failure."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from fluidnb.values.place import CPUPlace, Place
 
 
 class Error:
-    """How a call on a network went: false when all is well, so that ``if net.run(scope): ...`` handles failures.
+    """Result of a call on a network: false on success, so that ``if net.run(scope): ...`` handles failures.
 
     Args:
         cause: what went wrong, or None.
@@ -37,7 +37,7 @@ class Error:
 
     @property
     def message(self) -> str:
-        """What went wrong, several lines; empty when all is well."""
+        """The error message, several lines; empty on success."""
         return "" if self.cause is None else str(self.cause)
 
     def check(self) -> None:
@@ -60,7 +60,7 @@ class Error:
 
 
 class OpContext:
-    """Where operators run.
+    """Context of a run: the place of its operators.
 
     Args:
         place: the place; default the CPU.
@@ -80,7 +80,7 @@ class OpContext:
 
 
 class OptAttrs:
-    """Which optimizer a network gets.
+    """Optimizer of a network.
 
     Args:
         type: its name in any case: ``sgd``, ``momentum``, ``adam``, ….

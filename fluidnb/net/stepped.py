@@ -72,7 +72,7 @@ class SteppedNet(Net):
 
     @abstractmethod
     def previous(self, states: list[Array]) -> Array:
-        """What a run of the step net reads of the runs before it.
+        """The state input of a run of the step net: the states of earlier runs, combined.
 
         Args:
             states: their states, at least one.
@@ -80,7 +80,7 @@ class SteppedNet(Net):
 
     @abstractmethod
     def unprevious(self, gradient: Array) -> list[Array]:
-        """The way back of `previous`.
+        """The gradient of `previous`.
 
         Args:
             gradient: the gradient of what `previous` gave.
@@ -207,7 +207,7 @@ class SteppedNet(Net):
             put(inner, state.previous, value)
 
     def length(self, scope: Scope) -> int:
-        """How many rows the inlinks have.
+        """The number of rows of the inlinks.
 
         Args:
             scope: where they are.

@@ -106,7 +106,7 @@ _LISTS = {"ints", "longs", "floats", "float64s"}
 
 
 class Attr:
-    """What one attribute of an operator may be.
+    """Definition of one attribute of an operator.
 
     Args:
         kind: ``int``, ``long``, ``float``, ``float64``, ``string``, ``bool``, ``dtype``, ``block`` or a list of one

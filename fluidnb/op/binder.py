@@ -1,4 +1,4 @@
-"""What a kernel sees while it binds: concrete arrays by slot, and a way to emit calls.
+"""Binder, the interface of a kernel: concrete arrays by slot, and emission of calls.
 
 Nothing runs while a kernel binds. ``b(np.add, x, y, out=out)`` records a call: a callable and its arguments. The same
 list of calls serves the first run, the replay, memory placement and the debugger's journal, so arrays must be arguments

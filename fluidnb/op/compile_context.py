@@ -28,7 +28,7 @@ _OTHERS = tuple(np.dtype(name) for name in ("int64", "bool", "int32"))
 
 @dataclass(frozen=True, slots=True)
 class Spec:
-    """What is known of a variable before it has a value.
+    """Known properties of a variable before it has a value.
 
     Args:
         shape: sizes, -1 unknown.

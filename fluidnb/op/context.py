@@ -1,4 +1,4 @@
-"""What a shape rule sees: operands by slot, attributes, and a way to say what the outputs are."""
+"""Context, the interface of a shape rule: operands by slot, attributes, and outputs to set."""
 
 from __future__ import annotations
 
@@ -168,7 +168,7 @@ class Context(ABC):
         )
 
     def _contract(self) -> str:
-        """What the operator takes, by its own documentation: a hint where a rule has none."""
+        """The documented inputs of the operator: a hint where a rule has none."""
         takes = "; ".join(f"{slot.name}, {slot.doc}" for slot in self.definition.inputs.values())
         return f"{self.definition.type} takes {takes}." if takes else ""
 

@@ -65,7 +65,7 @@ class Control:
         """Iteration ``k`` is over; ``scope`` has its variables."""
 
     def iteration(self, k: int) -> int:
-        """Which iteration of the forward operator the ``k``-th one is about, from 0."""
+        """The iteration of the forward operator that the ``k``-th one belongs to, from 0."""
         return k
 
     def changes(self) -> Iterable[Any]:
@@ -102,7 +102,7 @@ class Control:
 
     @staticmethod
     def held(scope: Any, name: str) -> Any:
-        """What a variable of this very scope holds: an array, rows, or None.
+        """The value of a variable of this scope, without its ancestors: an array, rows, or None.
 
         Args:
             scope: the scope of an iteration.

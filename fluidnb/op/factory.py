@@ -114,7 +114,7 @@ class OpDescCreationMethod:
 
 @dataclass(frozen=True)
 class OpInfo:
-    """What the factory knows of a type of operator.
+    """The factory's record of an operator type.
 
     Args:
         name: its type.
@@ -132,7 +132,7 @@ class OpInfo:
 
 
 def create_op_creation_method(op_proto: OpProto) -> OpInfo:
-    """What the factory keeps for a type of operator.
+    """Creates the factory's record of an operator type.
 
     Args:
         op_proto: the operator's proto.
@@ -209,7 +209,7 @@ class OperatorFactory:
         return list(self.op_methods)
 
     def get_op_info(self, t: str) -> OpInfo:
-        """What is known of a type.
+        """Returns the record of an operator type.
 
         Args:
             t: the type.

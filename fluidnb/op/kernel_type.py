@@ -1,4 +1,4 @@
-"""Which kernel of an operator runs: place, data type, layout and library."""
+"""Kernel type of an operator: place, data type, layout and library."""
 
 from __future__ import annotations
 

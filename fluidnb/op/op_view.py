@@ -1,4 +1,4 @@
-"""What a binder must know of an operator."""
+"""View of an operator for a binder."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from fluidnb.where import Where
 
 
 class OpView(Protocol):
-    """What the binder must know of an operator of a plan; ``guard`` is None where that of its type does not apply."""
+    """View of a lowered operator for a binder; ``guard`` is None where that of its type does not apply."""
 
     desc: OpDesc
     definition: OpDef

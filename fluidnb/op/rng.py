@@ -46,7 +46,7 @@ def seed(n: int) -> None:
 
 
 def times_seeded() -> int:
-    """How often the session has been seeded; runs are counted anew after each time.
+    """The number of times the session has been seeded; runs are counted from 0 after each.
 
     Example:
         >>> before = times_seeded(); seed(1); times_seeded() - before

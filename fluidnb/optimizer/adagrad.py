@@ -10,7 +10,7 @@ from fluidnb.regularizer import WeightDecayRegularizer
 
 
 class _Scaled(Optimizer):
-    """What the two have in common: one accumulator, the moment."""
+    """Shared base of two optimizers with one accumulator, the moment."""
 
     def __init__(
         self,

@@ -38,7 +38,7 @@ ParamGrad = tuple[Parameter, Variable]
 
 
 class Minimized(tuple[list[Operator], list[ParamGrad]]):
-    """What `minimize` gives: (operators, (parameter, gradient) pairs), which shows itself in one line.
+    """The result of `minimize`: (operators, (parameter, gradient) pairs), with a one-line repr.
 
     Example:
         >>> x = fluid.layers.data("x", [13])

@@ -13,7 +13,7 @@ from fluidnb.proto.desc import BlockDesc, OpDesc, ProgramDesc, VarDesc
 
 @dataclass(frozen=True, slots=True)
 class BlockDiff:
-    """What differs in one block.
+    """The differences in one block.
 
     Args:
         block: its index.
@@ -40,7 +40,7 @@ class BlockDiff:
 
 @dataclass(frozen=True, slots=True)
 class ProgramDiff:
-    """What differs between two programs, block by block; false when nothing does.
+    """The differences between two programs, block by block; false when equal.
 
     Args:
         blocks: the blocks that differ.
@@ -70,7 +70,7 @@ class ProgramDiff:
 
 
 def diff(before: Program | ProgramDesc, after: Program | ProgramDesc, details: bool = False) -> ProgramDiff:
-    """What differs between two programs.
+    """Compares two programs.
 
     Args:
         before: the first.

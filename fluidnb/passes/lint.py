@@ -46,7 +46,7 @@ class Finding:
 
 
 def lint(program: Program | ProgramDesc) -> list[Finding]:
-    """What is wrong with a program.
+    """Checks a program for common mistakes.
 
     Args:
         program: a Program or its description.

@@ -1,4 +1,4 @@
-"""What a memory transpiler did, as data and as text."""
+"""Report of a memory transpiler, as data and as text."""
 
 from __future__ import annotations
 

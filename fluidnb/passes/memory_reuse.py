@@ -1,4 +1,4 @@
-"""Which variables can take the memory of others whose life is over."""
+"""Memory reuse: variables that can take the memory of others whose lifetime is over."""
 
 from __future__ import annotations
 
@@ -134,7 +134,7 @@ def _plain(block: BlockDesc, uses: Uses) -> set[str]:
 
 
 def _kind(var: VarDesc, level: int) -> tuple[Any, ...] | None:
-    """What two variables must have in common to share memory; None for one that shares it with none."""
+    """The properties that two variables must share to share memory; None for one that shares it with none."""
     shape = var.shape()
     if var.type() != VarType.LOD_TENSOR or not 0 < len(shape) <= 3 or min(shape[1:], default=0) < 0:
         return None

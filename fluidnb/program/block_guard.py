@@ -66,7 +66,7 @@ class BlockGuard:
 
 
 class _Mark:
-    """How far a block had come; what was appended since can be cut off again."""
+    """Lengths of a block's lists; later additions can be removed."""
 
     __slots__ = ("block", "last", "ops", "variables")
 

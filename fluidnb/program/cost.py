@@ -204,7 +204,7 @@ def _count(
 
 
 def _steps(op: OpDesc, block: BlockDesc) -> int | None:
-    """How often an operator runs its block; None where it depends on values."""
+    """The number of iterations of an operator's block; None where it depends on values."""
     if not op.optype.startswith("recurrent"):
         return None
     first = next((block.find_var_recursive(name) for name in op.ins.get("inputs", ())), None)

@@ -16,7 +16,7 @@ from typing import Any
 
 @dataclass(frozen=True, slots=True)
 class Hint:
-    """How the results of a layer call want to be called.
+    """Name hint for the results of a layer call.
 
     Args:
         prefix: the start of the names of the parameters that the call makes, for example ``h`` for ``h.w_0``; without

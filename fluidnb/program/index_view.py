@@ -66,7 +66,7 @@ def _block(block: BlockDesc) -> Iterator[str]:
 
 
 def _slots(op: OpDesc, block: BlockDesc) -> Iterator[tuple[str, list[str], dict[str, int]]]:
-    """What an operator reads and writes: a name, variables, and where these count."""
+    """The operands of an operator: a name, variables, and their index."""
     here = _places(block)
     if op.optype != "recurrent":
         yield "inputs", op.input_arg_names(), here

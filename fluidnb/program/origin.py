@@ -53,7 +53,7 @@ class Origin:
 
 @dataclass(eq=False, slots=True)
 class Recorder:
-    """What the running cell read so far. Views call it; `fragments` reads it at the end.
+    """Reads of the running cell. Views call it; `cell_log` reads it at the end.
 
     Args:
         origin: the run.
@@ -136,7 +136,7 @@ def _own(program: Program) -> bool:
 
 @contextmanager
 def part(key: Hashable, title: str) -> Iterator[Origin]:
-    """What is made inside the ``with`` belongs to another cell, which runs as a part of the one that runs.
+    """Context for additions of another cell, which runs as a part of the running one.
 
     Args:
         key: what identifies that cell.

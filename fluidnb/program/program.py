@@ -114,7 +114,7 @@ class Program:
 
     @property
     def num_blocks(self) -> int:
-        """How many blocks there are."""
+        """The number of blocks."""
         origin.saw_list(self)
         return len(self.desc.blocks)
 
@@ -521,7 +521,7 @@ class Program:
         return "\n".join(program_lines(self.desc)) + "\n"
 
     def short(self) -> str:
-        """How messages call the program: ``the default main program``, or what is in it."""
+        """The program's name in messages: ``the default main program``, or a summary of its contents."""
         from fluidnb.program.defaults import called
 
         return called(self) or f"a program of {len(self.desc.blocks[0].ops)} operators"

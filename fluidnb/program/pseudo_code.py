@@ -108,7 +108,7 @@ def elements(var: VarDesc) -> tuple[str | None, list[int] | None]:
 
 
 def kind_code(var: VarDesc) -> str:
-    """What a variable is: ``float32[-1, 13], LoD 1``, or ``STEP_SCOPES``.
+    """A variable's type as text: ``float32[-1, 13], LoD 1``, or ``STEP_SCOPES``.
 
     Args:
         var: the variable.

@@ -176,7 +176,7 @@ def rewrite(desc: Desc, data: bytes) -> None:
 
 
 def view_facts(desc: VarDesc) -> dict[str, Any]:
-    """What Python knows of a variable that has a view; its last writer can be found again and does not count."""
+    """Python attributes of a variable with a view, without its last writer, which is recomputed."""
     return {name: fact for name, fact in desc.view.__dict__.items() if name != "_op"}
 
 

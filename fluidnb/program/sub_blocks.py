@@ -114,7 +114,7 @@ def inner_blocks(desc: ProgramDesc, op: OpDesc) -> list[int]:
 
 
 def outer_names(desc: ProgramDesc, home: BlockDesc, op: OpDesc) -> tuple[set[str], set[str]]:
-    """What an operator reads and writes as seen from its block, the blocks that it runs included.
+    """The outer variables that an operator reads and writes, through its nested blocks too.
 
     Args:
         desc: the program.

@@ -137,7 +137,7 @@ class Variable:
 
     @staticmethod
     def _defaults() -> dict[str, Any]:
-        """What a fresh view of this kind knows beyond its description."""
+        """Initial attributes of a new view of this kind, beyond its description."""
         return {}
 
     def __setattr__(self, name: str, value: Any) -> None:
@@ -169,7 +169,7 @@ class Variable:
 
     @property
     def type(self) -> VarType:
-        """What it is: LOD_TENSOR, SELECTED_ROWS, LOD_TENSOR_ARRAY, STEP_SCOPES, …."""
+        """Its type: LOD_TENSOR, SELECTED_ROWS, LOD_TENSOR_ARRAY, STEP_SCOPES, …."""
         return VarType(self.desc.type())
 
     @property
@@ -184,7 +184,7 @@ class Variable:
 
     @property
     def lod_level(self) -> int:
-        """How deep sequences nest in it."""
+        """The number of LoD levels."""
         return self._seen().lod_level()
 
     @property

@@ -206,7 +206,7 @@ class BlockDesc:
             raise OpValueError(f"Block {self.idx} has no operation {index}; it has {len(self.ops)}.") from None
 
     def op_size(self) -> int:
-        """How many operations it has."""
+        """The number of operations."""
         return len(self.ops)
 
     # Variables.

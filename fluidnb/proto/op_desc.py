@@ -113,7 +113,7 @@ class OpDesc:
         self._edited()
 
     def label(self) -> str:
-        """How errors call it.
+        """The operation's name in errors.
 
         Returns:
             For example ``op 3 (clip) in block 0``, or ``op clip`` while it is in no block.
@@ -597,7 +597,7 @@ def add_slots(container: Any, slots: Mapping[str, Sequence[str]]) -> dict[str, l
 
 
 def entry_place(container: Any, field: str, name: str) -> int:
-    """Where a new entry goes among sorted ones: before the first with a greater name.
+    """The position of a new entry among sorted ones: before the first with a greater name.
 
     Args:
         container: a repeated field of messages.

@@ -140,7 +140,7 @@ class ProgramDesc:
         return self.blocks[index]
 
     def num_blocks(self) -> int:
-        """How many blocks it has."""
+        """The number of blocks."""
         return len(self.blocks)
 
     # Feeds and fetches.
@@ -227,7 +227,7 @@ def _read(data: Any) -> pb2.ProgramDesc:
 
 
 def _misfit(message: pb2.ProgramDesc) -> str:
-    """What is wrong with the tree of blocks, or nothing."""
+    """The first error in the tree of blocks, or nothing."""
     if not message.blocks:
         return "It has no blocks."
     for place, block in enumerate(message.blocks):

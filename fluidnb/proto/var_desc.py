@@ -102,7 +102,7 @@ class VarDesc:
             self.block.rename_var(self.pb.name, name)
 
     def type(self) -> int:
-        """What it is: the number of LOD_TENSOR, SELECTED_ROWS, LOD_TENSOR_ARRAY, STEP_SCOPES, ..."""
+        """Its type: the number of LOD_TENSOR, SELECTED_ROWS, LOD_TENSOR_ARRAY, STEP_SCOPES, ..."""
         return self.pb.type.type
 
     def set_type(self, type: int) -> None:
@@ -172,7 +172,7 @@ class VarDesc:
         self._edited()
 
     def lod_level(self) -> int:
-        """How many levels of sequences it has.
+        """The number of LoD levels.
 
         Raises:
             OpValueError: what it is has no LoD.

@@ -84,7 +84,7 @@ def uninitialized(message: Any, what: str) -> OpValueError:
 
 
 def broken_at(data: bytes, message: Descriptor, path: str = "", start: int = 0) -> tuple[str, str] | None:
-    """Where bytes stop being a message.
+    """Validates the structure of serialized bytes against a message type.
 
     Args:
         data: the bytes.

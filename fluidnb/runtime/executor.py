@@ -460,7 +460,7 @@ _RUN = Signature(Executor.run, method=True)
 
 
 def _fetch_targets(desc: ProgramDesc) -> list[str]:
-    """What the program's own fetch operators fetch, by column."""
+    """The variables of the program's fetch operators, by column."""
     ops = [op for op in desc.blocks[0].ops if op.optype == "fetch"]
     return [op.input("X")[0] for op in sorted(ops, key=lambda op: op.attrs.get("col", 0))]
 

@@ -99,7 +99,7 @@ def cause(error: Exception) -> BaseException | None:
 
 
 def _told(error: Exception, op: LoweredOp, scope: Any) -> dict[str, Any]:
-    """What a kernel ran into, in terms of the operator: an input that is not there, is no tensor, or does not fit.
+    """Translates a kernel's exception to the operator's terms: a missing, wrong or misfitting input.
 
     Shape rules say such things first, and better; this is for what they let through, gradients of odd shapes above all.
     """
@@ -180,7 +180,7 @@ _SIZES = re.compile(
 
 
 def _wrong_attribute(op: LoweredOp) -> dict[str, Any] | None:
-    """What is wrong with the attributes of an operator that was read from bytes, or changed since it was made."""
+    """The first error in the attributes of an operator that was deserialized or changed."""
     owner, attrs = op.desc.optype.removesuffix("_grad"), op.desc.attrs
     if not has_op(owner):
         return None
@@ -212,7 +212,7 @@ def _takes(op: LoweredOp) -> dict[str, str]:
 
 
 def _contract(op: LoweredOp, takes: dict[str, str]) -> str | None:
-    """What an operator takes, as a hint."""
+    """The documented inputs of an operator, as a hint."""
     if op.definition.is_grad:
         return "append_backward makes it; a gradient has the shape and the dtype of its variable."
     words = "; ".join(f"{slot}, {doc}" for slot, doc in takes.items())

@@ -1,4 +1,4 @@
-"""What the runtime keeps of a program while it lives: plans of its runs, and the debugger that is attached."""
+"""Runtime state of a program: its compiled runs, and the attached debugger."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a run gives its caller: copies of the fetched values."""
+"""Results of a run: copies of the fetched values."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from fluidnb.values.tensor import LoDTensor, LoDTensorArray
 
 
 def fetched(plan: LoweredProgram, local: Scope, return_numpy: bool) -> list[Any]:
-    """What a plan fetches, when a machine has walked it to the end.
+    """The fetched values after a run of the interpreter.
 
     Args:
         plan: the plan.

@@ -1,4 +1,4 @@
-"""Which run of a program a run is: random numbers depend on it."""
+"""Index of a program's run, an input of random numbers."""
 
 from __future__ import annotations
 

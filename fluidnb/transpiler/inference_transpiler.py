@@ -87,7 +87,7 @@ class InferenceTranspiler:
 
 
 def _matches(block: BlockDesc) -> list[_Match]:
-    """What can be folded in a block."""
+    """The convolutions of a block that can be folded."""
     reads = Counter(n for b in block.program.blocks for op in b.ops for n in op.input_arg_names())
     writer = {n: op for op in block.ops for n in op.output_arg_names()}
     found = []

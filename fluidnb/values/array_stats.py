@@ -60,7 +60,7 @@ class Spread(NamedTuple):
 
 
 class Totals(NamedTuple):
-    """What one pass over the elements of an array of a device gives; all but counts is of the finite ones.
+    """Totals of a device array from one pass over its elements; all but counts is of the finite ones.
 
     Args:
         nan: how many are NaN.
@@ -124,7 +124,7 @@ class ArrayStats:
         return Numbers(nan, inf, float(finite.min()), float(finite.max()), norm, zeros)
 
     def holes(self, array: Array) -> tuple[int, int]:
-        """How many elements are NaN, and how many are infinite.
+        """The numbers of NaN and of infinite elements.
 
         Args:
             array: of floating numbers.
@@ -196,7 +196,7 @@ class ArrayStats:
         return float(np.sqrt(np.square(wide).sum()))
 
     def mark(self, array: Array, sample: int) -> Hashable:
-        """What is different when elements are.
+        """A hash of the elements.
 
         Args:
             array: any dtype.
@@ -255,7 +255,7 @@ class ArrayStats:
         raise EnforceNotMet("Totals need a device array.", expected="an array of a device", received="one of the host")
 
     def odd(self, arrays: Sequence[Array]) -> list[bool]:
-        """Which of some arrays hold NaN or infinity.
+        """Tests each array for NaN and infinity.
 
         Args:
             arrays: of floating numbers, all of this place.

@@ -1,4 +1,4 @@
-"""How data goes from one kind of place to another."""
+"""Copies between kinds of places."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ for _here, _there in (("cpu", "cuda_pinned"), ("cuda_pinned", "cpu")):  # both a
 
 
 def on_host(array: Any) -> Any:
-    """What an array holds now, as numpy's: for the few numbers that decide about shapes.
+    """A numpy copy of an array, for the few numbers that determine shapes.
 
     Args:
         array: an array of any place.

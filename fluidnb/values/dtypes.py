@@ -13,7 +13,7 @@ T = TypeVar("T")
 
 
 class VarType(enum.IntEnum):
-    """What a variable is, or what its elements are, by the numbers of the file format.
+    """Types of variables and elements, with the numbers of the file format.
 
     Source: VarType.Type of Fluid's framework.proto.
 

@@ -117,7 +117,7 @@ def convert(levels: Any) -> Offsets:
 
 
 def problem(lod: Offsets, height: int | None = None) -> str | None:
-    """What is wrong with a LoD, as a sentence.
+    """The error of a LoD, as a sentence.
 
     Args:
         lod: offsets per level.
@@ -176,7 +176,7 @@ def check(lod: Offsets, height: int | None = None, name: str = "") -> None:
 
 
 def _drawn(lod: Offsets, height: int | None) -> list[str]:
-    """What is wrong with a LoD, drawn; absolute offsets as what they mean."""
+    """The error of a LoD, as a drawing; absolute offsets are also shown as lengths."""
     if len(lod) > 1 and is_absolute(lod, height):
         return ["  ".join(draw(from_absolute(lod), lod[-1][-1]))]
     return draw_wrong(lod, height)

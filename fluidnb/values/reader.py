@@ -26,7 +26,7 @@ class EOFException(EnforceNotMet):
 
 
 class Source(Protocol):
-    """Where the batches of a `Reader` come from."""
+    """Source of a `Reader`'s batches."""
 
     def pull(self, check: Check) -> Batch | None:
         """The next batch; None at the end of the pass."""

@@ -286,7 +286,7 @@ class LoDTensor:
         return self.array is not None
 
     def numel(self) -> int:
-        """How many elements there are."""
+        """The number of elements."""
         return prod(self.shape())
 
     # One element at a time, as Fluid's gradient checkers do it; `i` counts in row-major order.
@@ -525,7 +525,7 @@ class LoDTensorArray(list[LoDTensor]):
         return self[i]
 
     def size(self) -> int:
-        """How many tensors there are."""
+        """The number of tensors."""
         return len(self)
 
     def stack(self) -> LoDTensor:

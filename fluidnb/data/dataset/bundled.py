@@ -1,4 +1,4 @@
-"""What the data sets share: scikit-learn's bundled files, the fixed split, readers of rows."""
+"""Shared helpers of data sets: scikit-learn's bundled files, the fixed split, readers of rows."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What all data sets share: the cache and its files, and the splitting of a reader into files.
+"""Shared helpers of all data sets: the cache and its files, and splitting of a reader into files.
 
 The cache is Paddle's, ``~/.cache/paddle/dataset``, with Paddle's names in it; FLUIDNB_DATA_HOME in the environment, or
 an assignment to `DATA_HOME`, moves it. With FLUIDNB_DATA_URL set, files are fetched from that mirror, as

@@ -19,7 +19,7 @@ _ALGORITHMS = {32: "md5", 40: "sha1", 64: "sha256", 128: "sha512"}
 
 
 def algorithm(checksum: str) -> str:
-    """Which algorithm a checksum is of, by its length.
+    """The algorithm of a checksum, by its length.
 
     Args:
         checksum: hexadecimal digits.
@@ -60,7 +60,7 @@ def digest(path: str | os.PathLike[str], name: str = "md5") -> str:
 
 
 def mirrored(url: str, folder: str, name: str | None = None) -> str:
-    """Where to fetch a file: its own address, or the same file below FLUIDNB_DATA_URL when that is set.
+    """The address of a file: its own, or below FLUIDNB_DATA_URL when that is set.
 
     Args:
         url: the file's address.

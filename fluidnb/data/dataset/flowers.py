@@ -38,7 +38,7 @@ Mapper = Callable[[Any], Any]
 
 
 def default_mapper(is_train: bool, sample: tuple[bytes, int]) -> tuple[Array, int]:
-    """What makes a sample of an image file: scaled to 256, a square of 224, channels first, the mean subtracted, flat.
+    """Default preprocessing of an image: scaled to 256, cropped to 224, channels first, mean subtracted, flat.
 
     Args:
         is_train: whether the square may be anywhere, and the image in a mirror.

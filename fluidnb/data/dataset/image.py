@@ -222,7 +222,7 @@ def _size(im: Any) -> tuple[int, int]:
 
 
 def _room(im: Array, size: int, is_color: bool) -> tuple[int, int]:
-    """How far a square can move down and to the right."""
+    """The largest offsets of a square, down and to the right."""
     height, width = _size(im)
     if is_color != (im.ndim == 3):
         raise OpValueError(f"is_color={is_color} does not fit an image of the shape {im.shape}.")
@@ -236,7 +236,7 @@ def _crop(im: Array, top: int, left: int, size: int) -> Array:
 
 
 def _cubic(old: int, new: int) -> Array:
-    """What each of `new` pixels takes from each of `old` ones: cubic interpolation with a = -0.75, as OpenCV has it."""
+    """Weights of `old` pixels for each of `new` ones: cubic interpolation with a = -0.75, as in OpenCV."""
     at = (np.arange(new) + 0.5) * old / new - 0.5
     first = np.floor(at).astype(int)
     weights = np.zeros((new, old))

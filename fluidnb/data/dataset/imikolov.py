@@ -23,7 +23,7 @@ _COUNTS = {_TRAIN: 42_068, _VALID: 3_370}  # sentences, also of the synthetic te
 
 
 class DataType:
-    """What a sample is: n words in a row, or a whole sentence."""
+    """Kind of a sample: n consecutive words, or a whole sentence."""
 
     NGRAM = 1
     SEQ = 2

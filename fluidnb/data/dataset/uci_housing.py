@@ -75,7 +75,7 @@ class Ranges(dict[str, float]):
 
 
 def feature_range(maximums: Sequence[float], minimums: Sequence[float]) -> Ranges:
-    """How far each feature reaches; the reason for normalising them.
+    """The range of each feature, used for normalization.
 
     Args:
         maximums: of the 13 features, in their order.

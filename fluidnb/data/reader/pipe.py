@@ -47,7 +47,7 @@ class PipeReader:
             raise OpValueError(f"The command of PipeReader does not start: {error}.", received=command) from error
 
     def get_line(self, cut_lines: bool = True, line_break: str = "\n") -> Iterator[str]:
-        """What the command writes, as far as it has not been read yet.
+        """Yields the unread output of the command.
 
         Args:
             cut_lines: whether to give lines, without their ends; else pieces as they come.

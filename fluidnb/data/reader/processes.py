@@ -102,7 +102,7 @@ def _receive(pipe: Connection, number: int, process: BaseProcess) -> tuple[int, 
 
 
 def _send_all(source: Reader, pipe: Connection) -> None:
-    """What a process does: send its samples, and how it ended; the one who reads may be gone meanwhile."""
+    """Body of a process: sends its samples and its result; the consumer may be gone meanwhile."""
     with contextlib.suppress(BrokenPipeError, KeyboardInterrupt):
         try:
             for sample in source():

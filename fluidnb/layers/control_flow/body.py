@@ -19,7 +19,7 @@ _PARTIAL = ("conditional_block", "while", "write_to_array")
 
 
 def reads_and_writes(block: Block, known: Sequence[str] = ()) -> tuple[list[str], list[str]]:
-    """What a block needs from the blocks around it, and what it changes there.
+    """The outer variables that a block reads and writes.
 
     A variable that the block may change only in part, by writing an element of an array or inside a branch, is among
     both: its old value counts.

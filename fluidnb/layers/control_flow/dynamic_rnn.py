@@ -341,7 +341,7 @@ class DynamicRNN:
         self.status = self.AFTER_RNN
 
     def __call__(self) -> Variable | list[Variable]:
-        """What the steps output, as sequences.
+        """The outputs of all steps, as sequences.
 
         Returns:
             The result, or a list of them when there are several.

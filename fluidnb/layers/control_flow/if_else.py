@@ -41,7 +41,7 @@ class Side:
 
     @property
     def name(self) -> str:
-        """How users know it."""
+        """The user-visible name of the branch."""
         return "true_block" if self.holds else "false_block"
 
 
@@ -261,7 +261,7 @@ class IfElse:
         self._open = None
 
     def _check_pairs(self) -> None:
-        """What the sides give in the same place must have rows of one kind."""
+        """Checks that corresponding results of the branches have rows of one kind."""
         if len(self._sides) == 2:
             for true, false in zip(self._sides[True].results, self._sides[False].results, strict=False):
                 assert true is not None and false is not None

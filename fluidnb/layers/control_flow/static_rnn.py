@@ -169,7 +169,7 @@ class StaticRNN:
         return before
 
     def _constant(self, shape: list[int], ref: Variable, value: float, axis: int, ref_axis: int) -> Variable:
-        """What a memory starts with, made outside from the sequence whose step ``ref`` is."""
+        """The initial value of a memory, created outside with the batch size of the sequence of ``ref``."""
         home = self._home()
         whole = home.find_var_recursive(ref.name)  # a step has the name of its sequence
         check_made_outside(home, ref if whole is None else whole, "batch_ref", "memory")
@@ -305,7 +305,7 @@ class StaticRNN:
 
     @naming.layer
     def __call__(self, output_all_steps: bool = True) -> Variable | list[Variable]:
-        """What the step outputs, along time.
+        """The outputs of all steps, stacked along time.
 
         Args:
             output_all_steps: whether the results have all steps, [T, ...], or the last one alone.
@@ -334,7 +334,7 @@ class StaticRNN:
 
 
 class BlockGuardWithCompletion(BodyGuard):
-    """What ``rnn.step()`` gives, under Fluid's name for it.
+    """The context manager of ``rnn.step()``, under Fluid's name.
 
     Args:
         rnn: the network.

@@ -77,7 +77,7 @@ class While:
 
 
 class WhileGuard(BodyGuard):
-    """What ``loop.block()`` gives, under Fluid's name for it.
+    """The context manager of ``loop.block()``, under Fluid's name.
 
     Args:
         while_op: the loop.

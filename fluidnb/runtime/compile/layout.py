@@ -1,4 +1,4 @@
-"""Which variables have the batch innermost in memory: convolution and pooling are fastest so.
+"""Batch-last memory layout of variables, the fastest one for convolution and pooling.
 
 Their shapes, and what a user sees, stay as they are: the memory order of an array is its strides, which numpy follows
 everywhere. A kernel that depends on it checks the array. Feeds are converted when they are copied in, fetches when they

@@ -1,4 +1,4 @@
-"""What backward needs of the iterations of a block, and how the replay keeps it.
+"""Saved iterations: values that backward needs of a block's iterations, kept by the compiled run.
 
 The machine gives every iteration new memory. The replay runs all iterations over the same buffers, so it copies
 out what gradient blocks will read, and copies it back before the gradient of that iteration runs.

@@ -20,7 +20,7 @@ from fluidnb.values.reader import EOFException
 
 @dataclass(frozen=True, slots=True)
 class FailedRun:
-    """What it takes to walk a failed run again.
+    """A failed run, recorded for post-mortem debugging.
 
     Args:
         program: the program, as long as somebody has it.

@@ -1,4 +1,4 @@
-"""What the variables around a block were before its operators were bound: one that never ran leaves no trace."""
+"""Rollback of outer variables when binding fails: operators that never ran leave no trace."""
 
 from __future__ import annotations
 

@@ -19,7 +19,7 @@ Array = Any
 
 
 def root(array: Array) -> Array:
-    """What owns an array's memory.
+    """The owner of an array's memory.
 
     Args:
         array: any ndarray, or an array of a device.

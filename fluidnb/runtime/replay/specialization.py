@@ -114,7 +114,7 @@ class Specialization:
         return sum(arena.nbytes for arena in self.bound.arenas.values())
 
     def fed(self) -> dict[str, Fed]:
-        """What has been fed, by name, in the buffers of the run."""
+        """The feeds by name, in the buffers of the run."""
         return {name: (buffer, lod) for buffer, name, lod in self.feeds}
 
     def drop(self) -> None:
