@@ -232,7 +232,7 @@ def _renamed(path: Path, kind: str, other: str, name: str) -> str:
     lines = text.splitlines(keepends=True)
     return "".join(
         line if line.startswith(("from ", "import "))
-        else re.sub(rf"\b{_camel(other)}(Face)?\b", _camel(name), re.sub(rf"\b{other}\b", name, line))
+        else re.sub(rf"\b{_camel(other)}(Widget)?\b", _camel(name), re.sub(rf"\b{other}\b", name, line))
         for line in lines
     )  # fmt: skip
 

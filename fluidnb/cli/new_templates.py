@@ -219,10 +219,10 @@ from typing import Any
 import traitlets
 
 from fluidnb.viz.base.styled_text import Line
-from fluidnb_magics.widgets.widget import Face, script, style
+from fluidnb_magics.widgets.widget import NotebookWidget, script, style
 
 
-class $camel(Face):
+class $camel(NotebookWidget):
     """FILL IN: one sentence.
 
     Attributes:

@@ -23,7 +23,7 @@ NOT_YET: list[str] = [
     "magics/fluidnb_magics",
 ]
 #: Words of synthetic data and of templates of code, which are no prose.
-ALLOWED = {"fluidnb/data/dataset/standin.py": {"house"}, "fluidnb/cli/new_templates.py": {"Face", "ask"}}
+ALLOWED = {"fluidnb/data/dataset/standin.py": {"house"}, "fluidnb/cli/new_templates.py": {"ask"}}
 
 #: A regular expression -> the words to use instead.
 WORDS = {

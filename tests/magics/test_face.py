@@ -12,11 +12,11 @@ import fluidnb as fluid
 from fluidnb.errors import OpValueError
 from fluidnb.viz.base.styled_text import COLOURS, Line
 from fluidnb_magics.session.selection import Chosen, Selection
-from fluidnb_magics.widgets.widget import Face, script, show_face, style
+from fluidnb_magics.widgets.widget import NotebookWidget, script, show_face, style
 from tests.magics.conftest import Session
 
 
-class Counter(Face):
+class Counter(NotebookWidget):
     """Counts what the page asks for."""
 
     def __init__(self) -> None:
@@ -37,7 +37,7 @@ class Counter(Face):
         self.count += n
 
 
-def hear(face: Face, **content: Any) -> None:
+def hear(face: NotebookWidget, **content: Any) -> None:
     face._handle_custom_msg(content, [])
 
 

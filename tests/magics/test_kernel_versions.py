@@ -12,8 +12,8 @@ __all__ = ["kernel", "pytest_generate_tests"]
 
 WIDGET = """
 import anywidget, json
-from fluidnb_magics.widgets.widget import Face
-class Bell(Face):
+from fluidnb_magics.widgets.widget import NotebookWidget
+class Bell(NotebookWidget):
     _esm = "export default { render() {} }"
     rung = 0
     def do_ring(self):

@@ -15,9 +15,9 @@ from fluidnb.viz import plain
 from fluidnb.viz.lessons.backward.model import read_backward_example, read_backward_lesson
 from fluidnb.viz.lessons.optimizer.choices import DECAYS, OPTIMIZERS, SCHEDULES, SURFACES
 from fluidnb.viz.lessons.optimizer.model import Choice
-from fluidnb_magics.widgets.backward_lesson import BackwardLessonFace
-from fluidnb_magics.widgets.lod_lesson import LodLessonFace
-from fluidnb_magics.widgets.optimizer_lesson import OptimizerLessonFace
+from fluidnb_magics.widgets.backward_lesson import BackwardLessonWidget
+from fluidnb_magics.widgets.lod_lesson import LodLessonWidget
+from fluidnb_magics.widgets.optimizer_lesson import OptimizerLessonWidget
 from fluidnb_magics.widgets.widget import script, style
 from tests.magics.conftest import Session
 
@@ -109,7 +109,7 @@ def test_tab(session: Session) -> None:
 
 
 def test_the_widget_about_sequences() -> None:
-    face = LodLessonFace("5 3 2 4", step=9)
+    face = LodLessonWidget("5 3 2 4", step=9)
     assert face.shown["step"] == 4 and face.shown["steps"] == 5 and face.shown["levels"] == 1
     assert hear(face, do="go", step=2) == [{"problem": ""}]
     assert face.shown["step"] == 2 and "memory at step 2" in face.shown["picture"]
@@ -125,11 +125,11 @@ def test_the_widget_about_sequences() -> None:
     assert face.shown["step"] == 3
     assert "step 3" in face.html() and "step 0" in plain(face.lines())
     with pytest.raises(FluidError):
-        LodLessonFace("")
+        LodLessonWidget("")
 
 
 def test_the_widget_about_optimizers() -> None:
-    face = OptimizerLessonFace("bowl", [Choice("SGD", 0.4)], 10)
+    face = OptimizerLessonWidget("bowl", [Choice("SGD", 0.4)], 10)
     assert face.shown["step"] == 10 and set(face.kinds) == {"surfaces", "optimizers", "schedules", "decays"}
     hear(face, do="add")
     assert [c["name"] for c in face.shown["choices"]] == ["SGD", "Momentum"] and face.shown["focus"] == 1
@@ -156,7 +156,7 @@ def test_the_widget_about_optimizers() -> None:
 def test_the_widget_about_backward() -> None:
     loss = fluid.layers.mean(fluid.layers.fc(fluid.layers.data("x", [2]), 1))
     programs = {"mine": fluid.default_main_program(), "empty": fluid.Program()}
-    face = BackwardLessonFace(lambda: programs, read_backward_example("shared"), 9)
+    face = BackwardLessonWidget(lambda: programs, read_backward_example("shared"), 9)
     assert face.shown["programs"] == ["mine", "example shared", "example loop", "example recurrent"]
     assert "@RENAME@block0" in face.shown["picture"] and face.shown["program"] == "example shared"
     hear(face, do="no_grad", text="left, y")
@@ -169,7 +169,7 @@ def test_the_widget_about_backward() -> None:
     del programs["mine"]
     assert "no program mine" in hear(face, do="no_grad", text="")[0]["problem"]
     assert "step 0" in plain(face.lines()) and "All operators are written" in face.html()
-    face = BackwardLessonFace(lambda: programs, read_backward_lesson(fluid.default_main_program(), title="mine"))
+    face = BackwardLessonWidget(lambda: programs, read_backward_lesson(fluid.default_main_program(), title="mine"))
     assert face.shown["step"] == 0
 
 

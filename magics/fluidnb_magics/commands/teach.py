@@ -84,10 +84,10 @@ def lod(bench: Workbench, line: str) -> None:
     args = parse_argstring(lod, line)
     text = unquoted(" ".join(args.lengths)) or "5 3 2 4"
     if _by_widget(bench, args.text):
-        from fluidnb_magics.widgets.lod_lesson import LodLessonFace
+        from fluidnb_magics.widgets.lod_lesson import LodLessonWidget
         from fluidnb_magics.widgets.widget import show_face
 
-        show_face(bench.shell, LodLessonFace(text, args.level, args.step or 0))
+        show_face(bench.shell, LodLessonWidget(text, args.level, args.step or 0))
         return
     lesson = read_lod_lesson(parse_lengths(text), args.level)
     lines = lod_lesson_lines(lesson, args.step, width(bench.shell))
@@ -113,10 +113,10 @@ def optimizer(bench: Workbench, line: str) -> None:
     words = args.what[len(named) :] or ["SGD", "Momentum", "Adam"]
     surface, choices = (*named, "bowl")[0], [parse_choice(word) for word in words]
     if _by_widget(bench, args.text):
-        from fluidnb_magics.widgets.optimizer_lesson import OptimizerLessonFace
+        from fluidnb_magics.widgets.optimizer_lesson import OptimizerLessonWidget
         from fluidnb_magics.widgets.widget import show_face
 
-        show_face(bench.shell, OptimizerLessonFace(surface, choices, args.steps, args.step))
+        show_face(bench.shell, OptimizerLessonWidget(surface, choices, args.steps, args.step))
         return
     lesson = read_optimizer_lesson(surface, choices, args.steps)
     lines = optimizer_lesson_lines(lesson, args.step, width(bench.shell))
@@ -149,10 +149,10 @@ def backward(bench: Workbench, line: str) -> None:
     chosen = chosen if args.step is None else [args.step]
     first = (chosen or [0])[0]
     if _by_widget(bench, args.text):
-        from fluidnb_magics.widgets.backward_lesson import BackwardLessonFace
+        from fluidnb_magics.widgets.backward_lesson import BackwardLessonWidget
         from fluidnb_magics.widgets.widget import show_face
 
-        show_face(bench.shell, BackwardLessonFace(partial(_programs, bench), lesson, first))
+        show_face(bench.shell, BackwardLessonWidget(partial(_programs, bench), lesson, first))
         return
     lines = backward_lesson_lines(lesson, chosen, width(bench.shell))
     show(bench.shell, lines, lambda: lines_html(lines) if args.text else backward_lesson_html(lesson, first))

@@ -14,13 +14,13 @@ from fluidnb.viz.lessons.backward.examples import EXAMPLES
 from fluidnb.viz.lessons.backward.model import BackwardLesson, read_backward_example, read_backward_lesson
 from fluidnb.viz.lessons.backward.renderings import backward_lesson_html, backward_lesson_lines
 from fluidnb.viz.lessons.common import nearest_step
-from fluidnb_magics.widgets.widget import Face, script, style
+from fluidnb_magics.widgets.widget import NotebookWidget, script, style
 
 #: How the lesson's own programs are called among those of the user.
 OWN = "example "
 
 
-class BackwardLessonFace(Face):
+class BackwardLessonWidget(NotebookWidget):
     """The widget.
 
     Args:

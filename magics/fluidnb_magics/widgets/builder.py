@@ -26,13 +26,13 @@ from fluidnb.viz.base.styled_text import Line
 from fluidnb_magics.session.builder import Place, Site
 from fluidnb_magics.session.cell_groups import Placed
 from fluidnb_magics.session.workbench import Workbench
-from fluidnb_magics.widgets.widget import Face, script, style
+from fluidnb_magics.widgets.widget import NotebookWidget, script, style
 
 #: Characters of a line of the page about an operator.
 _PAGE = 90
 
 
-class Builder(Face):
+class Builder(NotebookWidget):
     """The widget.
 
     Its commands run on the kernel's main thread between two cells, never beside one: a dry run switches the default

@@ -37,13 +37,13 @@ from fluidnb_magics.session.selection import Chosen
 from fluidnb_magics.session.workbench import Workbench
 from fluidnb_magics.widgets.explorer_graph import drawn
 from fluidnb_magics.widgets.explorer_links import cell_spans, stand_of, weakly
-from fluidnb_magics.widgets.widget import Face, script, style
+from fluidnb_magics.widgets.widget import NotebookWidget, script, style
 
 #: Operators that are shown at once, before the rest is read; and in the faces that stay when the kernel is gone.
 SHOWN = 200
 
 
-class Explorer(Face):
+class Explorer(NotebookWidget):
     """A program explorer.
 
     Args:

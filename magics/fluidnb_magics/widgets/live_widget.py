@@ -15,7 +15,7 @@ from fluidnb.program import Program
 from fluidnb.runtime.observers import after_run
 from fluidnb_magics.session.selection import Chosen
 from fluidnb_magics.session.workbench import Workbench
-from fluidnb_magics.widgets.widget import Face, show_face
+from fluidnb_magics.widgets.widget import NotebookWidget, show_face
 
 #: Seconds between two updates while something runs, at least.
 INTERVAL = 0.1
@@ -59,7 +59,7 @@ class Pace:
             self._next = now + max(INTERVAL, (now - began) / SHARE)
 
 
-class Live(Face):
+class Live(NotebookWidget):
     """A face that follows runs; nothing is looked at while no page shows it, or after it was closed.
 
     A subclass gives `refresh`, and `picked` if what is selected matters to it.
@@ -223,7 +223,7 @@ class Live(Face):
             self.picked(chosen)
 
 
-def show_live(bench: Workbench, face: Face) -> None:
+def show_live(bench: Workbench, face: NotebookWidget) -> None:
     """Show a widget; in a terminal its text face, once.
 
     Args:

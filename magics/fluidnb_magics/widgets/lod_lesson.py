@@ -11,10 +11,10 @@ from fluidnb.viz.base.styled_text import Line
 from fluidnb.viz.lessons.common import nearest_step
 from fluidnb.viz.lessons.lod.model import parse_lengths, read_lod_lesson
 from fluidnb.viz.lessons.lod.renderings import lod_lesson_html, lod_lesson_lines
-from fluidnb_magics.widgets.widget import Face, script, style
+from fluidnb_magics.widgets.widget import NotebookWidget, script, style
 
 
-class LodLessonFace(Face):
+class LodLessonWidget(NotebookWidget):
     """The widget.
 
     Args:

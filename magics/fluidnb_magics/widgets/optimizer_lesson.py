@@ -13,10 +13,10 @@ from fluidnb.viz.lessons.common import nearest_step
 from fluidnb.viz.lessons.optimizer.choices import DECAYS, OPTIMIZERS, SCHEDULES, SURFACES
 from fluidnb.viz.lessons.optimizer.model import Choice, parse_choice, read_optimizer_lesson
 from fluidnb.viz.lessons.optimizer.renderings import optimizer_lesson_html, optimizer_lesson_lines
-from fluidnb_magics.widgets.widget import Face, script, style
+from fluidnb_magics.widgets.widget import NotebookWidget, script, style
 
 
-class OptimizerLessonFace(Face):
+class OptimizerLessonWidget(NotebookWidget):
     """The widget.
 
     Args:

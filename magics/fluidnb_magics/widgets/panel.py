@@ -28,7 +28,7 @@ from fluidnb_magics.session.change_notifier import ChangeNotifier
 from fluidnb_magics.widgets.panel_listing import PanelListing
 from fluidnb_magics.widgets.panel_stop_handler import DEAF, PanelStopHandler
 from fluidnb_magics.widgets.session_controls import BUTTONS, SessionControls
-from fluidnb_magics.widgets.widget import Face, script, style
+from fluidnb_magics.widgets.widget import NotebookWidget, script, style
 
 #: Operators before and after the next one in the face that stays when the kernel is gone.
 _AROUND = 10
@@ -38,7 +38,7 @@ _STILL = 0.5
 _VIEW = View(rows=12, columns=10)
 
 
-class Panel(Face):
+class Panel(NotebookWidget):
     """The panel of a debug session.
 
     What it shows is read in the session's own thread, each time that it stands, and told to the page as plain data.
@@ -107,11 +107,11 @@ class Panel(Face):
         super().close()
 
     def lines(self) -> Sequence[Line]:
-        """See `Face`."""
+        """See `NotebookWidget`."""
         return panel_lines(self.session)
 
     def html(self) -> str:
-        """See `Face`."""
+        """See `NotebookWidget`."""
         return session_html(self.session, _AROUND) + lines_html(below_lines(self.session))
 
     # ---- what the page asks, beside `SessionControls`

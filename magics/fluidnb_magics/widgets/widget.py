@@ -50,7 +50,7 @@ def style(*names: str) -> str:
     return "\n".join(_read(f"{name}.css") for name in ("shared", *names))
 
 
-class Face(anywidget.AnyWidget):
+class NotebookWidget(anywidget.AnyWidget):
     """A widget whose page sends commands: ``{"do": name, ...}`` calls ``do_name(...)``.
 
     What a command raises is told in the page and changes nothing else. A subclass gives ``_esm`` and ``_css`` with
@@ -155,7 +155,7 @@ class Face(anywidget.AnyWidget):
         return {**faces, "text/html": html}
 
 
-def show_face(shell: Any, face: Face) -> None:
+def show_face(shell: Any, face: NotebookWidget) -> None:
     """Show a widget, or in a terminal its text face.
 
     Args:
