@@ -22,7 +22,10 @@ from fluidnb_magics.session.workbench import Workbench
 @argument("--smooth", type=positive, metavar="N", help="draw the mean of N steps; 1 draws each, default by length")
 @argument("--drop", action="store_true", help="forget these runs")
 def runs(bench: Workbench, args: Namespace) -> None:
-    """List the training runs of this session and plot their curves together."""
+    """List the training runs of this session and plot their curves together.
+
+    The list ends with the kernel; a plot stays in the notebook.
+    """
     if args.drop and not args.runs:
         raise UsageError("%fluid runs --drop needs the runs to forget: %fluid runs 1 2 --drop.")
     chosen = find_runs(bench, args.runs) if args.runs else list(bench.runs)
