@@ -46,7 +46,7 @@ WORDS = {
     r"lay(?! out\b)": "was stored; arrange",
     r"tells?|told": "reports, prints, raises; determines, distinguishes",
     r"look(?:s|ed|ing)? at": "inspect, read, check",
-    r"(?<!`)ask(?:s|ed|ing)?(?! the user\b| you\b| at the prompt\b)": "request, require, query (ask only a user)",
+    r"ask(?:s|ed|ing)?(?! the user\b| you\b| at the prompt\b)": "request, require, query (ask only a user)",
     r"chances?": "probability",
     r"what is what": "legend",
     r"(?:design decision|seed section) \d+|seed section": "the fact itself",
@@ -63,7 +63,8 @@ def metaphors(text: str) -> list[str]:
     """The words of a text that are not standard terms, each with those to use instead."""
     if not _ANY.search(text):  # one search for most texts
         return []
-    return [f'"{m.group()}": {instead}' for word, instead in _WORDS.items() for m in word.finditer(text)]
+    prose = _CODE.sub("", text)
+    return [f'"{m.group()}": {instead}' for word, instead in _WORDS.items() for m in word.finditer(prose)]
 
 
 def texts(tree: ast.AST) -> Iterator[tuple[int, str]]:
