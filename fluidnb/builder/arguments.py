@@ -124,7 +124,7 @@ class Argument:
             return text
 
     def _called(self, text: str, tree: ast.Expression, owner: str) -> None:
-        """Let calls stand that describe something: ``fluid.ParamAttr(...)``; others might do things while one types."""
+        """Accept only calls of ``fluid`` descriptions such as ``fluid.ParamAttr(...)``; others may have effects."""
         for node in ast.walk(tree):
             if isinstance(node, ast.Call) and not re.match(r"fluid\.(\w+\.)*\w+$", ast.unparse(node.func)):
                 raise OpTypeError(

@@ -106,7 +106,7 @@ class Draft:
                 )  # fmt: skip
             if name in ("fluid", "layers"):
                 raise OpValueError(
-                    f"{name} is taken.", expected="a name of your own", received=name, hint="the next line needs it."
+                    f"{name} is taken.", expected="another name", received=name, hint="the next line needs it."
                 )
         if not self.recipe.call and len(self.targets) != wanted:
             raise OpTypeError(

@@ -1,4 +1,4 @@
-"""The text face of a draft: the line, what it would make, what is wrong."""
+"""Text rendering of a draft: the line, its results, its errors."""
 
 from __future__ import annotations
 

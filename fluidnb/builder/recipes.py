@@ -204,7 +204,7 @@ def _outputs(d: OpDef) -> Iterator[Any]:
 
 
 def _can_be_appended(d: OpDef) -> bool:
-    """Whether an operator stands by itself: it runs no block, writes over no parameter, and has outputs."""
+    """Whether an operator runs by itself: it has outputs and no block, and overwrites no parameter."""
     if d.is_grad or d.control or d.alias or d.type in ("feed", "fetch"):
         return False
     return any(_outputs(d)) and not any(attr.kind in _BLOCKS for attr in d.attrs.values())

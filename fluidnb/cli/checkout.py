@@ -1,4 +1,4 @@
-"""What lies beside the packages in a checkout only (tests, benchmarks, notebooks), and other programs that use it."""
+"""Files that only a checkout has (tests, benchmarks, notebooks), and programs that use them."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def root(needed: str) -> Path:
 
 
 def start(module: str, *arguments: str, folder: Path | None = None) -> int:
-    """Run another module of this Python as a program of its own, and wait for it.
+    """Runs another module in a separate Python process and waits for it.
 
     Args:
         module: its name.

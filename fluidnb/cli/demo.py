@@ -12,7 +12,7 @@ from fluidnb.errors import FluidError
 
 def arguments(parser: ArgumentParser) -> None:
     """Declare the arguments."""
-    parser.add_argument("--stay", action="store_true", help="leave the session open at the end, to go on in it")
+    parser.add_argument("--stay", action="store_true", help="keep the session open at the end")
 
 
 def run(options: Namespace) -> int:

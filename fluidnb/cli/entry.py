@@ -56,7 +56,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options, rest = parser.parse_known_args(words)
     command = COMMANDS[options.word]
     if rest and not command.rest:
-        parser.error(f"{word} does not know {' '.join(rest)}; fluidnb {word} --help tells what it knows.")
+        parser.error(f"{word} does not know {' '.join(rest)}; fluidnb {word} --help lists its options.")
     options.rest = rest
     try:
         status = command.run(options)
@@ -85,7 +85,7 @@ def make_parser() -> ArgumentParser:
     """
     parser = ArgumentParser(
         prog="fluidnb", description="PaddlePaddle Fluid as a notebook instrument, from the command line.",
-        epilog="fluidnb COMMAND --help tells more about one of them.",
+        epilog="fluidnb COMMAND --help describes one of them.",
     )  # fmt: skip
     words = parser.add_subparsers(dest="word", metavar="COMMAND", required=True)
     for word, command in COMMANDS.items():

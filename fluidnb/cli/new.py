@@ -188,7 +188,7 @@ def _models(folder: Path, kind: str, other: str) -> list[Path]:
         if types != [other] or not module.startswith("fluidnb_kernels."):
             raise FluidError(
                 f"{module} defines {len(types)} operators, so it cannot be copied for one.",
-                expected="an operator with a file of its own", received=", ".join(types[:8]),
+                expected="an operator with a separate file", received=", ".join(types[:8]),
                 hint="add a row to that file instead, or choose another operator.",
             )  # fmt: skip
         return [folder / "kernels" / f"{module.replace('.', '/')}.py"]

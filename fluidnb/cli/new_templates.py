@@ -127,7 +127,7 @@ class ${camel}Optimizer(Optimizer):
 
     Args:
         learning_rate: a number, or a variable of shape [1].
-        regularization: weight decay of parameters that have none of their own.
+        regularization: weight decay of parameters without a regularizer.
         name: part of the names of accumulators.
 
     Example:

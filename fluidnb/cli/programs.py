@@ -78,7 +78,7 @@ def _saved(path: Path) -> Program:
 
 
 def _chosen(options: Namespace) -> dict[str, Program]:
-    """The programs of a script that the options ask for, by title."""
+    """The programs of a script that the options select, by title."""
     from fluidnb.program import default_startup_program
 
     found = _built(options)

@@ -38,7 +38,7 @@ def check(path: Path) -> None:
 
 @contextmanager
 def as_program(path: Path, arguments: Sequence[str] = (), force: bool = False) -> Iterator[None]:
-    """Inside, the interpreter looks as it does to a script of its own, and ``import paddle`` means this package.
+    """Inside, the interpreter has the state of a new script, and ``import paddle`` is aliased to this package.
 
     Args:
         path: the script.

@@ -125,7 +125,7 @@ def print_lines(lines: list[Line]) -> None:
 
 
 def _width() -> int:
-    """Columns of the terminal; 0 where nobody sees colours."""
+    """Columns of the terminal; 0 where stdout is no terminal."""
     return shutil.get_terminal_size().columns if sys.stdout.isatty() else 0
 
 

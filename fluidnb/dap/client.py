@@ -24,7 +24,7 @@ _BEFORE = ("initialize", "attach", "launch", "disconnect")
 
 
 class Client:
-    """Reads requests in one thread and writes messages in another, so that a slow client delays nobody.
+    """Reads requests in one thread and writes messages in another, so that a slow client causes no delay.
 
     Args:
         reader: the stream of requests.

@@ -21,7 +21,7 @@ from fluidnb.values.tensor import LoDTensor
 
 
 class Change(Protocol):
-    """An edit; it is a step of its own."""
+    """An edit, recorded as a separate step."""
 
     def apply(self, machine: Interpreter) -> Undo:
         """Apply the edit; raises a FluidError if that is not possible."""

@@ -1,4 +1,4 @@
-"""Running one operator by itself: bind its kernel, make its calls, look at what it wrote."""
+"""Eager execution of one operator: binds its kernel, makes its calls, returns its outputs."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Array = Any
 
 
 class Fresh:
-    """A memory policy that gives everything memory of its own, filled with NaN or ones: what is not written shows.
+    """A memory policy that allocates every array separately, filled with NaN or ones, to expose missing writes.
 
     Args:
         clock: where the random numbers start.
@@ -44,7 +44,7 @@ class Fresh:
         return _poisoned(shape, np.dtype(dtype))
 
     def check(self) -> None:
-        """See `fluidnb.op.memory_policy.Memory`: nobody asks one operator to stop."""
+        """See `fluidnb.op.memory_policy.Memory`: a single operator is never interrupted."""
 
     def may_alias(self, array: Array, name: str) -> bool:
         """Nothing is a view of anything."""

@@ -97,7 +97,7 @@ def slopes(one: OneOp, name: str, cotangents: Mapping[str, Any], delta: float) -
 
 
 def _slope(loss: Loss, direction: Array, delta: float) -> float | None:
-    """The central difference; None where a kink lies between the two ends."""
+    """The central difference; None where a kink is between the two ends."""
     here, above, below = (loss.along(direction, step) for step in (0.0, delta, -delta))
     near_above, near_below = loss.along(direction, delta / 2), loss.along(direction, -delta / 2)
     wide, narrow = above - 2 * here + below, near_above - 2 * here + near_below

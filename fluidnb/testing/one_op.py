@@ -183,7 +183,7 @@ class OneOp:
             assert var.lod_level == len(value.lod_), f"{what} has LoD {value.lod_}, not {var.lod_level} levels"
 
     def check_rebinding(self, program: Program, results: Mapping[str, Any]) -> None:
-        """Assert that a binding made for other data serves these: kernels must not look at values while they bind.
+        """Asserts that a binding for other data is valid for these: kernels must not read values while they bind.
 
         Args:
             program: the program.

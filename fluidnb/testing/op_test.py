@@ -1,4 +1,4 @@
-"""OpTest: an operator held against expected results, its other walkers, and numeric gradients."""
+"""OpTest: an operator checked against expected results, other executors, and numeric gradients."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ class OpTest:
             check(one, program, {})
 
     def _outputs(self) -> dict[str, list[str]]:
-        """Slot -> names of variables; a list of expected values asks for as many variables."""
+        """Slot -> names of variables; a list of expected values means as many variables."""
         definition = get_op(self.op_type)
         slots = dict.fromkeys(self.outputs) or dict.fromkeys(definition.outputs)
         for slot, info in definition.outputs.items():

@@ -72,7 +72,7 @@ def _has_name(given: Any) -> bool:
 
 
 def plain(value: Any) -> Any:
-    """What a test looks at: the array of a tensor without sequences, else the value itself.
+    """The value compared in a test: the array of a tensor without sequences, else the value itself.
 
     Example:
         >>> plain(LoDTensor(np.ones(2)))

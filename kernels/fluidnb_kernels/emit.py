@@ -44,7 +44,7 @@ def zeros(b: Binder, out: Array) -> None:
 
 
 def of_paddle2(b: Binder) -> bool:
-    """Whether an operator stands in a program that Paddle 2 wrote, for the few that compute otherwise there.
+    """Whether an operator is in a program of Paddle 2, for operators whose semantics changed.
 
     Returns:
         True from program version 2.0.0 on; fluidnb's own programs say version 0, as Fluid's did.

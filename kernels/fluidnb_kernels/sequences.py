@@ -61,7 +61,7 @@ def one_dtype(c: Context, *slots: str) -> None:
 
 
 def all_given(b: Context, *slots: str) -> bool:
-    """Whether inputs hold values; a guard asks before an operator's own checks have run."""
+    """Whether inputs have values; for guards, which run before an operator's checks."""
     return all(b[slot] is not None for slot in slots)
 
 

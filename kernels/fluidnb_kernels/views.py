@@ -1,4 +1,4 @@
-"""Looking at arrays in another shape without a hidden copy.
+"""Views of arrays in another shape, without a hidden copy.
 
 A kernel binds once and its calls run many times, so a reshape that copies would freeze the data of the first run.
 """
@@ -15,7 +15,7 @@ Array = Any
 
 
 def is_view(array: Array, of: Array) -> bool:
-    """Whether two arrays look at the memory of one owner.
+    """Whether two arrays are views of one owner's memory.
 
     Addresses say nothing while binding: buffers that have no place yet may all lie at the same one.
 

@@ -71,7 +71,7 @@ def test_wrong_results_are_refused_with_the_first_difference() -> None:
 def test_a_kernel_that_leaves_an_output_as_it_was() -> None:
     with pytest.raises(KernelRefused, match="wrong results") as caught:
         write_kernel("relu", "pass")
-    assert caught.value.hint is not None and "memory that nobody has written is NaN" in caught.value.hint
+    assert caught.value.hint is not None and "uninitialized memory is NaN" in caught.value.hint
 
 
 def test_wrong_results_are_taken_by_force_and_told() -> None:
@@ -101,7 +101,7 @@ def test_a_kernel_of_the_gradient_is_held_against_central_differences() -> None:
     text = 'b(np.multiply, b["Out@GRAD"], np.greater(b["Out"], 0), out=b["X@GRAD"])'
     with pytest.raises(KernelRefused, match="X@GRAD") as caught:
         write_kernel("relu", text, grad=True)
-    assert caught.value.hint == "it looked at values while it was bound; a binding serves all of them."
+    assert caught.value.hint == "it read values while it was bound; a binding serves all of them."
     good = 't = b.tmp(b["Out"].shape, bool)\nb(np.greater, b["Out"], b.const(0, b["Out"].dtype), out=t)\n'
     trial = write_kernel("relu", good + 'b(np.multiply, b["Out@GRAD"], t, out=b["X@GRAD"])', grad=True)
     assert trial.op == "relu_grad" and trial.slopes.cases == 3 and trial.slopes.far < 1e-6

@@ -56,7 +56,7 @@ def test_it_is_an_operator_like_any_other_and_goes_again() -> None:
 
 def test_the_report() -> None:
     text = str(write_op("lab_swell", WHOLE))
-    for words in ("X, by -> Out", "complete", "the same by both walkers", "central differences", "lab_swell_grad"):
+    for words in ("X, by -> Out", "complete", "the same in both executors", "central differences", "lab_swell_grad"):
         assert words in text
 
 

@@ -110,7 +110,7 @@ def test_dropout_draws_anew_unless_its_seed_is_fixed():
 def test_a_diagonal():
     x = run_op("uniform_random", attrs={"shape": [3, 7], "diag_num": 3, "diag_step": 1, "diag_val": 9.0})["Out"]
     assert (x == 9).sum() == 3 and x[0, 0] == x[1, 2] == x[2, 4] == 9
-    with pytest.raises(RuleError, match="must lie inside Out"):
+    with pytest.raises(RuleError, match="must be inside Out"):
         run_op("uniform_random", attrs={"shape": [3, 3], "diag_num": 3, "diag_step": 1})
 
 

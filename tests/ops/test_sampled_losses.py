@@ -237,7 +237,7 @@ def test_a_label_that_is_no_class(op, inputs, attrs):
         ("add_position_encoding", {"X": values(2, 3, 5)}, {}, "must be even"),
         ("add_position_encoding", {"X": values(3, 4)}, {}, r"\[N, T, D\]"),
         ("hierarchical_sigmoid", {"X": IN, "W": TREE, "Label": LEAVES}, {"num_classes": 9}, "too few rows"),
-        ("hierarchical_sigmoid", {"X": IN, "W": TREE, "Label": LEAVES, "PathTable": TABLE}, {}, "come together"),
+        ("hierarchical_sigmoid", {"X": IN, "W": TREE, "Label": LEAVES, "PathTable": TABLE}, {}, "or neither"),
         ("nce", WORD, {**SAMPLED, "sampler": 2}, "needs CustomDistProbs"),
         ("nce", {**WORD, "Weight": WORDS[:5]}, SAMPLED, "do not fit"),
         ("positive_negative_pair", {"Score": X, "Label": LOGIT, "QueryID": CLASSES[:, None]}, {"column": 5}, "no such"),

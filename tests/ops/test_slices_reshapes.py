@@ -253,7 +253,7 @@ IDS = np.array([[0]])
         ("expand", {"X": A}, {"expand_times": [2, 0]}, None, "must be positive"),
         ("pad", {"X": A}, {"paddings": [1, 1]}, None, "two numbers for each dimension"),
         ("pad_constant_like", {"X": A[:2], "Y": A}, {}, None, "as large as"),
-        ("crop", {"X": A}, {"offsets": [2, 0], "shape": [2, 2]}, None, "must lie inside X"),
+        ("crop", {"X": A}, {"offsets": [2, 0], "shape": [2, 2]}, None, "must be inside X"),
         ("crop", {"X": A}, {"shape": [2]}, None, "must have the rank of X"),
         ("slice", {"Input": A}, {"axes": [0], "starts": [2], "ends": [1]}, None, "takes nothing"),
         ("slice", {"Input": A}, {"axes": [0, 1], "starts": [2], "ends": [1]}, None, "must have the same length"),

@@ -297,7 +297,7 @@ family(
 
 
 def test_a_size_must_be_given():
-    with pytest.raises(RuleError, match="must be told a height and a width"):
+    with pytest.raises(RuleError, match="needs a height and a width"):
         run_op("bilinear_interp", {"X": X})
 
 

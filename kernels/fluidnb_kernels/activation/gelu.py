@@ -47,7 +47,7 @@ def _erf_grad(b: Binder, x: Array, g: Array, dx: Array) -> None:
 
 
 def _below(b: Binder, x: Array) -> Array:
-    """Emit (1 + erf(x / √2)) / 2: the share of the normal distribution that lies below x."""
+    """Emit (1 + erf(x / √2)) / 2: the cumulative normal distribution at x."""
     t = b.like(x)
     b(error_function, apply(b, np.multiply, x, b.const(math.sqrt(0.5), x.dtype)), t)
     b(np.add, t, b.const(1, x.dtype), out=t)

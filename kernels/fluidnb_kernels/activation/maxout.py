@@ -38,7 +38,7 @@ def _infer(c: Context) -> None:
 
 
 def _apart(b: Binder) -> tuple[tuple[int, ...], tuple[int, ...], int]:
-    """The shape of X with its groups as a dimension of their own, that of Out beside it, and that dimension."""
+    """The shape of X with its groups as a separate dimension, that of Out, and that dimension."""
     x, axis, groups = b["X"], _axis(b), b.attr("groups")
     head, tail, many = x.shape[:axis], x.shape[axis + 1 :], x.shape[axis] // groups
     return (*head, many, groups, *tail), (*head, many, 1, *tail), axis + 1

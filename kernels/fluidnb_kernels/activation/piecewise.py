@@ -1,4 +1,4 @@
-"""Activations made of straight pieces: one row for each operator, its gradient beside it.
+"""Piecewise linear activations: one row for each operator, with its gradient.
 
 The gradient is that of the piece in which X lies; at a corner it is that of Fluid: zero, or the slope of one
 of the two pieces.

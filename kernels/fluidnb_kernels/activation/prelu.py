@@ -113,7 +113,7 @@ _SLOPES = Fold("r::slope", then="r::total")
 
 
 def _lie(b: Binder) -> tuple[int, int]:
-    """How many slopes there are, and how many elements with one slope lie side by side."""
+    """The number of slopes, and of adjacent elements with one slope."""
     x, mode = b["X"], b.attr("mode", "all")
     if mode == "all":
         return 1, x.size
@@ -124,7 +124,7 @@ def _lie(b: Binder) -> tuple[int, int]:
 
 
 def _emit_on_cuda(b: Binder, name: str, *arrays: Array) -> None:
-    """Emit a kernel over rows that have one slope each, or the slopes side by side where those do not go on."""
+    """Emit a kernel over rows that have one slope each, or one slope per column."""
     x, (count, inner) = b["X"], _lie(b)
     width, of_rows = (inner, count) if inner > 1 or count == 1 else (count, 0)
     rows = x.size // max(width, 1)

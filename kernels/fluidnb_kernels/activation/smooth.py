@@ -93,7 +93,7 @@ def _tanh_shrink_grad(b: Binder, x: Array, g: Array, dx: Array) -> None:
 
 
 def _sharpened(b: Binder, x: Array) -> Array:
-    """Emit beta · x; the kernel of Paddle 2 does not look at beta."""
+    """Emit beta · x; the kernel of Paddle 2 ignores beta."""
     return x if of_paddle2(b) else apply(b, np.multiply, x, number(b, "beta", x.dtype, 1.0))
 
 

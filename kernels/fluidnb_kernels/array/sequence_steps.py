@@ -23,7 +23,7 @@ _TABLE = {"RankTable": "a table that lod_rank_table made"}
 
 
 def _grad(type: str, *like: str) -> Any:
-    """The gradient of one is the other; that of steps is told what it must look like where a step was never read."""
+    """The gradient of one is the other; that of steps also gets the shape of steps that were never read."""
 
     def maker(desc: OpDesc, definition: OpDef, no_grad: Collection[str]) -> list[OpDesc]:
         (target,) = grad_names(desc, "X", no_grad)
@@ -196,7 +196,7 @@ def array_to_lod_tensor(b: Binder) -> None:
 
 
 def _checked(b: Binder, array: LoDTensorArray, table: LoDRankTable) -> Array:
-    """The first element, after a look at whether the others are like it and the table is theirs."""
+    """The first element, after checks that the others have its form and match the table."""
     first: Array = array[0].array
     n = steps(table)
     b.require(

@@ -1,4 +1,4 @@
-"""beam_search: one step, which keeps the best ways of going on for each source."""
+"""beam_search: one step, which selects the best continuations for each source."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ Array = Any
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """What a step is told beside its tensors.
+    """Parameters of a step beside its tensors.
 
     Args:
         sources: rows of each source: offsets.

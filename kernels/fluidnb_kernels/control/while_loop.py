@@ -37,7 +37,7 @@ def _infer(c: Context) -> None:
     host_only="runs blocks, whose operators choose their own kernels",
 )
 def while_loop(b: Binder) -> Control:
-    """While Condition holds, run the block; each iteration has a scope of its own inside the scope of the operator.
+    """Runs the block while Condition is true; each iteration has a new scope inside the operator's.
 
     Source: developer guide, section on while_op; Fluid's while_op.
     """

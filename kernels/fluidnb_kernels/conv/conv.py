@@ -11,7 +11,7 @@ from fluidnb_kernels.emit import FLOATS
 #: type -> (axes of the image, default layout, what is special)
 ROWS = {
     "conv2d": (2, "NCHW", ""),
-    "depthwise_conv2d": (2, "NCHW", "\n\n    As a rule each channel is a group and has filters of its own."),
+    "depthwise_conv2d": (2, "NCHW", "\n\n    As a rule each channel is a group and has separate filters."),
     "conv3d": (3, "NCDHW", ""),
 }
 
@@ -19,7 +19,7 @@ _DOC = """Output[n, f, …] = sum of Input · Filter[f] over the channels and el
 
     Along each axis there are ``(size + padding before and behind - (dilation · (window - 1) + 1)) / stride + 1``
     windows, rounded down. With ``groups`` > 1 the channels and the filters fall into groups, each filter seeing the
-    channels of its own alone.{special}
+    channels of that group alone.{special}
 
     Example:
         >>> from fluidnb.testing import run_op

@@ -1,4 +1,4 @@
-"""Convolutions on a GPU in which each channel is a group of its own."""
+"""Depthwise convolutions on a GPU: each channel is a separate group."""
 
 from __future__ import annotations
 

@@ -77,7 +77,7 @@ def groups(shape: Any, axes: Iterable[int]) -> list[tuple[int, bool]]:
 
 
 def _steps(shape: Any, axes: Iterable[int]) -> Iterator[tuple[int, int, int, int]]:
-    """Launches: lines that are left, the length of one before, the length of its pieces, and how far elements lie."""
+    """Launches: number of lines left, length of a line, length of its pieces, and stride of elements."""
     parts = groups(shape, axes)
     while any(reduced for _, reduced in parts):
         at = max((i for i, part in enumerate(parts) if part[1]), key=lambda i: parts[i][0])

@@ -1,4 +1,4 @@
-"""Which cupy stands between kernels and a device: the real one, or its emulator backend over the emulator."""
+"""The CUDA backend of kernels: cupy, or the emulator backend."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ def _said(error: Exception) -> str:
 
 
 def named() -> str:
-    """What stands between kernels and a device, for reports.
+    """The name of the CUDA backend, for reports.
 
     Returns:
         cupy or the emulator, with the version of cupy.

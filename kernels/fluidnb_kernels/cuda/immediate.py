@@ -7,7 +7,7 @@ from typing import Any
 
 
 class _Now:
-    """Stands for a binder where nothing but launches is asked of it."""
+    """A minimal binder for code that only emits launches."""
 
     def __call__(self, function: Callable[..., None], *args: Any) -> None:
         function(*args)

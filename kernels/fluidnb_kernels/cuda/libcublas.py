@@ -26,7 +26,7 @@ ARGUMENTS = {
 
 @cache
 def _cupys() -> Any:
-    """The module of cupy that is linked with cuBLAS; asked for so, cupy finds the library in NVIDIA's wheels too."""
+    """The module of cupy that is linked with cuBLAS; cupy then finds the library in NVIDIA's wheels too."""
     return importlib.import_module("cupy.cuda").cublas
 
 

@@ -1,4 +1,4 @@
-"""Launches over lines of a tensor: elements that lie ``inner`` apart, worked at together."""
+"""Launches over lines of a tensor: elements at stride ``inner``, processed together."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Launches over rows: threads stand in rows and along them, see ``row_grid.cuh``."""
+"""Launches over rows: the threads' layout is described in ``row_grid.cuh``."""
 
 from __future__ import annotations
 

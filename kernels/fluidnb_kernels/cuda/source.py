@@ -144,7 +144,7 @@ class Function:
 
 
 def included(text: str, path: Path, seen: set[str], first: int = 1) -> list[str]:
-    """The lines of a text; an included file stands in its place, once.
+    """The lines of a text; an included file is expanded in place, once.
 
     Args:
         path: its file; headers are looked for beside it, then beside ``fluid.cuh``.

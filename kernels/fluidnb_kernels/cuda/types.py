@@ -19,7 +19,7 @@ _WIDE = 16
 
 @dataclass(frozen=True, slots=True)
 class _Named:
-    """What lists of kernels ask of a dtype."""
+    """Predicates on dtypes, for tables of kernels."""
 
     name: str
     itemsize: int

@@ -35,7 +35,7 @@ class _Own(UnownedMemory):
 
 
 class ndarray:  # noqa: N801  (cupy's name)
-    """An array in device memory; the host knows where and how it lies, and cannot read it.
+    """An array in device memory; the host knows its address and strides, and cannot read it.
 
     Args:
         shape: sizes.
@@ -152,7 +152,7 @@ class ndarray:  # noqa: N801  (cupy's name)
         return out
 
     def copy(self, order: str = "C") -> ndarray:
-        """A copy in memory of its own."""
+        """A copy in new memory."""
         if not self.flags.c_contiguous:
             raise TypeError("the CUDA emulator backend copies contiguous arrays alone")
         made = ndarray(self.shape, self.dtype)

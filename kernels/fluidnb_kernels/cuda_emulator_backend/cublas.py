@@ -17,7 +17,7 @@ _DTYPES = {CUDA_R_32F: "float32", CUDA_R_64F: "float64", CUDA_R_16F: "float16", 
 
 
 class _Handles(threading.local):
-    """Where the products of a thread go: each thread has a handle of its own."""
+    """The cuBLAS handle of a thread: each thread has a separate one."""
 
     stream = 0
 

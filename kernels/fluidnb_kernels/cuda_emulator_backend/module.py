@@ -58,7 +58,7 @@ class RawKernel:
 
     @property
     def max_dynamic_shared_size_bytes(self) -> int:
-        """Bytes of dynamic shared memory that a launch may ask for."""
+        """Bytes of dynamic shared memory that a launch may request."""
         return self._kernel.max_dynamic_shared_size_bytes
 
     @max_dynamic_shared_size_bytes.setter

@@ -88,7 +88,7 @@ def hostAlloc(size: int, flags: int) -> int:
 
 
 def is_pinned(address: int) -> bool:
-    """Whether an address lies in pinned memory of the host.
+    """Whether an address is in pinned memory of the host.
 
     Args:
         address: the address.

@@ -25,7 +25,7 @@ class Limits:
     """Thresholds and counts that select regions.
 
     Args:
-        first: how many regions are looked at, the highest scores first; 0 or less for all.
+        first: how many regions are kept before NMS, the highest scores first; 0 or less for all.
         most: how many stay; 0 or less for all.
         overlap: above which overlap with a better region a region goes; 0 or less for none.
         size: the least width and height, in the image as it was.
@@ -201,7 +201,7 @@ def write_proposed(operands: tuple[Array, ...], limits: Limits, outs: tuple[Arra
         "RpnRoiProbs": "[regions, 1]: their scores; a sequence for each image",
     },
     attrs={
-        "pre_nms_topN": Attr("int", doc="how many regions of an image are looked at; 0 or less for all"),
+        "pre_nms_topN": Attr("int", doc="how many regions of an image are kept before NMS; 0 or less for all"),
         "post_nms_topN": Attr("int", doc="how many of them stay; 0 or less for all"),
         "nms_thresh": Attr("float", doc="above which overlap with a better region a region goes; 0 or less for none"),
         "min_size": Attr("float", doc="the least width and height of a region, in the image as it was; at least 1"),

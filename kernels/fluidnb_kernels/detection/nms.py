@@ -28,7 +28,7 @@ class Limits:
     Args:
         background: a class that does not count; -1 for none.
         score: what a score must exceed.
-        first: how many boxes of a class are looked at, the highest scores first; -1 for all.
+        first: how many boxes of a class are kept before NMS, the highest scores first; -1 for all.
         overlap: above which overlap with a better box a box goes.
         eta: factor of the overlap after each box that stays, while it is above 1/2.
         most: how many boxes of an image stay in the end; -1 for all.
@@ -236,7 +236,7 @@ def _define(type: str, empty: str, more: dict[str, str]) -> None:
         attrs={
             "background_label": Attr("int", 0, "a class that does not count; -1 for none"),
             "score_threshold": Attr("float", doc="what a score must exceed"),
-            "nms_top_k": Attr("int", doc="how many boxes of a class are looked at; -1 for all"),
+            "nms_top_k": Attr("int", doc="how many boxes of a class are kept before NMS; -1 for all"),
             "nms_threshold": Attr("float", 0.3, "above which overlap with a better box a box goes"),
             "nms_eta": Attr("float", 1.0, "factor of nms_threshold after each box that stays, while it is above 1/2"),
             "keep_top_k": Attr("int", doc="how many boxes of an image stay in the end; -1 for all"),

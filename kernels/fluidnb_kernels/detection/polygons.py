@@ -1,4 +1,4 @@
-"""Polygons as masks: which pixels of a square lie inside."""
+"""Rasterization of polygons to masks."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def outline(points: Array) -> tuple[Array, Array]:
 
 
 def inside(points: Array, size: int) -> Array:
-    """The pixels of a square that lie inside a polygon.
+    """The pixels of a square that are inside a polygon.
 
     Where the outline passes the middle of a column, inside and outside change from there to the column's end.
 
@@ -90,7 +90,7 @@ def bounds(polygons: Sequence[Array]) -> Array:
 
 
 def mask(polygons: Sequence[Array], box: Array, size: int) -> Array:
-    """The part of polygons that lies in a box, as a square of pixels.
+    """The part of polygons inside a box, as a square of pixels.
 
     Args:
         polygons: float [corners, 2] each; a pixel inside any of them counts.

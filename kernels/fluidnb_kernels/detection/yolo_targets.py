@@ -1,4 +1,4 @@
-"""What the objects of an image ask of the feature map of a YOLO network."""
+"""Training targets of a YOLO feature map from the objects of an image."""
 
 from __future__ import annotations
 

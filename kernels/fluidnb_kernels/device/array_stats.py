@@ -1,4 +1,4 @@
-"""What is said of the numbers of arrays on a device: kernels look at them, and a few numbers come to the host."""
+"""Statistics of device arrays, computed on the device; only results are copied to the host."""
 
 from __future__ import annotations
 

@@ -79,7 +79,7 @@ class CUDADeviceContext(DeviceContext):
         return array
 
     def sketch(self, shape: tuple[int, ...], dtype: Any) -> Any:
-        """A stand-in for an array that has no place yet, over an address where no device has memory.
+        """A placeholder for an array without memory, at an address that no device maps.
 
         Args:
             shape: its sizes.
@@ -190,7 +190,7 @@ class CUDADeviceContext(DeviceContext):
         self._device.use()
 
     def mark(self) -> Any:
-        """An event behind what the device has been asked for."""
+        """An event recorded after the submitted work."""
         event = backend.cupy().cuda.Event()
         event.record()
         return event
@@ -209,7 +209,7 @@ class CUDADeviceContext(DeviceContext):
         return [now - round(elapsed(mark, marks[-1]) * 1e6) for mark in marks]
 
     def wait(self) -> None:
-        """Return when everything asked of the device is done."""
+        """Blocks until all submitted work of the device is done."""
         self._device.synchronize()
 
 

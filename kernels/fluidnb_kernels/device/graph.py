@@ -1,4 +1,4 @@
-"""Calls in a row that only ask a device for work become one graph, which is launched as a whole."""
+"""CUDA graphs: consecutive asynchronous calls are captured and launched as a whole."""
 
 from __future__ import annotations
 

@@ -17,7 +17,7 @@ _FIRST, _ALIGN = 1 << 16, 64
 
 
 class Desk:
-    """Room for what goes to a device or comes from it.
+    """Pinned staging buffers for copies to and from a device.
 
     Copies of pinned memory go on while the host does other things. It is handed out piece by piece, and is free again
     all at once.

@@ -1,4 +1,4 @@
-"""The stream of a thread: runs of one thread come one after the other, those of two go on at the same time."""
+"""The CUDA stream of a thread: runs of one thread are ordered, those of two are concurrent."""
 
 from __future__ import annotations
 

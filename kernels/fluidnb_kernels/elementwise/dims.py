@@ -15,7 +15,7 @@ MOST = 6
 
 
 class Dim(NamedTuple):
-    """Dimensions that lie beside each other and are alike, as one.
+    """Merges adjacent dimensions that are alike.
 
     Args:
         size: how many elements it counts.

@@ -127,7 +127,7 @@ def slopes(b: Binder, name: str, read: Read, targets: Targets, shapes: Shapes) -
 
 
 def _band_sums(b: Binder, own: str, read: Read, dy: Array, strip: Band) -> None:
-    """Emit dY where Y is a band: by columns where its elements lie beside each other, else a block for each."""
+    """Emit dY where Y is a band: by columns where its elements are adjacent, else a block for each."""
     outer, mid, inner = strip
     columns = inner == 1 and mid >= _COLUMNS
     count = outer * inner

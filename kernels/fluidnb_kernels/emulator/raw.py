@@ -159,7 +159,7 @@ class RawKernel:
 
     @property
     def max_dynamic_shared_size_bytes(self) -> int:
-        """Bytes of dynamic shared memory that a launch may ask for; above 48 KiB a kernel has to say so."""
+        """Bytes of dynamic shared memory that a launch may request; a kernel sets it above 48 KiB."""
         return self._most
 
     @max_dynamic_shared_size_bytes.setter

@@ -68,7 +68,7 @@ def _known(match: re.Match[str]) -> str:
 
 
 def _split(text: str) -> list[str]:
-    """The parts between commas that stand outside all brackets."""
+    """The parts between commas outside all brackets."""
     parts, depth = [""], 0
     for c in text:
         depth += (c in "([{<") - (c in ")]}>")

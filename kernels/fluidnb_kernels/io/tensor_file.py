@@ -103,7 +103,7 @@ def _take(file: IO[bytes], n: int, path: str) -> bytes:
 
 
 def read_header(file: IO[bytes], path: str) -> Header:
-    """Read what comes before the data of a LoDTensor; the file then stands at the data.
+    """Reads the header of a LoDTensor; the file position is then that of the data.
 
     Args:
         file: open for binary reading, at the start of a record.
@@ -132,7 +132,7 @@ def read_header(file: IO[bytes], path: str) -> Header:
 
 
 def read_rows_header(file: IO[bytes], path: str) -> Header:
-    """Read what comes before the data of SelectedRows; the file then stands at the data.
+    """Reads the header of SelectedRows; the file position is then that of the data.
 
     Args:
         file: open for binary reading, at the start of a record.
@@ -168,7 +168,7 @@ def read_rows_header(file: IO[bytes], path: str) -> Header:
 
 
 def _tensor_header(file: IO[bytes], path: str) -> tuple[str, tuple[int, ...]]:
-    """The dtype and the sizes of a Tensor; the file then stands at its data."""
+    """Reads dtype and sizes of a Tensor; the file position is then that of its data."""
     _, size = struct.unpack("<Ii", _take(file, 8, path))
     number, shape = _parse(_take(file, size, path), path)
     return dtypes.dtype_name(number), shape

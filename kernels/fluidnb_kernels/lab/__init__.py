@@ -1,4 +1,4 @@
-"""The kernel lab: a kernel, or a whole operator, written on the spot, checked, and taken back.
+"""The kernel lab: kernels and operators written in cells, checked, and removed.
 
 It looks at fluidnb as its users do. In a notebook, ``%%kernel`` and ``%%op`` cells do the same.
 

@@ -133,7 +133,7 @@ def _through(values: Sequence[Any], names: Sequence[str]) -> list[Any]:
 
 
 def _beside(values: Sequence[Any]) -> list[Any]:
-    """What stands in the modules of ours from which functions come."""
+    """The sources of our modules that define functions."""
     modules = dict.fromkeys(str(getattr(v, "__module__", "")) for v in values if callable(v))
     ours = [vars(sys.modules[m]) for m in modules if m.startswith("fluidnb_kernels.") and m in sys.modules]
     return [v for space in ours for v in space.values()]

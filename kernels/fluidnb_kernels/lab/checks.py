@@ -88,7 +88,7 @@ def hold(case: Case, place: str, expected: Mapping[str, Array]) -> tuple[Differe
             if found is not None and place == "cpu":
                 if compare(case, name, case.run(place).get(name), want)[0] is None:
                     return replace(
-                        found, hint="it looked at values while it was bound; a binding serves all of them."
+                        found, hint="it read values while it was bound; a binding serves all of them."
                     ), far
             if found is not None:
                 if order not in ("", ORDERS[0]):
@@ -145,7 +145,7 @@ def _hint(have: Array, need: Array, off: Array) -> str:
     """What a difference may come from."""
     bare = np.isnan(have) & ~np.isnan(need) & off
     if bare.sum() == off.sum():
-        return "they are NaN: memory that nobody has written is NaN here, shared memory too."
+        return "they are NaN: uninitialized memory is NaN here, shared memory too."
     flat = np.flatnonzero(off.reshape(-1))
     with np.errstate(all="ignore"):
         ratio = have[off] / need[off]

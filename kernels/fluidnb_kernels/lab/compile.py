@@ -163,7 +163,7 @@ def _messages(text: CudaText, log: str) -> Iterator[Message]:
 
 
 def _column(source: str, following: Sequence[str]) -> int:
-    """Where the caret stands that NVRTC draws below the line."""
+    """The column of NVRTC's caret below the line."""
     if len(following) < 2 or following[1].strip() != "^":
         return 0
     shown = following[0]

@@ -1,4 +1,4 @@
-"""What a user's CUDA text says: its kernels, their parameters, and the lines that tell how each is launched."""
+"""Parser of a user's CUDA text: its kernels, their parameters, and their launch lines."""
 
 from __future__ import annotations
 

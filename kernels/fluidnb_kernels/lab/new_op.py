@@ -229,7 +229,7 @@ def write_op(
 
 
 def _line_of(source: str, text: str, first: int) -> int:
-    """Where a CUDA text stands in the text that holds it."""
+    """The position of a CUDA text in the enclosing text."""
     at = text.find(source)
     return first + text[:at].count("\n") if at >= 0 else 1
 
@@ -328,7 +328,7 @@ def _unwritten(case: Case) -> KernelRefused | None:
 
 
 def _walk(case: Case, fault: Callable[[KernelRefused], None]) -> None:
-    """Let both walkers run it, with the batch size unknown, over other data, in column order."""
+    """Runs it with both executors, with the batch size unknown, over other data, in column order."""
     test = OpTest()
     test.op_type, test.attrs, test.outputs = case.desc.optype, dict(case.desc.attrs), {}
     test.inputs = {slot: [(n, case.values[n]) for n in row] for slot, row in case.desc.ins.items() if row}
@@ -340,7 +340,7 @@ def _walk(case: Case, fault: Callable[[KernelRefused], None]) -> None:
             KernelRefused(
                 f"{case.desc.optype} breaks a rule of operators: {said}",
                 slots=[("on", f"{case.shape}, {case.dtype}", None, None)],
-                hint="a kernel emits calls and looks at no values while it binds; its shape rule says what it writes.",
+                hint="a kernel emits calls and reads no values while it binds; its shape rule says what it writes.",
             )
         )
 

@@ -30,7 +30,7 @@ def op_lines(trial: OpTrial) -> list[Line]:
         say("WRONG", fault, "warn")
     if not trial.faults:
         say("proto", "complete: each slot and attribute has its phrase")
-        say("results", f"shapes as inferred, all written, the same by both walkers: {shapes_of(trial.tried)}")
+        say("results", f"shapes as inferred, all written, the same in both executors: {shapes_of(trial.tried)}")
     slopes = trial.slopes
     agreed = (
         f"agrees with central differences in {plural(slopes.cases, 'case')}; the largest distance is {slopes.far:.1e}"

@@ -1,4 +1,4 @@
-"""A kernel on trial: checked, put in the place of the one before, and taken back on demand."""
+"""A kernel on trial: checked, registered in place of the previous one, and removed on demand."""
 
 from __future__ import annotations
 
@@ -108,7 +108,7 @@ def written(type: str = "") -> list[Trial]:
 
 
 def take_back(type: str, place: str = "") -> list[Trial]:
-    """Take back the kernels that were written for an operator.
+    """Removes the kernels that were written for an operator.
 
     Args:
         type: the operator.
@@ -328,7 +328,7 @@ def watched_by(type: str, tried: Sequence[Case]) -> str:
             f"The kernel of {type} compiles, and nothing here can run it.", expected="g++", hint=emulator.missing()
         )
     launches = [launch for case in tried for launch in launches_in(case.bind("cuda", case.scope()))]
-    by = watch(type, launches) if launches else "nobody, since nothing is launched"
+    by = watch(type, launches) if launches else "nothing, since it has no launches"
     return f"the emulator in three orders of threads, watched by {by}{f'; {there}' if there else ''}"
 
 

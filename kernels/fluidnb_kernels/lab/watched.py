@@ -1,4 +1,4 @@
-"""Launches tried in a process of their own first, where a wrong index ends that process and not the notebook."""
+"""Trial launches in a separate process, where a wrong index ends that process and not the notebook."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def watch(op: str, launches: Sequence[Launch]) -> str:
         launches: what is launched, in order.
 
     Returns:
-        What watched them: ``the address sanitizer``, or ``a process of its own``.
+        What watched them: ``the address sanitizer``, or ``a separate process``.
 
     Raises:
         KernelRefused: the process ended early, or did not end; the message says what is known.
@@ -60,7 +60,7 @@ def watch(op: str, launches: Sequence[Launch]) -> str:
     try:
         env, by = sanitized(), "the address sanitizer"
     except NotFound:
-        env, by = None, "a process of its own"
+        env, by = None, "a separate process"
     with tempfile.TemporaryDirectory() as folder:
         job = Path(folder) / "job"
         job.write_bytes(pickle.dumps((list(launches), env is not None, list(sys.path))))

@@ -45,7 +45,7 @@ def _shrunk(b: Binder) -> int:
 @op(
     "shrink_rnn_memory",
     inputs={
-        "X": "a row, or a sequence, for each sequence that was still going on, in the order of the table",
+        "X": "a row, or a sequence, for each unfinished sequence, in the order of the table",
         "RankTable: table": "the table of lod_rank_table",
         "I: int64[1]": "the step, from 0",
     },

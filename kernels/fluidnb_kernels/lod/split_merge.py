@@ -1,4 +1,4 @@
-"""split_lod_tensor, merge_lod_tensor: rows or sequences that go two ways by a mask, and come together again."""
+"""split_lod_tensor, merge_lod_tensor: split and merge rows or sequences by a mask."""
 
 from __future__ import annotations
 

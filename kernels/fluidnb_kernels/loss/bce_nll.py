@@ -206,7 +206,7 @@ def bce_loss_grad_on_cuda(b: Binder) -> None:
 
 
 def _labels_on_cuda(b: Binder, x: Array) -> tuple[Array, Array, list[np.int64]]:
-    """Labels, weights, and what tells the class of a label: the ignored one, how many there are, their distance."""
+    """Labels, weights, and the class layout: ignored index, number of classes, stride."""
     weight = of_dtype(b, b["Weight"], x.dtype) if b.has("Weight") else NOTHING
     sizes = b.attr("ignore_index"), x.shape[1], int(np.prod(x.shape[2:], dtype=np.int64))
     return of_dtype(b, b["Label"], np.int64), weight, [np.int64(n) for n in sizes]

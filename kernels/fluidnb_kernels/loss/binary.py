@@ -129,7 +129,7 @@ def share_out(values: Array, counts: Array) -> None:
 
 
 def _finish(b: Binder, t: Array, out: Array) -> None:
-    """Emit ``out = t``, 0 where the label is ignored, shared out where that is asked for."""
+    """Emit ``out = t``, 0 where the label is ignored, normalized if requested."""
     label = b["Label"]
     counts = apply(b, np.not_equal, label, b.const(b.attr("ignore_index", -100), label.dtype))
     b(np.multiply, t, counts, out=out)
@@ -207,7 +207,7 @@ def hinge_loss_grad_on_cuda(b: Binder) -> None:
 
 
 def _labels_on_cuda(b: Binder) -> tuple[Array, Array, np.float64]:
-    """The labels, how many of them count where that is asked for, and the one that does not."""
+    """The labels, the number that count if requested, and the ignored one."""
     labels, ignore = of_dtype(b, b["Label"], b["X"].dtype), float(b.attr("ignore_index", -100))
     if not b.attr("normalize", False):
         return labels, NOTHING, np.float64(ignore)

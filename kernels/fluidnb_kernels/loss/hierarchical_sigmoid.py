@@ -38,7 +38,7 @@ def _infer(c: Context) -> None:
         expected=[x.shape[0], 1], received=list(label.shape), late=True,
     )  # fmt: skip
     c.require(
-        c.has("PathTable") == c.has("PathCode"), "PathTable and PathCode of hierarchical_sigmoid come together.",
+        c.has("PathTable") == c.has("PathCode"), "hierarchical_sigmoid needs both PathTable and PathCode, or neither.",
         expected="both or none", received="one",
     )  # fmt: skip
     if c.has("PathTable"):
@@ -84,7 +84,7 @@ def paths(label: Array, classes: int, width: int) -> tuple[Array, Array]:
 
 
 def _ways(b: Binder) -> tuple[Any, ...]:
-    """What tells the ways: labels, or the tables that take their place."""
+    """The paths in the tree: labels, or custom tables."""
     if b.has("PathTable"):
         return b["PathTable"], b["PathCode"], 0
     return b["Label"].reshape(-1), None, b.attr("num_classes")
@@ -217,7 +217,7 @@ def hierarchical_sigmoid_grad(b: Binder) -> None:
 
 
 def _slopes(b: Binder) -> tuple[Any, Any, Any]:
-    """The gradients of X, W and Bias, to be written; None where nobody wants them."""
+    """The gradients of X, W and Bias, to be written; None for those without a consumer."""
     if b.attr("is_sparse", False) and b.wants("W@GRAD"):
         put_rows(b, "W@GRAD", b["W"].shape, b["W"].dtype)
     dx, dw, dbias = (b[s] if b.wants(s) else None for s in ("X@GRAD", "W@GRAD", "Bias@GRAD"))

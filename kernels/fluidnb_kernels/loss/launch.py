@@ -66,5 +66,5 @@ def terms(b: Binder, name: str, operands: list[Array], one: Array, two: Array = 
 
 
 def wanted(b: Binder, slot: str) -> Array:
-    """An output, or NOTHING where nobody wants it."""
+    """An output, or NOTHING where it has no consumer."""
     return b[slot] if b.wants(slot) else NOTHING

@@ -45,7 +45,7 @@ def _infer(c: Context) -> None:
             received=list(c["Bias"].shape),
         )  # fmt: skip
     c.require(
-        c.attr("sampler") != CUSTOM or c.has("CustomDistProbs"), "A sampler of its own needs CustomDistProbs.",
+        c.attr("sampler") != CUSTOM or c.has("CustomDistProbs"), "A custom sampler needs CustomDistProbs.",
         expected=f"probabilities [{classes}]", received="none",
     )  # fmt: skip
     width = -1 if label.shape[1] < 0 else label.shape[1] + negatives
@@ -292,7 +292,7 @@ def nce_grad(b: Binder) -> None:
 
 
 def _slopes(b: Binder) -> tuple[Any, Any, Any]:
-    """The gradients of Input, Weight and Bias, to be written; None where nobody wants them."""
+    """The gradients of Input, Weight and Bias, to be written; None for those without a consumer."""
     w = b["Weight"]
     if b.attr("is_sparse", False) and b.wants("Weight@GRAD"):
         put_rows(b, "Weight@GRAD", shape_of(w), dtype_of(w))

@@ -39,7 +39,7 @@ def _infer(c: Context) -> None:
 
 
 def places(labels: Array, shape: tuple[int, int, int], ignore: int | None, out: Array, counts: Array) -> None:
-    """Write where the element of each row's label lies, and whether the row counts.
+    """Writes the index of each row's label element, and whether the row counts.
 
     Args:
         labels: class numbers [outer · inner].

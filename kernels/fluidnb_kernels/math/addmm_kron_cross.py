@@ -198,7 +198,7 @@ def kron_grad(b: Binder) -> None:
 
 
 def _cross_axis(c: Context) -> int:
-    """The dimension of size 3 along which vectors lie."""
+    """The dimension of size 3 of the vectors."""
     shape, axis = c["X"].shape, c.attr("dim", 9)
     if axis == 9:
         found = [i for want in (3, -1) for i, n in enumerate(shape) if n == want]

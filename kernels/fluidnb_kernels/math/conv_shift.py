@@ -32,7 +32,7 @@ def _infer(c: Context) -> None:
 
 
 def _around(b: Binder, rows: Array, sign: int) -> Array:
-    """Emit what stands around each place of a row [n, m, k]: step j of k to the right, or to the left with sign -1."""
+    """Emit the neighbours of each element of a row, [n, m, k]: j to the right, or to the left with sign -1."""
     m, k = rows.shape[1], b["Y"].shape[1]
     index = (np.arange(m)[:, None] + sign * (np.arange(k) - (k - 1) // 2)) % m
     out = b.tmp((len(rows), m, k), rows.dtype)
@@ -76,7 +76,7 @@ def conv_shift_grad(b: Binder) -> None:
 
 
 def _shifted(b: Binder, rows: Array, step: int, out: Array) -> None:
-    """Emit rows moved by Y: step 1 takes what stands to the right, step -1 to the left."""
+    """Emit rows shifted by Y: step 1 takes elements to the right, step -1 to the left."""
     m, k = (np.int64(b[slot].shape[1]) for slot in ("X", "Y"))
     each(b, CUDA, f"shifted<{ctype(out.dtype)}>", out.size, rows, b["Y"], out, np.int32(step), m, k)
 

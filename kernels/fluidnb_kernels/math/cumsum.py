@@ -55,7 +55,7 @@ def _emit(b: Binder, x: Array, axis: int, exclusive: bool, reverse: bool, out: A
     attrs={
         "axis": Attr("int", -1, "the dimension along which is summed; from the end when negative"),
         "flatten": Attr("bool", False, "sum over all elements, row after row"),
-        "exclusive": Attr("bool", False, "leave each element out of its own sum"),
+        "exclusive": Attr("bool", False, "exclude each element from its sum"),
         "reverse": Attr("bool", False, "sum from the end"),
     },
     cost="X",

@@ -81,7 +81,7 @@ def _batches_infer(c: Context) -> None:
 
 
 def _matrices(b: Binder, slot: str, shape: Shape, value: Any) -> Any:
-    """An operand, or its gradient, as [..., rows, columns], transposed where its attribute asks for it."""
+    """An operand, or its gradient, as [..., rows, columns], transposed where its attribute is set."""
     if value.ndim == 1:
         return value.reshape(shape)
     return value.swapaxes(-1, -2) if _transposed(b, slot) else value

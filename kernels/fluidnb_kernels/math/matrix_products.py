@@ -1,4 +1,4 @@
-"""Products on GPUs: of matrices in batches that broadcast, transposed where that is asked for; and of vectors."""
+"""Products on GPUs: of batches of matrices with broadcasting and transposes, and of vectors."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""mean_iou: how well areas of images were told apart, over all classes."""
+"""mean_iou: mean intersection over union of all classes."""
 
 from __future__ import annotations
 

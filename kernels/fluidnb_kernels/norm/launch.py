@@ -49,13 +49,13 @@ def vector(b: Binder, slot: str, like: Array) -> Array:
 
 
 def room(b: Binder, slot: str, size: int, like: Array) -> Array:
-    """What kernels write for an output over channels or lines; a workspace where nobody wants it."""
+    """The buffer of an output over channels or lines; a workspace where it has no consumer."""
     wide = wide_dtype(like.dtype)
     return b.tmp((size,), wide) if b[slot] is None else writing_as(b, b[slot], wide)
 
 
 def settle(b: Binder, slot: str, given: Array) -> None:
-    """Bring what `room` gave to its output.
+    """Copy the buffer of `room` to its output.
 
     Args:
         given: what `room` gave for it.
@@ -89,7 +89,7 @@ class Channels:
 
     @property
     def blocks(self) -> int:
-        """How many blocks stand beside each other."""
+        """The number of adjacent blocks."""
         return max(1, min(_MOST, -(-self.channels // at_once(self.way))))
 
     @property

@@ -1,4 +1,4 @@
-"""dpsgd: gradient descent that does not tell on single samples."""
+"""dpsgd: differentially private stochastic gradient descent."""
 
 from __future__ import annotations
 

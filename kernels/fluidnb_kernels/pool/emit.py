@@ -99,7 +99,7 @@ def emit_pool_grad(b: Binder, x: Array, out: Array, g: Array, dx: Array, axes: S
 
 
 def emit_taken(b: Binder, x: Array, y: Array, out: Array, axes: Sequence[Axis]) -> None:
-    """Emit for each window the element of y that lies where x has its first largest one.
+    """Emit for each window the element of y at the first maximum of x.
 
     Args:
         x: images [n, c, …].
@@ -206,7 +206,7 @@ def pool_bins_grad(x: Array, out: Array, g: Array, dx: Array, bins: Sequence[Bin
 
 
 def pool_bins_taken(x: Array, y: Array, out: Array, bins: Sequence[Bins]) -> None:
-    """For each window the element of y that lies where x has its first largest one.
+    """For each window the element of y at the first maximum of x.
 
     Args:
         x: images [n, c, …].

@@ -43,7 +43,7 @@ def shared(size: int, count: int) -> Axis:
 
 
 def _each_window(b: Binder, name: str, axes: Sequence[Axis], inner: int, count: int, *args: Any) -> None:
-    """Emit a launch in which a thread, or a warp where windows are large and lie side by side, takes a window."""
+    """Emit a launch with a thread per window, or a warp where windows are large and contiguous."""
     team = _WARP if inner == 1 and prod(a.window for a in axes) >= _WORTH else 1
     if count:
         blocks = min(grid.BLOCKS, -(-count * team // grid.THREADS))
@@ -98,7 +98,7 @@ def largest_grad(
 
 
 def taken(b: Binder, y: Array, where: Array, out: Array, axes: Sequence[Axis], inner: int = 1) -> None:
-    """Emit for each window the element of an image that lies where `largest` found that of another.
+    """Emit for each window the element of an image at the index found by `largest`.
 
     Args:
         y: images [plane, …, inner].

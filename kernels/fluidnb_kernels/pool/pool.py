@@ -120,7 +120,7 @@ def _whole(b: Binder, largest: bool) -> bool:
 
 
 def _windows(b: Binder, x: Array) -> tuple[Sequence[Axis], int]:
-    """The windows, and how many channels lie behind each other for each place."""
+    """The windows, and the number of innermost channels of each element."""
     layout = b.attr("data_format", "NCHW")
     _, channels, sizes = split_shape(x.shape, layout)
     inner = channels if layout in CHANNEL_LAST else 1

@@ -126,7 +126,7 @@ def shares_out(c: Context) -> bool:
 
 
 def divisors(c: Context, axes: Sequence[Axis], dtype: Any) -> np.ndarray[Any, Any]:
-    """By how many elements each mean is divided; 0 for a window that lies in the padding altogether.
+    """The divisor of each mean; 0 for a window entirely in the padding.
 
     Args:
         dtype: numpy dtype.

@@ -28,7 +28,7 @@ def _infer(c: Context) -> None:
     height, smallest = c.attr("pyramid_height"), min(x.shape[2:])
     c.require(
         0 < height <= 16 and (smallest < 0 or 2 ** (height - 1) <= smallest),
-        "Attr(pyramid_height) of spp asks for more parts than an image has pixels.",
+        "Attr(pyramid_height) of spp needs more parts than an image has pixels.",
         expected=f"2 ^ (pyramid_height - 1) <= {smallest}", received=height,
     )  # fmt: skip
     parts = sum(4**level for level in range(height))

@@ -158,7 +158,7 @@ def gather(x: Array, mask: Array, out: Array) -> None:
     size = prod(x.shape[2:])
     if mask.size and not -1 <= mask.min() <= mask.max() < size:
         raise EnforceNotMet(
-            "An element of Mask lies outside its image.", expected=f"-1 to {size - 1}",
+            "An element of Mask is outside its image.", expected=f"-1 to {size - 1}",
             received=f"{mask.min()} to {mask.max()}",
         )  # fmt: skip
     found = mask.reshape(*mask.shape[:2], -1).astype(np.int64)

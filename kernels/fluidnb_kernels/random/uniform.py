@@ -49,7 +49,7 @@ def diagonal_of(b: Binder) -> tuple[int, int]:
     out, number, step = values_of_output(b), b.attr("diag_num"), b.attr("diag_step")
     b.require(
         not number or out.ndim == 2 and number <= out.shape[0] and (number - 1) * (step + 1) < out.shape[1],
-        "The diagonal of uniform_random must lie inside Out.",
+        "The diagonal of uniform_random must be inside Out.",
         expected="diag_num and diag_step that fit", received=f"{number} and {step} in {list(out.shape)}",
     )  # fmt: skip
     return number, step

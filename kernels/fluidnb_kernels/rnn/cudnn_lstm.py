@@ -220,7 +220,7 @@ class Run:
             f.write(b["Input@GRAD"], g)
 
     def _through_time(self, i: int, side: int, g: Array | None, last: list[Array | None]) -> list[Array]:
-        """Emit the gradients of what the gates of one direction of a layer are made of."""
+        """Emit the gradients of the gates' pre-activations of one direction of a layer."""
         b, f, one = self.b, self.f, self.one
         columns, whole = slice(side * self.width, (side + 1) * self.width), slice(None)
         dz = [b.tmp((self.time * self.batch, self.width), self.first.dtype) for _ in range(4)]

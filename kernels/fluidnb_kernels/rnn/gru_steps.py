@@ -21,7 +21,7 @@ Array = Any
 
 @dataclass(frozen=True, slots=True)
 class Gru:
-    """What a GRU is told beside its arrays.
+    """Parameters of a GRU beside its arrays.
 
     Args:
         batches: how sequences become steps.

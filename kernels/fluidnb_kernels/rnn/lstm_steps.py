@@ -21,7 +21,7 @@ Array = Any
 
 @dataclass(frozen=True, slots=True)
 class Lstm:
-    """What an LSTM is told beside its arrays.
+    """Parameters of an LSTM beside its arrays.
 
     Args:
         batches: how sequences become steps.

@@ -1,1 +1,1 @@
-"""Operators over sequences: rows that lie one sequence after the other, without padding."""
+"""Operators over sequences: concatenated rows of all sequences, without padding."""

@@ -14,7 +14,7 @@ Array = Any
 
 
 class Neighbours:
-    """Which rows lie around each row.
+    """Indices of the context rows of each row.
 
     Args:
         offsets: of the sequences.
@@ -47,7 +47,7 @@ class Neighbours:
 
     @property
     def signed(self) -> Array:
-        """``rows``, with ``-1 - k`` where row k of padding stands.
+        """``rows``, with ``-1 - k`` for row k of the padding.
 
         Example:
             >>> Neighbours(np.array([0, 2, 3]), -1, 2).signed

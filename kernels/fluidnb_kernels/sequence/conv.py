@@ -34,12 +34,12 @@ def _infer(c: Context) -> None:
         around = max(-start, 0) + max(start + count - 1, 0)
         c.require(
             c.has("PaddingData"), "Input(PaddingData) of sequence_conv is missing.", expected=f"[{around}, width]",
-            received="nothing", hint="paddingTrainable asks for rows that stand before and after each sequence.",
+            received="nothing", hint="paddingTrainable needs rows before and after each sequence.",
         )  # fmt: skip
         c.require(
             agree(c["PaddingData"].shape, (around, x.shape[1])),
             "If context_start is less than 0 or the context reaches beyond the row itself, PaddingData has a row for "
-            "each neighbour that may lie outside a sequence.",
+            "each neighbour that may be outside a sequence.",
             expected=[around, x.shape[1]], received=list(c["PaddingData"].shape),
         )  # fmt: skip
     require_lod(c, levels=1)

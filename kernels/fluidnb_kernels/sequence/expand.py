@@ -26,7 +26,7 @@ def _counts(c: Context) -> Array:
 
 
 def _rows(c: Context) -> tuple[Array, tuple[Any, ...]]:
-    """Which rows of X come out, in order, and the LoD of the result."""
+    """Indices of the result's rows in X, in order, and the LoD of the result."""
     counts, lod = _counts(c), c.lod("X")
     if not lod:
         return owners(counts), ()

@@ -1,4 +1,4 @@
-"""row_conv: each column looks ahead along its sequence with a filter of its own."""
+"""row_conv: lookahead convolution along each sequence with one filter per column."""
 
 from __future__ import annotations
 

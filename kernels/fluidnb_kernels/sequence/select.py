@@ -29,7 +29,7 @@ def _parts(c: Context) -> tuple[Array, Array]:
     inside = (first >= 0) & (length >= 0) & (first + length <= np.diff(offsets))
     wrong = int(np.argmin(inside)) if len(inside) else 0
     c.require(
-        inside.all(), "The target tensor's length overflow: a slice must lie within its sequence.",
+        inside.all(), "The target tensor's length overflow: a slice must be within its sequence.",
         expected=f"0 <= offset and offset + length <= {np.diff(offsets)[wrong]}, the length of sequence {wrong}",
         received=f"offset {first[wrong]}, length {length[wrong]}",
     )  # fmt: skip

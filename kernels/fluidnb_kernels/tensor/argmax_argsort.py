@@ -50,7 +50,7 @@ def _define(type: str, function: Any, word: str, example: int) -> None:
         attrs={
             "axis": Attr("long", 0, "the dimension along which it is looked for; from the end when negative"),
             "keepdims": Attr("bool", False, "keep that dimension, with size 1"),
-            "flatten": Attr("bool", False, "look at all elements at once"),
+            "flatten": Attr("bool", False, "flatten X first"),
             "dtype": Attr("dtype", "int64", "dtype of Out, int32 or int64"),
         },
         infer=_extreme_infer,

@@ -29,7 +29,7 @@ def _piece(c: Context) -> tuple[list[int], list[int]]:
         size = whole - o if n == -1 and placed and sized and whole >= 0 else n
         fits = not placed or whole < 0 or o >= 0 and (-1 if not sized else 0) <= size <= whole - o
         c.require(
-            fits, "The piece that crop_tensor takes must lie inside X.", expected=f"inside {list(x.shape)}",
+            fits, "The region that crop_tensor takes must be inside X.", expected=f"inside {list(x.shape)}",
             received=f"{shape} from {offsets} on",
         )  # fmt: skip
         sizes.append(size)

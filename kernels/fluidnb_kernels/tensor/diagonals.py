@@ -1,4 +1,4 @@
-"""tril_triu, diag_v2, diag_embed, trace and eye: diagonals, and what lies beside them."""
+"""tril_triu, diag_v2, diag_embed, trace and eye: diagonals and triangles."""
 
 from __future__ import annotations
 

@@ -25,7 +25,7 @@ def _filled(c: Context, rank: int) -> list[int]:
 
 
 def _numbers(c: Context, attr: str, whole: str, each: str) -> list[int]:
-    """How often X is repeated along each dimension, as expand and tile are told."""
+    """The repetitions of X along each dimension, from the inputs of expand and tile."""
     times = integers(c, attr, whole, each)
     known = c.runtime or not (c.has(whole) or c.has(each))
     c.require(
@@ -143,12 +143,12 @@ def _define(type: str, row: Row) -> None:
         c.set("Out", shape, c["X"].dtype, c.lod("X") if rows_stay else ())
 
     def apart(b: Binder) -> tuple[list[int], list[int]]:
-        """The shape of Out with each repetition as a dimension of its own, and that of X beside it."""
+        """The shape of Out with each repetition as a separate dimension, and that of X."""
         repeats = row.repeats(b)
         return [n for size, times in repeats for n in (times, size)], [n for size, _ in repeats for n in (1, size)]
 
     def summed(b: Binder) -> list[int]:
-        """The shape of dOut with each repetition as a dimension of its own."""
+        """The shape of dOut with each repetition as a separate dimension."""
         g = b["Out@GRAD"]
         return [m for n, size in zip(g.shape, _filled(b, g.ndim), strict=True) for m in (n // max(size, 1), size)]
 

@@ -1,4 +1,4 @@
-"""Tensors made of constants."""
+"""Tensors filled with constants."""
 
 from __future__ import annotations
 

@@ -98,7 +98,7 @@ def gather_grad(b: Binder) -> None:
 
 
 def sides(shape: tuple[int, ...], axis: int) -> tuple[int, int, int]:
-    """What lies before a dimension, its size, and what lies behind it.
+    """The product of sizes before a dimension, its size, and the product after it.
 
     Example:
         >>> sides((2, 3, 4, 5), 1)

@@ -161,7 +161,7 @@ def _crop_infer(c: Context) -> None:
     )  # fmt: skip
     for o, n, size in zip(offsets, shape, x.shape, strict=True):
         c.require(
-            o >= 0 and (-1 in (n, size) or o + n <= size), "The piece that crop takes must lie inside X.",
+            o >= 0 and (-1 in (n, size) or o + n <= size), "The region that crop takes must be inside X.",
             expected=f"inside {list(x.shape)}", received=f"{list(shape)} from {offsets} on",
         )  # fmt: skip
     c.set("Out", shape, x.dtype, c.lod("Y") if c.has("Y") else ())

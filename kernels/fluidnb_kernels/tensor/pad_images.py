@@ -1,4 +1,4 @@
-"""pad2d and pad3d: a border around images, made of a value or of the image itself."""
+"""pad2d and pad3d: a border around images, of a value or of the image's elements."""
 
 from __future__ import annotations
 
@@ -111,7 +111,7 @@ def _define(type: str, row: Row) -> None:
         c.set("Out", shape, x.dtype, c.lod("X"))
 
     def require_fit(b: Binder, g: Array, x: Array) -> None:
-        """A loaded gradient has paddings of its own, which nothing compared with the shapes yet."""
+        """Checks the paddings of a loaded gradient operator against the shapes."""
         for axis, (before, after) in borders(b).items():
             n = x.shape[axis]
             most = {"reflect": n - 1, "circular": n}.get(b.attr("mode", "constant"), max(before, after))
@@ -127,7 +127,7 @@ def _define(type: str, row: Row) -> None:
         return {a: np.pad(np.arange(shape[a]), sides, mode) for a, sides in borders(b).items() if any(sides)}
 
     def inside(b: Binder, shape: tuple[int, ...]) -> tuple[slice, ...]:
-        """Where X lies in Out."""
+        """The slices of X in Out."""
         sides = borders(b)
         return window([sides.get(i, (0, 0))[0] for i in range(rank)], shape)
 
@@ -138,7 +138,7 @@ def _define(type: str, row: Row) -> None:
         attrs={
             "paddings": Attr("ints", [], "how much: " + row.order),
             row.value: Attr("float", 0.0, "what the border holds in mode constant"),
-            "mode": Attr("string", "constant", "what the border is made of", enum=row.modes),
+            "mode": Attr("string", "constant", "contents of the border", enum=row.modes),
             "data_format": Attr("string", row.formats[0], "where the channels are", enum=row.formats),
         },
         infer=infer,

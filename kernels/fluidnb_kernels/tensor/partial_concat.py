@@ -38,7 +38,7 @@ def _columns(c: Context) -> tuple[int, int]:
     first = start + width if start < 0 else start
     count = width - first if length < 0 else length
     c.require(
-        0 <= first < width and 0 < count <= width - first, f"The columns of {c.definition.type} must lie inside X.",
+        0 <= first < width and 0 < count <= width - first, f"The columns of {c.definition.type} must be inside X.",
         expected=f"inside {width} columns", received=f"start_index {start}, length {length}",
     )  # fmt: skip
     return first, count

@@ -64,7 +64,7 @@ def target_shape(c: Context, wanted: list[int]) -> tuple[int, ...]:
 
 
 def _wanted(c: Context) -> list[int]:
-    """The sizes that are asked for; while building, those of the attribute stand for a variable's."""
+    """The requested sizes; while building, the attribute's in place of a variable's."""
     if not c.runtime and (c.has("Shape") or c.has("ShapeTensor")):
         return list(c.attr("shape")) or integers(c, "shape", "Shape", "ShapeTensor")
     return integers(c, "shape", "Shape", "ShapeTensor")

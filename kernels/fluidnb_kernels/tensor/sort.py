@@ -61,7 +61,7 @@ def _stages(b: Binder, x: Array, out: Array | None, passes: int, dtype: Any = No
 
 
 def _sort_across(b: Binder, x: Array, axis: int, descending: bool, out: Array | None, indices: Array | None) -> None:
-    """Sort long lines whose elements lie apart: side by side in workspaces, and back."""
+    """Sort long lines of strided elements: copied to contiguous workspaces, and back."""
 
     def aside(like: Array) -> Array:
         return np.moveaxis(lay(like), axis, -1)

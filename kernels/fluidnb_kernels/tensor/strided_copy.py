@@ -51,7 +51,7 @@ CUDA = Source(__file__, "strided_copy.cu", _kernels)
 
 
 def lay(array: Array, shape: Sequence[int] | None = None) -> Array:
-    """How a tensor lies in memory, as a numpy array with nothing behind it: for slicing, never for reading.
+    """The memory layout of a tensor, as a numpy array without data: for slicing, never for reading.
 
     Args:
         array: a contiguous array of any place.
@@ -99,7 +99,7 @@ def _begin(view: Array, tensor: Array) -> int:
 
 
 def _merged(dims: list[Dim]) -> list[Dim]:
-    """Dimensions without those of size 1, and as one where elements go on evenly from one to the next."""
+    """Dimensions without those of size 1, merged where their strides are contiguous."""
     out: list[Dim] = []
     for n, f, t in dims:
         if n == 1:
@@ -148,7 +148,7 @@ def _in_words(aligned: bool, item: int, of: int, to: int, dims: list[Dim]) -> tu
 
 
 def _across(dims: list[Dim]) -> int | None:
-    """Which dimension lies side by side in the source where the last one does in the target alone."""
+    """The contiguous dimension of the source where the last one is contiguous in the target alone."""
     if len(dims) < 2 or dims[-1][1] == 1 or dims[-1][2] != 1 or dims[-1][0] < _WORTH:
         return None
     return next((i for i, (n, f, _) in enumerate(dims[:-1]) if f == 1 and n >= _WORTH), None)

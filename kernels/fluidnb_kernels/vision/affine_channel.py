@@ -103,7 +103,7 @@ def affine_channel_grad(b: Binder) -> None:
 
 
 def _channels(b: Binder, x: Array) -> Channels:
-    """Images as rows of channels, and how many elements of a channel lie side by side."""
+    """Images as rows of channels, and the number of adjacent elements of a channel."""
     if b.attr("data_layout", "") in CHANNEL_LAST:
         return Channels(prod(x.shape[:-1]), x.shape[-1], 1)
     return Channels(x.shape[0], x.shape[1], prod(x.shape[2:]))

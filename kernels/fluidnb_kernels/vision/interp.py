@@ -133,7 +133,7 @@ def _infer(c: Context) -> None:
     new = _sizes(c, sizes)
     c.require(
         len(new) == 2 and all(m > 0 or m == -1 and not c.runtime for m in new),
-        f"{name} must be told a height and a width.", expected="two positive numbers", received=new,
+        f"{name} needs a height and a width.", expected="two positive numbers", received=new,
         hint="out_h and out_w, a scale, or OutSize give them.",
     )  # fmt: skip
     c.set("Out", shape_in(layout, n, channels, new), x.dtype, c.lod("X"))
@@ -164,7 +164,7 @@ CUDA = Source(__file__, "interp.cu", _kernels)
 
 
 def _image(b: Binder, x: Array) -> tuple[int, int, int, int]:
-    """Planes, height, width, and how far columns lie apart."""
+    """Planes, height, width, and the stride of columns."""
     if b.attr("data_layout", "NCHW") == "NCHW":
         return x.shape[0] * x.shape[1], x.shape[2], x.shape[3], 1
     return x.shape

@@ -43,7 +43,7 @@ def put_back(x: Array, index: Array, out: Array) -> None:
         out: [n, c, H, W], written.
 
     Raises:
-        EnforceNotMet: an index lies outside the plane.
+        EnforceNotMet: an index is outside the plane.
     """
     planes = np.zeros((*out.shape[:2], out.shape[2] * out.shape[3]), out.dtype)
     found = index.reshape(*x.shape[:2], -1)
