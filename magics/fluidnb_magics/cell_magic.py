@@ -48,7 +48,7 @@ class FluidCells(Magics):
     @magic_arguments("%fluid")  # IPython puts one % in front
     @argument("name", nargs="?", help="the name of the cell; optional in JupyterLab and VS Code")
     @argument("--program", metavar="NAME", help="build into this program of the session instead of the default one")
-    @argument("--in", dest="block", metavar="BLOCK", help="go on with a block: an index, a name, a cell")
+    @argument("--in", dest="block", metavar="BLOCK", help="append to a block: an index, a name, a cell")
     @argument("--append", action="store_true", help="add to what the cell made before instead of replacing it")
     @argument("--place", metavar="PLACE", help="run programs of this session here from now on: cpu, cuda, cuda:1")
     @argument("--show", action="store_true", help="draw the program afterwards")
@@ -62,7 +62,7 @@ class FluidCells(Magics):
         cells that read what it made are built again; one that cannot be built any more is stale, which means that it is
         not part of the program, until what it lacks is there. When the cell itself fails, everything stays as it was.
 
-        With --in BLOCK it goes on with the body of a while, a branch or a step of an RNN: it runs at the end of the
+        With --in BLOCK it appends to the body of a while, a branch or a step of an RNN: it runs at the end of the
         `with` that fills the block, inside the cell of that `with`. ``%fluid block`` lists, opens and closes blocks.
         """
         args = parse_argstring(self.fluid, line)

@@ -26,13 +26,13 @@ def show(shell: Any, lines: Sequence[Line], html: Callable[[], str] | None = Non
 
 
 def width(shell: Any) -> int:
-    """The width of the shell's terminal in characters; 0 when it is a notebook, or nobody sees colours."""
+    """The width of the shell's terminal in characters; 0 in a notebook, and where stdout is no terminal."""
     coloured = sys.stdout.isatty() and shell.colors.lower() != "nocolor"
     return shutil.get_terminal_size().columns if coloured and getattr(shell, "kernel", None) is None else 0
 
 
 def is_watched(shell: Any) -> bool:
-    """Whether somebody looks at a notebook; False in a terminal, and where a tool only executes one.
+    """Whether a front end displays the notebook; False in a terminal, and where a tool executes one.
 
     Args:
         shell: the IPython shell.

@@ -187,6 +187,6 @@ def _order_reporter(bench: Workbench) -> Any:
 
 
 def _before_run(program: Program, scope: Scope) -> None:
-    """The hook of executors: every session may have parameters that need their first values."""
+    """Executor hook: initializes the parameters of every session."""
     for extension in list(_loaded.values()):
         extension.before_run(program, scope)

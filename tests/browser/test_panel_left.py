@@ -34,7 +34,7 @@ def test_without_its_kernel_it_stays_readable(
     nb.page.wait_for_function("() => document.querySelector('[data-fluidnb-face]').textContent.includes('step 1 ')")
     nb.page.evaluate(_SAVE)
     panel.restart()
-    panel.root.locator(".fw-problem", has_text="The kernel is gone: this is how it stood.").wait_for()
+    panel.root.locator(".fw-problem", has_text="The kernel is gone; its last state is shown.").wait_for()
     panel.here("elementwise_add")
     assert panel.root.locator(".fp-move:enabled").count() == 0
     panel.root.locator(".fp-listing").focus()

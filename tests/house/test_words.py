@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Collection, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -12,8 +12,6 @@ import pytest
 ROOT = Path(__file__).parents[2]
 PACKAGES = ["fluidnb", "kernels/fluidnb_kernels", "magics/fluidnb_magics"]
 GUIDES = ["README.md", "CONTRIBUTING.md"]
-#: Packages whose texts are not revised yet; a package without such words must not be listed.
-NOT_YET = ["magics/fluidnb_magics"]
 #: Words of synthetic data and of templates of code, which are no prose.
 ALLOWED = {"fluidnb/data/dataset/standin.py": {"house"}, "fluidnb/cli/new_templates.py": {"ask"}}
 
@@ -87,21 +85,9 @@ def check_file(path: Path) -> list[str]:
     ]
 
 
-def check_package(name: str, without: Collection[str] = ()) -> list[str]:
-    """The findings of a package, without those of some of its packages."""
-    excluded = [ROOT / other for other in without]
-    paths = [p for p in sorted((ROOT / name).rglob("*.py")) if not any(p.is_relative_to(e) for e in excluded)]
-    return [finding for path in paths for finding in check_file(path)]
-
-
 @pytest.mark.parametrize("package", PACKAGES)
 def test_texts_use_standard_terms(package: str) -> None:
-    assert check_package(package, NOT_YET) == []
-
-
-@pytest.mark.parametrize("package", NOT_YET)
-def test_no_revised_package_is_left_in_the_list(package: str) -> None:
-    assert check_package(package)
+    assert [finding for path in sorted((ROOT / package).rglob("*.py")) for finding in check_file(path)] == []
 
 
 @pytest.mark.parametrize("name", GUIDES)

@@ -1,4 +1,4 @@
-"""Cells that go on with blocks, and %fluid block: the tree, opening and closing."""
+"""Cells that append to blocks, and %fluid block: the tree, opening and closing."""
 
 from __future__ import annotations
 
@@ -139,7 +139,7 @@ def test_a_part_whose_block_is_gone_is_stale_and_heals(session: Session) -> None
     session.run(f"%%fluid twice --in turns\n{ADD}")
     before = session.state()
     shown = session.run("%%fluid loop\npass")
-    assert 'stale: add, cell "add" goes on with a block that cell "loop" no longer opens' in shown
+    assert 'stale: add, cell "add" appends to a block that cell "loop" no longer opens' in shown
     assert "stale: twice" in shown
     session.fail(f"%%fluid add --in turns\n{ADD}")
     assert "stale" not in session.run("%%fluid other\npass")
@@ -465,7 +465,7 @@ def test_blocks_that_no_with_has_filled(session: Session) -> None:
     assert shown[2].endswith("gradient block of block 1")
     assert shown[3].endswith("not run by any operator")
     error, _ = session.fail("%%fluid no --in 2\npass")
-    assert "no cell can go on with block 2" in str(error)
+    assert "no cell can append to block 2" in str(error)
 
 
 @pytest.mark.parametrize(
@@ -478,7 +478,7 @@ def test_blocks_that_no_with_has_filled(session: Session) -> None:
         ("open loose", "loose"),
         ("open w=total + 1", "with"),
         ("open switch=layers.Switch()", "switch opens no block"),
-        ("open 1", "%%fluid --in 1 goes on with it"),
+        ("open 1", "%%fluid --in 1 appends to it"),
         ("close turn", 'Did you mean "turns"?'),
         ("close data", "no block data is open"),
         ("7", "no block 7"),
@@ -499,7 +499,7 @@ def test_a_block_that_is_filled_already(session: Session) -> None:
     session.run(DATA)
     session.run(LOOP)
     error, shown = session.fail("%fluid block open turns")
-    assert "%%fluid --in turns goes on with it" in shown
+    assert "%%fluid --in turns appends to it" in shown
     error, shown = session.fail("%%fluid add --in turn\npass")
     assert 'Did you mean "turns"?' in shown
     error, shown = session.fail("%%fluid loop --in turns\npass")
@@ -514,12 +514,12 @@ def test_an_index_stays_that_of_the_block(session: Session) -> None:
     session.run(LOOP)
     session.run(f"%%fluid add --in 1\n{ADD}", "c")
     branch = "%%fluid first\nz = layers.ones([1], 'float32')\nwith layers.ConditionalBlock([z]).block():\n    pass"
-    assert "stale: add, goes on with block 1, which would be block 2" in session.run(branch, "a")
+    assert "stale: add, appends to block 1, which would be block 2" in session.run(branch, "a")
     session.run(f"%%fluid add --in 2\n{ADD}", "c")
     assert total() == 6
     session.bench.drop_deleted(["a"])
     [row] = [row for row in session.run("%fluid cells").splitlines() if row.startswith("add ")]
-    assert "stale: goes on with block 2, which would be block 1" in row
+    assert "stale: appends to block 2, which would be block 1" in row
     session.run(f"%%fluid add --in 1\n{ADD}", "c")
     assert total() == 6
 
@@ -533,7 +533,7 @@ def test_a_part_does_not_take_the_block_of_another(session: Session) -> None:
     error, _ = session.fail(
         "%%fluid inner --in turns\nwith layers.ConditionalBlock([layers.less_than(i, n)]).block():\n    pass"
     )
-    assert 'cell "add" goes on with block 2, which would be block 3' in str(error)
+    assert 'cell "add" appends to block 2, which would be block 3' in str(error)
     assert session.state() == before
 
 
@@ -544,7 +544,7 @@ def test_a_cell_that_ran_a_program_takes_no_others(session: Session) -> None:
     assert "ran a program while building" in str(error)
     session.run(LOOP)
     error, _ = session.fail("%%fluid add --in turns\nfluid.Executor().run(fetch_list=[total])")
-    assert "runs a program, which is not whole yet" in str(error)
+    assert "runs a program that is incomplete" in str(error)
     session.run(f"%%fluid add --in turns\n{ADD}")
     assert total() == 6
 

@@ -111,7 +111,7 @@ def _values(recipe: Recipe, words: list[str], names: Mapping[str, Any]) -> dict[
 
 
 def _ask(bench: Workbench, site: Site, place: Place, recipe: Recipe, argument: Argument) -> Text:
-    """What the user gives for an argument, asked until it can be read."""
+    """Prompts for an argument until its value can be parsed."""
     candidates = site.candidates(place)
     words, first = list(argument.choices), ""
     if argument.is_input:
@@ -134,7 +134,7 @@ def _read(bench: Workbench, name: str, default: str, words: list[str]) -> str:
     try:
         return (_reader(bench, words)(shown) or default).strip()
     except EOFError:
-        raise UsageError(f"There is no {name}, and no prompt to ask for it: give it in the line, {name}=….") from None
+        raise UsageError(f"There is no {name}, and no prompt: give it in the line, {name}=….") from None
 
 
 def _reader(bench: Workbench, words: list[str]) -> Callable[[str], str]:

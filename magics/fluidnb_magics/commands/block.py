@@ -72,13 +72,13 @@ def _open(bench: Workbench, text: str, program: str | None, around: str | None) 
     if name.isdecimal():
         raise OpValueError(
             "a block that is there already needs no opening.", expected="a NAME for a new block", received=name,
-            hint=f"%%fluid --in {name} goes on with it.",
+            hint=f"%%fluid --in {name} appends to it.",
         )  # fmt: skip
     old = next((p for p in bench.cells if p.cell.name == name), None)
     if old is not None and not old.group.state:
         raise OpValueError(
-            f"{name} is a cell.", expected="a name of its own", received=f"%fluid block open {name}",
-            hint=f"%%fluid --in {name} goes on with the block that the cell opened.",
+            f"{name} is a cell.", expected="another name", received=f"%fluid block open {name}",
+            hint=f"%%fluid --in {name} appends to the block that the cell opened.",
         )  # fmt: skip
     if expression is None:
         expression = _guard(bench, name, program, old)
@@ -93,7 +93,7 @@ def _guard(bench: Workbench, name: str, program: str | None, old: Placed | None)
     if old is None and name in bench.blocks.names(main):
         raise OpValueError(
             f"{name} has its block already.", expected="an object whose block is not filled yet", received=name,
-            hint=f"%%fluid --in {name} goes on with it.",
+            hint=f"%%fluid --in {name} appends to it.",
         )  # fmt: skip
     thing = evaluate(name, bench.shell.user_ns)
     for method in ("block", "step"):

@@ -24,7 +24,7 @@ from fluidnb_magics.session.workbench import Workbench
 @argument("what", nargs="*", help="a cell, a program, a block, or operators as 0:12-40; the program if empty")
 @argument("--startup", action="store_true", help="the startup program instead of the main one")
 @argument("--program", help="a program of this session")
-@argument("--seconds", type=positive, default=20, help="how long Graphviz may lay it out (20)")
+@argument("--seconds", type=positive, default=20, help="time limit of Graphviz's layout (20)")
 def graph(bench: Workbench, args: Namespace) -> None:
     """Draw the data flow between operators, with blocks as boxes.
 

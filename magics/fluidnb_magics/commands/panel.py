@@ -35,7 +35,7 @@ def panel(bench: Workbench, args: Namespace) -> None:
 
 
 def show_panel(bench: Workbench, session: Session, plain: bool = False) -> None:
-    """Show the panel of a session; in a terminal, its text face.
+    """Shows the panel of a session; in a terminal, its text rendering.
 
     Args:
         bench: the workbench.

@@ -38,7 +38,7 @@ _FILTERS = [row for row in CAPABILITIES["exceptionBreakpointFilters"] if row["fi
 
 
 class LabDebugger:
-    """Stands between the debugger panel and the kernel.
+    """Proxy between the debugger panel and the kernel.
 
     Args:
         channel: the kernel's debug channel.
@@ -146,7 +146,7 @@ class LabDebugger:
     # ---- events
 
     def _emit(self, event: Message) -> None:
-        """Tell the panel what the adapter tells."""
+        """Forwards events of the adapter to the panel."""
         name = event["event"]
         # The panel has no step back, so that there is nothing to do in it at the end of a run.
         if name in _TOLD and self._channel.started and (name != "stopped" or self._stands):
@@ -155,7 +155,7 @@ class LabDebugger:
             self._channel.tell(event)
 
     def _look(self, snapshot: Snapshot) -> None:
-        """The panel believes that a thread stands until it is told otherwise; called in the session's thread."""
+        """Reports to the panel that a thread has continued; called in the session's thread."""
         if snapshot.state == "done" or snapshot.closed:
             self._say_gone_on()
 
@@ -165,7 +165,7 @@ class LabDebugger:
             self._emit({"type": "event", "seq": 0, "event": "continued", "body": body})
 
     def _hear(self, event: Message) -> None:
-        """The Python debugger has told something: when it has gone on, our thread is shown again."""
+        """Handles an event of the Python debugger: after its continue, our thread is shown again."""
         if event["event"] == "stopped":
             self._ours = False
         elif event["event"] == "continued" and self._going_on:
@@ -173,7 +173,7 @@ class LabDebugger:
             self._show()
 
     def _show(self) -> None:
-        """Tell the panel once more where our thread stands, if it stands."""
+        """Reports again where our thread is paused, if it is."""
         if self._stands and self._adapter is not None:
             self._say_gone_on()
             self._adapter.report_again()
@@ -253,7 +253,7 @@ class LabDebugger:
         return found
 
     async def _both_disconnect(self, request: Message) -> Any:
-        """The panel is switched off: a run that waits for it goes on to its end, other sessions stay where they are."""
+        """Handles a closed panel: a run that waits for it finishes, other sessions stay paused."""
         self._clicks, self._filters = Clicks({}), []
         self._drop()  # its breakpoints go with the adapter
         found = await self._channel.ask_python(request)
@@ -303,7 +303,7 @@ class LabDebugger:
         return found
 
     async def _both_modules(self, request: Message) -> Any:
-        """The last request of a panel that is switched on: it forgot what it was told before, and forgets no more.
+        """Handles the last request of an attached panel: it needs the earlier events again.
 
         It asks for frames after this answer, and has set itself up by then. In between it shows the globals, so that
         the same frame again would change nothing: it is told that the thread went on, first. It sends the same request
@@ -349,14 +349,14 @@ class LabDebugger:
             session.__enter__()
 
     def _asker(self) -> Callable[[Session], None] | None:
-        """The hook of sessions: who is asked how a run that stands still goes on."""
+        """Session hook: the prompt, or panel, that controls a paused run."""
         if self._channel.started:
             return self.wait
         return None if self._prompt is None else self._prompt()
 
     def wait(self, session: Session) -> None:
-        """Wait until a run that stands still has come to its end, whoever brings it there; or until the panel is
-        switched off. Ctrl-C pauses the run while it goes on, and ends the cell while it stands.
+        """Waits until a paused run has finished, or until the panel is
+        switched off. Ctrl-C pauses a running run, and ends the cell of a paused one.
 
         Args:
             session: the session.
@@ -369,7 +369,7 @@ class LabDebugger:
         except KeyboardInterrupt:
             raise Stopped(
                 "The run was left paused.", received=session.snapshot.text,
-                hint="the session stands there still; %fluid step, back, continue ... go on from here.",
+                hint="the session is still paused there; %fluid step, back, continue ... resume it.",
             ) from None  # fmt: skip
 
     def _wait(self, session: Session) -> None:

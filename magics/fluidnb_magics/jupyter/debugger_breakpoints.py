@@ -15,7 +15,7 @@ Ask = Callable[..., Message]
 
 
 class Clicks:
-    """Breakpoints by file, as the panel asked for them.
+    """Breakpoints by file, as the panel requested them.
 
     In a ``%%fluid`` cell a click above an operator means the operator, and Python does not stop there while it builds;
     elsewhere it means Python, unless the very line made an operator.
@@ -62,7 +62,7 @@ class Clicks:
         return {p["line"]: row for p, row in rows if row["verified"]}
 
     def merge(self, path: str, python: list[Message], ours: dict[int, Message]) -> list[Message]:
-        """What the panel is told of the breakpoints of a file: it is a good one where either can stop.
+        """The response about the breakpoints of a file: verified where either debugger can stop.
 
         Args:
             path: the file.

@@ -17,7 +17,7 @@ _MOST = 3.0
 
 
 class Console:
-    """Orders the answers to what the panel asks while its console evaluates something.
+    """Orders the responses to requests of the panel during a console evaluation.
 
     The panel focuses the cell of each new frame, when it gets the frame's source: the next keys would be shortcuts of
     the notebook, where ``x`` cuts a cell. And it forgets the variables when it gets the answer to what was typed. Then
@@ -35,7 +35,7 @@ class Console:
         self._asked = (0, 0)  # the run and the step whose variables the panel asked for last
 
     async def evaluated(self, session: Session, work: Awaitable[str], show: Callable[[], None]) -> str:
-        """Wait for what was typed, and until the panel has asked for what there is to see afterwards.
+        """Waits for an evaluation, and for the requests of the panel that follow it.
 
         Args:
             session: the session.
@@ -59,7 +59,7 @@ class Console:
         return text
 
     def asked(self, session: Session) -> None:
-        """The panel asks for variables.
+        """Handles a request for variables.
 
         Args:
             session: the session.
@@ -67,7 +67,7 @@ class Console:
         self._asked = _step_of(session)
 
     async def hold(self) -> None:
-        """Hold an answer back until the panel asks for frames; not at all where the console evaluates nothing."""
+        """Delays a response until the panel requests frames; no delay without an evaluation."""
         if self._busy:
             self._held += 1
             await self._meanwhile(_until(lambda: not self._busy))

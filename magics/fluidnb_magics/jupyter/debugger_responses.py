@@ -1,4 +1,4 @@
-"""What JupyterLab's debugger panel asks about a fluid program that stands, in its own way."""
+"""Responses to JupyterLab's debugger panel about a paused fluid program."""
 
 from __future__ import annotations
 

@@ -32,7 +32,7 @@ class CellSources(ScriptSources):
         return super().locate(op)
 
     def text_of(self, path: str) -> str:
-        """The text of a source, by its path alone: JupyterLab knows no other way to ask.
+        """The text of a source, by its path alone, as JupyterLab requests it.
 
         Args:
             path: the ``path`` of a ``Source``.

@@ -47,7 +47,7 @@ class FrontEnd:
         return list(parent.get("metadata", {}).get("deletedCells") or ())
 
     def skipped(self, source: str) -> int:
-        """How many lines stand above a cell's source in the editor.
+        """The number of lines above a cell's source in the editor.
 
         Args:
             source: the text below the ``%%fluid`` line.

@@ -24,7 +24,7 @@ def answer_anywhere(widget: Any) -> None:
 
 
 class DebugChannel:
-    """The debug channel of a kernel: what the front end asks of its debugger, and what the debugger tells.
+    """The debug channel of a kernel: requests of the front end, and events of the debugger.
 
     Only the kernel object and its debugger are changed, never their classes; `give_back` takes all of it back.
 
@@ -60,7 +60,7 @@ class DebugChannel:
         return cls(kernel) if there and all(hasattr(debugger, name) for name in cls.DEBUGGER_NEEDS) else None
 
     def borrow(self, answer: Callable[[Message], Awaitable[Any]], hear: Callable[[Message], object]) -> None:
-        """Let somebody else answer the front end's requests, and hear what the Python debugger tells it.
+        """Redirects the front end's requests and the Python debugger's events to a handler.
 
         Args:
             answer: called with each request, in the thread of the control channel; `ask_python` is what it replaces.
@@ -117,7 +117,7 @@ class DebugChannel:
             kernel.set_parent(ident, parent, channel="control")
 
     def ask_python_soon(self, request: Message) -> None:
-        """Ask the kernel itself, from any thread, and do not wait for the answer.
+        """Sends a request to the kernel, from any thread, without waiting for the response.
 
         Args:
             request: the request.
@@ -127,7 +127,7 @@ class DebugChannel:
             loop.add_callback(self._python, request)
 
     def tell(self, event: Message) -> None:
-        """Tell the front end of an event, from any thread.
+        """Sends an event to the front end, from any thread.
 
         It is told for itself, as the answer to no request: which request a thread of its own would answer differs
         between versions, and a front end asks for the variables anew after each answer to a cell.
@@ -146,7 +146,7 @@ class DebugChannel:
 
     @property
     def python_stands(self) -> bool:
-        """Whether a Python thread stands at a breakpoint."""
+        """Whether a Python thread is paused at a breakpoint."""
         return bool(self._debugger.stopped_threads)
 
     @property

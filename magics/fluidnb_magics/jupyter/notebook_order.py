@@ -45,7 +45,7 @@ class NotebookOrder:
         return name if name and name.endswith(".ipynb") else ""
 
     def look(self, cell_id: str | None) -> set[str]:
-        """Look at the notebook again, before a cell runs.
+        """Reads the notebook again before a cell runs.
 
         Args:
             cell_id: the id of the cell, or None.

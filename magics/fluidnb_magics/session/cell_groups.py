@@ -1,4 +1,4 @@
-"""A cell and the cells that go on with its blocks: they make one piece of the program, and run as one."""
+"""A cell and the cells that append to its blocks: one part of the program, run as one."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ OPEN, CLOSED = "open", "closed"
 
 @dataclass(frozen=True, slots=True)
 class Spot:
-    """Which block of a cell another cell goes on with.
+    """The block of a cell to which another cell appends.
 
     Args:
         label: a name of the block, ``turns`` or ``ie.true_block``; empty where any block counts.
@@ -32,12 +32,12 @@ class Spot:
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """A cell with those that go on with its blocks.
+    """A cell with those that append to its blocks.
 
     Args:
         cell: the cell.
         parts: the cells that go on, in the order of their first run; each is put at the end of its block.
-        spot: the block that it goes on with itself; None for a cell of its own.
+        spot: the block to which it appends; None for other cells.
         state: `OPEN` or `CLOSED` for a block of ``%fluid block open``, empty for a cell.
 
     Example:
@@ -57,7 +57,7 @@ class Group:
         return self.cell.key
 
     def walk(self) -> Iterator[Group]:
-        """This and all that goes on with it, however deep."""
+        """This cell and all that append to its blocks, recursively."""
         yield self
         for part in self.parts:
             yield from part.walk()
@@ -100,18 +100,18 @@ class Group:
         return self if parts == self.parts else replace(self, parts=parts)
 
     def without(self, key: Hashable) -> Group:
-        """This without a part, and what goes on with that one."""
+        """This group without a cell and those that append to its blocks."""
         return replace(self, parts=tuple(p.without(key) for p in self.parts if p.key != key))
 
 
 @dataclass(frozen=True, slots=True)
 class Placed:
-    """A cell where it stands among all.
+    """A cell with its position among all.
 
     Args:
         group: the cell with its parts.
         fragment: what it is in the log, alone or together with the cells around it.
-        owner: the cell that it goes on with, or None.
+        owner: the cell to whose block it appends, or None.
         depth: how many cells are around it.
     """
 
@@ -161,7 +161,7 @@ def placed(fragment: CellRun) -> Iterator[Placed]:
         fragment: what the log has.
 
     Yields:
-        Each cell, those that go on with it behind it.
+        Each cell, followed by those that append to its blocks.
     """
 
     def inside(group: Group, owner: Group | None, depth: int) -> Iterator[Placed]:

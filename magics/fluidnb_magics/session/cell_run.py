@@ -1,4 +1,4 @@
-"""One run of a cell together with the cells that go on with its blocks."""
+"""One run of a cell together with the cells that append to its blocks."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ class Frame:
 
 
 class Building:
-    """Runs a cell; where a block of it ends, the cells that go on with the block.
+    """Runs a cell; at the end of each of its blocks, the cells that append to it.
 
     Args:
         shell: the IPython shell.
@@ -137,9 +137,9 @@ class Building:
             lost = frame.waiting[0].cell
             self.failed = frame.waiting[0]
             raise OpValueError(
-                f'cell "{lost.title}" goes on with a block that cell "{cell.title}" no longer opens.',
+                f'cell "{lost.title}" appends to a block that cell "{cell.title}" no longer opens.',
                 expected=f"a block {lost.block}", received="a cell without it",
-                hint=f'%fluid drop "{lost.title}" removes what goes on; or run it with another --in.',
+                hint=f'%fluid drop "{lost.title}" removes it; or run it with another --in.',
             )  # fmt: skip
 
     def _body_ends(self, block: Block, opener: object, role: str) -> None:
@@ -168,7 +168,7 @@ class Building:
         if recorder.ran:
             self.failed = part
             raise OpValueError(
-                f'cell "{part.cell.title}" goes on with a block and runs a program, which is not whole yet.',
+                f'cell "{part.cell.title}" appends to a block and runs a program that is incomplete.',
                 expected="a cell that only builds", received="an Executor in it",
                 hint="run it in another cell, or by %fluid run.",
             )  # fmt: skip

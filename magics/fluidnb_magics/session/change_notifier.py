@@ -1,5 +1,5 @@
-"""When to look at programs again: after each cell, for cells are what changes them. Nobody is told more often than ten
-times a second, nor so often that looking takes most of the time."""
+"""Change notification after each cell, throttled: observers are called at most ten
+times a second, and less often if they are slow."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ import traceback
 from collections.abc import Callable
 from typing import Any
 
-#: Seconds between two tellings at least, and how many times as long as the last one took.
+#: Minimum seconds between two notifications, and that as a multiple of the last one's duration.
 PAUSE, SHARE = 0.1, 4
 
 
 class ChangeNotifier:
-    """Tells whoever looks that a cell has run. The shell's event is taken while somebody looks, and not longer.
+    """Notifies observers that a cell has run. Registers the shell's event only while there are any.
 
     Args:
         shell: the IPython shell.
@@ -27,7 +27,7 @@ class ChangeNotifier:
         self._later: asyncio.TimerHandle | None = None
 
     def observe(self, look: Callable[[], Any]) -> None:
-        """Be told from now on.
+        """Registers an observer.
 
         Args:
             look: called without anything, in the thread that runs cells.
@@ -37,7 +37,7 @@ class ChangeNotifier:
         self._looks.append(look)
 
     def forget(self, look: Callable[[], Any]) -> None:
-        """Be told no more.
+        """Removes an observer.
 
         Args:
             look: what was given to `observe`.
@@ -48,7 +48,7 @@ class ChangeNotifier:
                 self._shell.events.unregister("post_run_cell", self._after_cell)
 
     def close(self) -> None:
-        """Tell nobody any more."""
+        """Removes all observers."""
         for look in list(self._looks):
             self.forget(look)
 

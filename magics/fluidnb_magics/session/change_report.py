@@ -84,7 +84,7 @@ def stale_line(bench: Workbench, program: Program) -> Line | None:
 
 
 def contents(bench: Workbench, fragment: CellRun, cell: Placed | None = None) -> str:
-    """What a fragment holds, in words; operators that give parameters their first values are not counted.
+    """A summary of a fragment, in words, without operators that initialize parameters.
 
     Args:
         bench: knows which programs are startup programs.
@@ -110,7 +110,7 @@ def contents(bench: Workbench, fragment: CellRun, cell: Placed | None = None) ->
 
 
 def place(bench: Workbench, cell: Placed) -> str:
-    """Where a cell goes on with a block, and whether it is a block that is open, in words.
+    """The block to which a cell appends, and whether it is open, in words.
 
     Args:
         bench: knows the blocks.
@@ -127,7 +127,7 @@ def place(bench: Workbench, cell: Placed) -> str:
 
 
 def anew(bench: Workbench) -> list[str]:
-    """The variables that get a first value at the next run although others have theirs already."""
+    """Variables that the next run initializes although others are initialized already."""
     names: list[str] = []
     for main, startup in bench.programs.values():
         missing = bench.values.missing(main, startup, global_scope())

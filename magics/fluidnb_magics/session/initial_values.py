@@ -1,4 +1,4 @@
-"""First values for parameters that have none yet: at the next run, and only for those."""
+"""Initialization of parameters without a value, at the next run."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from fluidnb.values.tensor import LoDTensor
 
 
 class InitialValues:
-    """Remembers with which operator each persistable variable got its first value.
+    """Records the operator that initialized each persistable variable.
 
     A parameter keeps its trained value while its name, shape and dtype stay. Everything else that a startup program
     initialises (learning rates, moments of optimizers) starts over when its shape or its initialisation changed.
@@ -50,7 +50,7 @@ class InitialValues:
         return [name for name in block.vars if name in names]
 
     def fill(self, main: Program, startup: Program, scope: Scope, wanted: Collection[str]) -> list[str]:
-        """Give first values to the variables that have none that fits.
+        """Initializes the variables without a matching value.
 
         The startup program runs beside the scope, and what is missing is taken over: the values are those of a fresh
         start, whichever variables are missing.

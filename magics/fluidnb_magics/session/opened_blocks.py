@@ -86,7 +86,7 @@ class OpenedBlocks:
             The cell that opened it, and which of its blocks it is.
 
         Raises:
-            OpValueError: there is no such block, or no cell can go on with it.
+            OpValueError: there is no such block, or no cell can append to it.
         """
         apart = set(apart)
         if wanted.isdecimal():
@@ -118,12 +118,12 @@ class OpenedBlocks:
         opened = self.of(blocks[index])
         if opened is None:
             raise OpValueError(
-                f"no cell can go on with block {index}.", expected="a block that a `with` of a %%fluid cell filled",
+                f"no cell can append to block {index}.", expected="a block that a `with` of a %%fluid cell filled",
                 received="a block that was made otherwise", hint="%fluid block lists the blocks.",
             )  # fmt: skip
         if opened.key in apart:
             raise OpValueError(
-                "a cell cannot go on with its own block.", expected="a block of another cell", received=index,
+                "a cell cannot append to its own block.", expected="a block of another cell", received=index,
                 hint="write into the `with` that opens it.",
             )  # fmt: skip
         return opened.key, Spot("", opened.number)

@@ -35,7 +35,7 @@ class Fetched(list[Any]):
         self.names = list(names)
 
     def lines(self) -> list[Line]:
-        """The text face."""
+        """The text rendering."""
         found: list[Line] = []
         for name, value in zip(self.names, self, strict=True):
             if not hasattr(value, "shape"):

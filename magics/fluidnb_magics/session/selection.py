@@ -27,7 +27,7 @@ class Chosen:
 
 
 class Selection:
-    """Holds what is selected and tells it to whoever looks.
+    """The selection of the session; notifies observers of changes.
 
     Attributes:
         chosen: what is selected, or None.
@@ -38,7 +38,7 @@ class Selection:
         self._looks: list[Callable[[Chosen | None], Any]] = []
 
     def choose(self, chosen: Chosen | None) -> None:
-        """Select something else; nothing is told when it is the same.
+        """Changes the selection; observers are notified if it differs.
 
         Args:
             chosen: what, or None for nothing.
@@ -49,7 +49,7 @@ class Selection:
                 look(chosen)
 
     def observe(self, look: Callable[[Chosen | None], Any]) -> None:
-        """Be told from now on.
+        """Registers an observer.
 
         Args:
             look: called with what is selected.
@@ -57,7 +57,7 @@ class Selection:
         self._looks.append(look)
 
     def forget(self, look: Callable[[Chosen | None], Any]) -> None:
-        """Be told no more.
+        """Removes an observer.
 
         Args:
             look: what was given to `observe`.

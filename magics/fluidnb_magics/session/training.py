@@ -123,7 +123,7 @@ def train(executor: Executor, task: Task, run: Run) -> None:
 
 
 def continued(run: Run, passes: int) -> State:
-    """Where a run goes on: behind the last step of one that was interrupted, with further passes otherwise.
+    """Start of a run: after the last step of an interrupted one, with further passes otherwise.
 
     Args:
         run: the run.

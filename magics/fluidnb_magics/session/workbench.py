@@ -166,7 +166,7 @@ class Workbench:
             raise
 
     def before_run(self, program: Program, scope: Scope) -> None:
-        """The hook of executors: give parameters that have none their first values.
+        """Executor hook: initializes the parameters without a value.
 
         Args:
             program: the program that is about to run.
@@ -201,7 +201,7 @@ class Workbench:
     def run_cell(self, cell: Cell, replaced: Sequence[Placed] = ()) -> Report:
         """Run a cell: in its place in the notebook, as far as that is known; at the end when it is new.
 
-        A cell that goes on with a block runs inside the cell that opened it, which runs again. A later cell that cannot
+        A cell that appends to a block runs inside the cell that opened it, which runs again. A later cell that cannot
         be built any more becomes stale.
 
         Args:
@@ -224,11 +224,11 @@ class Workbench:
 
     @property
     def cells(self) -> list[Placed]:
-        """The cells in program order, those that go on with a block behind the one that opened it; stale ones too."""
+        """The cells in program order, those that append to a block after its opener; stale ones too."""
         return [p for f in self.log.fragments if not f.loose for p in placed(f)]
 
     def placed(self, key: Hashable) -> Placed | None:
-        """A cell where it stands, or None."""
+        """A cell with its position, or None."""
         return next((p for f in self.log.fragments if not f.loose for p in placed(f) if p.key == key), None)
 
     def identified(self, cell: Cell) -> tuple[Cell, list[Placed]]:
@@ -280,7 +280,7 @@ class Workbench:
         )  # fmt: skip
 
     def drop(self, names: list[str]) -> Report:
-        """Remove cells, and with each those that go on with its blocks.
+        """Removes cells, and with each those that append to its blocks.
 
         Args:
             names: what `find` takes.
@@ -319,7 +319,7 @@ class Workbench:
         return self._drop(self.cells)
 
     def undo(self) -> Report:
-        """Take back the last change.
+        """Undoes the last change.
 
         Returns:
             The titles of the cells that are what they were again, as executed, and of those that went.
@@ -386,7 +386,7 @@ class Workbench:
         return self._run(replace(found.group, state=CLOSED), None if found.owner is None else found.owner.key)
 
     def block_of(self, cell: Placed) -> BlockDesc | None:
-        """The block with which a cell goes on; None for a cell of its own, and while the block is not there.
+        """The block to which a cell appends; None for other cells, and while the block does not exist.
 
         Args:
             cell: the cell.
@@ -397,14 +397,14 @@ class Workbench:
         return self.blocks.block_at(program, cell.owner.key, cell.group.spot)
 
     def drifted(self) -> list[tuple[Placed, int]]:
-        """The cells that go on with a block which no longer has the index that they give, and the index it has."""
+        """The cells that append to a block whose index has changed, with the new index."""
         found = ((p, self.block_of(p)) for p in self.cells if p.owner and (p.cell.block or "").isdecimal())
         return [(p, b.idx) for p, b in found if b is not None and str(b.idx) != p.cell.block]
 
     # How a change is made.
 
     def _grouped(self, cell: Cell) -> tuple[Group, Hashable | None]:
-        """A cell with what goes on with it, and the cell with whose block it goes on itself."""
+        """A cell with those that append to its blocks, and the cell to whose block it appends."""
         old = self.placed(cell.key)
         parts = () if old is None else old.group.parts
         if old is not None and old.fragment.apart:
@@ -429,7 +429,7 @@ class Workbench:
         raise refused
 
     def _run(self, group: Group, owner: Hashable | None, replaced: Sequence[Placed] = ()) -> Report:
-        """Run a cell where it belongs: for itself, or inside the one with whose block it goes on."""
+        """Runs a cell separately, or inside the cell to whose block it appends."""
         cell, old, home = group.cell, self.placed(group.key), None if owner is None else self.placed(owner)
         root = group if home is None else home.fragment.task.source.with_part(owner, group)
         self._note_first_run(cell.key)
@@ -452,7 +452,7 @@ class Workbench:
             raise OpValueError(
                 f'cell "{home.title}" ran a program while building, so that it cannot run again by itself.',
                 expected="a cell that only builds", received="an Executor in it",
-                hint="run programs in a cell of their own, then others can go on with its blocks.",
+                hint="run programs in a separate cell, then others can append to its blocks.",
             )  # fmt: skip
         # What is open is whole at its close only: what was built before that may be used in it.
         grows = old is None or bool(others) or group.state == CLOSED
@@ -504,8 +504,8 @@ class Workbench:
         return self._place(cell) if self.notebook.places else self._first_runs.get(cell.key)
 
     def _settle_drift(self, report: Report, refuse: bool) -> None:
-        """Take cells with ``--in 2`` whose block got another index out of their cells: a fresh run of the cells would
-        go on with another block.
+        """Detaches cells with ``--in 2`` whose block got another index: a fresh run of the cells would
+        append to another block.
 
         Args:
             report: what happened.
@@ -515,7 +515,7 @@ class Workbench:
             OpValueError: the change is refused.
         """
         for cell, index in self.drifted():
-            why = f"goes on with block {cell.cell.block}, which would be block {index}"
+            why = f"appends to block {cell.cell.block}, which would be block {index}"
             if refuse:
                 raise OpValueError(
                     f'cell "{cell.title}" {why}.',
@@ -632,5 +632,5 @@ class Workbench:
 
 
 def _state(program: Program, startups: list[Program], scope: Scope) -> tuple[Any, ...]:
-    """What first values depend on: nothing is missing that was not while this stays."""
+    """The inputs of initialization: while they are equal, no further variable is uninitialized."""
     return (program.version, *(startup.version for startup in startups), id(scope), invalidation.value)

@@ -101,7 +101,7 @@ class Explorer(NotebookWidget):
         return program_html(self.picture, limit=SHOWN)
 
     def refresh(self) -> None:
-        """Look at the program again, if it has changed, and at who debugs it; without a page there is no hurry.
+        """Reads the program again, if it has changed, and its debug session; deferred without a page.
 
         When what it shows is gone, the page says so and keeps what it has.
         """
@@ -165,11 +165,11 @@ class Explorer(NotebookWidget):
         self._choose(Chosen(self.program, ops, cell=title))
 
     def do_sheet(self, type: str, width: int) -> None:
-        """Tell what an operator of a type computes."""
+        """Sends the documentation of an operator type."""
         self.send({"sheet": type, "lines": sheet_lines(read_op(type), width) if has_op(type) else []})
 
     def do_value(self, name: str) -> None:
-        """Tell what a variable holds."""
+        """Sends a summary of a variable's value."""
 
         def tell(found: TensorSummary | None, where: str) -> None:
             lines = [] if found is None else tensor_lines(found)
@@ -178,7 +178,7 @@ class Explorer(NotebookWidget):
         last_value(name, global_scope(), self._session, tell)
 
     def do_graph(self, span: str) -> None:
-        """Draw a level of the program, or of a part of it, as a graph, in a thread of its own."""
+        """Draws a level of the program, or of a part of it, as a graph, in a separate thread."""
         self.do_cancel()
         self._graphs += 1
         stop = self._stop = threading.Event()
@@ -216,7 +216,7 @@ class Explorer(NotebookWidget):
         self.send({"chosen": {"ops": chosen.ops, "variable": chosen.variable, "cell": chosen.cell}})
 
     def _follow(self) -> None:
-        """Look at the debug session of this program, if there is one."""
+        """Reads the debug session of this program, if there is one."""
         session = current()
         if session is not None and (session.closed or session.program is not self.program):
             session = None

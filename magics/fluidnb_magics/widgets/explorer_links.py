@@ -1,4 +1,4 @@
-"""What ties an explorer to the rest of a session: the cells, where a debug session stands, functions that are weak."""
+"""Links of an explorer to its session: cells, position of the debug session, weak callbacks."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def cell_spans(bench: Workbench, program: Program) -> list[dict[str, Any]]:
 
 
 def stand_of(snapshot: Snapshot) -> dict[str, Any]:
-    """Where a debug session stands, as plain data.
+    """The position of a debug session, as plain data.
 
     Args:
         snapshot: the session at that moment.

@@ -1,4 +1,4 @@
-"""The debugger panel made of ipywidgets' own widgets, for front ends that can show no others."""
+"""The debugger panel built from ipywidgets alone, for front ends without custom widgets."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _AROUND = 10
 
 
 class PlainPanel(ipywidgets.VBox):  # type: ignore[misc]
-    """Buttons, a slider through time, where the session stands, its scope, and a line for every other command.
+    """Buttons, a time slider, the session's position, its scope, and a line for every other command.
 
     Args:
         session: the session.
@@ -88,7 +88,7 @@ class PlainPanel(ipywidgets.VBox):  # type: ignore[misc]
         with self.time.hold_trait_notifications():
             self.time.max, self.time.value = max(snapshot.reached, snapshot.at), snapshot.at
         if snapshot.closed:
-            self._say([[("This session has ended: this is how it stood.", "")]])
+            self._say([[("This session has ended; its last state is shown.", "")]])
         for widget in (*self.buttons.values(), self.time, self.line):
             answer_anywhere(widget)
 

@@ -60,7 +60,7 @@ class Pace:
 
 
 class Live(NotebookWidget):
-    """A face that follows runs; nothing is looked at while no page shows it, or after it was closed.
+    """A widget that follows runs; it reads nothing while no page shows it, or after it was closed.
 
     A subclass gives `refresh`, and `picked` if what is selected matters to it.
 
@@ -89,7 +89,7 @@ class Live(NotebookWidget):
     # What subclasses give.
 
     def refresh(self) -> None:
-        """Look again and show it; called with nobody else inside, in the thread that ran something."""
+        """Updates the widget; not reentrant, called in the thread that ran something."""
 
     def picked(self, chosen: Chosen | None) -> None:
         """Show what is selected.
@@ -224,7 +224,7 @@ class Live(NotebookWidget):
 
 
 def show_live(bench: Workbench, face: NotebookWidget) -> None:
-    """Show a widget; in a terminal its text face, once.
+    """Shows a widget; in a terminal its text rendering, once.
 
     Args:
         bench: the session behind the magics.

@@ -1,4 +1,4 @@
-"""The memory widget: what lies where and when in the arenas of a program, and the pool while programs run."""
+"""The memory widget: buffers in the arenas of a program over time, and the pool during runs."""
 
 from __future__ import annotations
 
@@ -137,7 +137,7 @@ def _arena(arena: ArenaMap) -> dict[str, Any]:
             [list(b.names) or [arena.called(b)], b.offset, b.size, b.first, b.last, bool(b.names)]
             for b in arena.buffers
         ],
-        "words": "nothing lies in it",
+        "words": "it is empty",
     }  # fmt: skip
     if arena.buffers:
         found["peak_call"] = arena.peak_call

@@ -149,7 +149,7 @@ class Panel(NotebookWidget):
         self._read_again()
 
     def do_open(self, name: str, frame: int = -1) -> None:
-        """Look at a variable in detail.
+        """Opens a variable in detail.
 
         Args:
             name: the variable; empty for none.
@@ -170,7 +170,7 @@ class Panel(NotebookWidget):
     def do_view(
         self, at: Sequence[int], row: int, column: int, rows: int, columns: int, axes: Sequence[int] | None = None
     ) -> None:
-        """Look at another part of the variable that is open.
+        """Shows another part of the open variable.
 
         Args:
             at: an index for each axis.
@@ -190,7 +190,7 @@ class Panel(NotebookWidget):
             self._stop_handler.heard()
 
     def do_leave(self) -> None:
-        """Let the cell that waits for the panel end, and leave its run where it stands."""
+        """Ends the cell that waits for the panel, and leaves its run paused."""
         if self._stop_handler is not None:
             self._stop_handler.let_go()
 
@@ -270,7 +270,7 @@ class Panel(NotebookWidget):
         return self._cell_id(title) if title else ""
 
     def _renew_soon(self) -> None:
-        """Let the static face follow: what comes quickly one after the other is told once, at its end."""
+        """Updates the static rendering, once after a quick series of changes."""
         if not self._renewing.is_set():
             self._renewing.set()
             later = threading.Timer(_STILL, self._renew)

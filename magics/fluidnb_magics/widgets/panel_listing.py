@@ -62,7 +62,7 @@ class PanelListing:
         if self._session.snapshot.closed:
             newer = current()
             more = " %fluid panel shows the one that was begun since." if newer not in (None, self._session) else ""
-            said.append("This session has ended: this is how it stood." + more)
+            said.append("This session has ended; its last state is shown." + more)
         if self.changed:
             said.append(
                 "The program has changed since this run began; what runs here is the program as it was. "

@@ -1,4 +1,4 @@
-"""A cell whose run stands at a breakpoint waits for the panel, as it would wait for the prompt."""
+"""Handler of stops: a cell whose run is paused waits for the panel, as for the prompt."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ _LOOK, _ANSWER = 0.1, 5.0
 
 #: What is said where buttons are heard between cells only.
 DEAF = (
-    "This kernel hears the panel only between two cells, so a cell does not wait for it: its runs ask at the prompt, "
-    "or raise Stopped. Then go on from here."
+    "This kernel hears the panel only between two cells, so a cell does not wait for it: its runs use the prompt, "
+    "or raise Stopped. Then continue from here."
 )
 
 
@@ -23,7 +23,7 @@ class WaitingPanel(Protocol):
     """A panel for which a cell can wait."""
 
     def ask_page(self) -> None:
-        """Ask the page whether it hears; it calls `PanelStopHandler.heard` of the session."""
+        """Pings the page; it responds with `PanelStopHandler.heard` of the session."""
 
     def say_waiting(self, waits: bool) -> None:
         """Show whether a cell waits for this panel."""
@@ -83,16 +83,16 @@ class PanelStopHandler:
         self._heard.set()
 
     def moved(self) -> None:
-        """The session stands elsewhere."""
+        """Handles a new position of the session."""
         self._moved.set()
 
     def let_go(self) -> None:
-        """Leave the run where it stands: the cell that waits ends."""
+        """Leaves the run paused and ends the waiting cell."""
         self._left = True
         self._moved.set()
 
     def __call__(self, session: Session) -> None:
-        """Wait until the run is over; Ctrl-C pauses it while it runs, and ends the cell while it stands.
+        """Waits until the run is over; Ctrl-C pauses a running run, and ends the cell of a paused one.
 
         Args:
             session: the session.

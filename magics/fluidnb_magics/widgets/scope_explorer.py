@@ -1,4 +1,4 @@
-"""The scope explorer: scopes and what they hold while programs run, and any tensor of them page by page."""
+"""The scope explorer: scopes and their values during runs, and any tensor page by page."""
 
 from __future__ import annotations
 
@@ -101,7 +101,7 @@ class ScopeExplorer(Live):
             self._show_rows()
 
     def do_open(self, key: str, part: int = -1) -> None:
-        """Look at a tensor, and select its variable.
+        """Opens a tensor, and selects its variable.
 
         Args:
             key: its row.
@@ -117,13 +117,13 @@ class ScopeExplorer(Live):
             self.bench.selection.choose(Chosen(program, variable=name))
 
     def do_shut(self) -> None:
-        """Look at no tensor."""
+        """Closes the tensor."""
         with self._guard:
             self._open = None
             self._show_opened()
 
     def do_view(self, axes: list[int] | None, at: list[int], row: int, column: int, rows: int, columns: int) -> None:
-        """Look at another part of the tensor.
+        """Shows another part of the tensor.
 
         Args:
             axes: which axes are rows and columns; None for the last two.
@@ -216,7 +216,7 @@ class ScopeExplorer(Live):
         self.push(opened=found)
 
     def _window(self, array: Any) -> dict[str, Any]:
-        """The part of a tensor that is seen, and pictures of the plane in which it lies."""
+        """The visible part of a tensor, and pictures of its plane."""
         page = read_page(array, self._view)
         pictures = {}
         for what, picture in (("plane", plane_picture(array, self._view)), ("image", plane_image(array, self._view))):

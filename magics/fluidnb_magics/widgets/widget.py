@@ -1,4 +1,4 @@
-"""What widgets share: their files, how they hear the page and tell it of mistakes, what is left without them."""
+"""Base class of widgets: files, messages from the page, error reports, static fallbacks."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ class NotebookWidget(anywidget.AnyWidget):
 
     Attributes:
         handlers: the objects whose ``do_...`` methods the page may call: the widget, and those that it is composed of.
-        face_id: the model's id; it also marks the static face beside the widget, which the page hides.
+        face_id: the model's id; it also marks the static rendering beside the widget, which the page hides.
     """
 
     face_id = traitlets.Unicode().tag(sync=True)
@@ -72,11 +72,11 @@ class NotebookWidget(anywidget.AnyWidget):
         answer_anywhere(self)
 
     def lines(self) -> Sequence[Line]:
-        """The text face of what the widget shows; it is also what is left when the kernel is gone."""
+        """The text rendering of the widget; also the fallback without a kernel."""
         return ()
 
     def html(self) -> str:
-        """The HTML face of what the widget shows, where no widgets can be shown."""
+        """The HTML rendering of the widget, for front ends without widgets."""
         return lines_html(self.lines())
 
     def tell(self, problem: str) -> None:
@@ -125,7 +125,7 @@ class NotebookWidget(anywidget.AnyWidget):
         return {**bundle, **self.still()}, metadata
 
     def still(self) -> dict[str, str]:
-        """The static faces: what is shown where no widgets can be, and when the kernel is gone.
+        """The static renderings: fallbacks for front ends without widgets, and without a kernel.
 
         Returns:
             MIME type -> text.
@@ -133,7 +133,7 @@ class NotebookWidget(anywidget.AnyWidget):
         return {"text/plain": plain(self.lines()), "text/html": self.html()}
 
     def show(self) -> None:
-        """Show the widget, and beside it the static face: front ends that open the notebook again without its kernel
+        """Shows the widget and its static rendering: front ends that open the notebook again without its kernel
         say of the widget only that it is gone."""
         bundle, metadata = super()._repr_mimebundle_() or ({}, {})
         display({**bundle, "text/plain": ""}, raw=True, metadata=metadata)
@@ -141,12 +141,12 @@ class NotebookWidget(anywidget.AnyWidget):
         answer_anywhere(self)
 
     def renew_still(self) -> None:
-        """Let the static face beside the widget show how things are now."""
+        """Updates the static rendering beside the widget."""
         if self._still is not None:
             self._still.update(self._marked(), raw=True)
 
     def _marked(self) -> dict[str, str]:
-        """The static faces, with a mark by which the page hides them beside a widget, and a rule for a page without it:
+        """The static renderings, with a mark by which the page hides them beside a widget, and a rule for others:
         what the front end says of a widget that is gone, in the output before, is hidden."""
         faces = self.still()
         mark = f'data-fluidnb-face="{self.face_id}"'
@@ -156,7 +156,7 @@ class NotebookWidget(anywidget.AnyWidget):
 
 
 def show_face(shell: Any, face: NotebookWidget) -> None:
-    """Show a widget, or in a terminal its text face.
+    """Shows a widget, or in a terminal its text rendering.
 
     Args:
         shell: the IPython shell.

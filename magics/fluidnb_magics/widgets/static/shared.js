@@ -60,7 +60,7 @@ function framed(model, el, name, keys = {}) {
     const own = await model.widget_manager?.get_model?.(model.get("face_id"))?.catch(() => null);
     const dead = own?.comm_live === false;
     root.classList.toggle("fw-dead", dead);
-    if (dead) say("The kernel is gone: this is how it stood.");
+    if (dead) say("The kernel is gone; its last state is shown.");
     // what needs no kernel says so with data-local
     root.querySelectorAll(":is(button, input, select):not([data-local])").forEach((control) => (control.disabled ||= dead));
   };
