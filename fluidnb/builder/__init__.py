@@ -1,4 +1,4 @@
-"""What can be built, a draft of it, and what it would make: the logic of ``%fluid build`` and ``%fluid add``.
+"""Builder of program lines: recipes, drafts and trial runs, for ``%fluid build`` and ``%fluid add``.
 
 >>> from fluidnb.builder import Draft, find_recipe, rehearse
 >>> x = fluid.layers.data("x", [4])

@@ -75,7 +75,7 @@ class Argument:
         return self.default if self.kind in ("string", "dtype") else str(self.default)
 
     def read(self, text: str, names: Mapping[str, Any], owner: str) -> tuple[str, Any]:
-        """What a user's text means.
+        """Parses a user's text to a value.
 
         Args:
             text: what was typed; a string needs no quotes.
@@ -215,7 +215,7 @@ def attr_argument(name: str, attr: Attr) -> Argument:
 
 
 def argument_docs(doc: str) -> dict[str, str]:
-    """What a docstring says about each argument.
+    """The documentation of each argument, from a docstring.
 
     Args:
         doc: the docstring.

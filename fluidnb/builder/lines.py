@@ -39,7 +39,7 @@ def draft_lines(draft: Draft, rehearsal: Rehearsal | None) -> list[Line]:
 
 
 def rehearsal_lines(rehearsal: Rehearsal) -> list[Line]:
-    """What a line would make, or why it would not.
+    """Renders the results of a line, or its error, as text.
 
     Args:
         rehearsal: its dry run.
@@ -65,7 +65,7 @@ def rehearsal_lines(rehearsal: Rehearsal) -> list[Line]:
 
 
 def recipe_lines(recipe: Recipe, width: int = 0) -> list[Line]:
-    """What can be built, in a few lines: what it does and its arguments.
+    """Renders a recipe as a few lines of text: its summary and its arguments.
 
     Args:
         recipe: what.

@@ -1,4 +1,4 @@
-"""What can be built: layers, backward and the optimizers, operators without a layer; each with its arguments."""
+"""Recipes of the builder: layers, backward, optimizers, and operators without a layer, with their arguments."""
 
 from __future__ import annotations
 
@@ -135,7 +135,7 @@ def find_recipe(name: str) -> Recipe:
 
 
 def search(text: str) -> list[Recipe]:
-    """What fits a few words: by name first, then by what it does.
+    """Searches recipes by name first, then by summary.
 
     Args:
         text: words that must all occur; nothing for all.

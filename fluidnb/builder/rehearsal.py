@@ -28,7 +28,7 @@ from fluidnb.viz.program.reader import read_var
 
 @dataclass(frozen=True, slots=True)
 class Rehearsal:
-    """What a line would do.
+    """The result of a trial run of a line.
 
     Args:
         results: (Python name, variable) of each result.
@@ -107,7 +107,7 @@ def rehearse(
 
 
 def _twin(value: Any, program: Program, copy: Program) -> Any:
-    """What stands for a value in the copy."""
+    """The copy of a value in the trial program."""
     if isinstance(value, Variable):
         if value.block.program is program and is_live(value):
             return copy.block(value.block.idx).var(value.name)

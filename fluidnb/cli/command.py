@@ -1,4 +1,4 @@
-"""What a word of the command line is."""
+"""Definition of a subcommand of ``fluidnb``."""
 
 from __future__ import annotations
 

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def open_programs(options: Namespace) -> list[ProgramPicture]:
-    """What a command line names, as pictures; see `named_programs`."""
+    """The renderings of a script's programs, selected by options; see `named_programs`."""
     from fluidnb.viz import read_program
 
     return [read_program(program, title) for title, program in named_programs(options).items()]

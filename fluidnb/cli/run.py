@@ -56,7 +56,7 @@ def run(options: Namespace) -> int:
 
 
 def status_of(code: object) -> int:
-    """What Python makes of the argument of ``sys.exit``: text goes to stderr.
+    """The exit status of an argument of ``sys.exit``, as in Python: text is printed to stderr.
 
     Args:
         code: the argument.

@@ -65,7 +65,7 @@ def _lines(picture: ProgramPicture, options: Namespace) -> list[Line]:
 
 
 def _counts(picture: ProgramPicture) -> list[Line]:
-    """How often each operator occurs, the most frequent first."""
+    """Counts of each operator, the most frequent first."""
     from fluidnb.viz.base.styled_text import columns
 
     found = Counter((op.type, op.role) for block in (picture.root, *picture.loose) for _, op in block.walk())

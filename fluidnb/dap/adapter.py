@@ -39,7 +39,7 @@ _MOVES: dict[str, Move] = {
 
 
 class Debuggee(Protocol):
-    """What runs the program, where a client may end it."""
+    """The process of the program, which a client may end."""
 
     @property
     def continues(self) -> bool:

@@ -1,4 +1,4 @@
-"""Where editors show an operator: the user's file, or a listing of the program."""
+"""Sources for editors: the user's file, or a listing of the program."""
 
 from __future__ import annotations
 

@@ -147,7 +147,7 @@ def _iterations(debugger: Debugger) -> tuple[int, ...]:
 
 
 def _before(bad: list[str], plan: LoweredProgram, whole: bool) -> str:
-    """Where bad inputs came from; ``whole``: the search began at the beginning of the run."""
+    """The origin of bad inputs; ``whole``: the search began at the start of the run."""
     if not bad:
         return ""
     names = ", ".join(bad)

@@ -9,7 +9,7 @@ from fluidnb.debug.breakpoints import Breakpoint
 
 
 class StopKind(Enum):
-    """What made a session stop, or what it is doing meanwhile."""
+    """The reason of a stop, or the state of a running session."""
 
     IDLE = "idle"  # no run was begun
     RUNNING = "running"
@@ -37,7 +37,7 @@ class StopKind(Enum):
 
 
 class Direction(Enum):
-    """Which way a session went."""
+    """The direction of a session's last command."""
 
     FORWARD = "forward"
     BACKWARD = "backward"

@@ -13,7 +13,7 @@ from fluidnb.testing.op_test import OpTest
 
 
 class FluidOpTest(unittest.TestCase):
-    """What the unit tests of Fluid's operators derive from.
+    """Base class of the unit tests of Fluid's operators.
 
     ``setUp`` sets ``op_type``, ``inputs``, ``attrs`` and ``outputs``; a slot that takes several variables is a list of
     (name, array), a sequence is (array, lengths).

@@ -52,7 +52,7 @@ class OpTest:
         """Prepare the attributes; for tests that compute them."""
 
     def setup_method(self) -> None:
-        """What pytest calls before each test."""
+        """The setup hook of pytest, before each test."""
         self.setUp()
 
     # ---- results

@@ -53,7 +53,7 @@ def op_types(bench: Workbench, words: Words) -> Words:
 
 
 def search_words(bench: Workbench, words: Words) -> Words:
-    """What ``--search`` finds: operator types and variables of the default program, prefixes of fields."""
+    """Completions of ``--search``: operator types and variables of the default program, prefixes of fields."""
     types = dict.fromkeys(op.optype for b in bench.program()[0].desc.blocks for op in b.ops)
     return [*types, *variables(bench, words), *(f"{field}:" for field in FIELDS)]
 
@@ -64,5 +64,5 @@ def training_runs(bench: Workbench, words: Words) -> Words:
 
 
 def builder_words(bench: Workbench, words: Words) -> Words:
-    """What the builder can write, and its arguments."""
+    """Completions of the builder: recipes and their arguments."""
     return Site(bench).completions(words)

@@ -138,7 +138,7 @@ def _read(bench: Workbench, name: str, default: str, words: list[str]) -> str:
 
 
 def _reader(bench: Workbench, words: list[str]) -> Callable[[str], str]:
-    """What asks the user: with completion where the shell is a terminal."""
+    """The prompt function: with completion where the shell is a terminal."""
     if getattr(bench.shell, "pt_app", None) is None:
         return input
     from prompt_toolkit import PromptSession

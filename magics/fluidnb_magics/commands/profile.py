@@ -76,7 +76,7 @@ def profile(bench: Workbench, args: Namespace) -> None:
 
 @contextmanager
 def _runner(bench: Workbench, program: Program, args: Any) -> Iterator[Callable[[], Any]]:
-    """What makes one run with the feed and the fetches of a line; parameters are afterwards as before."""
+    """A function that runs once with the feeds and fetches of a line, and restores parameters."""
     names = bench.shell.user_ns
     feed = {name: evaluate(text, names) for name, text in pairs(chain(*args.feed)).items()}
     fetches = variables(chain(*args.fetch), program, names)

@@ -27,7 +27,7 @@ from fluidnb_magics.session.workbench import DEFAULT, Workbench
 
 
 def lesson_words(bench: Workbench, words: list[str]) -> list[str]:
-    """What fits behind ``%fluid teach``.
+    """Completions of ``%fluid teach``.
 
     Args:
         bench: the session.
