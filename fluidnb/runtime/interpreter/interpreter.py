@@ -89,6 +89,10 @@ class Undo:
             held[:] = old_items
 
 
+#: The changes of an interpreter that is not in a step: none, and none are added.
+_NO_STEP = Undo((), [], [], [])
+
+
 class Journal(Protocol):
     """The storage of an interpreter's steps; a list is one."""
 
@@ -147,7 +151,7 @@ class Interpreter:
         self.check: Callable[[], None] = _never
         self.stack: tuple[Frame, ...] = (Frame(plan.blocks[0], 0, local),)
         self._empty = DeviceContext.get(plan.place).empty
-        self._undo = Undo((), [], [], [])
+        self._undo = _NO_STEP
         self._slab: Array = None
         self._taken = _SLAB
 
@@ -282,6 +286,8 @@ class Interpreter:
                 for op, iteration in self._around():
                     within(e, op, iteration)
             raise
+        finally:
+            self._undo = _NO_STEP  # the journal alone keeps what operators drop
         self.journal.append(undo)
 
     def _around(self) -> Iterator[tuple[LoweredOp, int]]:
