@@ -18,7 +18,7 @@ from fluidnb.memory import flags, views
 from fluidnb.runtime.compile.arena import ALIGN, Life
 from fluidnb.runtime.interpreter import interpreter as machine
 from fluidnb.runtime.replay import buffer_placement as placing
-from fluidnb.runtime.replay.replay import replay_memory as bound
+from fluidnb.runtime.replay import replay_memory as bound
 
 #: NaN, -1, True; and small numbers.
 POISONS = (0xFF, 0x11)

@@ -21,7 +21,7 @@ NOT_THERE = {
     "exp", "mean", "transpose", "reshape", "expand", "sums", "bmm", "depthwise_conv2d", "conv2d_transpose",
     "depthwise_conv2d_transpose", "conv3d_transpose", "reciprocal", "relu6", "hard_sigmoid", "brelu", "layer_norm",
     "layer_norm_factors", "instance_norm", "max", "max_overlapping", "max_global", "max_adaptive", "volume",
-    "batch_norm_running", "abs",
+    "batch_norm_running", "abs", "concat_with_a_constant",
 }  # fmt: skip
 
 
