@@ -50,7 +50,7 @@ def arena_svg(arena: ArenaMap, uid: str = "") -> str:
         f'<svg xmlns="http://www.w3.org/2000/svg" id="{uid}memory" role="img" '
         f'aria-label="{escape(f"{title}: {words}")}" width="{width}" height="{height}" '
         f'viewBox="0 0 {width} {height}" font-family="{FONT}" font-size="12" fill="currentColor" '
-        f'style="white-space:pre"><text x="1" y="16"><tspan font-weight="700">{title}</tspan>'
+        f'style="white-space:pre;max-width:none"><text x="1" y="16"><tspan font-weight="700">{title}</tspan>'
         f'<tspan fill-opacity=".75">  {escape(words)}</tspan></text>'
     ]
     if not arena.buffers:
