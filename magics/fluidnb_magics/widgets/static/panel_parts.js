@@ -206,7 +206,7 @@ function cellMarker(model, root) {
       const notebook = id && source ? notebookOf(model) : null;
       const index = notebook ? cellIndex(notebook, id) : -1;
       const line = index < 0 ? undefined : notebook.cells[index].getSource().split("\n")[source.line - 1];
-      if (line?.trim() !== source?.lines[source.line - source.first].trim()) return;
+      if (line === undefined || line.trim() !== source.lines[source.line - source.first].trim()) return;
       const node = cellNode(index, notebook.cells.length);
       node?.classList.add(name);
       rule.textContent = `.${name} .cm-content > .cm-line:nth-child(${source.line}) { background: color-mix(in srgb, #d97706 25%, transparent); box-shadow: inset 3px 0 0 #d97706; }`;
